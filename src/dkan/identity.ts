@@ -1,0 +1,29 @@
+// Stable identities: the key of a dataset or resource, and the uuid made from it.
+import { createHash } from 'node:crypto';
+
+/** Namespace of all uuids that sluice sends; never changes, because a changed namespace would duplicate every node. */
+export const identityNamespace = '6f1c9b52-8a4e-5d37-9c06-2b7e41d0a3f8';
+
+const uuidBytes = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex');
+
+/** Name-based uuid, version 5 (RFC 9562 section 5.5) of `name` in `namespace`. */
+export const uuidV5 = (namespace: string, name: string): string => {
+  const digest = createHash('sha1').update(uuidBytes(namespace)).update(name, 'utf8').digest().subarray(0, 16);
+  digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x50;
+  digest[8] = ((digest[8] ?? 0) & 0x3f) | 0x80;
+  const hex = digest.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+};
+
+/** Key of a dataset: `<manifest>/<dataset id>`. */
+export const datasetKey = (manifest: string, dataset: string): string => `${manifest}/${dataset}`;
+
+/** Key of a resource: `<manifest>/<dataset id>/<resource id>`. */
+export const resourceKey = (manifest: string, dataset: string, resource: string): string =>
+  `${manifest}/${dataset}/${resource}`;
+
+/** The uuid that the node of a key carries on every portal. */
+export const uuidOfKey = (key: string): string => uuidV5(identityNamespace, key);
+
+/** What an id in a manifest may look like. */
+export const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;

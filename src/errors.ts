@@ -1,0 +1,336 @@
+// Every error sluice raises on purpose: a code, whether a retry can help, and what to do now.
+
+/** What an error carries beside its message. */
+export interface ErrorDetails {
+  /** One sentence that tells the reader what to do now. */
+  hint?: string;
+  cause?: unknown;
+}
+
+/** Base of all errors that sluice raises on purpose; anything else that is thrown is a bug (exit code 1). */
+export abstract class SluiceError extends Error {
+  /** Stable identifier, listed in `docs/reference/errors.md`. */
+  abstract readonly code: ErrorCode;
+  /** True when the same call may succeed later without anybody changing anything. */
+  readonly retryable: boolean = false;
+  readonly hint: string | undefined;
+
+  constructor(message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? {} : { cause: details.cause });
+    this.name = new.target.name;
+    this.hint = details.hint;
+  }
+}
+
+/** Every error code with the sentence that the documentation's table shows for it. */
+export const errorCodes = {
+  usage: 'The command line is wrong: an unknown command or option, or a missing argument.',
+  config: 'A configuration file is wrong; every problem is listed with file, line, column, key and allowed values.',
+  manifest: 'A manifest is wrong; every problem is listed with file, line, column, key and allowed values.',
+  'redis-unreachable': 'REDIS_URL (or `redis.url`) is set and that server does not answer.',
+  'redis-missing': 'No Redis server could be found or fetched for the embedded default.',
+  'redis-failed': 'The embedded Redis server was found but did not start.',
+  'state-mismatch': 'The spool folder or state folder belongs to another Redis.',
+  'portal-unreachable': 'The portal did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
+  'portal-session': 'The portal refused the session again after one fresh login.',
+  'portal-login': 'The portal refused the login; the portal is paused until the credentials are mended.',
+  'portal-gone': 'A node of ours is not on the portal any more.',
+  'portal-refused': 'The portal refused a request with a reason; repeating it would not help.',
+  'portal-not-api': 'The address answers, but not as a Dataset REST API.',
+  'portal-reply': 'The portal answered with a body that does not have the shape of this API.',
+  'portal-conflict': 'The portal already holds a node with that uuid.',
+  'source-missing': 'The file of a resource does not exist or cannot be read.',
+  'source-changed': 'The file of a resource changed while it was being read.',
+  'source-refused': 'The path of a resource leaves the folder it must stay in, or is not a regular file.',
+  'table-encoding': 'The file is not valid UTF-8.',
+  'table-empty': 'The file holds no header row.',
+  'table-header': 'The header row has an empty or a duplicate cell.',
+  'table-ragged': 'A row has more or fewer cells than the header.',
+  'table-quote': 'A quote is opened and never closed, or stands where none may stand.',
+  'table-oversize': 'One row is larger than the limit, most often because of an unclosed quote.',
+  'import-failed': 'The portal reports that the datastore import failed.',
+  'import-timeout': 'The datastore import did not end in the time allowed.',
+  'verify-failed': 'What the portal holds is not what was sent.',
+  'poison-job': 'A job was killed five times in the same step and is not tried again.',
+  'dataset-failed': 'The resource was not tried because its dataset could not be published.',
+  'job-lost': 'A job of the run vanished from the queue.',
+  held: 'A guard held the run; nothing was changed.',
+  unfinished: 'The run did not end in the time allowed; it stays queued.',
+  interrupted: 'The command was interrupted; the work that was begun is resumed by the next start.',
+  'portal-port': 'The embedded portal cannot listen on its address, or another process serves its store.',
+  'portal-store': 'The store of the embedded portal cannot be opened or written.',
+  'users-file': 'The users file of the embedded portal is wrong or readable by others.',
+  'not-found': 'No such key, file, run or job is known.',
+} as const;
+
+/** A code of the table above. */
+export type ErrorCode = keyof typeof errorCodes;
+
+/** The command line is wrong. */
+export class UsageError extends SluiceError {
+  readonly code = 'usage';
+}
+
+/** One fault of a configuration file or manifest. Lines and columns count from 1. */
+export interface FileProblem {
+  file: string;
+  line: number;
+  column: number;
+  /** Dotted path of the key, such as `datasets.2.title`; empty for the file as a whole. */
+  key: string;
+  message: string;
+}
+
+const listProblems = (what: string, problems: FileProblem[]): string =>
+  [
+    `${what}: ${problems.length} problem${problems.length === 1 ? '' : 's'}`,
+    ...problems.map((p) => `  ${p.file}:${p.line}:${p.column}: ${p.key === '' ? '' : `${p.key}: `}${p.message}`),
+  ].join('\n');
+
+/** A configuration file is wrong; holds all its problems at once. */
+export class ConfigError extends SluiceError {
+  readonly code = 'config';
+  readonly problems: FileProblem[];
+
+  constructor(problems: FileProblem[], details: ErrorDetails = {}) {
+    super(listProblems('the configuration is wrong', problems), {
+      hint: 'mend the lines named above; docs/reference/config.md lists every key',
+      ...details,
+    });
+    this.problems = problems;
+  }
+}
+
+/** A manifest is wrong; holds all its problems at once. */
+export class ManifestError extends SluiceError {
+  readonly code = 'manifest';
+  readonly problems: FileProblem[];
+
+  constructor(problems: FileProblem[], details: ErrorDetails = {}) {
+    super(listProblems('the manifest is wrong', problems), {
+      hint: 'mend the lines named above; docs/reference/manifest.md lists every key',
+      ...details,
+    });
+    this.problems = problems;
+  }
+}
+
+/** An external Redis was asked for and does not answer. There is no silent fallback. */
+export class RedisUnreachableError extends SluiceError {
+  readonly code = 'redis-unreachable';
+}
+
+/** No Redis server binary could be found or fetched. */
+export class RedisMissingError extends SluiceError {
+  readonly code = 'redis-missing';
+}
+
+/** The embedded Redis server did not start. */
+export class RedisFailedError extends SluiceError {
+  readonly code = 'redis-failed';
+}
+
+/** A spool or state folder is paired with another Redis. */
+export class StateMismatchError extends SluiceError {
+  readonly code = 'state-mismatch';
+}
+
+/** What is known of the request that failed. */
+export interface PortalRequestFacts {
+  method: string;
+  /** Path and query below the portal's address; never holds credentials. */
+  path: string;
+  /** HTTP status, absent when no reply came. */
+  status?: number;
+  /** Milliseconds the portal asked us to wait (`Retry-After`). */
+  retryAfterMs?: number;
+  /** True when the request may have taken effect although no proper reply came. */
+  mayHaveHappened?: boolean;
+}
+
+/** Base of the errors about one request to a portal; the message names method, path, status and the portal's own words. */
+export abstract class PortalError extends SluiceError {
+  readonly request: PortalRequestFacts;
+
+  constructor(message: string, request: PortalRequestFacts, details: ErrorDetails = {}) {
+    super(message, details);
+    this.request = request;
+  }
+}
+
+/** Class "transient": may succeed later. */
+export class PortalUnreachableError extends PortalError {
+  readonly code = 'portal-unreachable';
+  override readonly retryable = true;
+}
+
+/** Class "session": refused again after one fresh login. */
+export class PortalSessionError extends PortalError {
+  readonly code = 'portal-session';
+}
+
+/** The login itself was refused; never repeated by itself. */
+export class PortalLoginError extends PortalError {
+  readonly code = 'portal-login';
+}
+
+/** Class "gone": 404 on a node. */
+export class PortalGoneError extends PortalError {
+  readonly code = 'portal-gone';
+}
+
+/** Class "refused": a reason came, a repeat would bring it again. */
+export class PortalRefusedError extends PortalError {
+  readonly code = 'portal-refused';
+}
+
+/** A create was refused because the uuid exists (409); `nid` when the portal tells it. */
+export class PortalConflictError extends PortalError {
+  readonly code = 'portal-conflict';
+  readonly nid: string | undefined;
+
+  constructor(message: string, request: PortalRequestFacts, nid: string | undefined, details: ErrorDetails = {}) {
+    super(message, request, details);
+    this.nid = nid;
+  }
+}
+
+/** The address answers, but it is not this API. */
+export class PortalNotApiError extends PortalError {
+  readonly code = 'portal-not-api';
+}
+
+/** The reply does not have the shape of this API. After a write the effect is unknown, so the job looks before it repeats. */
+export class PortalReplyError extends PortalError {
+  readonly code = 'portal-reply';
+  override readonly retryable = true;
+}
+
+/** The file of a resource cannot be read. */
+export class SourceMissingError extends SluiceError {
+  readonly code = 'source-missing';
+}
+
+/** The file changed under our hands; the next attempt reads it afresh. */
+export class SourceChangedError extends SluiceError {
+  readonly code = 'source-changed';
+  override readonly retryable = true;
+}
+
+/** A path that must not be followed. */
+export class SourceRefusedError extends SluiceError {
+  readonly code = 'source-refused';
+}
+
+/** Codes of faults in tabular files. */
+export type TableFaultCode = Extract<ErrorCode, `table-${string}`>;
+
+/** A tabular file is faulty at a place. */
+export class TableFaultError extends SluiceError {
+  readonly code: TableFaultCode;
+  /** Line in the file, from 1. */
+  readonly line: number;
+  /** Column: the cell's number in its row, from 1; absent where a fault has none. */
+  readonly column: number | undefined;
+
+  constructor(
+    message: string,
+    fault: { code: TableFaultCode; line: number; column?: number | undefined },
+    details: ErrorDetails = {},
+  ) {
+    super(message, details);
+    this.code = fault.code;
+    this.line = fault.line;
+    this.column = fault.column;
+  }
+}
+
+/** The portal says that the import failed. */
+export class ImportFailedError extends SluiceError {
+  readonly code = 'import-failed';
+}
+
+/** The import did not end in time; a later attempt looks again. */
+export class ImportTimeoutError extends SluiceError {
+  readonly code = 'import-timeout';
+  override readonly retryable = true;
+}
+
+/** The portal holds something else than what was sent. */
+export class VerifyFailedError extends SluiceError {
+  readonly code = 'verify-failed';
+  override readonly retryable = true;
+}
+
+/** A job killed too often in one step. */
+export class PoisonJobError extends SluiceError {
+  readonly code = 'poison-job';
+}
+
+/** A resource that was not tried because of its dataset. */
+export class DatasetFailedError extends SluiceError {
+  readonly code = 'dataset-failed';
+}
+
+/** A job of a run is not in the queue any more. */
+export class JobLostError extends SluiceError {
+  readonly code = 'job-lost';
+}
+
+/** A guard held the run. */
+export class HeldError extends SluiceError {
+  readonly code = 'held';
+}
+
+/** The wait for a run ended before the run did. */
+export class UnfinishedError extends SluiceError {
+  readonly code = 'unfinished';
+}
+
+/** A signal ended the command. */
+export class InterruptedError extends SluiceError {
+  readonly code = 'interrupted';
+}
+
+/** The embedded portal cannot listen, or its store is served by another process. */
+export class PortalPortError extends SluiceError {
+  readonly code = 'portal-port';
+}
+
+/** The store of the embedded portal cannot be opened or written. */
+export class PortalStoreError extends SluiceError {
+  readonly code = 'portal-store';
+}
+
+/** The users file of the embedded portal is wrong. */
+export class UsersFileError extends SluiceError {
+  readonly code = 'users-file';
+}
+
+/** Nothing is known under that name. */
+export class NotFoundError extends SluiceError {
+  readonly code = 'not-found';
+}
+
+/** Why an item is not live, as reports, job logs and reason files show it. Lines and columns count from 1. */
+export interface Reason {
+  code: ErrorCode | 'bug';
+  message: string;
+  hint: string | null;
+  line?: number;
+  column?: number;
+}
+
+/** Turns anything thrown into a reason; what is not a {@link SluiceError} becomes code `bug`. */
+export const reasonOf = (error: unknown): Reason => {
+  if (error instanceof SluiceError) {
+    const reason: Reason = { code: error.code, message: error.message, hint: error.hint ?? null };
+    if (error instanceof TableFaultError) {
+      reason.line = error.line;
+      if (error.column !== undefined) reason.column = error.column;
+    }
+    return reason;
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: 'bug', message, hint: 'this is a fault of sluice; the job log holds the details' };
+};

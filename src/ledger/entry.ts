@@ -1,0 +1,86 @@
+// What we know was published: one entry per key and portal, and the intents of writes that have begun.
+import { z } from 'zod';
+
+/** Identity of a local file as last read: equal facts mean equal bytes, see `intake/fingerprint.ts`. */
+export const sourceFingerprintSchema = z.object({
+  bytes: z.number().int(),
+  sha256: z.string(),
+  /** Stat facts as decimal strings of nanoseconds, to skip the hash of an untouched file. */
+  mtimeNs: z.string(),
+  ctimeNs: z.string(),
+  ino: z.string(),
+  /** When the hash was made, Unix milliseconds. */
+  hashedAt: z.number().int(),
+});
+
+/** See {@link sourceFingerprintSchema}. */
+export type SourceFingerprint = z.infer<typeof sourceFingerprintSchema>;
+
+/** The file of a resource as the portal holds it. */
+export const portalFileSchema = z.object({
+  fid: z.string(),
+  /** File name as the portal made it. */
+  name: z.string(),
+  bytes: z.number().int(),
+  sha256: z.string(),
+  /** Where the portal serves the bytes, when it told us. */
+  url: z.string().nullable(),
+});
+
+/** What was published under a key. */
+export const ledgerEntrySchema = z.object({
+  key: z.string(),
+  kind: z.enum(['dataset', 'resource']),
+  uuid: z.string(),
+  nid: z.string(),
+  vid: z.string(),
+  /** Public address of the node. */
+  url: z.string().nullable(),
+  title: z.string(),
+  /** Fingerprint of the metadata that the portal was last seen to hold; null while unverified. */
+  metadataFingerprint: z.string().nullable(),
+  source: sourceFingerprintSchema.nullable(),
+  file: portalFileSchema.nullable(),
+  datastore: z.enum(['none', 'imported', 'pending', 'failed']),
+  /** Data rows (without the header) that were imported, null where nothing is imported. */
+  rows: z.number().int().nullable(),
+  /** True while the current wish is verified on the portal. */
+  live: z.boolean(),
+  /** True while the portal still serves an older version. */
+  stale: z.boolean(),
+  reason: z
+    .object({
+      code: z.string(),
+      message: z.string(),
+      hint: z.string().nullable(),
+      line: z.number().int().optional(),
+      column: z.number().int().optional(),
+    })
+    .nullable(),
+  runId: z.string(),
+  /** Unix milliseconds of the last change of this entry. */
+  syncedAt: z.number().int(),
+});
+
+/** See {@link ledgerEntrySchema}. */
+export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
+
+/** A write that has begun and whose effect is not known yet, with what was true before it. */
+export const intentSchema = z.discriminatedUnion('action', [
+  /** `highestNid`: the highest node id before the create ("0" on an empty portal). */
+  z.object({ action: z.literal('create'), highestNid: z.string(), marker: z.string(), at: z.number().int() }),
+  z.object({ action: z.literal('update'), nid: z.string(), vid: z.string(), marker: z.string(), at: z.number().int() }),
+  /** `fid` before the attach, null when there was no file. */
+  z.object({
+    action: z.literal('attach'),
+    nid: z.string(),
+    fid: z.string().nullable(),
+    bytes: z.number().int(),
+    sha256: z.string(),
+    at: z.number().int(),
+  }),
+  z.object({ action: z.literal('import'), nid: z.string(), at: z.number().int() }),
+]);
+
+/** See {@link intentSchema}. */
+export type Intent = z.infer<typeof intentSchema>;

@@ -1,0 +1,52 @@
+// Wishes: the datasets and resources that should be on a portal, as gathered from a manifest or a dropped file.
+import { z } from 'zod';
+
+/** Field items of a node keyed by field name, in the API's own structure (`{und: [...]}`), as entity portals take them. */
+export const nodeFieldsSchema = z.record(z.string(), z.unknown());
+
+/** Node fields in the API's own structure, see {@link nodeFieldsSchema}. */
+export type NodeFields = z.infer<typeof nodeFieldsSchema>;
+
+/** Where the content of a resource comes from: a local file that is sent, or an address that is only pointed at. */
+export const resourceSourceSchema = z.discriminatedUnion('kind', [
+  /** `path` is absolute; `name` is the file name the portal shall see; `claim` names the spooled drop it came from. */
+  z.object({ kind: z.literal('file'), path: z.string(), name: z.string(), claim: z.string().optional() }),
+  z.object({ kind: z.literal('link'), url: z.string() }),
+  z.object({ kind: z.literal('api'), url: z.string() }),
+]);
+
+/** See {@link resourceSourceSchema}. */
+export type ResourceSource = z.infer<typeof resourceSourceSchema>;
+
+/** A resource that should be on the portal. */
+export const resourceWishSchema = z.object({
+  /** `<manifest>/<dataset>/<resource>`: our stable name. */
+  key: z.string(),
+  uuid: z.uuid(),
+  datasetKey: z.string(),
+  title: z.string(),
+  published: z.boolean(),
+  fields: nodeFieldsSchema,
+  source: resourceSourceSchema,
+  import: z.enum(['auto', 'never']),
+  /** sha256 (hex) over everything above that the portal shall hold as metadata. */
+  metadataFingerprint: z.string(),
+});
+
+/** See {@link resourceWishSchema}. */
+export type ResourceWish = z.infer<typeof resourceWishSchema>;
+
+/** A dataset that should be on the portal, with its resources. */
+export const datasetWishSchema = z.object({
+  /** `<manifest>/<dataset>`. */
+  key: z.string(),
+  uuid: z.uuid(),
+  title: z.string(),
+  published: z.boolean(),
+  fields: nodeFieldsSchema,
+  metadataFingerprint: z.string(),
+  resources: z.array(resourceWishSchema),
+});
+
+/** See {@link datasetWishSchema}. */
+export type DatasetWish = z.infer<typeof datasetWishSchema>;
