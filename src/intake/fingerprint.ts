@@ -1,0 +1,99 @@
+// Fingerprint of a local file: "did it change since we last saw it?".
+import { createHash } from 'node:crypto';
+import { type BigIntStats, constants } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { SourceChangedError, SourceMissingError, SourceRefusedError } from '../errors.ts';
+import type { SourceFingerprint } from '../ledger/entry.ts';
+
+/** A hash is trusted without reading again when it was made at least this long (ms) after the file last changed. */
+export const quietMs = 2000;
+
+const chunkBytes = 1024 * 1024;
+
+/** The stat facts of a fingerprint; equal facts of a file that was quiet for {@link quietMs} mean equal bytes. */
+export type StatFacts = Pick<SourceFingerprint, 'bytes' | 'mtimeNs' | 'ctimeNs' | 'ino'>;
+
+/** Takes the facts that a fingerprint keeps from bigint stats. */
+export const factsOf = (stats: BigIntStats): StatFacts => ({
+  bytes: Number(stats.size),
+  mtimeNs: String(stats.mtimeNs),
+  ctimeNs: String(stats.ctimeNs),
+  ino: String(stats.ino),
+});
+
+/** True when nothing that stat shows has moved between the two. */
+export const sameFacts = (a: StatFacts, b: StatFacts): boolean =>
+  a.bytes === b.bytes && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.ino === b.ino;
+
+const wasQuiet = (known: SourceFingerprint): boolean => {
+  const changedNs = BigInt(known.mtimeNs) > BigInt(known.ctimeNs) ? BigInt(known.mtimeNs) : BigInt(known.ctimeNs);
+  return BigInt(known.hashedAt - quietMs) * 1_000_000n >= changedNs;
+};
+
+const missing = (path: string, cause: unknown): SourceMissingError => {
+  const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
+  return new SourceMissingError(`cannot read ${path} (${why})`, {
+    hint: 'put the file there, or mend its path or its permissions; then publish again',
+    cause,
+  });
+};
+
+const statRegular = async (path: string): Promise<StatFacts> => {
+  const stats = await stat(path, { bigint: true }).catch((cause) => {
+    throw missing(path, cause);
+  });
+  if (!stats.isFile()) {
+    throw new SourceRefusedError(`${path} is not a regular file`, {
+      hint: 'name a file, not a folder, pipe or device',
+    });
+  }
+  return factsOf(stats);
+};
+
+const hashHandle = async (handle: FileHandle, bytes: number, signal: AbortSignal | undefined): Promise<string> => {
+  const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(bytes + 1, chunkBytes)));
+  for (;;) {
+    signal?.throwIfAborted();
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, null);
+    if (bytesRead === 0) return hash.digest('hex');
+    hash.update(chunk.subarray(0, bytesRead));
+  }
+};
+
+/**
+ * Fingerprint of the file at `path` (symbolic links are followed). No byte is read when its stat facts equal `known` and
+ * `known` was hashed at least {@link quietMs} after both mtime and ctime; `known` itself is returned then. Otherwise the
+ * sha256 is made of a stream, with memory for one chunk, and the facts are compared before and after.
+ *
+ * @throws SourceMissingError when it does not exist or cannot be read
+ * @throws SourceRefusedError when it is no regular file
+ * @throws SourceChangedError when it moved while it was read
+ */
+export const fingerprintFile = async (
+  path: string,
+  known: SourceFingerprint | null,
+  signal?: AbortSignal,
+): Promise<SourceFingerprint> => {
+  signal?.throwIfAborted();
+  const before = await statRegular(path);
+  if (known !== null && sameFacts(before, known) && wasQuiet(known)) return known;
+  // O_NONBLOCK: a pipe put there after the stat must not hang the open.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause) => {
+    throw missing(path, cause);
+  });
+  try {
+    const hashedAt = Date.now();
+    const sha256 = await hashHandle(handle, before.bytes, signal);
+    const read = factsOf(await handle.stat({ bigint: true }));
+    const after = await statRegular(path);
+    if (!sameFacts(before, read) || !sameFacts(before, after)) {
+      throw new SourceChangedError(`${path} changed while it was being read`, {
+        hint: 'it is read again by itself once its writer is done',
+      });
+    }
+    return { ...after, sha256, hashedAt };
+  } finally {
+    await handle.close();
+  }
+};
