@@ -1,0 +1,206 @@
+// Unpacks a Redis server from the package archive of a Debian-like host, as any user, touching nothing of the system.
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findOnPath, runTool, type ToolResult } from './run-tool.ts';
+
+/** The programs of the host that the route needs. */
+export interface DebianTools {
+  aptGet: string;
+  dpkg: string;
+}
+
+/** What to fetch into: the server ends in `<folder>/server/redis-server`. */
+export interface FetchOptions {
+  folder: string;
+  env: NodeJS.ProcessEnv;
+  tools: DebianTools;
+}
+
+/** `redis-tools` holds the server: its checkers and the server are one program that looks at the name it is run by. */
+const packages = ['redis-tools', 'libjemalloc2', 'liblzf1'];
+
+/** The tools of this host, or the sentence that says why the route is not open here. */
+export const debianRoute = async (env: NodeJS.ProcessEnv): Promise<DebianTools | string> => {
+  const [aptGet] = await findOnPath('apt-get', env);
+  const [dpkg] = await findOnPath('dpkg', env);
+  if (aptGet !== undefined && dpkg !== undefined) return { aptGet, dpkg };
+  return `not a Debian-like host (${aptGet === undefined ? 'apt-get' : 'dpkg'} is not on PATH)`;
+};
+
+/**
+ * Downloads and unpacks the server with package lists and caches of its own, all inside `folder`; apt checks the
+ * signatures of the archive as ever. Resolves with the path of the program, or with what went wrong. Leaves nothing
+ * but `<folder>/server` behind.
+ */
+export const fetchFromDebian = async (options: FetchOptions): Promise<{ path: string } | { failure: string }> => {
+  await mkdir(options.folder, { recursive: true, mode: 0o700 });
+  const work = await mkdtemp(join(options.folder, 'fetch-'));
+  try {
+    const apt = await privateApt(work, options);
+    const updated = await apt(['update'], work);
+    const failure =
+      (await download(packages, work, apt, options)) ?? (await addMissingLibraries(work, apt, options)) ?? null;
+    if (failure !== null) return { failure: updated.code === 0 ? failure : `${failure}; ${lastWords(updated)}` };
+    await install(join(work, 'server'));
+    return { path: await putInPlace(join(work, 'server'), options) };
+  } finally {
+    await rm(work, { recursive: true, force: true, maxRetries: 5 });
+  }
+};
+
+type Apt = (args: string[], cwd: string) => Promise<ToolResult>;
+
+/** An apt-get whose every folder lies below `work`; hooks of the host are cleared, its sources and proxies kept. */
+const privateApt = async (work: string, { env, tools }: FetchOptions): Promise<Apt> => {
+  const below = (name: string): string => join(work, name);
+  for (const name of ['state/lists/partial', 'cache/archives/partial', 'log', 'debs', 'server/root']) {
+    await mkdir(below(name), { recursive: true });
+  }
+  await writeFile(below('status'), '');
+  const settings: [string, string][] = [
+    ['Dir::State', below('state')],
+    ['Dir::State::lists', below('state/lists')],
+    ['Dir::State::status', below('status')],
+    ['Dir::State::extended_states', below('extended_states')],
+    ['Dir::Cache', below('cache')],
+    ['Dir::Cache::archives', below('cache/archives')],
+    ['Dir::Cache::pkgcache', ''],
+    ['Dir::Cache::srcpkgcache', ''],
+    ['Dir::Log', below('log')],
+    ['Debug::NoLocking', 'true'],
+    // As root, apt would download as its own user, who cannot enter a private folder.
+    ['APT::Sandbox::User', 'root'],
+    ['Acquire::Languages', 'none'],
+    ['Acquire::Retries', '2'],
+    ['Acquire::http::Timeout', '30'],
+    ['Acquire::https::Timeout', '30'],
+  ];
+  const hooks = ['Pre-Invoke', 'Post-Invoke', 'Post-Invoke-Success'].map((hook) => `#clear APT::Update::${hook};`);
+  const lines = [...hooks, ...settings.map(([key, value]) => `${key} "${value}";`), ''];
+  await writeFile(below('apt.conf'), lines.join('\n'));
+  return (args, cwd) =>
+    runTool(tools.aptGet, ['-q', '-c', below('apt.conf'), ...args], {
+      cwd,
+      env: { ...env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
+      timeoutMs: 180_000,
+    });
+};
+
+/** Downloads packages and unpacks them below `server/root`; null, or what failed. */
+const download = async (
+  names: string[],
+  work: string,
+  apt: Apt,
+  { env, tools }: FetchOptions,
+): Promise<string | null> => {
+  const debs = join(work, 'debs');
+  const got = await apt(['download', ...names], debs);
+  if (got.code !== 0) return `apt-get download ${names.join(' ')}: ${lastWords(got)}`;
+  for (const file of (await readdir(debs)).filter((name) => name.endsWith('.deb'))) {
+    const unpacked = await runTool(tools.dpkg, ['-x', join(debs, file), join(work, 'server', 'root')], {
+      env,
+      timeoutMs: 60_000,
+    });
+    if (unpacked.code !== 0) return `dpkg -x ${file}: ${lastWords(unpacked)}`;
+    await rm(join(debs, file));
+  }
+  return null;
+};
+
+/** Fetches the packages of libraries that the host lacks; each round may show libraries that the last one needs. */
+const addMissingLibraries = async (work: string, apt: Apt, options: FetchOptions): Promise<string | null> => {
+  const root = join(work, 'server', 'root');
+  const asked = new Set<string>();
+  for (;;) {
+    const libraries = (await libraryFolders(root)).map((folder) => join(root, folder)).join(':');
+    const listed = await runTool('ldd', [join(root, 'usr/bin/redis-check-rdb')], {
+      env: { ...options.env, LC_ALL: 'C', LD_LIBRARY_PATH: libraries },
+      timeoutMs: 10_000,
+    });
+    const missing = missingLibraries(listed.output).filter((library) => !asked.has(library));
+    if (missing.length === 0) return null; // what is still missing shows when the program is run
+    for (const library of missing) {
+      asked.add(library);
+      const failure = await downloadOneOf(packagesOf(library), work, apt, options);
+      if (failure !== null) return `${library} is missing; ${failure}`;
+    }
+  }
+};
+
+const downloadOneOf = async (
+  names: string[],
+  work: string,
+  apt: Apt,
+  options: FetchOptions,
+): Promise<string | null> => {
+  let failure: string | null = null;
+  for (const name of names) {
+    failure = await download([name], work, apt, options);
+    if (failure === null) return null;
+  }
+  return failure;
+};
+
+/** The libraries that the output of `ldd` calls missing. */
+export const missingLibraries = (output: string): string[] =>
+  [...output.matchAll(/^\s*(\S+) => not found/gm)].map((match) => match[1] ?? '');
+
+/**
+ * The names a library's package can have, likeliest first, by Debian policy 8.1: `libssl.so.3` is in `libssl3`, or
+ * `libssl3t64` since the change to 64-bit times; a name that ends in a digit gets a hyphen.
+ */
+export const packagesOf = (library: string): string[] => {
+  const [, stem = library, version = ''] = /^(.+)\.so\.(.+)$/.exec(library) ?? [];
+  const name = `${stem}${/\d$/.test(stem) ? '-' : ''}${version}`.toLowerCase().replaceAll('_', '-');
+  if (stem === 'libcrypto') return packagesOf(`libssl.so.${version}`);
+  if (stem === 'libgcc_s') return ['libgcc-s1'];
+  return [name, `${name}t64`];
+};
+
+/** Folders below `root` that hold libraries, such as `usr/lib/x86_64-linux-gnu`. */
+const libraryFolders = async (root: string): Promise<string[]> => {
+  const found: string[] = [];
+  for (const base of ['usr/lib', 'lib']) {
+    const entries = await readdir(join(root, base), { withFileTypes: true }).catch(() => []);
+    found.push(...entries.filter((entry) => entry.isDirectory()).map((entry) => join(base, entry.name)));
+  }
+  return found;
+};
+
+/** Puts starters beside the unpacked tree, so that the server is one program that needs no environment. */
+const install = async (server: string): Promise<void> => {
+  const programs = join(server, 'root', 'usr', 'bin');
+  await symlink('redis-check-rdb', join(programs, 'redis-server'));
+  const libraries = (await libraryFolders(join(server, 'root'))).map((folder) => `$here/root/${folder}`).join(':');
+  for (const name of ['redis-server', 'redis-check-aof']) {
+    const starter = [
+      '#!/bin/sh',
+      '# Runs the unpacked program with the libraries unpacked beside it.',
+      'here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd -P)',
+      `LD_LIBRARY_PATH="${libraries}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`,
+      'export LD_LIBRARY_PATH',
+      `exec "$here/root/usr/bin/${name}" "$@"`,
+      '',
+    ];
+    await writeFile(join(server, name), starter.join('\n'));
+    await chmod(join(server, name), 0o755);
+  }
+};
+
+/** Moves the unpacked server to its place. One that another process put there meanwhile stays, since it may be running. */
+const putInPlace = async (server: string, { folder, env }: FetchOptions): Promise<string> => {
+  const target = join(folder, 'server');
+  const program = join(target, 'redis-server');
+  const there = await runTool(program, ['--version'], { env, timeoutMs: 10_000 });
+  if (there.code === 0) return program;
+  await rm(target, { recursive: true, force: true });
+  await rename(server, target);
+  return program;
+};
+
+/** The lines in which apt and dpkg say what went wrong, or else their last line. */
+const lastWords = ({ output }: ToolResult): string => {
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  const errors = lines.filter((line) => /^(E|dpkg.*error):/i.test(line));
+  return (errors.length > 0 ? errors : lines.slice(-1)).slice(0, 3).join(' ').slice(0, 400);
+};

@@ -1,0 +1,19 @@
+// Makes sure, before any test runs, that a Redis server can be had; without one `npm test` fails with the product's error.
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createLog } from '../../src/log.ts';
+import { resolveBinary } from '../../src/redis/resolve.ts';
+
+const folder = join(dirname(fileURLToPath(import.meta.url)), '../../node_modules/.cache/sluice-redis');
+
+/** Vitest's global set-up: passes the server's path to all tests as `REDIS_SERVER_BIN`. One fetched is kept for next time. */
+export const setup = async (): Promise<void> => {
+  const log = createLog({ level: 'info', destination: process.stderr });
+  try {
+    process.env.REDIS_SERVER_BIN = (await resolveBinary({ folder, allowFetch: true, env: process.env, log })).path;
+  } catch (error) {
+    const hint = error instanceof Error && 'hint' in error ? String(error.hint) : '';
+    if (error instanceof Error && hint !== '') error.message = `${error.message}\nhint: ${hint}`;
+    throw error;
+  }
+};

@@ -1,0 +1,69 @@
+// A private Redis for one test file.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import type { RedisConnectionOptions } from '../../src/redis/connection.ts';
+import { waitUntil } from './wait-until.ts';
+
+/** A running Redis and the options with which every connection to it is made. */
+export interface TestRedis {
+  options: RedisConnectionOptions;
+  /** Ends the server and removes its folder; may be called again. */
+  close(): Promise<void>;
+}
+
+/** Starts an empty Redis (unix socket, nothing kept on disk) in some ten milliseconds; end it in `afterAll`. */
+export const startTestRedis = async (): Promise<TestRedis> => {
+  const binary = process.env.REDIS_SERVER_BIN;
+  if (binary === undefined) throw new Error('REDIS_SERVER_BIN is not set: run the tests through vitest');
+  const dir = mkdtempSync(join(tmpdir(), 'slr-'));
+  const path = join(dir, 's');
+  const settings = [
+    '--port',
+    '0',
+    '--unixsocket',
+    path,
+    '--dir',
+    dir,
+    '--save',
+    '',
+    '--maxmemory-policy',
+    'noeviction',
+  ];
+  const server = spawn(binary, settings, { stdio: 'ignore' });
+  const kill = (): void => {
+    server.kill('SIGKILL');
+  };
+  process.once('exit', kill);
+  await waitUntil('the test Redis to answer', () => server.exitCode !== null || answers(path), 20_000);
+  if (server.exitCode !== null) throw new Error(`the test Redis ended with code ${server.exitCode}: ${binary}`);
+  return {
+    options: { path },
+    close: async () => {
+      process.removeListener('exit', kill);
+      await ended(server);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+};
+
+const answers = async (path: string): Promise<boolean> => {
+  const client = new Redis({ path, lazyConnect: true, retryStrategy: () => null });
+  client.on('error', () => {}); // not there yet; the ping tells
+  try {
+    return (await client.ping()) === 'PONG';
+  } catch {
+    return false;
+  } finally {
+    client.disconnect();
+  }
+};
+
+const ended = (server: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    if (server.exitCode !== null || server.signalCode !== null) return resolve();
+    server.once('exit', () => resolve());
+    server.kill('SIGKILL');
+  });
