@@ -1,0 +1,76 @@
+// File system steps that stay whole when the process is killed between any two of them.
+import { randomBytes } from 'node:crypto';
+import { link, lstat, open, rename, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+
+/** True when `error` is a system error with one of `codes` (such as `ENOENT`). */
+export const isErrno = (error: unknown, ...codes: string[]): boolean =>
+  error instanceof Error && 'code' in error && codes.includes(String(error.code));
+
+/** Resolves with the fallback when `pending` fails with one of `codes`; other failures pass through. */
+export const unless = async <T, F>(pending: Promise<T>, codes: string[], fallback: F): Promise<T | F> => {
+  try {
+    return await pending;
+  } catch (error) {
+    if (isErrno(error, ...codes)) return fallback;
+    throw error;
+  }
+};
+
+/** True when something (a symbolic link counts) stands at `path`. */
+export const exists = async (path: string): Promise<boolean> =>
+  (await unless(lstat(path), ['ENOENT', 'ENOTDIR'], null)) !== null;
+
+/** Makes the names in a folder survive a power cut; file systems that cannot sync folders are left alone. */
+export const syncFolder = async (path: string): Promise<void> => {
+  const handle = await unless(open(path, 'r'), ['EISDIR', 'EACCES', 'EPERM'], null);
+  if (handle === null) return;
+  try {
+    await unless(handle.sync(), ['EINVAL', 'EPERM', 'ENOTSUP', 'EIO'], undefined);
+  } finally {
+    await handle.close();
+  }
+};
+
+/** Writes `text` to `path` at once or not at all: temporary file beside it, fsync, rename, fsync of the folder. */
+export const writeDurably = async (path: string, text: string): Promise<void> => {
+  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
+  const handle = await open(temporary, 'wx');
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, path);
+  await syncFolder(dirname(path));
+};
+
+const sameFile = async (a: string, b: string): Promise<boolean> => {
+  const [one, two] = await Promise.all([lstat(a, { bigint: true }), lstat(b, { bigint: true })]);
+  return one.dev === two.dev && one.ino === two.ino;
+};
+
+/** What a file system answers that knows no hard links. */
+const noLinks = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/**
+ * Moves a file within one file system without ever replacing what stands at `to`; false when something else stands there.
+ * A move that was killed half-way (both names, one file) is completed. Where the file system knows no hard links, a
+ * check and a rename take their place.
+ */
+export const moveWithoutReplacing = async (from: string, to: string): Promise<boolean> => {
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) {
+      if (!(await sameFile(from, to))) return false;
+    } else if (isErrno(error, ...noLinks)) {
+      if (await exists(to)) return false;
+      await rename(from, to);
+      return true;
+    } else throw error;
+  }
+  await unlink(from);
+  return true;
+};
