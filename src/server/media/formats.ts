@@ -1,0 +1,45 @@
+// The response formats: names, MIME types, writers.
+import { writeBencode } from './bencode.ts';
+import { writeJson } from './json-out.ts';
+import { writeJsonp } from './jsonp.ts';
+import { writePhp } from './php.ts';
+import type { Value, WriteOptions } from './value.ts';
+import { writeXml } from './xml.ts';
+import { writeYaml } from './yaml.ts';
+
+/** A response format, named as its path suffix is (spec 1, "Response formats"). */
+export type FormatName = 'bencode' | 'json' | 'jsonp' | 'php' | 'xml' | 'yaml';
+
+/** One response format. */
+export interface Format {
+  name: FormatName;
+  /** The first is sent when the path suffix chose the format. */
+  mimeTypes: readonly [string, ...string[]];
+  /** The body of a response; pure. */
+  write: (value: Value, options: WriteOptions) => string;
+}
+
+/** Every response format. Source: spec 1, recorded behaviour 3. */
+export const formats: Readonly<Record<FormatName, Format>> = {
+  bencode: {
+    name: 'bencode',
+    mimeTypes: ['application/x-bencode'],
+    write: (value, { style }) => writeBencode(value, style),
+  },
+  json: { name: 'json', mimeTypes: ['application/json'], write: (value) => writeJson(value) },
+  jsonp: {
+    name: 'jsonp',
+    mimeTypes: ['text/javascript', 'application/javascript'],
+    write: (value, { callback }) => writeJsonp(value, callback),
+  },
+  php: { name: 'php', mimeTypes: ['application/vnd.php.serialized'], write: writePhp },
+  xml: { name: 'xml', mimeTypes: ['application/xml', 'text/xml'], write: (value) => writeXml(value) },
+  yaml: { name: 'yaml', mimeTypes: ['text/plain', 'application/x-yaml', 'text/yaml'], write: writeYaml },
+};
+
+/** True for the name of a format; case matters. */
+export const isFormatName = (name: string): name is FormatName => Object.hasOwn(formats, name);
+
+/** The header value for a MIME type: texts carry their charset, others none. */
+export const contentTypeOf = (mimeType: string): string =>
+  mimeType.startsWith('text/') ? `${mimeType};charset=UTF-8` : mimeType;

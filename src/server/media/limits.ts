@@ -1,0 +1,55 @@
+// How much a body may ask of the parser that reads it, and the checks that every parser shares.
+import { MalformedBody } from './malformed.ts';
+
+/** Bounds of a parser. A body beyond one of them is malformed. */
+export interface ParseLimits {
+  /** Longest body, in bytes. */
+  bytes: number;
+  /** Deepest nesting of lists and maps. */
+  depth: number;
+  /** Most values (scalars, lists and maps, after aliases are followed). */
+  values: number;
+}
+
+/** Far above any real node, and read in well under a second. */
+export const defaultParseLimits: ParseLimits = { bytes: 2_000_000, depth: 64, values: 200_000 };
+
+/** Reads a whole body held in memory; throws `MalformedBody` and nothing else. */
+export type BodyParser<T> = (body: Uint8Array, limits?: ParseLimits) => T;
+
+/** Throws `MalformedBody` when the body is longer than the limit. */
+export const checkLength = (body: Uint8Array, limits: ParseLimits): void => {
+  if (body.byteLength > limits.bytes) {
+    throw new MalformedBody(`the body has ${body.byteLength} bytes; at most ${limits.bytes} are accepted`);
+  }
+};
+
+/** The text of a UTF-8 body (a byte order mark is dropped); throws `MalformedBody` on anything else. */
+export const decodeUtf8 = (body: Uint8Array): string => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw new MalformedBody('the body is not valid UTF-8');
+  }
+};
+
+/** Counts values and depth while a body is read. */
+export interface Budget {
+  /** Counts one value at a depth (the outermost has depth 0); returns what is wrong, or null. */
+  spend: (depth: number) => string | null;
+}
+
+/** A fresh count against `limits`. */
+export const openBudget = (limits: ParseLimits): Budget => {
+  let left = limits.values;
+  return {
+    spend: (depth) => {
+      if (depth > limits.depth) return `lists and maps are nested deeper than ${limits.depth}`;
+      left -= 1;
+      return left < 0 ? `the body holds more than ${limits.values} values` : null;
+    },
+  };
+};
+
+/** True for the one key that is refused everywhere: as a property it would change an object's prototype. */
+export const isForbiddenKey = (key: string): boolean => key === '__proto__';

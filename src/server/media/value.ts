@@ -1,0 +1,61 @@
+// The values that every media type writes and reads, and what a writer must know beside them.
+
+/** A value of the API: what JSON can say. Lists are arrays, maps are plain objects in key order. */
+export type Value = null | boolean | number | string | Value[] | ValueMap;
+
+/** A map of the API. */
+export interface ValueMap {
+  [key: string]: Value;
+}
+
+/**
+ * Which parts of a result are objects, not arrays, where a media type tells the two apart (php; the hidden parts of
+ * dates also show in yaml): `plain` nothing, `object` the result itself (a user), `node` the result and the date
+ * objects in its date fields, `rows` every element of the list, `login` the result and its `user`.
+ * Source: recorded behaviour 3.
+ */
+export type ResultShape = 'plain' | 'object' | 'node' | 'rows' | 'login';
+
+/**
+ * `recorded` writes byte for byte what deployed servers write, also where no reader of that format can read it back.
+ * `sound` writes the same bytes wherever they can be read back, and a readable spelling where they cannot.
+ */
+export type WriteStyle = 'sound' | 'recorded';
+
+/** What a writer must know beside the value. */
+export interface WriteOptions {
+  style: WriteStyle;
+  shape: ResultShape;
+  /** The `callback` parameter of the query, whatever its type; `undefined` when the request has none (jsonp only). */
+  callback?: unknown;
+}
+
+/** True for a map, false for null, lists and scalars. */
+export const isMap = (value: unknown): value is ValueMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The shape of a part of a result: `key` is the key in a map, or `null` for an element of a list. */
+export const shapeWithin = (shape: ResultShape, key: string | null): ResultShape => {
+  if (shape === 'rows' && key === null) return 'object';
+  if (shape === 'login' && key === 'user') return 'object';
+  return 'plain';
+};
+
+/** True where the value itself is an object. */
+export const isObjectShape = (shape: ResultShape): boolean => shape !== 'plain' && shape !== 'rows';
+
+/**
+ * True for the dump of a date object inside a date field of a node (`field_x.und[0].db.value`): deployed servers show
+ * two more, hidden, properties of it in php and yaml. Source: recorded behaviour 7, read_formats.
+ */
+export const isDateObject = (value: ValueMap): boolean =>
+  Array.isArray(value.granularity) &&
+  typeof value.originalTime === 'string' &&
+  typeof value.timezone === 'string' &&
+  'timezone_type' in value;
+
+/** The hidden properties of a date object, in order. */
+export const hiddenDateProperties = (date: ValueMap): [string, Value][] => [
+  ['\0DateObject\0serializedTime', date.originalTime ?? null],
+  ['\0DateObject\0serializedTimezone', date.timezone ?? null],
+];
