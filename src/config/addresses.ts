@@ -1,0 +1,53 @@
+// Checks of the addresses in a configuration.
+import type { FileProblem } from '../errors.ts';
+import type { YamlDocument } from '../yaml/document.ts';
+
+/** What is wrong with the base address of a portal; null when it is sound. Never repeats the address. */
+export const portalUrlFault = (address: string): string | null => {
+  const url = parsed(address);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return 'must be a full address that begins with http:// or https://';
+  if (url.username !== '' || url.password !== '')
+    return 'must not hold a user or password; use the keys `username` and `password`';
+  if (url.search !== '' || url.hash !== '') return 'must end with the path: no `?` and no `#`';
+  if (/\/api\/dataset\/?/i.test(url.pathname)) return 'is the base address: leave out `/api/dataset` and what follows';
+  return null;
+};
+
+/** A base address as requests use it: without a slash at the end. */
+export const normalUrl = (address: string): string => new URL(address).href.replace(/\/+$/, '');
+
+/** Problems of the addresses of all portals and of Redis; `value` is the configuration with references replaced. */
+export const addressProblems = (
+  document: YamlDocument,
+  value: unknown,
+  redisUrl: string | undefined,
+): FileProblem[] => {
+  const problems: FileProblem[] = [];
+  for (const [name, portal] of Object.entries(recordOf(recordOf(value).portals))) {
+    const { url } = recordOf(portal);
+    const fault = typeof url === 'string' ? portalUrlFault(url) : null;
+    if (fault !== null) problems.push(document.problem(['portals', name, 'url'], fault));
+  }
+  const written = recordOf(recordOf(document.value).redis).url;
+  const fault = redisUrl === undefined ? null : redisUrlFault(redisUrl, written);
+  if (fault !== null) problems.push(document.problem(['redis', 'url'], fault));
+  return problems;
+};
+
+const redisUrlFault = (address: string, written: unknown): string | null => {
+  if (/\$\{/.test(address)) return null; // its variable is missing, which is said already
+  const url = parsed(address);
+  if (url === null || !/^rediss?:$/.test(url.protocol))
+    return 'must be an address such as `redis://host:6379` or `rediss://…`';
+  const inClear = typeof written === 'string' && !written.includes('${');
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: shows people the reference syntax itself
+  const example = 'redis://:${REDIS_PASSWORD}@host:6379';
+  if (inClear && url.password !== '') return `a password must be a reference: \`${example}\``;
+  return null;
+};
+
+const parsed = (address: string): URL | null => (URL.canParse(address) ? new URL(address) : null);
+
+const recordOf = (value: unknown): Record<string, unknown> =>
+  value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}; // just checked

@@ -1,0 +1,72 @@
+// The configuration as the rest of sluice sees it: resolved, absolute, in plain numbers.
+
+/** What every portal has. */
+export interface PortalConfigBase {
+  /** Name of the portal: its key in the file. */
+  name: string;
+  username: string;
+  /**
+   * In clear, for the login. Null only for an embedded portal without one: then the password that it made itself is meant.
+   * JSON.stringify, util.inspect and the log show `[redacted]` instead; a spread copy loses that protection.
+   */
+  password: string | null;
+  dialect: 'auto' | 'entity' | 'form';
+  /** Datasets and resources worked on at once. */
+  concurrency: number;
+  /** 0 is no limit. */
+  requestsPerSecond: number;
+  importTimeoutMs: number;
+}
+
+/** A portal that `start` runs itself. */
+export interface EmbeddedPortalConfig extends PortalConfigBase {
+  kind: 'embedded';
+  profile: 'spec' | 'dkan-7.18' | 'dkan-7.14';
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** Absolute path of the users file. */
+  users: string | null;
+  /** Absolute. */
+  dataDir: string;
+  attachWaitMs: number;
+}
+
+/** A portal elsewhere. */
+export interface RemotePortalConfig extends PortalConfigBase {
+  kind: 'remote';
+  password: string;
+  /** Base address without a slash at the end. */
+  url: string;
+}
+
+/** See its two kinds. */
+export type PortalConfig = EmbeddedPortalConfig | RemotePortalConfig;
+
+/** Where and how to run. Durations are milliseconds (`…Ms`), sizes bytes (`…Bytes`), paths absolute. */
+export interface Config {
+  /** Absolute path of the file it came from; null for the defaults. */
+  file: string | null;
+  /** Absolute. */
+  stateDir: string;
+  portals: Record<string, PortalConfig>;
+  /** The portal of `--portal`, which goes before the manifest's own; null without that option. */
+  portal: string | null;
+  /** Absolute paths and patterns. */
+  manifests: string[];
+  redis: {
+    /** External Redis, may hold a password (redacted like those of portals); undefined means our own. */
+    url: string | undefined;
+    appendfsync: 'everysec' | 'always';
+    fetch: boolean;
+    prefix: string;
+  };
+  retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
+  http: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; readRetries: number };
+  jobs: { keepLogs: number; keepRunsMs: number; lockMs: number; stalledCheckMs: number };
+  inbox: { settleMs: number; rescanMs: number; poll: boolean; archiveKeep: number };
+  limits: { tableBytes: number; rowBytes: number };
+  /** Port 0 takes a free one. */
+  health: { port: number };
+  log: { level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent' };
+}

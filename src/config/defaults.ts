@@ -1,0 +1,24 @@
+// The value of every key that a configuration leaves out, in the words of the file.
+
+/** Defaults by section; `portal` is for both kinds. `config/default.yaml` repeats them with comments. */
+export const defaults = {
+  portal: { dialect: 'auto', importTimeout: '10m' },
+  embedded: {
+    username: 'admin',
+    concurrency: 8,
+    requestsPerSecond: 0,
+    profile: 'spec',
+    host: '127.0.0.1',
+    port: 0,
+    attachWait: '30s',
+  },
+  remote: { concurrency: 4, requestsPerSecond: 10 },
+  redis: { appendfsync: 'everysec', fetch: true, prefix: 'sluice' },
+  retry: { attempts: 8, backoff: '1s', maxBackoff: '60s' },
+  http: { connect: '10s', headers: '60s', body: '60s', upload: '30m', readRetries: 3 },
+  jobs: { keepLogs: 1000, keepRuns: '30d', lock: '5s', stalledCheck: '2s' },
+  inbox: { settle: '2s', rescan: '60s', poll: false, archiveKeep: 5 },
+  limits: { table: '10 GB', row: '1 MB' },
+  health: { port: 0 },
+  log: { level: 'info' },
+} as const;

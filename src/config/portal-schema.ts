@@ -1,0 +1,122 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
+// The shape of one portal in a configuration file.
+import { z } from 'zod';
+import { durationText } from '../quantity.ts';
+import { defaults } from './defaults.ts';
+
+const text = z.string().trim().min(1);
+const count = z.int().min(1);
+
+/** A TCP port; 0 takes a free one. */
+export const portNumber = z.int().min(0).max(65_535);
+
+const secretRule = 'must be a reference, so that no secret stands in this file: `${NAME}` or `{file: path}`';
+
+/** A secret by reference: an environment variable, or a file of which one newline at the end is cut. */
+const secret = z.union(
+  [
+    z.string().regex(/^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/, { error: secretRule }),
+    z.strictObject({ file: text.meta({ description: 'File that holds the secret.', examples: ['portal-password'] }) }),
+  ],
+  { error: secretRule },
+);
+
+const shared = {
+  username: text.meta({ description: 'User to log in as.', examples: ['publisher'] }),
+  password: secret.meta({
+    description: 'Password, only by reference: `${NAME}` of the environment, or `{file: path}`.',
+    examples: ['${SLUICE_PASSWORD}'],
+  }),
+  dialect: z
+    .enum(['auto', 'entity', 'form'])
+    .exactOptional()
+    .meta({
+      default: defaults.portal.dialect,
+      description: 'How the portal wants fields: found out by itself, or fixed here.',
+      examples: ['form'],
+    }),
+  requestsPerSecond: z.number().min(0).exactOptional(),
+  concurrency: count.max(256).exactOptional(),
+  importTimeout: durationText.exactOptional().meta({
+    default: defaults.portal.importTimeout,
+    description: 'How long a datastore import may take.',
+    examples: ['1h'],
+  }),
+};
+
+const embedded = z.strictObject({
+  kind: z.literal('embedded').meta({ description: 'The portal that sluice brings along.' }),
+  ...shared,
+  username: shared.username.exactOptional().meta({
+    default: defaults.embedded.username,
+    description: 'User to log in as.',
+    examples: ['publisher'],
+  }),
+  password: shared.password.exactOptional().meta({
+    description: 'Password, only by reference; when left out the portal makes one of its own for its first user.',
+    examples: ['${SLUICE_PASSWORD}'],
+  }),
+  concurrency: shared.concurrency.meta({
+    default: defaults.embedded.concurrency,
+    description: 'Datasets and resources worked on at once.',
+    examples: [8],
+  }),
+  requestsPerSecond: shared.requestsPerSecond.meta({
+    default: defaults.embedded.requestsPerSecond,
+    description: 'Upper limit of requests per second; 0 is none.',
+    examples: [100],
+  }),
+  profile: z
+    .enum(['spec', 'dkan-7.18', 'dkan-7.14'])
+    .exactOptional()
+    .meta({
+      default: defaults.embedded.profile,
+      description: 'Which portal it behaves like: the specification, or a deployed release.',
+      examples: ['dkan-7.18'],
+    }),
+  host: text.exactOptional().meta({
+    default: defaults.embedded.host,
+    description: 'Address to listen on; 0.0.0.0 opens it to the network.',
+    examples: ['0.0.0.0'],
+  }),
+  port: portNumber.exactOptional().meta({
+    default: defaults.embedded.port,
+    description: 'Port to listen on; 0 takes a free one.',
+    examples: [8080],
+  }),
+  users: text.exactOptional().meta({ description: 'Users file.', examples: ['portal-users.yaml'] }),
+  dataDir: text.exactOptional().meta({
+    description: 'Where its store lives; `portal/<name>` in the state folder when left out.',
+    examples: ['/var/lib/sluice/portal'],
+  }),
+  attachWait: durationText.exactOptional().meta({
+    default: defaults.embedded.attachWait,
+    description: 'How long the answer to an upload waits for its import.',
+    examples: ['5s'],
+  }),
+});
+
+const remote = z.strictObject({
+  kind: z.literal('remote').meta({ description: 'A portal elsewhere.' }),
+  url: text.meta({
+    description: 'Base address, without `/api/dataset`.',
+    examples: ['https://data.example.org'],
+  }),
+  ...shared,
+  concurrency: shared.concurrency.meta({
+    default: defaults.remote.concurrency,
+    description: 'Datasets and resources worked on at once.',
+    examples: [2],
+  }),
+  requestsPerSecond: shared.requestsPerSecond.meta({
+    default: defaults.remote.requestsPerSecond,
+    description: 'Upper limit of requests per second; 0 is none.',
+    examples: [2],
+  }),
+});
+
+/** A portal as the file describes it. */
+export const portalFileSchema = z.discriminatedUnion('kind', [embedded, remote]);
+
+/** See {@link portalFileSchema}. */
+export type PortalFile = z.infer<typeof portalFileSchema>;

@@ -1,0 +1,97 @@
+// Replaces `${NAME}` in a configuration and fetches its secrets, without ever showing one.
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { FileProblem } from '../errors.ts';
+import type { Path, YamlDocument } from '../yaml/document.ts';
+
+/** A configuration whose references are resolved. */
+export interface Resolved {
+  /** The document's value with `${NAME}` replaced everywhere but in secrets, which stay references. */
+  value: unknown;
+  /** Secrets in clear by dotted path, such as `portals.city.password` and `redis.url`. */
+  secrets: Map<string, string>;
+  problems: FileProblem[];
+}
+
+const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+const maxSecretBytes = 64 * 1024;
+
+/** Resolves every reference of `document`; files are relative to `dir`. A variable or file that is missing is a problem at its line. */
+export const resolveReferences = async (
+  document: YamlDocument,
+  options: { env: NodeJS.ProcessEnv; dir: string },
+): Promise<Resolved> => {
+  const resolver = new Resolver(document, options.env, options.dir);
+  const value = await resolver.walk(document.value, []);
+  return { value, secrets: resolver.secrets, problems: resolver.problems };
+};
+
+/** True for the values that are kept out of sight: passwords of portals, and the address of Redis. */
+export const isSecretPath = (path: Path): boolean =>
+  (path.length === 3 && path[0] === 'portals' && path[2] === 'password') ||
+  (path.length === 2 && path[0] === 'redis' && path[1] === 'url');
+
+class Resolver {
+  readonly secrets = new Map<string, string>();
+  readonly problems: FileProblem[] = [];
+  readonly #document: YamlDocument;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #dir: string;
+
+  constructor(document: YamlDocument, env: NodeJS.ProcessEnv, dir: string) {
+    this.#document = document;
+    this.#env = env;
+    this.#dir = dir;
+  }
+
+  async walk(value: unknown, path: PropertyKey[]): Promise<unknown> {
+    if (isSecretPath(path)) {
+      await this.#secret(value, path);
+      return value;
+    }
+    if (typeof value === 'string') return this.#expanded(value, path);
+    if (Array.isArray(value)) return await Promise.all(value.map((item, index) => this.walk(item, [...path, index])));
+    if (value === null || typeof value !== 'object') return value;
+    const entries = Object.entries(value).map(async ([key, item]) => [key, await this.walk(item, [...path, key])]);
+    return Object.fromEntries(await Promise.all(entries));
+  }
+
+  async #secret(value: unknown, path: PropertyKey[]): Promise<void> {
+    const name = path.map(String).join('.');
+    if (typeof value === 'string') {
+      this.secrets.set(name, this.#expanded(value, path));
+    } else if (value !== null && typeof value === 'object' && 'file' in value && typeof value.file === 'string') {
+      const text = await this.#fileText(this.#expanded(value.file, [...path, 'file']), [...path, 'file']);
+      if (text !== null) this.secrets.set(name, text);
+    }
+  }
+
+  #expanded(text: string, path: PropertyKey[]): string {
+    return text.replaceAll(reference, (whole, name: string) => {
+      const value = this.#env[name];
+      if (value !== undefined && value !== '') return value;
+      const state = value === undefined ? 'not set' : 'empty';
+      this.#problem(path, `the environment variable ${name} is ${state}; set it, or refer to a file with {file: path}`);
+      return whole;
+    });
+  }
+
+  async #fileText(file: string, path: PropertyKey[]): Promise<string | null> {
+    const absolute = resolve(this.#dir, file);
+    try {
+      const bytes = await readFile(absolute);
+      if (bytes.byteLength > maxSecretBytes) return this.#problem(path, `${absolute} is too large for a secret`);
+      const text = bytes.toString('utf8').replace(/\r?\n$/, '');
+      return text === '' ? this.#problem(path, `${absolute} is empty`) : text;
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+      const why = { ENOENT: 'there is no such file', EACCES: 'it may not be read (permissions)' }[code] ?? code;
+      return this.#problem(path, `${absolute} cannot be read: ${why}`);
+    }
+  }
+
+  #problem(path: PropertyKey[], message: string): null {
+    this.problems.push(this.#document.problem(path, message));
+    return null;
+  }
+}

@@ -1,0 +1,120 @@
+// Turns the checked file into the resolved configuration: defaults, absolute paths, plain numbers.
+import { join, resolve } from 'node:path';
+import { durationMs, sizeBytes } from '../quantity.ts';
+import { normalUrl } from './addresses.ts';
+import type { Config, EmbeddedPortalConfig, PortalConfig, PortalConfigBase, RemotePortalConfig } from './config.ts';
+import { defaults } from './defaults.ts';
+import type { PortalFile } from './portal-schema.ts';
+import { redacting } from './redact.ts';
+import type { ConfigFile } from './schema.ts';
+
+/** What the file alone does not tell. */
+export interface ResolveContext {
+  path: string | null;
+  /** Folder that paths are relative to. */
+  dir: string;
+  stateDir: string;
+  env: NodeJS.ProcessEnv;
+  secrets: ReadonlyMap<string, string>;
+}
+
+/** Resolves a checked file. REDIS_URL of the environment goes before `redis.url`. */
+export const resolveConfig = (file: ConfigFile, context: ResolveContext): Config => {
+  const portals = Object.entries(file.portals ?? { local: { kind: 'embedded' } as const });
+  const retry = { ...defaults.retry, ...file.retry };
+  const http = { ...defaults.http, ...file.http };
+  const jobs = { ...defaults.jobs, ...file.jobs };
+  const inbox = { ...defaults.inbox, ...file.inbox };
+  const limits = { ...defaults.limits, ...file.limits };
+  return {
+    file: context.path,
+    stateDir: context.stateDir,
+    portals: Object.fromEntries(portals.map(([name, portal]) => [name, resolvePortal(name, portal, context)])),
+    portal: null,
+    manifests: (file.manifests ?? []).map((pattern) => resolve(context.dir, pattern)),
+    redis: resolveRedis(file.redis, context),
+    retry: {
+      attempts: retry.attempts,
+      backoffMs: durationMs(retry.backoff),
+      maxBackoffMs: durationMs(retry.maxBackoff),
+    },
+    http: {
+      connectMs: durationMs(http.connect),
+      headersMs: durationMs(http.headers),
+      bodyMs: durationMs(http.body),
+      uploadMs: durationMs(http.upload),
+      readRetries: http.readRetries,
+    },
+    jobs: {
+      keepLogs: jobs.keepLogs,
+      keepRunsMs: durationMs(jobs.keepRuns),
+      lockMs: durationMs(jobs.lock),
+      stalledCheckMs: durationMs(jobs.stalledCheck),
+    },
+    inbox: {
+      settleMs: durationMs(inbox.settle),
+      rescanMs: durationMs(inbox.rescan),
+      poll: inbox.poll,
+      archiveKeep: inbox.archiveKeep,
+    },
+    limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
+    health: { ...defaults.health, ...file.health },
+    log: { ...defaults.log, ...file.log },
+  };
+};
+
+const resolveRedis = (file: ConfigFile['redis'], { env, secrets }: ResolveContext): Config['redis'] => {
+  const { appendfsync, fetch, prefix } = { ...defaults.redis, ...file };
+  const url = env.REDIS_URL || secrets.get('redis.url');
+  return redacting({ url, appendfsync, fetch, prefix }, 'url');
+};
+
+const resolvePortal = (name: string, file: PortalFile, context: ResolveContext): PortalConfig => {
+  const password = context.secrets.get(`portals.${name}.password`) ?? null;
+  return file.kind === 'remote'
+    ? remotePortal(name, { ...file, password: password ?? '' })
+    : redacting({ ...embeddedPortal(name, file, context), password }, 'password');
+};
+
+/** A portal elsewhere from its keys, with the password in clear. */
+export const remotePortal = (
+  name: string,
+  file: Omit<Extract<PortalFile, { kind: 'remote' }>, 'password'> & { password: string },
+): RemotePortalConfig => {
+  const { url, username, password, ...rest } = file;
+  const base = portalBase(name, { ...defaults.remote, ...rest, username });
+  return redacting({ ...base, kind: 'remote', url: normalUrl(url), password }, 'password');
+};
+
+const embeddedPortal = (
+  name: string,
+  file: Extract<PortalFile, { kind: 'embedded' }>,
+  { dir, stateDir }: ResolveContext,
+): Omit<EmbeddedPortalConfig, 'password'> => {
+  const all = { ...defaults.embedded, ...file };
+  return {
+    ...portalBase(name, all),
+    kind: 'embedded',
+    profile: all.profile,
+    host: all.host,
+    port: all.port,
+    users: file.users === undefined ? null : resolve(dir, file.users),
+    dataDir: file.dataDir === undefined ? join(stateDir, 'portal', name) : resolve(dir, file.dataDir),
+    attachWaitMs: durationMs(all.attachWait),
+  };
+};
+
+type PortalBase = Omit<PortalConfigBase, 'password'>;
+
+const portalBase = (
+  name: string,
+  file: Pick<PortalBase, 'username' | 'concurrency' | 'requestsPerSecond'> &
+    Partial<Pick<PortalFile, 'dialect' | 'importTimeout'>>,
+): PortalBase => ({
+  name,
+  username: file.username,
+  dialect: file.dialect ?? defaults.portal.dialect,
+  concurrency: file.concurrency,
+  requestsPerSecond: file.requestsPerSecond,
+  importTimeoutMs: durationMs(file.importTimeout ?? defaults.portal.importTimeout),
+});

@@ -1,0 +1,103 @@
+// Checks between the keys of a manifest. They read the raw value, so that they run beside other faults, not after them.
+import { datasetMetadataFaults } from '../dkan/metadata.ts';
+import type { FileProblem } from '../errors.ts';
+import type { YamlDocument } from '../yaml/document.ts';
+import { cronFault, timezoneFault } from './schedule.ts';
+
+/** All problems that lie between keys: ids, sources, the kind of manifest, its schedule, limited access. */
+export const crossProblems = (document: YamlDocument): FileProblem[] => {
+  if (!isMapping(document.value)) return []; // said already
+  const problems: FileProblem[] = [];
+  const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
+  checkKind(document.value, report);
+  checkSchedule(document.value, report);
+  if (document.value.name !== undefined && document.value.name === document.value.renamedFrom)
+    report(['renamedFrom'], 'is the present name; leave it out', 'key');
+  checkDatasets(document, document.value, report);
+  return problems;
+};
+
+type Report = (path: PropertyKey[], message: string, end?: 'key' | 'value') => void;
+type Mapping = Record<string, unknown>;
+
+const checkKind = (value: Mapping, report: Report): void => {
+  const listed = value.datasets !== undefined;
+  const dropped = value.drop !== undefined;
+  if (listed && dropped) report(['drop'], 'a manifest has either `datasets` or `drop`, not both', 'key');
+  if (!listed && !dropped) report([], 'the manifest publishes nothing: it needs `datasets` or `drop`');
+};
+
+const checkSchedule = (value: Mapping, report: Report): void => {
+  const { schedule, timezone } = value;
+  const zoneFault = typeof timezone === 'string' ? timezoneFault(timezone) : null;
+  if (zoneFault !== null) report(['timezone'], zoneFault);
+  const fault = typeof schedule === 'string' ? cronFault(schedule) : null;
+  if (fault !== null) report(['schedule'], fault);
+};
+
+const checkDatasets = (document: YamlDocument, value: Mapping, report: Report): void => {
+  const defaults = mappingOf(mappingOf(value.defaults).dataset);
+  const datasets = listOf(value.datasets);
+  checkIds({ document, entries: datasets, path: ['datasets'], what: 'dataset', report });
+  for (const [index, dataset] of datasets.entries()) {
+    const path = ['datasets', index];
+    const merged = { ...defaults, ...dataset };
+    for (const fault of datasetMetadataFaults({
+      access: merged.access,
+      rights: merged.rights,
+      temporal: merged.temporal,
+    }))
+      report([...path, ...fault.path], fault.message);
+    const resources = listOf(dataset.resources);
+    checkIds({ document, entries: resources, path: [...path, 'resources'], what: 'resource', report });
+    for (const [position, resource] of resources.entries())
+      checkSource(resource, [...path, 'resources', position], report);
+  }
+};
+
+interface IdCheck {
+  document: YamlDocument;
+  entries: Mapping[];
+  path: PropertyKey[];
+  what: 'dataset' | 'resource';
+  report: Report;
+}
+
+/** Ids must differ, and a former id must not be that of another entry: both would make two nodes of one identity. */
+const checkIds = ({ document, entries, path, what, report }: IdCheck): void => {
+  const lineOf = (index: number, key: string): number => document.position([...path, index, key]).line;
+  const first = new Map<unknown, { index: number; key: string }>();
+  const check = (index: number, key: string, id: unknown): void => {
+    if (typeof id !== 'string') return;
+    const other = first.get(id);
+    if (other === undefined) first.set(id, { index, key });
+    else if (other.index === index) report([...path, index, key], 'is the present id; leave it out', 'key');
+    else {
+      const line = lineOf(other.index, other.key);
+      const used =
+        other.key === 'id' ? `the ${what} on line ${line} has this id` : `line ${line} has the same former id`;
+      report([...path, index, key], `\`${id}\` is taken: ${used}; each needs its own`);
+    }
+  };
+  for (const [index, entry] of entries.entries()) check(index, 'id', entry.id);
+  for (const [index, entry] of entries.entries()) check(index, 'renamedFrom', entry.renamedFrom);
+};
+
+const checkSource = (resource: Mapping, path: PropertyKey[], report: Report): void => {
+  const given = ['file', 'link', 'api'].filter((key) => resource[key] !== undefined);
+  if (given.length === 0) report(path, 'the resource has no content: it needs one of `file`, `link`, `api`');
+  const second = given[1];
+  if (second !== undefined)
+    report(
+      [...path, second],
+      `only one of \`file\`, \`link\`, \`api\` may be given; \`${given[0]}\` is there, too`,
+      'key',
+    );
+};
+
+const isMapping = (value: unknown): value is Mapping =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
+
+const mappingOf = (value: unknown): Mapping => (isMapping(value) ? value : {});
+
+const listOf = (value: unknown): Mapping[] => (Array.isArray(value) ? value.map(mappingOf) : []);

@@ -1,0 +1,65 @@
+// Turns a checked manifest file into a manifest: defaults merged in, paths absolute.
+import { basename, dirname, resolve } from 'node:path';
+import { durationMs } from '../quantity.ts';
+import type { ResourceSource } from '../wish.ts';
+import type { DatasetSpec, Manifest, ManifestBase, ManifestFile, ResourceSpec } from './schema.ts';
+
+type DatasetFile = NonNullable<ManifestFile['datasets']>[number];
+type ResourceFile = NonNullable<DatasetFile['resources']>[number];
+
+/** Resolves a checked file; `path` is its absolute path. */
+export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
+  const dir = dirname(path);
+  const base: ManifestBase = {
+    path,
+    name: file.name,
+    portal: file.portal ?? 'local',
+    ...(file.schedule === undefined ? {} : { schedule: { cron: file.schedule, timezone: file.timezone ?? 'UTC' } }),
+    ...(file.renamedFrom === undefined ? {} : { renamedFrom: file.renamedFrom }),
+    onMissing: file.onMissing ?? 'keep',
+    defaults: { dataset: file.defaults?.dataset ?? {}, resource: file.defaults?.resource ?? {} },
+  };
+  if (file.drop === undefined)
+    return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base, dir)) };
+  const { folder, files = '**/*.csv', settle, marker } = file.drop;
+  return {
+    ...base,
+    drop: {
+      folder: resolve(dir, folder),
+      files: typeof files === 'string' ? [files] : files,
+      settleMs: settle === undefined ? null : durationMs(settle),
+      ...(marker === undefined ? {} : { marker }),
+    },
+  };
+};
+
+const resolveDataset = (file: DatasetFile, { defaults }: ManifestBase, dir: string): DatasetSpec => {
+  const { id, title, renamedFrom, resources, ...own } = file;
+  return {
+    id,
+    title,
+    ...(renamedFrom === undefined ? {} : { renamedFrom }),
+    details: { ...defaults.dataset, ...own },
+    resources: (resources ?? []).map((resource) => resolveResource(resource, defaults, dir)),
+  };
+};
+
+const resolveResource = (file: ResourceFile, defaults: ManifestBase['defaults'], dir: string): ResourceSpec => {
+  const { id, title, renamedFrom, file: local, link, api, ...own } = file;
+  return {
+    id,
+    title: title ?? id,
+    ...(renamedFrom === undefined ? {} : { renamedFrom }),
+    source: sourceOf({ local, link, api }, dir),
+    details: { ...defaults.resource, ...own },
+  };
+};
+
+/** The one source that is given; `crossProblems` saw to it that there is exactly one. */
+const sourceOf = (
+  { local, link, api }: Record<'local' | 'link' | 'api', string | undefined>,
+  dir: string,
+): ResourceSource => {
+  if (local !== undefined) return { kind: 'file', path: resolve(dir, local), name: basename(local) };
+  return link === undefined ? { kind: 'api', url: api ?? '' } : { kind: 'link', url: link };
+};

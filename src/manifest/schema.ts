@@ -1,0 +1,240 @@
+// What a manifest may say: the shape of the YAML file, and what it is once loaded.
+import { z } from 'zod';
+import { idPattern } from '../dkan/identity.ts';
+import {
+  type DatasetMetadata,
+  datasetMetadataShape,
+  passedFieldsSchema,
+  type ResourceMetadata,
+  resourceMetadataShape,
+  titleSchema,
+} from '../dkan/metadata.ts';
+import { durationText } from '../quantity.ts';
+import type { NodeFields, ResourceSource } from '../wish.ts';
+
+const idRule = 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit';
+const id = z.string().regex(idPattern, { error: idRule });
+const text = z.string().trim().min(1);
+const webAddress = z.url({
+  protocol: /^https?$/,
+  error: 'must be a full address that begins with http:// or https://',
+});
+
+const published = z
+  .boolean()
+  .exactOptional()
+  .meta({ default: true, description: 'False keeps the node unpublished on the portal.', examples: [false] });
+const importMode = z
+  .enum(['auto', 'never'])
+  .exactOptional()
+  .meta({
+    default: 'auto',
+    description: '`auto`: tables (CSV, TSV) go into the datastore where the portal has one; `never`: the file only.',
+    examples: ['never'],
+  });
+
+/** Keys of a dataset that `defaults.dataset` and `dataset.yaml` beside a dropped folder share with written-down datasets. */
+const datasetShape = { ...datasetMetadataShape, published, fields: passedFieldsSchema.exactOptional() };
+const resourceShape = {
+  ...resourceMetadataShape,
+  published,
+  import: importMode,
+  fields: passedFieldsSchema.exactOptional(),
+};
+
+const resourceSchema = z
+  .strictObject({
+    id: id.meta({
+      description: 'Name of the resource within its dataset; with the others it makes the key.',
+      examples: ['spending'],
+    }),
+    title: titleSchema
+      .exactOptional()
+      .meta({ description: 'What people read first; the id when left out.', examples: ['Spending by department'] }),
+    file: text.exactOptional().meta({
+      description: 'File to send: a path relative to the manifest, or absolute.',
+      examples: ['data/spending.csv'],
+    }),
+    link: webAddress.exactOptional().meta({
+      description: 'Instead of a file: address of a page or file elsewhere.',
+      examples: ['https://example.org/data.zip'],
+    }),
+    api: webAddress
+      .exactOptional()
+      .meta({ description: 'Instead of a file: address of an API.', examples: ['https://example.org/api'] }),
+    renamedFrom: id
+      .exactOptional()
+      .meta({ description: 'Former id; the resource keeps its identity.', examples: ['expenses'] }),
+    ...resourceShape,
+  })
+  .meta({ oneOf: [{ required: ['file'] }, { required: ['link'] }, { required: ['api'] }] });
+
+const datasetSchema = z.strictObject({
+  id: id.meta({
+    description: 'Name of the dataset within the manifest; with the others it makes the key.',
+    examples: ['city-budget-2026'],
+  }),
+  title: titleSchema,
+  renamedFrom: id
+    .exactOptional()
+    .meta({ description: 'Former id; the dataset keeps its identity.', examples: ['budget-2026'] }),
+  ...datasetShape,
+  resources: z.array(resourceSchema).exactOptional().meta({ description: 'Files and links of the dataset.' }),
+});
+
+const dropSchema = z.strictObject({
+  folder: text.meta({
+    description: 'Folder to watch, relative to the manifest or absolute: `<dataset>/<resource>.csv`.',
+    examples: ['inbox'],
+  }),
+  files: z
+    .union([text, z.array(text).min(1)], { error: 'must be a pattern such as `**/*.csv`, or a list of patterns' })
+    .exactOptional()
+    .meta({
+      default: '**/*.csv',
+      description: 'Which files are taken: a pattern or a list of them.',
+      examples: [['**/*.csv', '**/*.tsv']],
+    }),
+  settle: durationText.exactOptional().meta({
+    description: 'How long a file must stand still; `inbox.settle` of the configuration when left out.',
+    examples: ['10s'],
+  }),
+  marker: z
+    .string()
+    .regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' })
+    .exactOptional()
+    .meta({
+      description: 'Take a file only once a marker stands beside it: `x.csv.done` for `.done`.',
+      examples: ['.done'],
+    }),
+});
+
+/** The YAML file of a manifest as people write it. */
+export const manifestFileSchema = z
+  .strictObject({
+    name: id.meta({
+      description: 'Name of the manifest, unique per portal: with the ids it makes every key.',
+      examples: ['city-finance'],
+    }),
+    portal: id.exactOptional().meta({
+      default: 'local',
+      description: 'Portal to publish to, as named in the configuration.',
+      examples: ['city'],
+    }),
+    schedule: text
+      .exactOptional()
+      .meta({ description: 'When to run: cron with 5 fields, or 6 with seconds first.', examples: ['15 3 * * *'] }),
+    timezone: text
+      .exactOptional()
+      .meta({ default: 'UTC', description: 'Time zone of the schedule.', examples: ['Europe/Berlin'] }),
+    renamedFrom: id
+      .exactOptional()
+      .meta({ description: 'Former name; all keys keep their identity.', examples: ['finance'] }),
+    onMissing: z
+      .enum(['keep'])
+      .exactOptional()
+      .meta({
+        default: 'keep',
+        description: 'What becomes of nodes that the manifest no longer names: they are kept.',
+        examples: ['keep'],
+      }),
+    defaults: z
+      .strictObject({
+        dataset: z
+          .strictObject(datasetShape)
+          .exactOptional()
+          .meta({ description: 'For every dataset; any of its keys but `id`, `title` and `resources`.' }),
+        resource: z.strictObject(resourceShape).exactOptional().meta({
+          description: 'For every resource; any of `description`, `format`, `published`, `import`, `fields`.',
+        }),
+      })
+      .exactOptional()
+      .meta({ description: 'Values for what an entry leaves out. They merge shallowly; lists replace.' }),
+    datasets: z.array(datasetSchema).exactOptional().meta({ description: 'What to publish. Either this or `drop`.' }),
+    drop: dropSchema
+      .exactOptional()
+      .meta({ description: 'Publish what is dropped into a folder. Either this or `datasets`.' }),
+  })
+  .meta({ title: 'sluice manifest', oneOf: [{ required: ['datasets'] }, { required: ['drop'] }] });
+
+/** `dataset.yaml` in a dropped dataset's folder. */
+export const datasetDetailsFileSchema = z.strictObject({ title: titleSchema.exactOptional(), ...datasetShape });
+
+/** `<resource>.yaml` beside a dropped file. */
+export const resourceDetailsFileSchema = z.strictObject({ title: titleSchema.exactOptional(), ...resourceShape });
+
+/** See {@link manifestFileSchema}. */
+export type ManifestFile = z.infer<typeof manifestFileSchema>;
+
+/** What may be said of a dataset beside its id, title and resources. */
+export interface DatasetDetails extends DatasetMetadata {
+  published?: boolean;
+  fields?: NodeFields;
+}
+
+/** What may be said of a resource beside its id, title and source. */
+export interface ResourceDetails extends ResourceMetadata {
+  published?: boolean;
+  import?: 'auto' | 'never';
+  fields?: NodeFields;
+}
+
+/** A resource as the manifest wants it, defaults merged in. */
+export interface ResourceSpec {
+  id: string;
+  title: string;
+  /** Former id, whose identity it keeps. */
+  renamedFrom?: string;
+  /** A file's path is absolute; its existence is not checked here. */
+  source: ResourceSource;
+  details: ResourceDetails;
+}
+
+/** A dataset as the manifest wants it, defaults merged in. */
+export interface DatasetSpec {
+  id: string;
+  title: string;
+  /** Former id, whose identity it keeps. */
+  renamedFrom?: string;
+  details: DatasetDetails;
+  resources: ResourceSpec[];
+}
+
+/** What every manifest has. */
+export interface ManifestBase {
+  /** Absolute path of the file. */
+  path: string;
+  name: string;
+  /** A portal named in the configuration. */
+  portal: string;
+  schedule?: { cron: string; timezone: string };
+  /** Former name, whose identities the keys keep. */
+  renamedFrom?: string;
+  onMissing: 'keep';
+  defaults: { dataset: DatasetDetails; resource: ResourceDetails };
+}
+
+/** A manifest with written-down datasets. */
+export interface ListManifest extends ManifestBase {
+  datasets: DatasetSpec[];
+}
+
+/** A manifest of a watched folder. */
+export interface DropManifest extends ManifestBase {
+  drop: {
+    /** Absolute. */
+    folder: string;
+    /** Patterns below the folder (picomatch). */
+    files: string[];
+    /** Null: as the configuration says (`inbox.settle`). */
+    settleMs: number | null;
+    /** Ending of marker files, such as `.done`; without it files settle by size and time. */
+    marker?: string;
+  };
+}
+
+/** A loaded manifest: everything resolved, nothing left to check but the data itself. */
+export type Manifest = ListManifest | DropManifest;
+
+/** True for a manifest of a watched folder. */
+export const isDropManifest = (manifest: Manifest): manifest is DropManifest => 'drop' in manifest;

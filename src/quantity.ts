@@ -1,0 +1,46 @@
+// Durations ('2s', '15m') and sizes ('10 MB') as people write them.
+import { z } from 'zod';
+
+const durationUnits = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const sizeUnits = {
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+} as const;
+
+const durationPattern = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)$/;
+const sizePattern = /^(\d+(?:\.\d+)?) ?([kKMGT]?i?[bB])$/;
+
+/** A duration as text: a number and ms, s, m, h or d. */
+export const durationText = z
+  .string({ error: 'must be a duration such as `500ms`, `2s`, `15m`, `6h` or `7d`' })
+  .regex(durationPattern, { error: 'must be a duration such as `500ms`, `2s`, `15m`, `6h` or `7d`' })
+  .meta({ examples: ['2s', '15m'] });
+
+/** A size as text: a number and B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024). */
+export const sizeText = z
+  .string({ error: 'must be a size such as `500 kB`, `10 MB` or `2 GiB`' })
+  .regex(sizePattern, { error: 'must be a size such as `500 kB`, `10 MB` or `2 GiB`' })
+  .meta({ examples: ['10 MB'] });
+
+/** Milliseconds of a duration that {@link durationText} accepted; throws a RangeError for other text. */
+export const durationMs = (text: string): number => {
+  const [, amount, unit] = durationPattern.exec(text) ?? [];
+  const factor = durationUnits[unit as keyof typeof durationUnits]; // undefined when the pattern did not match
+  if (factor === undefined) throw new RangeError(`not a duration: ${text}`);
+  return Math.round(Number(amount) * factor);
+};
+
+/** Bytes of a size that {@link sizeText} accepted; throws a RangeError for other text. */
+export const sizeBytes = (text: string): number => {
+  const [, amount, unit] = sizePattern.exec(text) ?? [];
+  const factor = sizeUnits[unit?.toLowerCase() as keyof typeof sizeUnits]; // undefined when the pattern did not match
+  if (factor === undefined) throw new RangeError(`not a size: ${text}`);
+  return Math.round(Number(amount) * factor);
+};

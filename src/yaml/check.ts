@@ -1,0 +1,143 @@
+// Checks a document against a zod schema and words every fault for the person who wrote the file.
+import type { z } from 'zod';
+import type { FileProblem } from '../errors.ts';
+import type { Path, YamlDocument } from './document.ts';
+import { nearest } from './nearest.ts';
+import { knownKeys } from './schema-keys.ts';
+
+/** What a check gave: a value when nothing is wrong, otherwise problems. */
+export type Checked<T> = { value: T; problems: [] } | { value: null; problems: FileProblem[] };
+
+/**
+ * Checks the document's value (or `value`, a changed copy of the same structure) against `schema` and reports all problems
+ * at once, each at the line and column of its key or value. Values are repeated only where a name was misspelt.
+ */
+export const checkDocument = <T>(
+  document: YamlDocument,
+  schema: z.ZodType<T>,
+  value: unknown = document.value,
+): Checked<T> => {
+  const result = schema.safeParse(value);
+  if (result.success) return { value: result.data, problems: [] };
+  return { value: null, problems: result.error.issues.flatMap((issue) => problemsOf(document, schema, value, issue)) };
+};
+
+type Issue = z.core.$ZodIssue;
+
+const problemsOf = (document: YamlDocument, schema: z.ZodType, root: unknown, issue: Issue): FileProblem[] => {
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => {
+        const known = knownKeys(schema, issue.path, root);
+        return document.problem([...issue.path, key], unknownKey(key, known), 'key');
+      });
+    case 'invalid_key':
+      return [document.problem(issue.path, issue.issues[0]?.message ?? issue.message, 'key')];
+    default: {
+      // Messages quote what stands in the file, never what a reference in it was replaced with.
+      const found = valueAt(document.value, issue.path);
+      return [document.problem(issue.path, found === undefined ? missingValue(issue) : wrongValue(issue, found))];
+    }
+  }
+};
+
+const unknownKey = (key: string, known: string[]): string => {
+  const meant = nearest(key, known);
+  if (meant !== undefined) return `unknown key; did you mean \`${meant}\`?`;
+  return known.length === 0 ? 'unknown key' : `unknown key; known here: ${known.join(', ')}`;
+};
+
+const missingValue = (issue: Issue): string => {
+  if (issue.code === 'invalid_value') return `this key is required; allowed: ${listed(issue.values)}`;
+  const kinds = kindsOf(issue);
+  if (kinds !== undefined) return `this key is required; allowed: ${listed(kinds)}`;
+  if (issue.code === 'custom') return issue.message;
+  return 'this key is required';
+};
+
+const wrongValue = (issue: Issue, found: unknown): string => {
+  switch (issue.code) {
+    case 'invalid_value':
+      return notAllowed(found, issue.values);
+    case 'invalid_union': {
+      const kinds = kindsOf(issue);
+      return kinds === undefined ? ownWords(issue, `cannot be ${article(found)}`) : notAllowed(found, kinds);
+    }
+    case 'invalid_type':
+      return ownWords(issue, wrongType(issue.expected, found));
+    case 'too_small':
+      return ownWords(issue, tooSmall(issue));
+    case 'too_big':
+      return ownWords(issue, tooBig(issue));
+    default:
+      return issue.message;
+  }
+};
+
+/** The allowed values of the key that tells the kinds of a union apart. */
+const kindsOf = (issue: Issue): readonly unknown[] | undefined =>
+  issue.code === 'invalid_union' && 'options' in issue ? issue.options : undefined;
+
+/** A schema's own message wins; zod's stock phrases are replaced by ours. */
+const ownWords = (issue: Issue, ours: string): string =>
+  /^(Invalid input|Too (small|big)|Invalid option)/.test(issue.message) ? ours : issue.message;
+
+const notAllowed = (found: unknown, allowed: readonly unknown[]): string => {
+  const meant = typeof found === 'string' ? nearest(found, allowed.map(String)) : undefined;
+  const question = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
+  const what = typeof found === 'string' && found.length <= 60 ? `\`${found}\` is not allowed` : 'not allowed';
+  return `${what}${question}; allowed: ${listed(allowed)}`;
+};
+
+const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
+
+const typeWords: Record<string, string> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping (key: value)',
+  record: 'a mapping (key: value)',
+};
+
+const wrongType = (expected: string, found: unknown): string => {
+  const wanted = typeWords[expected] ?? expected;
+  const quotable = typeof found === 'number' || typeof found === 'boolean';
+  if (expected === 'string' && quotable) return `must be text; put it in quotes: "${found}"`;
+  if (found === null) return `must be ${wanted}, but nothing stands here`;
+  return `must be ${wanted}, not ${article(found)}`;
+};
+
+const article = (found: unknown): string => {
+  if (found === null) return 'nothing';
+  if (Array.isArray(found)) return 'a list';
+  if (typeof found === 'number' && !Number.isInteger(found)) return 'a fraction';
+  return (
+    { string: 'text', number: 'a number', boolean: 'true or false', object: 'a mapping' }[typeof found as string] ??
+    'this'
+  );
+};
+
+const tooSmall = (issue: z.core.$ZodIssueTooSmall): string => {
+  if (issue.origin === 'string')
+    return issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum} characters`;
+  if (issue.origin === 'array')
+    return `must have at least ${issue.minimum} ${issue.minimum === 1 ? 'entry' : 'entries'}`;
+  return `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`;
+};
+
+const tooBig = (issue: z.core.$ZodIssueTooBig): string => {
+  if (issue.origin === 'string') return `must have at most ${issue.maximum} characters`;
+  if (issue.origin === 'array') return `must have at most ${issue.maximum} entries`;
+  return `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`;
+};
+
+const valueAt = (root: unknown, path: Path): unknown => {
+  let value = root;
+  for (const step of path) {
+    if (value === null || typeof value !== 'object') return undefined;
+    value = Object.hasOwn(value, step) ? (value as Record<PropertyKey, unknown>)[step] : undefined; // just checked
+  }
+  return value;
+};

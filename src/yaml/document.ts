@@ -1,0 +1,136 @@
+// A YAML file as a value that still knows the line and column of every key.
+import { readFile } from 'node:fs/promises';
+import { CORE_SCHEMA, constructFromEvents, type Event, mergeTag, parseEvents, YAMLException } from 'js-yaml';
+import type { FileProblem } from '../errors.ts';
+import { buildPlaces, type Place } from './places.ts';
+
+/** Keys and list positions from the root of a document to a value. */
+export type Path = readonly PropertyKey[];
+
+/** Which end of an entry a problem points at: its key (or the `-` item), or its value. */
+export type End = 'key' | 'value';
+
+const schema = CORE_SCHEMA.withTags(mergeTag);
+
+/** Largest YAML file that is read, in bytes (64 MiB). */
+const maxBytes = 64 * 1024 * 1024;
+
+/** A YAML file that was read: its value, and where each part of it stands. */
+export class YamlDocument {
+  /** The path as it was given; shown in problems. */
+  readonly file: string;
+  readonly value: unknown;
+  readonly #text: string;
+  readonly #root: Place | null;
+  #lineStarts: number[] | null = null;
+
+  constructor(file: string, text: string, value: unknown, root: Place | null) {
+    this.file = file;
+    this.value = value;
+    this.#text = text;
+    this.#root = root;
+  }
+
+  /** A problem at `path`; where that does not exist (a missing key) at the nearest part around it. */
+  problem(path: Path, message: string, end: End = 'value'): FileProblem {
+    return { file: this.file, ...this.position(path, end), key: path.map(String).join('.'), message };
+  }
+
+  /** Line and column (from 1) of `path`, or of the nearest part around it. */
+  position(path: Path, end: End = 'value'): { line: number; column: number } {
+    return this.#lineColumn(this.#offset(path, end));
+  }
+
+  #offset(path: Path, end: End): number {
+    let place = this.#root;
+    let offset = place?.start ?? 0;
+    for (const [depth, step] of path.entries()) {
+      const found = place?.child(step);
+      if (found === undefined) break;
+      const last = depth === path.length - 1;
+      offset = last && end === 'value' ? found.value.start : found.key;
+      place = found.value;
+    }
+    return offset;
+  }
+
+  #lineColumn(offset: number): { line: number; column: number } {
+    this.#lineStarts ??= startsOfLines(this.#text);
+    let low = 0;
+    let high = this.#lineStarts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#lineStarts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    const start = this.#lineStarts[low] ?? 0;
+    return { line: low + 1, column: offset - start + 1 };
+  }
+}
+
+/** What reading a YAML file gave: a document when its text is sound, otherwise problems. */
+export type YamlReading = { document: YamlDocument; problems: [] } | { document: null; problems: FileProblem[] };
+
+/** Reads a YAML file; a file that is missing or unreadable is a problem, too. Never throws. */
+export const readYaml = async (file: string): Promise<YamlReading> => {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(file);
+  } catch (error) {
+    return refused(file, unreadable(error));
+  }
+  if (bytes.byteLength > maxBytes) return refused(file, `the file is larger than ${maxBytes} bytes`);
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return refused(file, 'the file is not valid UTF-8');
+  }
+  return parseYaml(text, file);
+};
+
+/**
+ * Parses one YAML 1.2 document (core types and merge keys; dates stay text). Duplicate keys, keys that are not plain text
+ * and aliases that would grow the document out of all proportion are problems, all of them at once. Never throws.
+ */
+export const parseYaml = (text: string, file: string): YamlReading => {
+  try {
+    const events = parseEvents(text, { filename: file });
+    const { root, faults } = buildPlaces(events, text);
+    const finder = new YamlDocument(file, text, null, root);
+    if (faults.length > 0) {
+      const problems = faults.map(({ path, message, end }) => finder.problem(path, message, end));
+      return { document: null, problems };
+    }
+    const value = construct(events, text, file);
+    return { document: new YamlDocument(file, text, value, root), problems: [] };
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error;
+    const { line, column } = error.mark ?? { line: 0, column: 0 };
+    const problem = { file, line: line + 1, column: column + 1, key: '', message: `not valid YAML: ${error.reason}` };
+    return { document: null, problems: [problem] };
+  }
+};
+
+const construct = (events: Event[], source: string, filename: string): unknown =>
+  // Aliases are bounded by what they expand to (`buildPlaces`), so the merge bound need only be out of the way.
+  constructFromEvents(events, { source, filename, schema, maxTotalMergeKeys: 10_000_000 })[0];
+
+const refused = (file: string, message: string): YamlReading => ({
+  document: null,
+  problems: [{ file, line: 1, column: 1, key: '', message }],
+});
+
+const unreadable = (error: unknown): string => {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'EISDIR') return 'this is a folder, not a file';
+  if (code === 'EACCES') return 'the file may not be read (permissions)';
+  return `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+};
+
+const startsOfLines = (text: string): number[] => {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+};
