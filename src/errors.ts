@@ -146,6 +146,8 @@ export interface PortalRequestFacts {
   retryAfterMs?: number;
   /** True when the request may have taken effect although no proper reply came. */
   mayHaveHappened?: boolean;
+  /** Names of the fields that the portal's editing form refused; nothing was stored then. */
+  formErrors?: string[];
 }
 
 /** Base of the errors about one request to a portal; the message names method, path, status and the portal's own words. */

@@ -1,0 +1,168 @@
+// The client of one portal: every call of the Dataset REST API that sluice makes.
+import type { DatastoreNumbers } from '../dkan/datastore-status.ts';
+import { paths } from '../dkan/paths.ts';
+import { PortalConflictError } from '../errors.ts';
+import { Datastore } from './datastore.ts';
+import type { Dialect } from './dialect.ts';
+import { DialectChoice } from './dialect-choice.ts';
+import { Files, type PortalFile } from './files.ts';
+import { UuidLookup } from './lookup.ts';
+import { type ListQuery, type NodeChanges, type NodeInput, Nodes } from './nodes.ts';
+import { type PortalProbe, probePortal } from './probe.ts';
+import type { NodeRow, PortalNode } from './replies.ts';
+import { type Identity, Session } from './session.ts';
+import type { PortalHooks, PortalSettings } from './settings.ts';
+
+export type { Dialect } from './dialect.ts';
+export type { PortalFile } from './files.ts';
+export type { ListQuery, NodeChanges, NodeInput } from './nodes.ts';
+export type { PortalProbe, ProbeFinding } from './probe.ts';
+export type { NodeRow, PortalNode } from './replies.ts';
+export type { Identity } from './session.ts';
+export type { PortalHooks, PortalSettings } from './settings.ts';
+
+/** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */
+export const openPortal = (settings: PortalSettings, hooks: PortalHooks): Portal => new Portal(settings, hooks);
+
+/**
+ * One portal and one session with it. Every call logs in when needed and rejects with one of the `Portal…Error`s, whose
+ * message names portal, method, path, status and the portal's own words, or with the signal's reason.
+ * - `PortalUnreachableError`: transient. Reads were repeated already; after a write `request.mayHaveHappened` says whether to look.
+ * - `PortalSessionError`, `PortalRefusedError`, `PortalNotApiError`: permanent.
+ * - `PortalLoginError`: the login was refused; every later call fails with it at once, without a request, until `login()`.
+ * - `PortalReplyError`: the reply has the wrong shape; after a write, look before repeating.
+ */
+export class Portal {
+  readonly name: string;
+  /** Address without credentials and trailing slash. */
+  readonly url: string;
+  private readonly session: Session;
+  private readonly dialect: DialectChoice;
+  private readonly nodes: Nodes;
+  private readonly files: Files;
+  private readonly datastore: Datastore;
+  private readonly lookup: UuidLookup;
+
+  constructor(settings: PortalSettings, hooks: PortalHooks) {
+    this.session = new Session(settings, hooks);
+    this.name = settings.name;
+    this.url = this.session.http.url;
+    this.datastore = new Datastore(this.session, settings.timeouts.uploadMs);
+    this.dialect = new DialectChoice(this.session, (signal) => this.datastore.isOffered(signal), { settings, hooks });
+    this.nodes = new Nodes(this.session, this.dialect);
+    this.files = new Files(this.session, settings.timeouts);
+    this.lookup = new UuidLookup((query, signal) => this.nodes.list(query, signal), this.session.signal);
+  }
+
+  /** Logs in now, whatever was before; forgets a refused login. `roles` maps role ids to names. */
+  login(signal: AbortSignal): Promise<Identity> {
+    return this.session.login(signal);
+  }
+
+  /** The user of the current session; logs in when there is none. */
+  identity(signal: AbortSignal): Promise<Identity> {
+    return this.session.identity(signal);
+  }
+
+  /** What `check --portal` tells: reachable, this API, login, rights, dialect, datastore. Reads only, never rejects. */
+  probe(signal: AbortSignal): Promise<PortalProbe> {
+    return probePortal({ session: this.session, dialect: this.dialect, datastore: this.datastore }, signal);
+  }
+
+  /** The dialect writes are made in; found by at most two reads the first time. */
+  dialectInUse(signal: AbortSignal): Promise<Dialect> {
+    return this.dialect.current(signal);
+  }
+
+  /**
+   * Creates a node with one POST. When the session is lost on the way the uuid is looked up before the POST is repeated.
+   * @throws PortalConflictError when the portal holds a node with that uuid (`nid` where it is told).
+   */
+  createNode(input: NodeInput, signal: AbortSignal): Promise<{ nid: string }> {
+    return this.nodes.create(input, signal, async () => {
+      const row = await this.lookup.find(input.uuid, signal);
+      if (row === null) return;
+      const request = { method: 'POST', path: paths.nodes, mayHaveHappened: false };
+      throw new PortalConflictError(
+        `portal ${this.name}: node ${row.nid} has the uuid ${input.uuid} already`,
+        request,
+        row.nid,
+        { hint: 'the node is adopted by the next attempt' },
+      );
+    });
+  }
+
+  /** Updates a node with one PUT; keys that are not given stay. @throws PortalGoneError when the node is gone. */
+  updateNode(nid: string, changes: NodeChanges, signal: AbortSignal): Promise<void> {
+    return this.nodes.update(nid, changes, signal);
+  }
+
+  /** Deletes a node. @throws PortalGoneError when it is gone already. */
+  deleteNode(nid: string, signal: AbortSignal): Promise<void> {
+    return this.nodes.remove(nid, signal);
+  }
+
+  /** Reads a node; `fieldItems` of `replies.ts` takes its fields apart. @throws PortalGoneError when it is gone. */
+  readNode(nid: string, signal: AbortSignal): Promise<PortalNode> {
+    return this.nodes.read(nid, signal);
+  }
+
+  /** One page of nodes. Unpublished ones are hidden from ordinary users. */
+  listNodes(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]> {
+    return this.nodes.list(query, signal);
+  }
+
+  /** The listed node with that uuid, or null; calls within a few milliseconds share one list request (up to 20 uuids). */
+  findByUuid(uuid: string, signal: AbortSignal): Promise<NodeRow | null> {
+    return this.lookup.find(uuid, signal);
+  }
+
+  /** The highest listed node id, "0" on an empty portal. */
+  async highestNid(signal: AbortSignal): Promise<string> {
+    const orderBy = { column: 'nid', direction: 'DESC' } as const;
+    const [row] = await this.nodes.list({ fields: ['nid'], pageSize: 1, orderBy }, signal);
+    return row?.nid ?? '0';
+  }
+
+  /**
+   * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). `fid` is null where the portal
+   * does not tell it. @throws SourceMissingError, SourceChangedError about the local file.
+   */
+  attachFile(nid: string, file: PortalFile, signal: AbortSignal): Promise<{ fid: string | null }> {
+    return this.files.attach(nid, file, signal);
+  }
+
+  /** True where the portal has datastore endpoints; asked once, with one read. */
+  hasDatastore(signal: AbortSignal): Promise<boolean> {
+    return this.datastore.isOffered(signal);
+  }
+
+  /**
+   * The integers of the datastore status. Null where there is none to see: the portal has no such endpoint
+   * (`hasDatastore` is false), or it has (`hasDatastore` is true) but this node is no resource with a table file, may
+   * not be seen by this account (403), or is gone (404; `readNode` tells).
+   */
+  datastoreStatus(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
+    return this.datastore.status(nid, signal);
+  }
+
+  /** Imports the resource's file; waits up to `uploadMs`. The reply says nothing about success: look at the status. */
+  importDatastore(nid: string, signal: AbortSignal): Promise<void> {
+    return this.datastore.import(nid, signal);
+  }
+
+  /** Removes the datastore table of a resource. */
+  deleteDatastore(nid: string, signal: AbortSignal): Promise<void> {
+    return this.datastore.remove(nid, signal);
+  }
+
+  /** Rows in the datastore of the resource with that uuid, 0 without a table; null where the portal offers no search. */
+  countRows(uuid: string, signal: AbortSignal): Promise<number | null> {
+    return this.datastore.countRows(uuid, signal);
+  }
+
+  /** Closes the connections; what is in flight is given two seconds. Idempotent. */
+  close(): Promise<void> {
+    return this.session.close();
+  }
+}

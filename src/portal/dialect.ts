@@ -1,0 +1,151 @@
+// How the two kinds of portal want node fields written: one table, from the entity shape to the editing form's shape.
+import type { NodeFields } from '../wish.ts';
+
+/**
+ * `entity` portals (DKAN 7.15.2 and later, and the embedded one) store bare structures as they come; `form` portals
+ * (to 7.15.1) run create and update through the editing form (recorded behaviour 0, 8a, 10).
+ */
+export type Dialect = 'entity' | 'form';
+
+type Item = Record<string, unknown>;
+
+/** Node fields ready to be sent, with what could not be said; any problem means that nothing should be sent. */
+export interface ShapedFields {
+  fields: NodeFields;
+  /** One sentence a field, beginning with its name. */
+  problems: string[];
+}
+
+/**
+ * Node fields in the shape a dialect takes; `fields` are in entity shape (`{und: [{…}]}`). Fields whose shape is the
+ * same in both, and values that are written in another way already, are passed through as they are.
+ */
+export const fieldsFor = (dialect: Dialect, fields: NodeFields): ShapedFields => {
+  const table = dialect === 'form' ? formShapes : entityShapes;
+  const shaped: NodeFields = {};
+  const problems: string[] = [];
+  for (const [field, value] of Object.entries(fields)) {
+    const shape = Object.hasOwn(table, field) ? table[field] : undefined;
+    const items = shape === undefined ? null : itemsOf(value);
+    const report = (problem: string) => problems.push(`${field}: ${problem}`);
+    shaped[field] = shape === undefined || items === null ? value : shape(items, report);
+  }
+  return { fields: shaped, problems };
+};
+
+/** True for fields that the two dialects write differently; errors about these tell the dialect. */
+export const isShapedField = (field: string): boolean => Object.hasOwn(formShapes, field);
+
+type Report = (problem: string) => void;
+type Shape = (items: Item[], report: Report) => unknown;
+
+const firstValue = (items: Item[]): string | null => {
+  const value = items[0]?.value;
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
+};
+
+const tids: Shape = (items, report) => ({ und: items.map((item) => textOf(item, 'tid', report)) });
+
+const values: Shape = (items, report) => ({ und: items.map((item) => textOf(item, 'value', report)) });
+
+/** Only the nid in the last brackets counts, the title may be anything (recorded behaviour 9). */
+const references: Shape = (items, report) => ({
+  und: items.map((item) => {
+    const target = textOf(item, 'target_id', report);
+    return { target_id: /^\d+$/.test(target) ? `node (${target})` : target };
+  }),
+});
+
+/** A select list that also offers own text; an emptied one falls back to the portal's default. */
+const license: Shape = (items) => {
+  const value = firstValue(items) ?? 'notspecified';
+  return { und: licenses.has(value) ? { select: value } : { select: 'select_or_other', other: value } };
+};
+
+const frequency: Shape = (items, report) => {
+  const value = firstValue(items);
+  if (value === null) return { und: '_none' };
+  const number = /^(?:1[0-8]|\d)$/.test(value) ? value : frequencies[value]?.toString();
+  if (number === undefined) {
+    report(`"${value}" has no number on this older portal; it knows ${Object.keys(frequencies).join(' ')}`);
+  }
+  return { und: { value: number } };
+};
+
+const accessLevel: Shape = (items) => ({ und: { value: firstValue(items) ?? 'public' } });
+
+/** Terms go by name; the form makes those that do not exist. */
+const terms: Shape = (items, report) => ({
+  und: {
+    textfield: '',
+    value_field: items.map((item) => `""${textOf(item, 'name', report).replaceAll('"', '')}""`).join(' '),
+  },
+});
+
+/** The form-shape of every field that differs (recorded behaviour 8a, recording `form_input_create`). */
+const formShapes: Record<string, Shape> = {
+  field_license: license,
+  field_frequency: frequency,
+  field_public_access_level: accessLevel,
+  field_tags: terms,
+  field_format: terms,
+  field_topic: tids,
+  field_language: values,
+  field_resources: references,
+  field_dataset_ref: references,
+};
+
+/** A term by name is made by the portal when it is marked so (recorded behaviour 8); 4 is the default site's `tags`. */
+const newTags: Shape = (items) => ({
+  und: items.map((item) =>
+    item.tid === undefined && typeof item.name === 'string'
+      ? { tid: 'autocreate', name: item.name, vid: '4', vocabulary_machine_name: 'tags' }
+      : item,
+  ),
+});
+
+const entityShapes: Record<string, Shape> = { field_tags: newTags };
+
+const licenses = new Set(
+  `cc-by cc-by-sa cc-zero cc-nc gfdl notspecified odc-by odc-odbl odc-pddl other-at other-nc other-closed other-open
+   other-pd uk-ogl`.split(/\s+/),
+);
+
+/** ISO 8601 intervals to the numbers of the older option list (recorded behaviour 8a, 15). */
+const frequencies: Record<string, number> = {
+  'R/P1D': 0,
+  'R/P1W': 1,
+  'R/P1M': 2,
+  'R/P1Y': 3,
+  'R/PT1S': 4,
+  irregular: 5,
+  'R/P10Y': 6,
+  'R/P4Y': 7,
+  'R/P2M': 8,
+  'R/P3.5D': 9,
+  'R/P0.5W': 9,
+  'R/P2W': 10,
+  'R/P6M': 11,
+  'R/P2Y': 12,
+  'R/P3Y': 13,
+  'R/P0.33W': 14,
+  'R/P0.33M': 15,
+  'R/P3M': 16,
+  'R/P4M': 17,
+  'R/P0.5M': 18,
+};
+
+/** The items of a field in entity shape; null for a value that is written in another way already. */
+const itemsOf = (value: unknown): Item[] | null => {
+  if (Array.isArray(value)) return value.length === 0 ? [] : null;
+  if (typeof value !== 'object' || value === null || !('und' in value) || !Array.isArray(value.und)) return null;
+  const items: unknown[] = value.und;
+  return items.every((item): item is Item => typeof item === 'object' && item !== null) ? items : null;
+};
+
+const textOf = (item: Item, property: string, report: Report): string => {
+  const value = item[property];
+  if (typeof value === 'string' || typeof value === 'number') return String(value);
+  report(`an item has no "${property}", which this older portal's editing form needs`);
+  return '';
+};

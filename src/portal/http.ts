@@ -1,0 +1,168 @@
+// One portal's connections: requests with limits and time-outs, reads repeated, writes never.
+import { type Dispatcher, type FormData, Pool } from 'undici';
+import { PortalReplyError, PortalUnreachableError } from '../errors.ts';
+import { failureOf, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
+import { networkFailure, tooSlow } from './network.ts';
+import type { PortalHooks, PortalSettings } from './settings.ts';
+import { pause } from './wait.ts';
+
+/** A request before session headers are added. */
+export interface HttpRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Path and query below the portal's address. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: string | Buffer | FormData;
+  /** Milliseconds to wait for the reply's head instead of the portal's `headersMs`. */
+  headersMs?: number;
+  /** Milliseconds the whole exchange may take; for uploads and imports. */
+  totalMs?: number;
+}
+
+/** Largest reply body that is read; a node with thousands of references stays far below. */
+const maxReplyBytes = 16 * 1024 * 1024;
+const maxRedirects = 5;
+const firstBackoffMs = 250;
+/** A longer `Retry-After` is left to the job's own retry. */
+const longestPauseMs = 30_000;
+
+/** The connections to one portal. `close()` when done. */
+export class Http {
+  /** Address of the portal without credentials and trailing slash. */
+  readonly url: string;
+  readonly facts: PortalFacts;
+  private readonly origin: string;
+  private readonly basePath: string;
+  private readonly pool: Pool;
+  private readonly settings: PortalSettings;
+  private readonly hooks: PortalHooks;
+
+  constructor(settings: PortalSettings, hooks: PortalHooks, facts: PortalFacts) {
+    const url = new URL(settings.url);
+    this.origin = url.origin;
+    this.basePath = url.pathname.replace(/\/+$/, '');
+    this.url = `${this.origin}${this.basePath}`;
+    this.settings = settings;
+    this.hooks = hooks;
+    this.facts = facts;
+    const { connectMs, headersMs, bodyMs } = settings.timeouts;
+    this.pool = new Pool(this.origin, {
+      connections: settings.connections,
+      connect: { timeout: connectMs },
+      headersTimeout: headersMs,
+      bodyTimeout: bodyMs,
+      maxResponseSize: maxReplyBytes,
+      // HTTP/2 has no reason phrase, and these portals put their messages there.
+      allowH2: false,
+    });
+  }
+
+  /**
+   * Sends a request and resolves with any reply that is not a transient failure. Reads are repeated after network
+   * faults, 408, 425, 429 and 5xx, with backoff and jitter, `Retry-After` obeyed; writes are sent exactly once.
+   * @throws PortalUnreachableError when the last try failed, PortalNotApiError when no HTTP is spoken there.
+   */
+  async exchange(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
+    const retries = request.method === 'GET' ? this.settings.readRetries : 0;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const reply = await this.follow(request, signal);
+        if (!isTransient(reply)) return reply;
+        const waitMs = attempt < retries ? readPause(attempt, reply.headers['retry-after']) : undefined;
+        if (waitMs === undefined) throw failureOf(reply, this.facts);
+        await pause(waitMs, signal);
+      } catch (error) {
+        if (signal.aborted || attempt >= retries || !isRepeatable(error)) throw error;
+        await pause(readPause(attempt, undefined) ?? 0, signal);
+      }
+    }
+  }
+
+  /** Closes the connections; what is still in flight is given two seconds. */
+  async close(): Promise<void> {
+    if (this.pool.destroyed) return;
+    const timer = setTimeout(() => void this.pool.destroy(), 2000);
+    await this.pool.close().catch(() => undefined);
+    clearTimeout(timer);
+  }
+
+  /** The reply, after redirects on the same origin where the request is a read. */
+  private async follow(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
+    let target = `${this.basePath}${request.path}`;
+    for (let hops = 0; ; hops++) {
+      const reply = await this.send(request, target, signal);
+      const { location } = reply.headers;
+      const redirect = reply.status >= 301 && reply.status <= 308 && reply.status !== 304 && location !== undefined;
+      if (!redirect || request.method !== 'GET' || hops === maxRedirects) return reply;
+      const next = URL.parse(location, `${this.origin}${target}`);
+      if (next?.origin !== this.origin) return reply;
+      target = `${next.pathname}${next.search}`;
+    }
+  }
+
+  private async send(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
+    signal.throwIfAborted();
+    await this.hooks.takeToken?.(signal);
+    const { log } = this.hooks;
+    const began = performance.now();
+    const timer = request.totalMs === undefined ? undefined : AbortSignal.timeout(request.totalMs);
+    try {
+      const data = await this.pool.request({
+        method: request.method,
+        path: target,
+        headers: { accept: 'application/json', 'user-agent': 'sluice', ...request.headers },
+        signal: timer === undefined ? signal : AbortSignal.any([signal, timer]),
+        ...(request.body === undefined ? {} : { body: request.body }),
+        ...(request.headersMs === undefined ? {} : { headersTimeout: request.headersMs }),
+      });
+      const text = await this.read(data.body);
+      const { method, path } = request;
+      const { statusCode: status, statusText: reason, headers } = data;
+      if (log.isLevelEnabled('debug')) {
+        log.debug(
+          { portal: this.facts.name, method, path, status, ms: Math.round(performance.now() - began) },
+          'answered',
+        );
+      }
+      return { method, path, status, reason, headers, text };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (timer?.aborted) throw tooSlow(request, request.totalMs ?? 0, this.facts);
+      throw this.fault(request, error);
+    }
+  }
+
+  /** The body as text; one that trickles for longer than `bodyMs` is given up. */
+  private async read(body: Dispatcher.ResponseData['body']): Promise<string> {
+    const { bodyMs } = this.settings.timeouts;
+    const timer = setTimeout(() => body.destroy(new Error(`the reply did not end within ${bodyMs} ms`)), bodyMs);
+    try {
+      return await body.text();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private fault(request: HttpRequest, error: unknown): Error {
+    const code = error instanceof Error && 'code' in error ? error.code : '';
+    if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+      return new PortalReplyError(
+        `portal ${this.facts.name}: ${request.method} ${request.path} answered with more than ${maxReplyBytes} bytes`,
+        { method: request.method, path: request.path, mayHaveHappened: request.method !== 'GET' },
+        { hint: 'this is no reply of this API; look at what stands between sluice and the portal', cause: error },
+      );
+    }
+    return networkFailure(request, error, this.facts);
+  }
+}
+
+/** True for a fault without a reply; a transient reply has had its chances already. */
+const isRepeatable = (error: unknown): boolean =>
+  error instanceof PortalUnreachableError && error.request.status === undefined;
+
+/** Backoff with full jitter over a doubling span; `Retry-After` wins; undefined when that is too long to wait here. */
+const readPause = (attempt: number, header: string | undefined): number | undefined => {
+  const asked = retryAfter(header, Date.now());
+  if (asked !== undefined) return asked <= longestPauseMs ? asked : undefined;
+  return firstBackoffMs * 2 ** attempt * (0.5 + Math.random() / 2);
+};

@@ -1,0 +1,106 @@
+// The bodies this API answers with, as loose schemas: unknown keys pass, ids become strings.
+import { z } from 'zod';
+import { type PortalFacts, type Reply, wrongShape } from './classify.ts';
+
+/** A numeric id or timestamp; portals send strings, some numbers. */
+const id = z.union([z.string(), z.number()]).transform(String);
+
+/** A string that some portals leave out or send as null. */
+const text = z
+  .union([z.string(), z.number(), z.null()])
+  .optional()
+  .transform((value) => (value === undefined || value === null ? '' : String(value)));
+
+/** A node as read (spec 2.1 to 2.3); fields stand under their own names, see `fieldItems`. */
+export const portalNodeSchema = z.looseObject({
+  nid: id,
+  vid: id,
+  uuid: text,
+  type: text,
+  title: text,
+  status: text,
+  uid: text,
+  log: text,
+  changed: text,
+  language: text,
+  path: z
+    .string()
+    .nullish()
+    .transform((value) => value ?? null),
+});
+
+/** See {@link portalNodeSchema}; `status` is `"1"` when published, `path` the public address. */
+export type PortalNode = z.infer<typeof portalNodeSchema>;
+
+/** A row of the node list: columns of the node table, no fields (recorded behaviour 6). */
+export const nodeRowSchema = z.looseObject({
+  nid: id,
+  vid: text,
+  uuid: text,
+  type: text,
+  title: text,
+  status: text,
+  uid: text,
+  changed: text,
+  language: text,
+});
+
+/** See {@link nodeRowSchema}; columns that were not asked for are ''. */
+export type NodeRow = z.infer<typeof nodeRowSchema>;
+
+/** A page of the node list. */
+export const nodeRowsSchema = z.array(nodeRowSchema);
+
+/** Result of create and update (spec 2.5). */
+export const nodeResultSchema = z.looseObject({ nid: id });
+
+/** Result of attach (spec 2.6): an object, a list of one, or an empty list. `fid` is null where none was told. */
+export const attachResultSchema = z.union([
+  z.looseObject({ fid: id }).transform(({ fid }) => ({ fid })),
+  z.array(z.looseObject({ fid: id })).transform((files): { fid: string | null } => ({ fid: files[0]?.fid ?? null })),
+]);
+
+/** Result of login (spec 2.4). `roles` maps role ids to names; PHP sends an empty map as a list. */
+export const loginResultSchema = z.looseObject({
+  sessid: z.string().optional(),
+  session_name: z.string().optional(),
+  token: z.string().nullish(),
+  user: z.looseObject({
+    uid: id,
+    name: text,
+    roles: z
+      .union([z.record(z.string(), z.string()), z.array(z.unknown()).transform((): Record<string, string> => ({}))])
+      .optional()
+      .transform((roles): Record<string, string> => roles ?? {}),
+  }),
+});
+
+/** See {@link loginResultSchema}. */
+export type LoginResult = z.infer<typeof loginResultSchema>;
+
+/**
+ * The body of a successful reply, parsed and checked.
+ * @throws PortalNotApiError or PortalReplyError (the address was this API before) naming what was `expected`.
+ */
+export const bodyOf = <T>(reply: Reply, schema: z.ZodType<T>, portal: PortalFacts, expected: string): T => {
+  const result = schema.safeParse(jsonOf(reply));
+  if (!result.success) throw wrongShape(reply, portal, expected);
+  return result.data;
+};
+
+/** The JSON value of a body; undefined where the body is none. */
+export const jsonOf = (reply: Reply): unknown => {
+  try {
+    return JSON.parse(reply.text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The items of a node field: `{und: [...]}` (or another language) gives its list, `[]` and absence give none. */
+export const fieldItems = (node: PortalNode, field: string): Record<string, unknown>[] => {
+  const value = node[field];
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  const items: unknown = 'und' in value ? value.und : Object.values(value)[0];
+  return Array.isArray(items) ? items.filter((item) => typeof item === 'object' && item !== null) : [];
+};

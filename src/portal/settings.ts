@@ -1,0 +1,37 @@
+// What a portal client is opened with.
+import type { PortalLoginError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { Dialect } from './dialect.ts';
+
+/** Where a portal is, who logs in there, and how patient the client is. */
+export interface PortalSettings {
+  /** The slug the portal has in the configuration; it begins every error message. */
+  name: string;
+  /** Address of the portal, `http:` or `https:`, may have a base path (`https://host/sub`); no trailing slash needed. */
+  url: string;
+  username: string;
+  password: string;
+  dialect: 'auto' | Dialect;
+  /** Most connections open at once. */
+  connections: number;
+  /**
+   * Milliseconds: `connectMs` for a connection, `headersMs` from the request to the reply's head, `bodyMs` for the whole
+   * reply body, `uploadMs` for a file upload or a datastore import as a whole.
+   */
+  timeouts: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number };
+  /** How often a read is repeated after a transient failure; writes are never repeated here. */
+  readRetries: number;
+}
+
+/** What the client asks of, and tells, those who opened it. */
+export interface PortalHooks {
+  log: Log;
+  /** Awaited before every single request (the token bucket of requests per second). */
+  takeToken?: (signal: AbortSignal) => Promise<void>;
+  /** The dialect learnt earlier; no request is spent on finding it again. */
+  knownDialect?: Dialect | null;
+  /** Told once the dialect of an `auto` portal is certain, and again if a later reply proves it wrong. */
+  onDialect?: (dialect: Dialect) => void;
+  /** Awaited before the waiting calls are told that the portal refused the login. */
+  onLoginRefused?: (error: PortalLoginError) => Promise<void>;
+}

@@ -1,0 +1,86 @@
+// The portal's own words in a reply, wherever that portal puts them.
+
+/** What is known of a reply before anybody judges it. */
+export interface ReplyText {
+  /** Reason phrase of the status line. */
+  reason: string;
+  /** The whole body as text. */
+  text: string;
+}
+
+const maxWords = 300;
+
+/** True for an HTML page. An empty body labelled `text/html` (how these portals answer unknown routes) is none. */
+export const isHtmlPage = (text: string): boolean =>
+  /^\s*(?:<!--[\s\S]*?-->\s*)?<(?:!doctype html|html|head)\b/i.test(text);
+
+/**
+ * The message of an error reply as one clean line of at most 300 characters, '' when there is none. It is looked for in
+ * `["msg"]`, `{form_errors: {…}}`, `{error: …}`, a bare string, an HTML page's title, and for an empty body in the
+ * reason phrase (`Not found : msg`, `: msg`).
+ */
+export const wordsOf = (reply: ReplyText): string => {
+  const body = clean(fromBody(reply.text));
+  const words = body === '' ? clean(fromReason(reply.reason)) : body;
+  return words.length > maxWords ? `${words.slice(0, maxWords - 1)}…` : words;
+};
+
+/** The element names of a `{form_errors: {…}}` reply (`field_license`), empty for any other reply. */
+export const formErrorFields = (text: string): string[] => {
+  const value = parsed(text);
+  const errors = isRecord(value) ? value.form_errors : undefined;
+  return isRecord(errors) ? Object.keys(errors).map(elementName) : [];
+};
+
+const fromBody = (text: string): string => {
+  if (isHtmlPage(text)) return /<title[^>]*>([\s\S]*?)<\/title>/i.exec(text)?.[1] ?? '';
+  const value = parsed(text);
+  if (value !== undefined) return fromValue(value);
+  return text.replace(/^---\n(?:- )?/, '');
+};
+
+const fromValue = (value: unknown): string => {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) return value.map(fromValue).filter(Boolean).join('; ');
+  if (!isRecord(value)) return '';
+  const errors = value.form_errors;
+  if (isRecord(errors)) {
+    return Object.entries(errors)
+      .map(([element, message]) => `${elementName(element)}: ${fromValue(message)}`)
+      .join('; ');
+  }
+  return fromValue(value.message ?? value.error);
+};
+
+/** `field_license][und][select` (the form's element path) is about `field_license`. */
+const elementName = (element: string): string => element.replace(/\].*$/s, '');
+
+/** Services puts `<standard phrase> : <message>` or `: <message>` into the status line. */
+const fromReason = (reason: string): string => {
+  const at = reason.search(/(?:^|\s):\s/);
+  return at < 0 ? reason : reason.slice(at).replace(/^\s*:\s/, '');
+};
+
+const clean = (text: string): string =>
+  text
+    .slice(0, 10_000)
+    .replace(/<\/(?:li|p|div|h\d)>|<br\s*\/?>/gi, ' ')
+    .replace(/<[^>]*>/g, '')
+    .replace(/&(lt|gt|quot|#0?39|amp);/g, (_, name: string) => entities[name] ?? ' ')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what a portal sends must not reach a terminal as it is
+    .replace(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ')
+    .trim();
+
+const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#039': "'", '#39': "'", amp: '&' };
+
+const parsed = (text: string): unknown => {
+  if (!/^\s*["[{]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
