@@ -1,4 +1,5 @@
 // Every error sluice raises on purpose: a code, whether a retry can help, and what to do now.
+import type { Reason } from './report.ts';
 
 /** What an error carries beside its message. */
 export interface ErrorDetails {
@@ -27,7 +28,7 @@ export const errorCodes = {
   usage: 'The command line is wrong: an unknown command or option, or a missing argument.',
   config: 'A configuration file is wrong; every problem is listed with file, line, column, key and allowed values.',
   manifest: 'A manifest is wrong; every problem is listed with file, line, column, key and allowed values.',
-  'redis-unreachable': 'REDIS_URL (or `redis.url`) is set and that server does not answer.',
+  'redis-unreachable': 'REDIS_URL (or `redis.url`) is set and that server does not answer or cannot be used.',
   'redis-missing': 'No Redis server could be found or fetched for the embedded default.',
   'redis-failed': 'The embedded Redis server was found but did not start.',
   'state-mismatch': 'The spool folder or state folder belongs to another Redis.',
@@ -42,9 +43,9 @@ export const errorCodes = {
   'source-missing': 'The file of a resource does not exist or cannot be read.',
   'source-changed': 'The file of a resource changed while it was being read.',
   'source-refused': 'The path of a resource leaves the folder it must stay in, or is not a regular file.',
-  'table-encoding': 'The file is not valid UTF-8.',
+  'table-encoding': 'The file is not valid UTF-8 text: another encoding, or NUL bytes.',
   'table-empty': 'The file holds no header row.',
-  'table-header': 'The header row has an empty or a duplicate cell.',
+  'table-header': 'The header row has an empty, a duplicate or an unusable cell.',
   'table-ragged': 'A row has more or fewer cells than the header.',
   'table-quote': 'A quote is opened and never closed, or stands where none may stand.',
   'table-oversize': 'One row is larger than the limit, most often because of an unclosed quote.',
@@ -115,7 +116,7 @@ export class ManifestError extends SluiceError {
   }
 }
 
-/** An external Redis was asked for and does not answer. There is no silent fallback. */
+/** An external Redis was asked for and does not answer or cannot be used. There is no silent fallback. */
 export class RedisUnreachableError extends SluiceError {
   readonly code = 'redis-unreachable';
 }
@@ -261,7 +262,6 @@ export class ImportTimeoutError extends SluiceError {
 /** The portal holds something else than what was sent. */
 export class VerifyFailedError extends SluiceError {
   readonly code = 'verify-failed';
-  override readonly retryable = true;
 }
 
 /** A job killed too often in one step. */
@@ -312,15 +312,6 @@ export class UsersFileError extends SluiceError {
 /** Nothing is known under that name. */
 export class NotFoundError extends SluiceError {
   readonly code = 'not-found';
-}
-
-/** Why an item is not live, as reports, job logs and reason files show it. Lines and columns count from 1. */
-export interface Reason {
-  code: ErrorCode | 'bug';
-  message: string;
-  hint: string | null;
-  line?: number;
-  column?: number;
 }
 
 /** Turns anything thrown into a reason; what is not a {@link SluiceError} becomes code `bug`. */

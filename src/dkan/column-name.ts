@@ -1,0 +1,43 @@
+// The names that a portal's datastore gives to the columns of a table.
+
+/**
+ * Words that get `_` behind them because SQL reserves them (recorded: `select_`, `order_`), and `entry_id`, which is the
+ * portal's own serial column.
+ */
+const reserved = new Set(
+  `entry_id
+  accessible add all alter analyze and as asc asensitive before between bigint binary blob both by call cascade case
+  change char character check collate column condition constraint continue convert create cross current_date
+  current_time current_timestamp current_user cursor database databases day_hour day_microsecond day_minute day_second
+  dec decimal declare default delayed delete desc describe deterministic distinct distinctrow div double drop dual each
+  else elseif enclosed escaped exists exit explain false fetch float float4 float8 for force foreign from fulltext grant
+  group having high_priority hour_microsecond hour_minute hour_second if ignore in index infile inner inout insensitive
+  insert int int1 int2 int3 int4 int8 integer interval into is iterate join key keys kill leading leave left like limit
+  linear lines load localtime localtimestamp lock long longblob longtext loop low_priority
+  master_ssl_verify_server_cert match maxvalue mediumblob mediumint mediumtext middleint minute_microsecond
+  minute_second mod modifies natural not no_write_to_binlog null numeric on optimize option optionally or order out
+  outer outfile precision primary procedure purge range read reads read_write real references regexp release rename
+  repeat replace require resignal restrict return revoke right rlike schema schemas second_microsecond select sensitive
+  separator set show signal smallint spatial specific sql sqlexception sqlstate sqlwarning sql_big_result
+  sql_calc_found_rows sql_small_result ssl starting straight_join table terminated then tinyblob tinyint tinytext to
+  trailing trigger true undo union unique unlock unsigned update usage use using utc_date utc_time utc_timestamp values
+  varbinary varchar varcharacter varying when where while with write xor year_month zerofill`.split(/\s+/),
+);
+
+/** Longest column name (recorded). */
+const longest = 64;
+
+/**
+ * The column name of a header cell as portals make it (recorded-behaviour 13a): every character but `A-Z a-z 0-9 _` and
+ * space removed, trimmed, lower-cased, spaces to `_`, a number prefixed with `__num_`, a reserved word followed by `_`,
+ * cut to 64. Empty when nothing is left.
+ */
+export const portalColumnName = (cell: string): string => {
+  const clean = cell
+    .replace(/[^A-Za-z0-9_ ]/g, '')
+    .trim()
+    .toLowerCase()
+    .replaceAll(' ', '_');
+  const name = /^[0-9]+$/.test(clean) ? `__num_${clean}` : clean;
+  return (reserved.has(name) ? `${name}_` : name).slice(0, longest);
+};

@@ -1,0 +1,32 @@
+// How a tabular file is written down: what separates cells and how they are quoted.
+
+/** Delimiters that are looked for and that portals understand. */
+export const delimiters = [',', ';', '\t', '|'] as const;
+
+/** See {@link delimiters}. */
+export type Delimiter = (typeof delimiters)[number];
+
+/** The conventions of one file. Each string is one ASCII character; an empty `quote` means that nothing is quoted. */
+export interface TableDialect {
+  delimiter: string;
+  quote: string;
+  /** Equal to `quote` where quotes are doubled (RFC 4180); otherwise the character that protects the next one inside quotes. */
+  escape: string;
+  /** True where every row, the header too, ends with one delimiter more than it has cells. */
+  trailingDelimiter: boolean;
+}
+
+/** RFC 4180: comma, double quotes, doubled to stand for one. */
+export const rfc4180: TableDialect = { delimiter: ',', quote: '"', escape: '"', trailingDelimiter: false };
+
+/** Largest size of one row in bytes unless a caller says otherwise; an unclosed quote is stopped there. */
+export const defaultRowBytes = 1024 * 1024;
+
+/** True for one printable ASCII character or a tab: what may separate or quote cells. */
+export const isDialectCharacter = (text: string): boolean => /^[\t\x20-\x7e]$/.test(text);
+
+/** The name of a delimiter in a sentence. */
+export const delimiterName = (delimiter: string): string => {
+  const names: Record<string, string> = { ',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar' };
+  return names[delimiter] ?? `"${delimiter}"`;
+};
