@@ -1,10 +1,11 @@
-// The kinds of job: one schema each, and the rule that makes their ids.
+// The kinds of job: one schema each, the rule that makes their ids, and what a handler gets from the queue.
 import { z } from 'zod';
 import { uuidOfKey } from './dkan/identity.ts';
+import type { Log } from './log.ts';
+import { itemActions, type Reason } from './report.ts';
 
-/** A schedule or an event asks for a run. */
-export const triggerDataSchema = z.object({
-  kind: z.literal('trigger'),
+/** What a run is asked for. */
+const requestData = {
   /** Absolute path of the manifest. */
   manifestPath: z.string(),
   manifest: z.string(),
@@ -12,25 +13,27 @@ export const triggerDataSchema = z.object({
   why: z.enum(['command', 'schedule', 'drop', 'retry']),
   /** Keys the run is limited to; null for all. */
   only: z.array(z.string()).nullable(),
-});
+};
 
-/** One execution of a manifest; what it was asked for stands in the run's request record. */
-export const runDataSchema = z.object({
-  kind: z.literal('run'),
-  runId: z.string(),
-  manifest: z.string(),
-  portal: z.string(),
-});
+/** A schedule or an event asks for a run. */
+export const triggerDataSchema = z.object({ kind: z.literal('trigger'), ...requestData });
+
+/** One execution of a manifest. */
+export const runDataSchema = z.object({ kind: z.literal('run'), runId: z.string(), ...requestData });
 
 const itemData = {
   runId: z.string(),
   manifest: z.string(),
   portal: z.string(),
   key: z.string(),
-  /** The step reached, for the job's own resumption and for the poison rule. */
+  /** What was done to the item so far, over all attempts. */
+  actions: z.array(z.enum(itemActions)),
+  /** Milliseconds of work so far, over all attempts. */
+  workedMs: z.number().int(),
+  /** The step reached, for the poison rule and for people who look. */
   step: z.string().nullable(),
-  /** How often a worker was killed in that step. */
-  kills: z.number().int(),
+  /** How often a worker was killed, by the step it was in. */
+  kills: z.record(z.string(), z.number().int()),
   /** The engine's stall counter when `kills` was last counted. */
   stalls: z.number().int(),
 };
@@ -55,6 +58,9 @@ export type DatasetData = z.infer<typeof datasetDataSchema>;
 /** Data of a `resource` job. */
 export type ResourceData = z.infer<typeof resourceDataSchema>;
 
+/** What a run is asked for, without the job around it. */
+export type RunRequest = Omit<TriggerData, 'kind'>;
+
 /** The schema of every job kind. */
 export const jobSchemas = {
   trigger: triggerDataSchema,
@@ -66,8 +72,60 @@ export const jobSchemas = {
 /** A kind of job. */
 export type JobKind = keyof typeof jobSchemas;
 
-/** Data of any job. */
-export type JobData = TriggerData | RunData | DatasetData | ResourceData;
+/** Data by job kind. */
+export type JobDataOf = {
+  trigger: TriggerData;
+  run: RunData;
+  dataset: DatasetData;
+  resource: ResourceData;
+};
 
 /** Deterministic id of a job: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
 export const jobId = (runId: string, kind: JobKind, key: string): string => `${runId}.${kind}.${uuidOfKey(key)}`;
+
+/** Fresh bookkeeping of an item's job. */
+export const freshItem = { actions: [], workedMs: 0, step: null, kills: {}, stalls: 0 } satisfies Partial<DatasetData>;
+
+/** How a child job ended. */
+export type ChildOutcome =
+  | { state: 'completed'; value: unknown }
+  | { state: 'failed'; reason: Reason; attempts: number; data: unknown }
+  | { state: 'lost' };
+
+/** A step of a handler as it is logged. */
+export interface StepLabel {
+  name: string;
+  /** On what: a file name, a nid, a title. */
+  on: string;
+  /** True for a step that sends writes: a stop request lets it finish. */
+  writes?: boolean;
+}
+
+/** What the queue gives a handler; a handler never sees the engine. */
+export interface JobContext<K extends JobKind = JobKind> {
+  readonly id: string;
+  readonly data: JobDataOf[K];
+  /** Attempts begun, this one included. */
+  readonly attempt: number;
+  /** Aborted when the worker must stop or has lost the job to another worker. */
+  readonly signal: AbortSignal;
+  readonly log: Log;
+  /** Changes the job's data, durably. */
+  save(changes: Partial<JobDataOf[K]>): Promise<void>;
+  /** Runs one step and logs one line for it: what, on what, milliseconds, outcome (`tell` of the result). */
+  step<T>(label: StepLabel, work: (signal: AbortSignal) => Promise<T>, tell?: (result: T) => string): Promise<T>;
+  /** Adds a line to the job log. */
+  note(line: string): Promise<void>;
+  /**
+   * Adds child jobs (again, on every attempt) and gives their outcomes by key once all have ended; until then the job
+   * leaves the worker and is begun anew later.
+   */
+  children<C extends 'dataset' | 'resource'>(kind: C, list: JobDataOf[C][]): Promise<Map<string, ChildOutcome>>;
+}
+
+/** A handler of one kind of job. */
+export interface Handler<K extends JobKind = JobKind> {
+  run(job: JobContext<K>): Promise<unknown>;
+  /** Called once when the job has failed for good, before the engine is told. */
+  failed?(job: JobContext<K>, reason: Reason): Promise<void>;
+}

@@ -1,5 +1,6 @@
 // What we know was published: one entry per key and portal, and the intents of writes that have begun.
 import { z } from 'zod';
+import { reasonSchema } from '../report.ts';
 
 /** Identity of a local file as last read: equal facts mean equal bytes, see `intake/fingerprint.ts`. */
 export const sourceFingerprintSchema = z.object({
@@ -32,15 +33,20 @@ export const ledgerEntrySchema = z.object({
   key: z.string(),
   kind: z.enum(['dataset', 'resource']),
   uuid: z.string(),
-  nid: z.string(),
-  vid: z.string(),
+  /** Node id; null while the node was never created. */
+  nid: z.string().nullable(),
+  /** Revision after our last write or look. */
+  vid: z.string().nullable(),
   /** Public address of the node. */
   url: z.string().nullable(),
   title: z.string(),
+  /** Names of the node fields we sent last, so that one that leaves the wish is emptied. */
+  fieldNames: z.array(z.string()),
   /** Fingerprint of the metadata that the portal was last seen to hold; null while unverified. */
   metadataFingerprint: z.string().nullable(),
   source: sourceFingerprintSchema.nullable(),
   file: portalFileSchema.nullable(),
+  /** `pending`: a file was attached whose import is not proven yet. */
   datastore: z.enum(['none', 'imported', 'pending', 'failed']),
   /** Data rows (without the header) that were imported, null where nothing is imported. */
   rows: z.number().int().nullable(),
@@ -48,15 +54,7 @@ export const ledgerEntrySchema = z.object({
   live: z.boolean(),
   /** True while the portal still serves an older version. */
   stale: z.boolean(),
-  reason: z
-    .object({
-      code: z.string(),
-      message: z.string(),
-      hint: z.string().nullable(),
-      line: z.number().int().optional(),
-      column: z.number().int().optional(),
-    })
-    .nullable(),
+  reason: reasonSchema.nullable(),
   runId: z.string(),
   /** Unix milliseconds of the last change of this entry. */
   syncedAt: z.number().int(),
@@ -84,3 +82,22 @@ export const intentSchema = z.discriminatedUnion('action', [
 
 /** See {@link intentSchema}. */
 export type Intent = z.infer<typeof intentSchema>;
+
+/** An entry for a key of which nothing is known yet. */
+export const newEntry = (of: { key: string; kind: LedgerEntry['kind']; uuid: string; title: string }): LedgerEntry => ({
+  ...of,
+  nid: null,
+  vid: null,
+  url: null,
+  fieldNames: [],
+  metadataFingerprint: null,
+  source: null,
+  file: null,
+  datastore: 'none',
+  rows: null,
+  live: false,
+  stale: false,
+  reason: null,
+  runId: '',
+  syncedAt: 0,
+});

@@ -1,0 +1,43 @@
+// Whether a node that was read back holds the fields that were sent.
+import { z } from 'zod';
+import type { NodeFields } from '../wish.ts';
+
+const itemsSchema = z.object({ und: z.array(z.record(z.string(), z.unknown())) });
+
+/** Item properties that a portal gives back as they were sent; all others are computed or mapped by it. */
+const comparable = ['value', 'value2', 'url', 'target_id', 'tid', 'wkt', 'first', 'second'] as const;
+
+/**
+ * Names of the sent fields that the node read back does not hold. Only what a portal keeps as sent is compared: texts
+ * without surrounding white space, dates by their beginning, ids and numbers as strings; terms sent by name only by
+ * their number.
+ */
+export const missingFields = (sent: NodeFields, node: Readonly<Record<string, unknown>>): string[] =>
+  Object.entries(sent).flatMap(([name, value]) => (holds(value, node[name]) ? [] : [name]));
+
+const holds = (sent: unknown, got: unknown): boolean => {
+  const wanted = itemsSchema.safeParse(sent);
+  if (!wanted.success || wanted.data.und.length === 0) return true; // other input styles are the portal's to interpret
+  const there = itemsSchema.safeParse(got);
+  if (!there.success) return false;
+  const items = there.data.und;
+  return wanted.data.und.every((item, index) => {
+    const other = items[index];
+    if (!other) return items.length > 0 && 'tid' in item; // a term sent twice may be kept once
+    return comparable.every((name) => sameValue(item[name], other[name]));
+  });
+};
+
+const sameValue = (sent: unknown, got: unknown): boolean => {
+  if (sent === undefined || sent === null || sent === '' || sent === 'autocreate') return true;
+  const [a, b] = [normal(sent), normal(got)];
+  return a === b || (isoStart.test(a) && isoStart.test(b) && (b.startsWith(a) || a.startsWith(b)));
+};
+
+const isoStart = /^\d{4}-\d\d-\d\d/;
+
+const normal = (value: unknown): string =>
+  String(value ?? '')
+    .replaceAll('\r\n', '\n')
+    .replace(/^(\d{4}-\d\d-\d\d)T/, '$1 ')
+    .trim();

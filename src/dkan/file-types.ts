@@ -1,0 +1,26 @@
+// Content types of files by their extension, as a portal derives them.
+
+const types: Record<string, string> = {
+  csv: 'text/csv',
+  tsv: 'text/tab-separated-values',
+  tab: 'text/tab-separated-values',
+  txt: 'text/plain',
+  json: 'application/json',
+  geojson: 'application/vnd.geo+json',
+  xml: 'application/xml',
+  html: 'text/html',
+  pdf: 'application/pdf',
+  zip: 'application/zip',
+  xls: 'application/vnd.ms-excel',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  ods: 'application/vnd.oasis.opendocument.spreadsheet',
+  kml: 'application/vnd.google-earth.kml+xml',
+  kmz: 'application/vnd.google-earth.kmz',
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  gif: 'image/gif',
+};
+
+/** Content type of a file by its extension; `application/octet-stream` for unknown ones. */
+export const contentTypeOf = (name: string): string =>
+  types[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? 'application/octet-stream';

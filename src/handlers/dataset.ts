@@ -1,0 +1,135 @@
+// Job kind `dataset`: publish the dataset's node, then one job for each resource with work to do.
+import { performance } from 'node:perf_hooks';
+import { z } from 'zod';
+import { JobLostError, PortalGoneError, reasonOf } from '../errors.ts';
+import { type ChildOutcome, freshItem, type Handler, type JobContext, type ResourceData } from '../job.ts';
+import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
+import type { DatasetWork } from '../ledger/runs.ts';
+import { type Reason, type ReportItem, reportItemSchema } from '../report.ts';
+import type { HandlerDeps } from './deps.ts';
+import { failedEntry, itemOfEntry, itemOfJob, outcomeOf } from './items.ts';
+import { type NodeWish, recreateNode, verifyNode, writeNode } from './node-write.ts';
+
+/** Returns the report items of the dataset and of its resources. */
+export const datasetHandler = (deps: HandlerDeps): Handler<'dataset'> => ({
+  run: async (job) => {
+    const work = await workOf(deps, job);
+    const entry = await publishDataset(deps, job, work);
+    const outcomes = await job.children('resource', resourceJobs(job, work, entry.nid ?? ''));
+    await deps.runs.outcome(job.data.runId, job.data.key, 'done');
+    const items: ReportItem[] = [itemOfJob(job, entry, { outcome: 'done', reason: null }), ...work.unchanged];
+    for (const [key, outcome] of outcomes) items.push(await resourceItem(deps, job, key, outcome));
+    return items;
+  },
+  failed: async (job, reason) => {
+    const known = (await deps.ledger.entry(job.data.portal, job.data.key)) ?? (await unknownEntry(deps, job));
+    await deps.ledger.put(job.data.portal, failedEntry(known, reason, job.data.runId));
+    await deps.runs.outcome(job.data.runId, job.data.key, outcomeOf(reason));
+  },
+});
+
+const workOf = async (deps: HandlerDeps, job: JobContext<'dataset'>): Promise<DatasetWork> => {
+  const work = await deps.runs.datasetWork(job.data.runId, job.data.key);
+  if (work) return work;
+  throw new JobLostError(`run ${job.data.runId} holds no work on ${job.data.key} any more`, { hint: 'publish again' });
+};
+
+const unknownEntry = async (deps: HandlerDeps, job: JobContext<'dataset'>): Promise<LedgerEntry> => {
+  const { wish } = await workOf(deps, job);
+  return newEntry({ key: wish.key, kind: 'dataset', uuid: wish.uuid, title: wish.title });
+};
+
+/** Writes the node where needed, proves it by reading it back, and records that. */
+const publishDataset = async (
+  deps: HandlerDeps,
+  job: JobContext<'dataset'>,
+  { wish }: DatasetWork,
+): Promise<LedgerEntry> => {
+  const portal = deps.portal(job.data.portal);
+  const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
+  const { entry: known, intent } = await deps.ledger.known(job.data.portal, wish.key);
+  const before = known ?? newEntry({ key: wish.key, kind: 'dataset', uuid: wish.uuid, title: wish.title });
+  if (isProven(before, node) && !intent) return before;
+  const begun = performance.now();
+  const target = { job, ledger: deps.ledger, portal };
+  let entry = await writeNode(target, node, before, intent);
+  entry = await job.step(
+    { name: 'verify', on: `dataset node ${entry.nid}` },
+    async (signal) => {
+      try {
+        return await prove(deps, job, node, entry, signal);
+      } catch (error) {
+        if (!(error instanceof PortalGoneError)) throw error;
+        return prove(deps, job, node, await recreateNode(target, node, entry), signal);
+      }
+    },
+    () => 'as wished',
+  );
+  await job.save({ workedMs: job.data.workedMs + Math.round(performance.now() - begun) });
+  return entry;
+};
+
+const isProven = (entry: LedgerEntry, node: NodeWish): boolean =>
+  entry.nid !== null && entry.live && entry.metadataFingerprint === node.fingerprint;
+
+const prove = async (
+  deps: HandlerDeps,
+  job: JobContext<'dataset'>,
+  node: NodeWish,
+  entry: LedgerEntry,
+  signal: AbortSignal,
+): Promise<LedgerEntry> => {
+  const portal = deps.portal(job.data.portal);
+  const read = await portal.readNode(entry.nid ?? '', signal);
+  verifyNode(portal, node, read);
+  const proven: LedgerEntry = {
+    ...entry,
+    vid: read.vid,
+    url: read.path ?? null,
+    metadataFingerprint: node.fingerprint,
+    live: node.published,
+    stale: false,
+    reason: null,
+    runId: job.data.runId,
+    syncedAt: Date.now(),
+  };
+  await deps.ledger.put(job.data.portal, proven);
+  return proven;
+};
+
+const resourceJobs = (job: JobContext<'dataset'>, work: DatasetWork, datasetNid: string): ResourceData[] =>
+  work.resources.map((key) => ({
+    kind: 'resource',
+    runId: job.data.runId,
+    manifest: job.data.manifest,
+    portal: job.data.portal,
+    key,
+    ...freshItem,
+    datasetKey: job.data.key,
+    datasetNid,
+  }));
+
+const resourceItem = async (
+  deps: HandlerDeps,
+  job: JobContext<'dataset'>,
+  key: string,
+  outcome: ChildOutcome,
+): Promise<ReportItem> => {
+  if (outcome.state === 'completed') return reportItemSchema.parse(outcome.value);
+  const reason: Reason =
+    outcome.state === 'failed'
+      ? outcome.reason
+      : reasonOf(new JobLostError(`the job of ${key} vanished from the queue`, { hint: 'publish again' }));
+  const known = await deps.ledger.entry(job.data.portal, key);
+  const work = known ? null : await deps.runs.resourceWork(job.data.runId, key);
+  const entry =
+    known ?? newEntry({ key, kind: 'resource', uuid: work?.wish.uuid ?? '', title: work?.wish.title ?? key });
+  const item = itemOfEntry(entry, { outcome: outcomeOf(reason), reason });
+  if (outcome.state === 'lost') return item;
+  const told = toldSchema.safeParse(outcome.data);
+  return told.success
+    ? { ...item, actions: told.data.actions, ms: told.data.workedMs, attempts: outcome.attempts, jobId: job.id }
+    : item;
+};
+
+const toldSchema = z.object({ actions: reportItemSchema.shape.actions, workedMs: z.number().int() });

@@ -1,0 +1,88 @@
+// Step `import`: the rows of the attached file into the portal's datastore, proven by its status.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DatastoreNumbers, datastoreState } from '../dkan/datastore-status.ts';
+import { ImportFailedError, ImportTimeoutError } from '../errors.ts';
+import { didAction } from './node-write.ts';
+import type { ResourceState } from './resource-steps.ts';
+
+/**
+ * Makes the datastore hold the attached file. Portals differ: some import on attach (`data_import` 2 with storage),
+ * some keep the rows of the former file until they are told (6 with storage), some import by their own cron and offer
+ * no datastore endpoint at all.
+ */
+export const importFile = async (state: ResourceState): Promise<void> => {
+  const { job } = state;
+  if (state.entry.datastore === 'imported') return;
+  await job.step(
+    { name: 'import', on: `node ${state.entry.nid}`, writes: true },
+    async (signal) => importOnce(state, signal),
+    (outcome) => outcome,
+  );
+};
+
+const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<string> => {
+  const { portal } = state;
+  const nid = state.entry.nid ?? '';
+  const status = await portal.datastoreStatus(nid, signal);
+  if (status === null) {
+    state.entry = { ...state.entry, datastore: 'none' };
+    return 'this portal offers no datastore for it';
+  }
+  const resumed = state.intent?.action === 'import';
+  if (importedOnAttach(status) || (resumed && datastoreState(status) === 'imported')) return settle(state, 'imported');
+  if (!isRunning(status)) await order(state, status, signal);
+  await waitForImport(state, nid, signal);
+  return settle(state, 'imported');
+};
+
+/** Storage with `data_import` 2 is only told by portals that import a file at once when it is attached. */
+const importedOnAttach = ({ storage, data_import }: DatastoreNumbers): boolean => storage >= 1 && data_import === 2;
+
+const isRunning = (status: DatastoreNumbers): boolean => datastoreState(status) === 'running';
+
+/** Orders the import; rows of a former file are removed first where the portal would keep them. */
+const order = async (state: ResourceState, status: DatastoreNumbers, signal: AbortSignal): Promise<void> => {
+  const { job, deps, portal } = state;
+  const nid = state.entry.nid ?? '';
+  await deps.ledger.begin(job.data.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
+  if (keepsOldRows(status)) await portal.deleteDatastore(nid, signal);
+  await portal.importDatastore(nid, signal);
+};
+
+/** Done or paused with rows that cannot be those of the new file. After a failure (7) the rows are kept: better old than none. */
+const keepsOldRows = ({ storage, data_import }: DatastoreNumbers): boolean =>
+  storage >= 1 && (data_import === 6 || data_import === 5);
+
+const waitForImport = async (state: ResourceState, nid: string, signal: AbortSignal): Promise<void> => {
+  const { job, deps, portal } = state;
+  const limitMs = deps.settings.importTimeoutMs(job.data.portal);
+  const deadline = Date.now() + limitMs;
+  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 5000)) {
+    const status = await portal.datastoreStatus(nid, signal);
+    const now = status === null ? 'unknown' : datastoreState(status);
+    if (now === 'imported') return;
+    if (now === 'failed') {
+      throw new ImportFailedError(
+        `${portal.name}: the portal could not import the file of node ${nid} into its datastore`,
+        {
+          hint: 'a column name the portal cannot use is the usual cause; `sluice check` on the file names such columns',
+        },
+      );
+    }
+    if (Date.now() > deadline) {
+      throw new ImportTimeoutError(
+        `${portal.name}: the import of node ${nid} did not end within ${Math.round(limitMs / 1000)} s (last state: ${now})`,
+        { hint: 'a later attempt looks again; raise importTimeout of this portal for large files' },
+      );
+    }
+    await sleep(pauseMs, undefined, { signal });
+  }
+};
+
+const settle = async (state: ResourceState, datastore: 'imported'): Promise<string> => {
+  await didAction(state.job, 'imported');
+  state.entry = { ...state.entry, datastore, rows: state.table?.rows ?? null };
+  state.intent = null;
+  await state.deps.ledger.settle(state.job.data.portal, { ...state.entry, datastore: 'pending' });
+  return `imported, ${state.entry.rows ?? '?'} rows expected`;
+};

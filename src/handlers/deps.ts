@@ -1,0 +1,45 @@
+// What handlers work with; the composition root supplies it.
+import type { Claim } from '../intake/claim.ts';
+import type { RunRequest } from '../job.ts';
+import type { Target } from '../ledger/keys.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Runs, SettledClaim } from '../ledger/runs.ts';
+import type { Portal } from '../portal/client.ts';
+import type { Reason } from '../report.ts';
+import type { DatasetWish } from '../wish.ts';
+
+/** Limits that handlers obey. */
+export interface HandlerSettings {
+  /** Longest wait for one datastore import, milliseconds. */
+  importTimeoutMs: (portal: string) => number;
+  /** Largest record of a table, bytes. */
+  maxRowBytes: number;
+}
+
+/** What was gathered for a run. */
+export interface Gathered {
+  wishes: DatasetWish[];
+  /** Claims that a newer drop of the same name replaced. */
+  superseded: Claim[];
+  /** Claims that cannot become a wish. */
+  refused: { claim: Claim; reason: Reason }[];
+}
+
+/** See the head of this file. */
+export interface HandlerDeps {
+  ledger: Ledger;
+  runs: Runs;
+  settings: HandlerSettings;
+  /** The client of a portal. */
+  portal(name: string): Portal;
+  /** Gathers the wishes of a manifest as it is now. */
+  gather(manifestPath: string): Promise<Gathered>;
+  /** Moves dropped files where a closed run puts them; idempotent. */
+  settleDrops(manifestPath: string, claims: SettledClaim[]): Promise<void>;
+  /** Asks the run gate for a run. */
+  requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' }>;
+  /** Keeps the logs of a closed run and removes its jobs. */
+  closeJobs(portal: string, runId: string, keys: string[]): Promise<void>;
+  /** Opens the run gate after a run. */
+  openGate(target: Target, runId: string): Promise<void>;
+}

@@ -1,0 +1,230 @@
+// Creating or updating the node of a dataset or resource, with effect once: intent first, look before repeating.
+import { missingFields } from '../dkan/compare.ts';
+import { PortalConflictError, PortalGoneError, VerifyFailedError } from '../errors.ts';
+import type { JobContext } from '../job.ts';
+import type { Intent, LedgerEntry } from '../ledger/entry.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Portal, PortalNode } from '../portal/client.ts';
+import type { ItemAction } from '../report.ts';
+import type { NodeFields } from '../wish.ts';
+
+/** The node that a wish asks for. */
+export interface NodeWish {
+  key: string;
+  type: 'dataset' | 'resource';
+  uuid: string;
+  title: string;
+  published: boolean;
+  fields: NodeFields;
+  /** Fingerprint the ledger shall hold once the node is as wished. */
+  fingerprint: string;
+}
+
+/** Where a node is written. */
+export interface NodeTarget {
+  job: JobContext<'dataset'> | JobContext<'resource'>;
+  ledger: Ledger;
+  portal: Portal;
+}
+
+/** Marker in a revision's log message by which we know our own writes again. */
+export const markerOf = (wish: Pick<NodeWish, 'key' | 'fingerprint'>): string =>
+  `sluice ${wish.key} ${wish.fingerprint.slice(0, 12)}`;
+
+/**
+ * Makes the portal hold the node and returns the ledger entry with its nid. Sends nothing when the ledger proves that
+ * the portal holds it already. An entry with `metadataFingerprint` null says that the fields are not verified yet.
+ */
+export const writeNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  intent: Intent | null,
+): Promise<LedgerEntry> => {
+  const known = intent?.action === 'create' ? await resumeCreate(target, wish, entry, intent) : entry;
+  if (!known.nid) return createNode(target, wish, known);
+  if (known.metadataFingerprint === wish.fingerprint) return known;
+  try {
+    return await updateNode(target, wish, known, intent?.action === 'update' ? intent : null);
+  } catch (error) {
+    if (!(error instanceof PortalGoneError)) throw error;
+    return recreateNode(target, wish, known);
+  }
+};
+
+/** Remembers an action of the item, once. */
+export const didAction = async (job: NodeTarget['job'], action: ItemAction): Promise<void> => {
+  if (job.data.actions.includes(action)) return;
+  await job.save({ actions: [...job.data.actions, action] });
+};
+
+/** Creates a node anew that vanished from the portal; what was known of its file goes with it. */
+export const recreateNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<LedgerEntry> => {
+  await target.job.note(`node ${entry.nid} is not on the portal any more: creating it anew`);
+  await didAction(target.job, 'recreated');
+  const empty: LedgerEntry = {
+    ...entry,
+    nid: null,
+    vid: null,
+    url: null,
+    metadataFingerprint: null,
+    fieldNames: [],
+    file: null,
+    datastore: 'none',
+    rows: null,
+    live: false,
+    stale: false,
+  };
+  await target.ledger.settle(target.job.data.portal, empty);
+  return createNode(target, wish, empty);
+};
+
+const resumeCreate = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  intent: Extract<Intent, { action: 'create' }>,
+): Promise<LedgerEntry> => {
+  const { job, portal } = target;
+  const found = (await portal.findByUuid(wish.uuid, job.signal))?.nid ?? (await findAbove(target, wish, intent));
+  if (found === null) {
+    await job.note('an interrupted create left nothing on the portal: creating again');
+    return entry;
+  }
+  await job.note(`an interrupted create had taken effect: going on with node ${found}`);
+  await didAction(job, 'created');
+  return settleNode(target, wish, { ...entry, nid: found, fieldNames: Object.keys(wish.fields) });
+};
+
+/** Where lists hide the node or the portal ignores uuids: reads the nodes above the mark one by one. */
+const findAbove = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  intent: Extract<Intent, { action: 'create' }>,
+): Promise<string | null> => {
+  const { job, portal } = target;
+  if (intent.highestNid === '') return null; // the list was trusted when the create began
+  const highest = Number(await portal.highestNid(job.signal));
+  // Unpublished nodes do not show in the list either, so a few ids above the highest listed one are tried as well.
+  for (let nid = Number(intent.highestNid) + 1; nid <= highest + hiddenBeyond; nid++) {
+    const node = await readOrNull(portal, String(nid), job.signal);
+    if (node && node.type === wish.type && node.title === wish.title && node.log === intent.marker) return node.nid;
+  }
+  return null;
+};
+
+const hiddenBeyond = 50;
+
+const readOrNull = async (portal: Portal, nid: string, signal: AbortSignal): Promise<PortalNode | null> => {
+  try {
+    return await portal.readNode(nid, signal);
+  } catch (error) {
+    if (error instanceof PortalGoneError) return null;
+    throw error;
+  }
+};
+
+const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<LedgerEntry> => {
+  const { job, ledger, portal } = target;
+  const there = await portal.findByUuid(wish.uuid, job.signal);
+  if (there) return adopt(target, wish, entry, there.nid);
+  const marker = markerOf(wish);
+  // A published node with our uuid shows in the list of an entity portal; elsewhere remember how far the ids went.
+  const listed = wish.published && (await portal.dialectInUse(job.signal)) === 'entity';
+  const highestNid = listed ? '' : await portal.highestNid(job.signal);
+  return job.step(
+    { name: 'create', on: `${wish.type} "${wish.title}"`, writes: true },
+    async (signal) => {
+      await ledger.begin(job.data.portal, wish.key, { action: 'create', highestNid, marker, at: Date.now() });
+      try {
+        const { nid } = await portal.createNode(
+          {
+            type: wish.type,
+            title: wish.title,
+            status: wish.published ? 1 : 0,
+            uuid: wish.uuid,
+            log: marker,
+            fields: wish.fields,
+          },
+          signal,
+        );
+        await didAction(job, 'created');
+        return await settleNode(target, wish, { ...entry, nid, fieldNames: Object.keys(wish.fields) });
+      } catch (error) {
+        if (error instanceof PortalConflictError && error.nid) return adopt(target, wish, entry, error.nid);
+        throw error;
+      }
+    },
+    (settled) => `node ${settled.nid}`,
+  );
+};
+
+/** The portal holds a node with our uuid: it is ours, whatever the ledger has lost. */
+const adopt = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<LedgerEntry> => {
+  await target.job.note(`the portal already holds this ${wish.type} as node ${nid}: adopting it`);
+  await didAction(target.job, 'adopted');
+  const known = await settleNode(target, wish, { ...entry, nid, metadataFingerprint: null });
+  return updateNode(target, wish, known, null);
+};
+
+const settleNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<LedgerEntry> => {
+  const settled: LedgerEntry = {
+    ...entry,
+    uuid: wish.uuid,
+    title: wish.title,
+    runId: target.job.data.runId,
+    syncedAt: Date.now(),
+  };
+  await target.ledger.settle(target.job.data.portal, settled);
+  return settled;
+};
+
+const updateNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  intent: Extract<Intent, { action: 'update' }> | null,
+): Promise<LedgerEntry> => {
+  const { job, ledger, portal } = target;
+  const nid = entry.nid ?? '';
+  const marker = markerOf(wish);
+  const before = await portal.readNode(nid, job.signal);
+  if (intent && intent.marker === marker && before.vid !== intent.vid && before.log === marker) {
+    await job.note('an interrupted update had taken effect');
+    await didAction(job, 'updated');
+    return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) });
+  }
+  if (before.log === marker && differences(wish, before).length === 0) {
+    await job.note(`node ${nid} already holds the wished metadata`);
+    return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) });
+  }
+  const emptied = Object.fromEntries(
+    entry.fieldNames.filter((name) => !(name in wish.fields)).map((name) => [name, []]),
+  );
+  return job.step({ name: 'update', on: `node ${nid}`, writes: true }, async (signal) => {
+    await ledger.begin(job.data.portal, wish.key, { action: 'update', nid, vid: before.vid, marker, at: Date.now() });
+    await portal.updateNode(
+      nid,
+      { title: wish.title, status: wish.published ? 1 : 0, log: marker, fields: { ...emptied, ...wish.fields } },
+      signal,
+    );
+    await didAction(job, 'updated');
+    return settleNode(target, wish, { ...entry, fieldNames: Object.keys(wish.fields) });
+  });
+};
+
+const differences = (wish: NodeWish, node: PortalNode): string[] => [
+  ...(node.title === wish.title ? [] : ['title']),
+  ...(node.status === (wish.published ? '1' : '0') ? [] : ['status']),
+  ...missingFields(wish.fields, node),
+];
+
+/** Checks that a node read back holds what was sent; throws {@link VerifyFailedError} naming the fields that differ. */
+export const verifyNode = (portal: Portal, wish: NodeWish, node: PortalNode): void => {
+  const wrong = differences(wish, node);
+  if (wrong.length === 0) return;
+  throw new VerifyFailedError(
+    `${portal.name}: node ${node.nid} ("${wish.title}") does not hold what was sent: ${wrong.join(', ')}`,
+    { hint: 'the portal may not allow this user to set these fields, or map them; look at the node and the manifest' },
+  );
+};

@@ -1,0 +1,60 @@
+// Step `verify`: the portal is read back, and the row count is compared, before anything counts as live.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { VerifyFailedError } from '../errors.ts';
+import type { PortalNode } from '../portal/client.ts';
+import { fileOf } from './node-file.ts';
+import { type NodeWish, verifyNode } from './node-write.ts';
+import type { ResourceState } from './resource-steps.ts';
+
+/** Proves node, file and datastore of a resource; throws {@link VerifyFailedError} naming what differs. */
+export const verifyResource = async (state: ResourceState, wish: NodeWish): Promise<void> => {
+  await state.job.step(
+    { name: 'verify', on: `node ${state.entry.nid}` },
+    async (signal) => {
+      const node = await state.portal.readNode(state.entry.nid ?? '', signal);
+      verifyNode(state.portal, wish, node);
+      verifyFile(state, node);
+      const rows = await verifyRows(state, signal);
+      state.entry = {
+        ...state.entry,
+        vid: node.vid,
+        url: node.path ?? null,
+        metadataFingerprint: wish.fingerprint,
+        rows,
+      };
+      return rows;
+    },
+    (rows) => (rows === null ? 'as wished' : `as wished, ${rows} rows`),
+  );
+};
+
+const verifyFile = (state: ResourceState, node: PortalNode): void => {
+  const sent = state.entry.file;
+  if (!sent || !state.source) return;
+  const file = fileOf(node);
+  if (!file || file.filesize !== sent.bytes) {
+    throw new VerifyFailedError(
+      `${state.portal.name}: node ${node.nid} holds ${file ? `a file of ${file.filesize} bytes` : 'no file'} where ${sent.bytes} bytes were sent`,
+      { hint: 'publish again; if it persists, look for an upload limit of the portal' },
+    );
+  }
+  state.entry = { ...state.entry, file: { ...sent, fid: file.fid, name: file.filename } };
+};
+
+/** Looks at the row count; a portal may show it with some delay. */
+const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<number | null> => {
+  if (state.entry.datastore !== 'imported' || !state.table) return null;
+  const expected = state.table.rows;
+  let found: number | null = null;
+  for (const pauseMs of [0, 200, 1000]) {
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
+    found = await state.portal.countRows(state.wish.uuid, signal);
+    if (found === null || found === expected) return expected;
+  }
+  state.entry = { ...state.entry, datastore: 'failed' };
+  await state.deps.ledger.put(state.job.data.portal, state.entry);
+  throw new VerifyFailedError(
+    `${state.portal.name}: the datastore of node ${state.entry.nid} holds ${found} rows, the file has ${expected}`,
+    { hint: 'the portal lost rows on import; publish again, and if it persists look at its import log' },
+  );
+};

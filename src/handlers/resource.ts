@@ -1,0 +1,80 @@
+// Job kind `resource`: one file from its folder to a verified datastore, in steps that can each be resumed.
+import { performance } from 'node:perf_hooks';
+import { JobLostError, PortalGoneError } from '../errors.ts';
+import type { Handler, JobContext } from '../job.ts';
+import { newEntry } from '../ledger/entry.ts';
+import type { HandlerDeps } from './deps.ts';
+import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
+import { recreateNode } from './node-write.ts';
+import { nodeWishOf, type ResourceState, resourceSteps } from './resource-steps.ts';
+
+/** Returns the report item of the resource. */
+export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
+  run: async (job) => {
+    const begun = performance.now();
+    const state = await openState(deps, job);
+    try {
+      for (const step of resourceSteps) {
+        if (!step.applies(state)) continue;
+        await runStep(step.run, state);
+      }
+    } finally {
+      await job.save({ workedMs: job.data.workedMs + Math.round(performance.now() - begun) });
+    }
+    await deps.runs.outcome(job.data.runId, job.data.key, 'done');
+    return itemOfJob(job, state.entry, { outcome: 'done', reason: null });
+  },
+  failed: async (job, reason) => {
+    const known = await deps.ledger.entry(job.data.portal, job.data.key);
+    const work = known ? null : await deps.runs.resourceWork(job.data.runId, job.data.key);
+    const entry =
+      known ??
+      newEntry({
+        key: job.data.key,
+        kind: 'resource',
+        uuid: work?.wish.uuid ?? '',
+        title: work?.wish.title ?? job.data.key,
+      });
+    await deps.ledger.put(job.data.portal, failedEntry(entry, reason, job.data.runId));
+    await deps.runs.outcome(job.data.runId, job.data.key, outcomeOf(reason));
+  },
+});
+
+const openState = async (deps: HandlerDeps, job: JobContext<'resource'>): Promise<ResourceState> => {
+  const work = await deps.runs.resourceWork(job.data.runId, job.data.key);
+  if (!work) {
+    throw new JobLostError(`run ${job.data.runId} holds no work on ${job.data.key} any more`, {
+      hint: 'publish again',
+    });
+  }
+  const { wish } = work;
+  const { entry, intent } = await deps.ledger.known(job.data.portal, wish.key);
+  return {
+    deps,
+    job,
+    portal: deps.portal(job.data.portal),
+    wish,
+    seen: work.source,
+    entry: entry ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title }),
+    intent,
+    source: null,
+    table: null,
+    recreated: false,
+  };
+};
+
+/** A node that vanished in mid-job is created anew once; the steps that follow then see an empty node. */
+const runStep = async (run: (state: ResourceState) => Promise<void>, state: ResourceState): Promise<void> => {
+  try {
+    await run(state);
+  } catch (error) {
+    if (!(error instanceof PortalGoneError) || state.recreated || !state.entry.nid) throw error;
+    const target = { job: state.job, ledger: state.deps.ledger, portal: state.portal };
+    state.entry = await recreateNode(target, nodeWishOf(state), state.entry);
+    state.recreated = true;
+    for (const step of resourceSteps) {
+      if (step.applies(state)) await step.run(state);
+      if (step.run === run) return;
+    }
+  }
+};

@@ -1,0 +1,133 @@
+// Job kind `run`: gather, plan, one job for each dataset with work to do, settle, report.
+import { DatasetFailedError, JobLostError, reasonOf } from '../errors.ts';
+import { type ChildOutcome, type DatasetData, freshItem, type Handler, type JobContext } from '../job.ts';
+import { newEntry } from '../ledger/entry.ts';
+import type { SettledClaim } from '../ledger/runs.ts';
+import { countItems, type Reason, type Report, type ReportItem, reportItemSchema } from '../report.ts';
+import type { HandlerDeps } from './deps.ts';
+import { failedEntry, itemOfEntry, outcomeOf } from './items.ts';
+import { planRun } from './run-plan.ts';
+
+/** Returns the counts of the report; the report itself is kept with the run's record. */
+export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
+  run: async (job) => {
+    const { runId } = job.data;
+    const report = (await deps.runs.report(runId)) ?? (await execute(deps, job));
+    await closeRun(deps, job, report);
+    return report.counts;
+  },
+  failed: async (job, reason) => {
+    const { runId } = job.data;
+    const startedAt = await deps.runs.begin(runId, job.data);
+    const known = await deps.runs.report(runId);
+    const report = known ?? reportOf(job, startedAt, [], reason);
+    if (!known) await deps.runs.close(report);
+    await closeRun(deps, job, report);
+  },
+});
+
+const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Report> => {
+  const { runId } = job.data;
+  const startedAt = await deps.runs.begin(runId, job.data);
+  if (!(await deps.runs.planned(runId))) {
+    const work = await job.step(
+      { name: 'plan', on: job.data.manifest },
+      (signal) => planRun(deps, job.data, signal),
+      (planned) =>
+        `${planned.datasets.length} datasets with work, ${planned.resources.length} resources with work, ${planned.settled.length} items unchanged`,
+    );
+    await deps.runs.plan(runId, work);
+  }
+  const planned = await deps.runs.planned(runId);
+  if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
+  const outcomes = await job.children(
+    'dataset',
+    planned.datasets.map((key) => datasetJob(job, key)),
+  );
+  const items = [...planned.settled];
+  for (const [key, outcome] of outcomes) items.push(...(await datasetItems(deps, job, key, outcome)));
+  const report = reportOf(job, startedAt, items, null);
+  await settleDrops(deps, job, report, planned.claims);
+  await deps.runs.close(report);
+  await job.note(`ended: ${JSON.stringify(report.counts)}`);
+  return report;
+};
+
+const datasetJob = (job: JobContext<'run'>, key: string): DatasetData => ({
+  kind: 'dataset',
+  runId: job.data.runId,
+  manifest: job.data.manifest,
+  portal: job.data.portal,
+  key,
+  ...freshItem,
+});
+
+const reportOf = (job: JobContext<'run'>, startedAt: number, items: ReportItem[], reason: Reason | null): Report => ({
+  runId: job.data.runId,
+  manifest: job.data.manifest,
+  portal: job.data.portal,
+  startedAt: new Date(startedAt).toISOString(),
+  endedAt: new Date().toISOString(),
+  counts: countItems(items),
+  reason,
+  items: items.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)),
+});
+
+/** Items of a dataset job: what it returned, or, when it failed, the dataset with its reason and its resources untried. */
+const datasetItems = async (
+  deps: HandlerDeps,
+  job: JobContext<'run'>,
+  key: string,
+  outcome: ChildOutcome,
+): Promise<ReportItem[]> => {
+  if (outcome.state === 'completed') return reportItemSchema.array().parse(outcome.value);
+  const reason: Reason =
+    outcome.state === 'failed'
+      ? outcome.reason
+      : reasonOf(new JobLostError(`the job of ${key} vanished from the queue`, { hint: 'publish again' }));
+  const { portal, runId } = job.data;
+  const work = await deps.runs.datasetWork(runId, key);
+  const entry =
+    (await deps.ledger.entry(portal, key)) ??
+    newEntry({ key, kind: 'dataset', uuid: work?.wish.uuid ?? '', title: work?.wish.title ?? key });
+  const items: ReportItem[] = [itemOfEntry(entry, { outcome: outcomeOf(reason), reason }), ...(work?.unchanged ?? [])];
+  const untried = reasonOf(
+    new DatasetFailedError(`not tried, because its dataset failed: ${reason.message}`, {
+      hint: 'mend the dataset first',
+    }),
+  );
+  for (const resource of work?.resources ?? []) {
+    const wish = (await deps.runs.resourceWork(runId, resource))?.wish;
+    const known =
+      (await deps.ledger.entry(portal, resource)) ??
+      newEntry({ key: resource, kind: 'resource', uuid: wish?.uuid ?? '', title: wish?.title ?? resource });
+    const failed = failedEntry(known, untried, runId);
+    await deps.ledger.put(portal, failed);
+    items.push(itemOfEntry(failed, { outcome: 'failed', reason: untried }));
+  }
+  return items;
+};
+
+/** Tells the inbox what became of the dropped files. */
+const settleDrops = async (
+  deps: HandlerDeps,
+  job: JobContext<'run'>,
+  report: Report,
+  settled: SettledClaim[],
+): Promise<void> => {
+  const claims = [...settled];
+  for (const item of report.items) {
+    if (item.kind !== 'resource') continue;
+    const work = await deps.runs.resourceWork(job.data.runId, item.key);
+    if (work?.wish.source.kind !== 'file' || work.wish.source.claim === undefined) continue;
+    claims.push({ claim: work.wish.source.claim, reason: item.reason });
+  }
+  if (claims.length > 0) await deps.settleDrops(job.data.manifestPath, claims);
+};
+
+/** Keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
+const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {
+  await deps.closeJobs(job.data.portal, report.runId, await deps.runs.workKeys(report.runId));
+  await deps.runs.drop(report.runId);
+  await deps.openGate(job.data, report.runId);
+};

@@ -1,0 +1,52 @@
+// Names of our own Redis keys; the engine's keys share the prefix but stand below its queue names.
+
+/** A manifest on a portal, the unit that is run, scheduled and remembered. */
+export interface Target {
+  manifest: string;
+  portal: string;
+}
+
+/** Name of a target as it stands in keys, ids and texts: `<manifest>@<portal>`. */
+export const targetName = ({ manifest, portal }: Target): string => `${manifest}@${portal}`;
+
+/** Manifest name of a key (`<manifest>/<dataset>[/<resource>]`). */
+export const manifestOfKey = (key: string): string => key.split('/', 1)[0] ?? key;
+
+/** Every Redis key that sluice itself writes, under a prefix. */
+export const redisKeys = (prefix: string) => ({
+  /** Hash: key -> ledger entry (JSON). */
+  entries: (target: Target) => `${prefix}.ledger:${targetName(target)}`,
+  /** Hash: key -> intent (JSON). */
+  intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
+  /** Set of target names that have entries. */
+  targets: `${prefix}.targets`,
+  /** Hash: what a run was asked for, its state and its report. */
+  run: (runId: string) => `${prefix}.run:${runId}`,
+  /** Hash: key -> work item of the run (wish and plan, JSON). */
+  runWork: (runId: string) => `${prefix}.work:${runId}`,
+  /** Hash: key -> outcome, for progress. */
+  runOutcomes: (runId: string) => `${prefix}.outcomes:${runId}`,
+  /** Sorted set of run ids by start time. */
+  runs: `${prefix}.runs`,
+  /** Hash of the run gate: `current`, `again` and what they were asked for. */
+  gate: (target: Target) => `${prefix}.current-run:${targetName(target)}`,
+  /** Set of keys the waiting run is limited to. */
+  gateOnly: (target: Target) => `${prefix}.current-run-only:${targetName(target)}`,
+  /** Set of gates that are or were in use. */
+  gates: `${prefix}.gates`,
+  /** List: log lines of a job whose run is closed. */
+  jobLog: (jobId: string) => `${prefix}.log:${jobId}`,
+  /** Hash: facts about a portal shared by all workers (dialect, pause). */
+  portal: (portal: string) => `${prefix}.portal:${portal}`,
+  /** Hash: token bucket of a portal. */
+  bucket: (portal: string) => `${prefix}.bucket:${portal}`,
+  /** Hash: worker id -> heartbeat (JSON). */
+  workers: `${prefix}.workers`,
+  /** Id that pairs spool folders with this Redis. */
+  spoolId: `${prefix}.spool-id`,
+  /** Hash: state of the inbox watchers, by manifest. */
+  inboxes: `${prefix}.inboxes`,
+});
+
+/** See {@link redisKeys}. */
+export type RedisKeys = ReturnType<typeof redisKeys>;

@@ -1,0 +1,95 @@
+// The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
+import type { Redis } from 'ioredis';
+import type { ZodType } from 'zod';
+import { type Intent, intentSchema, type LedgerEntry, ledgerEntrySchema } from './entry.ts';
+import { manifestOfKey, type RedisKeys, type Target, targetName } from './keys.ts';
+
+/** A cache of what the portals hold; it can be rebuilt from them, so an entry of an unknown shape is treated as absent. */
+export class Ledger {
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+
+  constructor(redis: Redis, keys: RedisKeys) {
+    this.#redis = redis;
+    this.#keys = keys;
+  }
+
+  /** All entries of a target, by key. */
+  async entries(target: Target): Promise<Map<string, LedgerEntry>> {
+    const rows = await this.#redis.hgetall(this.#keys.entries(target));
+    const entries = new Map<string, LedgerEntry>();
+    for (const [key, text] of Object.entries(rows)) {
+      const entry = parse(ledgerEntrySchema, text);
+      if (entry) entries.set(key, entry);
+    }
+    return entries;
+  }
+
+  /** The entry of a key on a portal, or null. */
+  async entry(portal: string, key: string): Promise<LedgerEntry | null> {
+    return parse(ledgerEntrySchema, await this.#redis.hget(this.#keys.entries(targetOf(portal, key)), key));
+  }
+
+  /** Writes an entry. */
+  async put(portal: string, entry: LedgerEntry): Promise<void> {
+    const target = targetOf(portal, entry.key);
+    await this.#redis
+      .multi()
+      .hset(this.#keys.entries(target), entry.key, JSON.stringify(entry))
+      .sadd(this.#keys.targets, targetName(target))
+      .exec();
+  }
+
+  /** The open intent of a key, or null. */
+  async intent(portal: string, key: string): Promise<Intent | null> {
+    return parse(intentSchema, await this.#redis.hget(this.#keys.intents(targetOf(portal, key)), key));
+  }
+
+  /** Entry and open intent of a key in one round trip. */
+  async known(portal: string, key: string): Promise<{ entry: LedgerEntry | null; intent: Intent | null }> {
+    const target = targetOf(portal, key);
+    const [entry, intent] = await Promise.all([
+      this.#redis.hget(this.#keys.entries(target), key),
+      this.#redis.hget(this.#keys.intents(target), key),
+    ]);
+    return { entry: parse(ledgerEntrySchema, entry), intent: parse(intentSchema, intent) };
+  }
+
+  /** Records that a write begins; must be awaited before the request is sent. */
+  async begin(portal: string, key: string, intent: Intent): Promise<void> {
+    await this.#redis.hset(this.#keys.intents(targetOf(portal, key)), key, JSON.stringify(intent));
+  }
+
+  /** Records what a write led to and closes its intent, in one transaction. */
+  async settle(portal: string, entry: LedgerEntry): Promise<void> {
+    const target = targetOf(portal, entry.key);
+    await this.#redis
+      .multi()
+      .hset(this.#keys.entries(target), entry.key, JSON.stringify(entry))
+      .hdel(this.#keys.intents(target), entry.key)
+      .sadd(this.#keys.targets, targetName(target))
+      .exec();
+  }
+
+  /** Closes an intent whose write is known not to have happened. */
+  async forget(portal: string, key: string): Promise<void> {
+    await this.#redis.hdel(this.#keys.intents(targetOf(portal, key)), key);
+  }
+
+  /** Every target that has entries. */
+  async targets(): Promise<Target[]> {
+    const names = await this.#redis.smembers(this.#keys.targets);
+    return names.sort().flatMap((name) => {
+      const [manifest, portal] = name.split('@');
+      return manifest && portal ? [{ manifest, portal }] : [];
+    });
+  }
+}
+
+const targetOf = (portal: string, key: string): Target => ({ manifest: manifestOfKey(key), portal });
+
+const parse = <T>(schema: ZodType<T>, text: string | null): T | null => {
+  if (text === null) return null;
+  const result = schema.safeParse(JSON.parse(text));
+  return result.success ? result.data : null;
+};

@@ -1,0 +1,187 @@
+// Records of runs in Redis: what was asked, the work planned, progress, and the report.
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import {
+  type ItemOutcome,
+  type Report,
+  type ReportItem,
+  reasonSchema,
+  reportItemSchema,
+  reportSchema,
+} from '../report.ts';
+import { datasetWishSchema, resourceWishSchema } from '../wish.ts';
+import { sourceFingerprintSchema } from './entry.ts';
+import type { RedisKeys, Target } from './keys.ts';
+import { targetName } from './keys.ts';
+
+/** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
+export const datasetWorkSchema = z.object({
+  wish: datasetWishSchema.omit({ resources: true }),
+  why: z.string(),
+  resources: z.array(z.string()),
+  /** Report items of the resources that need none. */
+  unchanged: z.array(reportItemSchema),
+});
+
+/** The planned work on one resource. */
+export const resourceWorkSchema = z.object({
+  wish: resourceWishSchema,
+  why: z.string(),
+  /** The file as the run saw it; null when it could not be read. */
+  source: sourceFingerprintSchema.nullable(),
+});
+
+/** See {@link datasetWorkSchema}. */
+export type DatasetWork = z.infer<typeof datasetWorkSchema>;
+/** See {@link resourceWorkSchema}. */
+export type ResourceWork = z.infer<typeof resourceWorkSchema>;
+
+const settledClaimSchema = z.object({ claim: z.string(), reason: reasonSchema.nullable() });
+
+/** A dropped file by its claim id: archived, or quarantined with a reason. */
+export type SettledClaim = z.infer<typeof settledClaimSchema>;
+
+/** The planned work of a run. The first attempt writes it down; later attempts of the run use it unchanged. */
+export interface RunWork {
+  datasets: DatasetWork[];
+  resources: ResourceWork[];
+  /** Items that need no job. */
+  settled: ReportItem[];
+  /** Dropped files that need no job: what becomes of them when the run closes. */
+  claims: SettledClaim[];
+}
+
+/** How far a run is. */
+export interface RunProgress {
+  state: 'queued' | 'running' | 'done';
+  startedAt: number | null;
+  /** Items with a job of their own. */
+  total: number;
+  done: number;
+  failed: number;
+}
+
+const settledSchema = z.object({ settled: z.array(reportItemSchema), claims: z.array(settledClaimSchema) });
+
+/** Reads and writes run records. */
+export class Runs {
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #keepMs: number;
+
+  constructor(redis: Redis, keys: RedisKeys, keepMs: number) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#keepMs = keepMs;
+  }
+
+  /** Marks a run as begun (idempotent) and returns when that was, Unix milliseconds. */
+  async begin(runId: string, target: Target): Promise<number> {
+    const key = this.#keys.run(runId);
+    const now = Date.now();
+    await this.#redis
+      .multi()
+      .hsetnx(key, 'startedAt', now)
+      .hset(key, { target: targetName(target) })
+      .zadd(this.#keys.runs, 'NX', now, runId)
+      .exec();
+    return Number(await this.#redis.hget(key, 'startedAt'));
+  }
+
+  /** Writes the planned work down, all or nothing. */
+  async plan(runId: string, work: RunWork): Promise<void> {
+    const key = this.#keys.run(runId);
+    const items = new Map<string, string>();
+    for (const dataset of work.datasets) items.set(dataset.wish.key, JSON.stringify(dataset));
+    for (const resource of work.resources) items.set(resource.wish.key, JSON.stringify(resource));
+    const multi = this.#redis.multi().del(this.#keys.runWork(runId));
+    if (items.size > 0) multi.hset(this.#keys.runWork(runId), items);
+    await multi
+      .hset(key, {
+        total: work.datasets.length + work.resources.length,
+        settled: JSON.stringify({ settled: work.settled, claims: work.claims }),
+        planned: JSON.stringify(work.datasets.map((dataset) => dataset.wish.key)),
+      })
+      .exec();
+  }
+
+  /** The planned work as written down, or null before {@link plan}. */
+  async planned(runId: string): Promise<{ datasets: string[]; settled: ReportItem[]; claims: SettledClaim[] } | null> {
+    const [planned, settled] = await this.#redis.hmget(this.#keys.run(runId), 'planned', 'settled');
+    if (!planned || !settled) return null;
+    return { datasets: z.array(z.string()).parse(JSON.parse(planned)), ...settledSchema.parse(JSON.parse(settled)) };
+  }
+
+  /** Work on one dataset, or null when the run has none on it. */
+  async datasetWork(runId: string, key: string): Promise<DatasetWork | null> {
+    const text = await this.#redis.hget(this.#keys.runWork(runId), key);
+    return text === null ? null : datasetWorkSchema.parse(JSON.parse(text));
+  }
+
+  /** Work on one resource, or null when the run has none on it. */
+  async resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
+    const text = await this.#redis.hget(this.#keys.runWork(runId), key);
+    return text === null ? null : resourceWorkSchema.parse(JSON.parse(text));
+  }
+
+  /** Records how an item ended, for progress displays. */
+  async outcome(runId: string, key: string, outcome: ItemOutcome): Promise<void> {
+    await this.#redis.hset(this.#keys.runOutcomes(runId), key, outcome);
+  }
+
+  /** How far a run is. */
+  async progress(runId: string): Promise<RunProgress> {
+    const [[startedAt, total, report], outcomes] = await Promise.all([
+      this.#redis.hmget(this.#keys.run(runId), 'startedAt', 'total', 'report'),
+      this.#redis.hvals(this.#keys.runOutcomes(runId)),
+    ]);
+    const failed = outcomes.filter((outcome) => outcome === 'failed' || outcome === 'quarantined').length;
+    return {
+      state: report ? 'done' : startedAt ? 'running' : 'queued',
+      startedAt: startedAt ? Number(startedAt) : null,
+      total: Number(total ?? 0),
+      done: outcomes.length,
+      failed,
+    };
+  }
+
+  /** Stores the report; from now on the run counts as done. */
+  async close(report: Report): Promise<void> {
+    await this.#redis.hset(this.#keys.run(report.runId), 'report', JSON.stringify(report));
+  }
+
+  /** Keys of all items that have a job in the run. */
+  async workKeys(runId: string): Promise<string[]> {
+    return this.#redis.hkeys(this.#keys.runWork(runId));
+  }
+
+  /** Drops the work list of a closed run and lets its record expire. */
+  async drop(runId: string): Promise<void> {
+    const key = this.#keys.run(runId);
+    const seconds = Math.ceil(this.#keepMs / 1000);
+    await this.#redis
+      .multi()
+      .hdel(key, 'settled', 'planned')
+      .del(this.#keys.runWork(runId))
+      .expire(key, seconds)
+      .expire(this.#keys.runOutcomes(runId), seconds)
+      .zremrangebyscore(this.#keys.runs, '-inf', Date.now() - this.#keepMs)
+      .exec();
+  }
+
+  /** The report of a closed run, or null. */
+  async report(runId: string): Promise<Report | null> {
+    const text = await this.#redis.hget(this.#keys.run(runId), 'report');
+    return text === null ? null : reportSchema.parse(JSON.parse(text));
+  }
+
+  /** True when the run has begun or ended and its record is kept. */
+  async exists(runId: string): Promise<boolean> {
+    return (await this.#redis.exists(this.#keys.run(runId))) === 1;
+  }
+
+  /** Ids of the newest runs, newest first. */
+  async latest(count: number): Promise<string[]> {
+    return this.#redis.zrevrange(this.#keys.runs, 0, count - 1);
+  }
+}

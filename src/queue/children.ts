@@ -1,0 +1,79 @@
+// The rule of every parent job: add the children, forget those that have already failed, then wait.
+import { type Job, type Queue, WaitingChildrenError } from 'bullmq';
+import { z } from 'zod';
+import type { ChildOutcome } from '../job.ts';
+import { reasonSchema } from '../report.ts';
+import type { Queues } from './queues.ts';
+
+/** A child to be added. */
+export interface ChildJob {
+  id: string;
+  name: string;
+  data: object & { portal: string; key: string };
+}
+
+const chunk = 500;
+
+/**
+ * Adds all children under their deterministic ids and moves the parent to waiting-children (by throwing the engine's
+ * {@link WaitingChildrenError}), or gives the outcomes by key when none is pending any more. Must run in full on every
+ * attempt: a parent that was killed between adding and waiting would otherwise wait for a child that failed meanwhile.
+ */
+export const runChildren = async (
+  parent: Job,
+  token: string,
+  queues: Queues,
+  children: ChildJob[],
+): Promise<Map<string, ChildOutcome>> => {
+  const first = children[0];
+  if (!first || parent.id === undefined) return new Map();
+  const queue = queues.portal(first.data.portal);
+  const link = { parent: { id: parent.id, queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
+  for (let at = 0; at < children.length; at += chunk) {
+    await queue.addBulk(
+      children.slice(at, at + chunk).map(({ id, name, data }) => ({
+        name,
+        data,
+        // Depth first: a dataset's resources go before the next dataset.
+        opts: { ...queues.itemOptions(id), ...link, lifo: name === 'resource' },
+      })),
+    );
+  }
+  await forgetFailed(queue, children);
+  if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
+  return outcomes(parent, queue, children);
+};
+
+/** A re-added child that has failed stands in the parent's dependencies again and would never leave them. */
+const forgetFailed = async (queue: Queue, children: ChildJob[]): Promise<void> => {
+  const failed = new Set(await queue.getRanges(['failed']));
+  for (const { id } of children) {
+    if (failed.has(id)) await (await queue.getJob(id))?.removeChildDependency();
+  }
+};
+
+const outcomes = async (parent: Job, queue: Queue, children: ChildJob[]): Promise<Map<string, ChildOutcome>> => {
+  const values = await parent.getChildrenValues<unknown>();
+  const found = new Map<string, ChildOutcome>();
+  for (const child of children) {
+    const key = queue.toKey(child.id);
+    if (key in values) found.set(child.data.key, { state: 'completed', value: values[key] });
+    else found.set(child.data.key, await failureOf(queue, child.id));
+  }
+  return found;
+};
+
+const failureSchema = z.looseObject({ failure: reasonSchema });
+
+const failureOf = async (queue: Queue, id: string): Promise<ChildOutcome> => {
+  const job = await queue.getJob(id);
+  if (!job) return { state: 'lost' };
+  if (job.finishedOn !== undefined && job.failedReason === undefined) {
+    return { state: 'completed', value: job.returnvalue };
+  }
+  const told = failureSchema.safeParse(job.data);
+  const reason = told.success
+    ? told.data.failure
+    : { code: 'bug', message: job.failedReason ?? 'the job failed without a reason', hint: null };
+  return { state: 'failed', reason, attempts: job.attemptsMade, data: job.data };
+};

@@ -1,0 +1,92 @@
+// What a handler gets of its job: data, steps that are logged, children.
+import { performance } from 'node:perf_hooks';
+import type { Job } from 'bullmq';
+import { reasonOf } from '../errors.ts';
+import type { ChildOutcome, JobContext, JobDataOf, JobKind, StepLabel } from '../job.ts';
+import { jobId } from '../job.ts';
+import type { Log } from '../log.ts';
+import { runChildren } from './children.ts';
+import type { Queues } from './queues.ts';
+
+/** Thrown inside a handler to give the job back unharmed; the worker moves it to wait without spending an attempt. */
+export class GiveBack extends Error {}
+
+/** What the context of a job is made of. */
+export interface ContextParts<K extends JobKind> {
+  job: Job;
+  token: string;
+  data: JobDataOf[K];
+  signal: AbortSignal;
+  log: Log;
+  queues: Queues;
+}
+
+/** Makes the context of a job. */
+export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobContext<K> => {
+  const { job, token, signal, queues } = parts;
+  let data = parts.data;
+  const id = job.id ?? '';
+  const log = parts.log;
+
+  const write = async (line: string): Promise<void> => {
+    await job.log(`${new Date().toISOString()} ${line}`);
+  };
+  const save = async (changes: Partial<JobDataOf[K]>): Promise<void> => {
+    data = { ...data, ...changes };
+    await job.updateData(data);
+  };
+  const step = async <T>(
+    label: StepLabel,
+    work: (signal: AbortSignal) => Promise<T>,
+    tell?: (result: T) => string,
+  ): Promise<T> => {
+    if (signal.aborted) throw new GiveBack();
+    const begun = performance.now();
+    const ms = (): number => Math.round(performance.now() - begun);
+    if ('step' in data) await save({ step: label.name } as unknown as Partial<JobDataOf[K]>); // an item's data, just checked
+    try {
+      const result = await work(label.writes ? AbortSignal.timeout(maxWriteMs) : signal);
+      const outcome = tell?.(result) ?? 'ok';
+      log.info({ action: label.name, on: label.on, ms: ms(), outcome }, 'step done');
+      await write(`${label.name} ${label.on}: ${outcome} (${ms()} ms)`);
+      return result;
+    } catch (error) {
+      if (signal.aborted && !label.writes) throw new GiveBack();
+      if (isEngineSignal(error)) throw error;
+      const reason = reasonOf(error);
+      log.warn({ action: label.name, on: label.on, ms: ms(), reason }, 'step failed');
+      await write(`${label.name} ${label.on}: failed, ${reason.code}: ${reason.message} (${ms()} ms)`);
+      throw error;
+    }
+  };
+
+  return {
+    id,
+    get data() {
+      return data;
+    },
+    attempt: job.attemptsMade + 1,
+    signal,
+    log,
+    save,
+    step,
+    note: async (line) => {
+      log.info({ action: 'note' }, line);
+      await write(line);
+    },
+    children: <C extends 'dataset' | 'resource'>(kind: C, list: JobDataOf[C][]): Promise<Map<string, ChildOutcome>> =>
+      runChildren(
+        job,
+        token,
+        queues,
+        list.map((child) => ({ id: jobId(child.runId, kind, child.key), name: kind, data: child })),
+      ),
+  };
+};
+
+/** A step that writes is never cut off by a stop, but no step may hang for ever: one day is the outer bound. */
+const maxWriteMs = 24 * 3600 * 1000;
+
+/** The engine's own errors that move a job are control flow, not failures. */
+const isEngineSignal = (error: unknown): boolean =>
+  error instanceof Error && ['WaitingChildrenError', 'WaitingError', 'DelayedError'].includes(error.name);

@@ -1,0 +1,143 @@
+// The run gate: one run of a manifest per portal at a time, and no request is ever lost.
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { RunData, RunRequest } from '../job.ts';
+import type { RedisKeys, Target } from '../ledger/keys.ts';
+import { targetName } from '../ledger/keys.ts';
+import type { Queues } from './queues.ts';
+
+// gate hash: current, currentRequest, again, againRequest, againAll; the set beside it: keys a limited `again` is for.
+const requestScript = `
+local gate, only, gates = KEYS[1], KEYS[2], KEYS[3]
+local id, request, all = ARGV[1], ARGV[2], ARGV[3]
+redis.call('SADD', gates, ARGV[4])
+if not redis.call('HGET', gate, 'current') then
+  redis.call('HSET', gate, 'current', id, 'currentRequest', request)
+  return {id, 'start'}
+end
+local again = redis.call('HGET', gate, 'again')
+if not again then
+  again = id
+  redis.call('HSET', gate, 'again', id, 'againRequest', request, 'againAll', all)
+  redis.call('DEL', only)
+elseif all == '1' then
+  redis.call('HSET', gate, 'againAll', '1', 'againRequest', request)
+end
+for i = 5, #ARGV do redis.call('SADD', only, ARGV[i]) end
+return {again, 'again'}
+`;
+
+const closeScript = `
+local gate, only = KEYS[1], KEYS[2]
+if redis.call('HGET', gate, 'current') ~= ARGV[1] then return false end
+local again = redis.call('HGET', gate, 'again')
+if not again then
+  redis.call('DEL', gate, only)
+  return false
+end
+local request = redis.call('HGET', gate, 'againRequest')
+local keys = {}
+if redis.call('HGET', gate, 'againAll') == '0' then keys = redis.call('SMEMBERS', only) end
+local decoded = cjson.decode(request)
+if #keys > 0 then decoded['only'] = keys else decoded['only'] = cjson.null end
+request = cjson.encode(decoded)
+redis.call('DEL', gate, only)
+redis.call('HSET', gate, 'current', again, 'currentRequest', request)
+return {again, request}
+`;
+
+const requestSchema = z.object({
+  manifestPath: z.string(),
+  manifest: z.string(),
+  portal: z.string(),
+  why: z.enum(['command', 'schedule', 'drop', 'retry']),
+  only: z.array(z.string()).nullable(),
+});
+
+/** Decides which run of a target goes and which waits. */
+export class RunGate {
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #queues: Queues;
+
+  constructor(redis: Redis, keys: RedisKeys, queues: Queues) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#queues = queues;
+  }
+
+  /**
+   * Asks for a run. Returns the id of the run that will serve the request: a new one that starts now, or the one that
+   * starts when the current run closes (requests that come meanwhile share it).
+   */
+  async request(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' }> {
+    const target = { manifest: request.manifest, portal: request.portal };
+    const answer = await this.#redis.eval(
+      requestScript,
+      3,
+      this.#keys.gate(target),
+      this.#keys.gateOnly(target),
+      this.#keys.gates,
+      newRunId(),
+      JSON.stringify(request),
+      request.only === null ? '1' : '0',
+      targetName(target),
+      ...(request.only ?? []),
+    );
+    const [runId, how] = z.tuple([z.string(), z.enum(['start', 'again'])]).parse(answer);
+    if (how === 'start') await this.#enqueue(runId, request);
+    return { runId, starts: how === 'start' ? 'now' : 'later' };
+  }
+
+  /** Opens the gate after a run; starts the run that was asked for meanwhile. Does nothing when that run is not current. */
+  async close(target: Target, runId: string): Promise<void> {
+    const answer = await this.#redis.eval(closeScript, 2, this.#keys.gate(target), this.#keys.gateOnly(target), runId);
+    if (!answer) return;
+    const [next, text] = z.tuple([z.string(), z.string()]).parse(answer);
+    await this.#enqueue(next, requestSchema.parse(JSON.parse(text)));
+  }
+
+  /** The run that holds the gate of a target, and the one that waits for it. */
+  async state(target: Target): Promise<{ current: string | null; again: string | null }> {
+    const [current, again] = await this.#redis.hmget(this.#keys.gate(target), 'current', 'again');
+    return { current: current ?? null, again: again ?? null };
+  }
+
+  /**
+   * Mends gates whose run has no job (a process was killed between taking the gate and adding the job, or between
+   * closing the run and opening the gate). Returns what was mended, one line each.
+   */
+  async repair(isClosed: (runId: string) => Promise<boolean>): Promise<string[]> {
+    const mended: string[] = [];
+    for (const name of await this.#redis.smembers(this.#keys.gates)) {
+      const [manifest = '', portal = ''] = name.split('@');
+      const target = { manifest, portal };
+      const [current, text] = await this.#redis.hmget(this.#keys.gate(target), 'current', 'currentRequest');
+      if (!current || !text) continue;
+      const state = await this.#queues.runs.getJobState(current);
+      if (state === 'failed' || (await isClosed(current))) {
+        if (state !== 'failed' && state !== 'completed' && state !== 'unknown') continue;
+        await this.close(target, current);
+        mended.push(`opened the gate of ${name}: its run ${current} had ended`);
+      } else if (state === 'unknown') {
+        await this.#enqueue(current, requestSchema.parse(JSON.parse(text)));
+        mended.push(`added the job of run ${current} of ${name} again`);
+      }
+    }
+    return mended;
+  }
+
+  async #enqueue(runId: string, request: RunRequest): Promise<void> {
+    const data: RunData = { kind: 'run', runId, ...request };
+    await this.#queues.runs.add('run', data, this.#queues.runOptions(runId));
+  }
+}
+
+/** A run id that sorts by time and reads well: `20261121-113005-k3x9`. */
+export const newRunId = (now: Date = new Date(), random: () => number = Math.random): string => {
+  const digits = now.toISOString().replaceAll(/[-:T]/g, '');
+  const tail = Math.floor(random() * 36 ** 5)
+    .toString(36)
+    .padStart(5, '0');
+  return `${digits.slice(0, 8)}-${digits.slice(8, 14)}-${tail}`;
+};

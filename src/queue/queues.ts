@@ -1,0 +1,78 @@
+// The queues: `runs` for triggers and runs, one queue for each portal for datasets and resources.
+import { type JobsOptions, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+/** What every job of ours is added with. */
+export interface QueueSettings {
+  prefix: string;
+  /** Attempts a job has in all. */
+  attempts: number;
+  /** Log lines kept for each job. */
+  keepLogs: number;
+  /** How long ended runs and triggers stay in the queue, milliseconds. */
+  keepMs: number;
+}
+
+/** Name of the queue that holds triggers and runs. */
+export const runsQueue = 'runs';
+
+/** Name of the queue of a portal. */
+export const portalQueue = (portal: string): string => `portal.${portal}`;
+
+/** Opens queues on one shared connection, on first use. */
+export class Queues {
+  readonly settings: QueueSettings;
+  readonly connection: Redis;
+  readonly #open = new Map<string, Queue>();
+
+  constructor(connection: Redis, settings: QueueSettings) {
+    this.connection = connection;
+    this.settings = settings;
+  }
+
+  /** The queue of triggers and runs. */
+  get runs(): Queue {
+    return this.#queue(runsQueue);
+  }
+
+  /** The queue of a portal's datasets and resources. */
+  portal(name: string): Queue {
+    return this.#queue(portalQueue(name));
+  }
+
+  /** Options of a trigger or run: kept by age after it ended. */
+  runOptions(id: string | undefined): JobsOptions {
+    const age = Math.ceil(this.settings.keepMs / 1000);
+    return {
+      ...this.#common(),
+      ...(id === undefined ? {} : { jobId: id }),
+      removeOnComplete: { age },
+      removeOnFail: { age },
+    };
+  }
+
+  /** Options of an item's job: kept until its run is closed, which removes it. */
+  itemOptions(id: string): JobsOptions {
+    return { ...this.#common(), jobId: id, removeOnComplete: false, removeOnFail: false };
+  }
+
+  /** Closes all queues; the shared connection stays open. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#open.values()].map((queue) => queue.close()));
+    this.#open.clear();
+  }
+
+  #common(): JobsOptions {
+    return { attempts: this.settings.attempts, backoff: { type: 'byClass' }, keepLogs: this.settings.keepLogs };
+  }
+
+  #queue(name: string): Queue {
+    const known = this.#open.get(name);
+    if (known) return known;
+    const queue = new Queue(name, { connection: this.connection, prefix: this.settings.prefix });
+    // Connection errors are reported by the connection itself; without a listener they would end the process.
+    queue.on('error', () => undefined);
+    this.#open.set(name, queue);
+    return queue;
+  }
+}

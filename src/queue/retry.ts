@@ -1,0 +1,29 @@
+// When a failed job is tried again: by class of its error.
+import { PortalError, SluiceError } from '../errors.ts';
+
+/** How retries are spaced. */
+export interface RetrySettings {
+  /** Delay before the second attempt, milliseconds; doubled for each further one. */
+  backoffMs: number;
+  /** Longest delay, milliseconds. */
+  maxBackoffMs: number;
+}
+
+/** True when the same job may succeed later without anybody changing anything. Unknown errors are bugs: not retried. */
+export const isRetryable = (error: unknown): boolean => error instanceof SluiceError && error.retryable;
+
+/**
+ * Milliseconds to wait before the next attempt: exponential with full jitter over the upper half, never less than what
+ * the portal asked for by `Retry-After`.
+ */
+export const backoffMs = (
+  attemptsMade: number,
+  error: unknown,
+  settings: RetrySettings,
+  random: () => number = Math.random,
+): number => {
+  const ceiling = Math.min(settings.maxBackoffMs, settings.backoffMs * 2 ** Math.max(0, attemptsMade - 1));
+  const jittered = Math.round(ceiling * (0.5 + random() / 2));
+  const asked = error instanceof PortalError ? (error.request.retryAfterMs ?? 0) : 0;
+  return Math.max(jittered, asked);
+};

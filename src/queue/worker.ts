@@ -1,0 +1,148 @@
+// A worker on one queue: validates job data, calls the handler, and sorts what it throws.
+import { type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
+import { PoisonJobError, PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
+import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
+import type { Log } from '../log.ts';
+import type { Reason } from '../report.ts';
+import { createContext, GiveBack } from './context.ts';
+import type { PortalPauses } from './pause.ts';
+import type { Queues } from './queues.ts';
+import { backoffMs, isRetryable, type RetrySettings } from './retry.ts';
+
+/** A handler for every kind of job. */
+export type Handlers = { [K in JobKind]: Handler<K> };
+
+/** What a worker is made of. */
+export interface WorkerParts {
+  queue: string;
+  concurrency: number;
+  queues: Queues;
+  handlers: Handlers;
+  pauses: PortalPauses;
+  retry: RetrySettings;
+  /** Lock of a job and interval of the check for stalled jobs, milliseconds. */
+  lockMs: number;
+  stalledCheckMs: number;
+  log: Log;
+}
+
+/** Kills in one step after which a job is given up. */
+export const poisonKills = 5;
+
+/** Runs jobs of one queue until it is stopped. */
+export class QueueWorker {
+  readonly #parts: WorkerParts;
+  readonly #worker: Worker;
+  readonly #stop = new AbortController();
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts;
+    this.#worker = new Worker(
+      parts.queue,
+      (job: Job, token?: string, signal?: AbortSignal) => this.#process(job, token ?? '', signal),
+      {
+        connection: parts.queues.connection,
+        prefix: parts.queues.settings.prefix,
+        concurrency: parts.concurrency,
+        lockDuration: parts.lockMs,
+        stalledInterval: parts.stalledCheckMs,
+        // A kill is not the job's fault: our own poison rule judges by step, see `countKills`.
+        maxStalledCount: 1000,
+        settings: { backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
+      },
+    );
+    this.#worker.on('error', (error) =>
+      parts.log.warn({ queue: parts.queue, err: error.message }, 'queue connection failed'),
+    );
+  }
+
+  /** Resolves when the worker takes jobs. */
+  async ready(): Promise<void> {
+    await this.#worker.waitUntilReady();
+  }
+
+  /** Takes no more jobs, gives back those that have not begun a write, and waits for the others. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#worker.close();
+  }
+
+  /** Ends at once; jobs in work are resumed by the next worker. */
+  async kill(): Promise<void> {
+    this.#stop.abort();
+    await this.#worker.close(true);
+  }
+
+  async #process(job: Job, token: string, lockSignal?: AbortSignal): Promise<unknown> {
+    const signal = lockSignal ? AbortSignal.any([this.#stop.signal, lockSignal]) : this.#stop.signal;
+    const { kind, data } = parseJob(job);
+    const log = this.#parts.log.child({
+      jobId: job.id,
+      kind,
+      portal: data.portal,
+      ...('runId' in data ? { runId: data.runId } : {}),
+      ...('key' in data ? { key: data.key } : {}),
+    });
+    const context = createContext({ job, token, data, signal, log, queues: this.#parts.queues });
+    const handler = this.#parts.handlers[kind] as Handler; // the table is keyed by kind
+    try {
+      if (job.attemptsStarted > 1) await context.note(`begun again (start ${job.attemptsStarted})`);
+      await countKills(job, context);
+      return await handler.run(context);
+    } catch (error) {
+      if (lockSignal?.aborted) throw new WaitingError('the lock of the job was lost; another worker resumes it');
+      throw await this.#sort(error, job, token, context, handler);
+    }
+  }
+
+  /** Decides what the engine is told: move back, try again later, or failed for good with its reason kept. */
+  async #sort(error: unknown, job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
+    if (error instanceof Error && ['WaitingChildrenError', 'DelayedError'].includes(error.name)) return error;
+    if (error instanceof GiveBack) return this.#giveBack(job, token);
+    if (error instanceof PortalLoginError) {
+      await context.note(`portal paused: ${error.message}`);
+      await this.#parts.pauses.pause(context.data.portal, reasonOf(error));
+      return this.#giveBack(job, token);
+    }
+    const last = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
+    if (isRetryable(error) && !last) return error;
+    const reason = reasonOf(error);
+    if (!(error instanceof SluiceError)) context.log.error({ err: error }, 'job failed by a bug');
+    await this.#giveUp(context, handler, reason);
+    return new UnrecoverableError(reason.message);
+  }
+
+  async #giveUp(context: JobContext, handler: Handler, reason: Reason): Promise<void> {
+    await context.note(`failed for good: ${reason.code}: ${reason.message}`);
+    await handler.failed?.(context, reason);
+    await context.save({ failure: reason } as object);
+  }
+
+  async #giveBack(job: Job, token: string): Promise<WaitingError> {
+    await job.moveToWait(token);
+    return new WaitingError();
+  }
+}
+
+const parseJob = (job: Job): { kind: JobKind; data: JobDataOf[JobKind] } => {
+  const schema = jobSchemas[job.name as JobKind] as (typeof jobSchemas)[JobKind] | undefined; // absent for foreign names
+  if (!schema) throw new UnrecoverableError(`no handler for jobs named ${job.name}`);
+  const parsed = schema.safeParse(job.data);
+  if (!parsed.success) throw new UnrecoverableError(`the data of the job is not understood: ${parsed.error.message}`);
+  return { kind: parsed.data.kind, data: parsed.data };
+};
+
+/** The poison rule: a job whose worker was killed {@link poisonKills} times in the same step is not begun again. */
+const countKills = async (job: Job, context: JobContext): Promise<void> => {
+  const data = context.data;
+  if (!('kills' in data) || job.stalledCounter <= data.stalls) return;
+  const step = data.step ?? 'start';
+  const count = (data.kills[step] ?? 0) + (job.stalledCounter - data.stalls);
+  await context.save({ kills: { ...data.kills, [step]: count }, stalls: job.stalledCounter });
+  await context.note(`resumed after a kill in step ${step} (${count} in this step)`);
+  if (count >= poisonKills) {
+    throw new PoisonJobError(`the worker was killed ${count} times in step ${step}`, {
+      hint: 'look at the log of this job, mend its file or the machine, then `sluice retry`',
+    });
+  }
+};

@@ -1,0 +1,127 @@
+// Heartbeats of live workers, and the limits they agree on.
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { RedisKeys } from '../ledger/keys.ts';
+import type { Log } from '../log.ts';
+
+/** Limits of one portal as one worker's configuration states them. */
+export interface PortalLimits {
+  concurrency: number;
+  /** Requests per second; 0 = no limit. */
+  requestsPerSecond: number;
+}
+
+const heartbeatSchema = z.object({
+  host: z.string(),
+  pid: z.number().int(),
+  /** What the process is: `start`, `worker`, `publish`, `demo`. */
+  role: z.string(),
+  at: z.number(),
+  limits: z.record(z.string(), z.object({ concurrency: z.number(), requestsPerSecond: z.number() })),
+});
+
+/** A live worker process. */
+export type Heartbeat = z.infer<typeof heartbeatSchema>;
+
+/** How often a worker tells that it lives, and after how long it counts as gone, milliseconds. */
+export const heartbeatMs = 1000;
+const goneMs = 4000;
+
+/** Workers that gave a sign of life in the last seconds; those that were killed drop out by themselves. */
+export const liveWorkers = async (redis: Redis, keys: RedisKeys, now: number): Promise<Map<string, Heartbeat>> => {
+  const live = new Map<string, Heartbeat>();
+  for (const [id, text] of Object.entries(await redis.hgetall(keys.workers))) {
+    const parsed = heartbeatSchema.safeParse(JSON.parse(text));
+    if (parsed.success && now - parsed.data.at < goneMs && !diedHere(parsed.data)) live.set(id, parsed.data);
+    else await redis.hdel(keys.workers, id);
+  }
+  return live;
+};
+
+/** On our own host a process that is gone need not be waited for. */
+const diedHere = ({ host, pid }: Heartbeat): boolean => {
+  if (host !== hostname()) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+  }
+};
+
+/** Gives signs of life for this process and follows the lowest limits of all live workers. */
+export class Presence {
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #own: Omit<Heartbeat, 'at'>;
+  readonly #log: Log;
+  readonly #id = randomUUID();
+  readonly #warned = new Set<string>();
+  #timer: NodeJS.Timeout | null = null;
+  #agreed: Record<string, PortalLimits>;
+
+  constructor(redis: Redis, keys: RedisKeys, own: { role: string; limits: Record<string, PortalLimits> }, log: Log) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#own = { host: hostname(), pid: process.pid, ...own };
+    this.#agreed = own.limits;
+    this.#log = log;
+  }
+
+  /** The limits in force for a portal: the lowest that any live worker states. */
+  limits(portal: string): PortalLimits {
+    return this.#agreed[portal] ?? { concurrency: 1, requestsPerSecond: 0 };
+  }
+
+  /** Begins; `onChange` is called with each portal whose limits changed, at first with all. */
+  async start(onChange: (portal: string, limits: PortalLimits) => Promise<void>): Promise<void> {
+    for (const [portal, limits] of Object.entries(this.#own.limits)) await onChange(portal, limits);
+    await this.#beat(onChange);
+    this.#timer = setInterval(() => {
+      this.#beat(onChange).catch((error: unknown) => this.#log.debug({ err: error }, 'heartbeat failed'));
+    }, heartbeatMs);
+    this.#timer.unref();
+  }
+
+  /** Ends; this process is not counted as a worker any more. */
+  async stop(): Promise<void> {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+    await this.#redis.hdel(this.#keys.workers, this.#id).catch(() => undefined); // Redis may be gone at a forced end
+  }
+
+  async #beat(onChange: (portal: string, limits: PortalLimits) => Promise<void>): Promise<void> {
+    await this.#redis.hset(this.#keys.workers, this.#id, JSON.stringify({ ...this.#own, at: Date.now() }));
+    const all = await liveWorkers(this.#redis, this.#keys, Date.now());
+    for (const portal of Object.keys(this.#own.limits)) {
+      const stated = [...all.values()].flatMap((worker) => worker.limits[portal] ?? []);
+      const agreed = lowest(stated);
+      const before = this.limits(portal);
+      if (
+        !agreed ||
+        (agreed.concurrency === before.concurrency && agreed.requestsPerSecond === before.requestsPerSecond)
+      )
+        continue;
+      this.#agreed = { ...this.#agreed, [portal]: agreed };
+      this.#warn(portal, agreed);
+      await onChange(portal, agreed);
+    }
+  }
+
+  #warn(portal: string, agreed: PortalLimits): void {
+    if (this.#warned.has(portal)) return;
+    this.#warned.add(portal);
+    this.#log.warn({ portal, limits: agreed }, 'workers state different limits for a portal; the lowest are in force');
+  }
+}
+
+const lowest = (stated: PortalLimits[]): PortalLimits | null => {
+  if (stated.length === 0) return null;
+  const rates = stated.map((limits) => limits.requestsPerSecond).filter((rate) => rate > 0);
+  return {
+    concurrency: Math.min(...stated.map((limits) => limits.concurrency)),
+    requestsPerSecond: rates.length === 0 ? 0 : Math.min(...rates),
+  };
+};

@@ -1,0 +1,84 @@
+// The report of a run: what happened to every dataset and resource, as `--json` prints it.
+import { z } from 'zod';
+
+/** What a run did to an item. */
+export const itemActions = ['created', 'adopted', 'updated', 'recreated', 'attached', 'imported'] as const;
+
+/** See {@link itemActions}. */
+export type ItemAction = (typeof itemActions)[number];
+
+/** How an item ended. */
+export const itemOutcomes = ['done', 'unchanged', 'failed', 'quarantined', 'held'] as const;
+
+/** See {@link itemOutcomes}. */
+export type ItemOutcome = (typeof itemOutcomes)[number];
+
+/** Why an item is not live; lines and columns count from 1. */
+export const reasonSchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  hint: z.string().nullable(),
+  line: z.number().int().optional(),
+  column: z.number().int().optional(),
+});
+
+/** See {@link reasonSchema}; `code` is an error code of `errors.ts`, or `bug`. */
+export type Reason = z.infer<typeof reasonSchema>;
+
+/** One dataset or resource of a run. */
+export const reportItemSchema = z.object({
+  key: z.string(),
+  kind: z.enum(['dataset', 'resource']),
+  nid: z.string().nullable(),
+  uuid: z.string(),
+  url: z.string().nullable(),
+  actions: z.array(z.enum(itemActions)),
+  outcome: z.enum(itemOutcomes),
+  live: z.boolean(),
+  stale: z.boolean(),
+  /** Data rows in the datastore, null where nothing is imported. */
+  rows: z.number().int().nullable(),
+  file: z.object({ name: z.string(), bytes: z.number().int(), sha256: z.string() }).nullable(),
+  reason: reasonSchema.nullable(),
+  jobId: z.string().nullable(),
+  attempts: z.number().int(),
+  /** Milliseconds of work on the item. */
+  ms: z.number().int(),
+});
+
+/** See {@link reportItemSchema}. */
+export type ReportItem = z.infer<typeof reportItemSchema>;
+
+/** The report of one run. */
+export const reportSchema = z.object({
+  runId: z.string(),
+  manifest: z.string(),
+  portal: z.string(),
+  /** ISO 8601, UTC. */
+  startedAt: z.string(),
+  endedAt: z.string(),
+  counts: z.object({
+    dataset: z.record(z.string(), z.number().int()),
+    resource: z.record(z.string(), z.number().int()),
+    actions: z.record(z.string(), z.number().int()),
+  }),
+  /** Set when the run as a whole failed before or beside its items. */
+  reason: reasonSchema.nullable(),
+  items: z.array(reportItemSchema),
+});
+
+/** See {@link reportSchema}. */
+export type Report = z.infer<typeof reportSchema>;
+
+/** Counts outcomes by kind, and actions. */
+export const countItems = (items: ReportItem[]): Report['counts'] => {
+  const counts: Report['counts'] = { dataset: {}, resource: {}, actions: {} };
+  const add = (table: Record<string, number>, name: string): void => {
+    table[name] = (table[name] ?? 0) + 1;
+  };
+  for (const item of items) {
+    add(counts[item.kind], item.outcome);
+    for (const action of item.actions) add(counts.actions, action);
+  }
+  return counts;
+};
