@@ -1,8 +1,78 @@
-// How connections to Redis are made, and short questions to a server.
-import type { RedisOptions } from 'ioredis';
+// How connections to Redis are made, and the short questions asked of a server before it is used.
+import { Redis, type RedisOptions } from 'ioredis';
+import { parseVersionInfo, type ServerVersion } from './version.ts';
 
 /**
  * What reaches a Redis: `path`, or `host`, `port`, `tls`, `username`, `password`, `db`. Spread it into the options of
  * every connection. It leaves out `replyMapping`, which ioredis types in a way that no variable can be passed.
  */
 export type RedisConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
+
+/** What a server tells of itself. Null where it does not tell, as some hosted ones do not. */
+export interface ServerFacts {
+  version: ServerVersion | null;
+  pid: number | null;
+  /** The `maxmemory-policy`. */
+  policy: string | null;
+}
+
+/** Runs `work` on a connection made once, without any retry; rejects with the real cause when it cannot be made. */
+export const withConnection = async <T>(
+  options: RedisConnectionOptions,
+  timeoutMs: number,
+  work: (client: Redis) => Promise<T>,
+): Promise<T> => {
+  const client = new Redis({
+    ...options,
+    lazyConnect: true,
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
+  });
+  let cause: unknown;
+  client.on('error', (error: unknown) => {
+    cause ??= error; // the first one says why; what follows only says "closed"
+  });
+  try {
+    await client.connect();
+    return await work(client);
+  } catch (error) {
+    throw cause ?? error;
+  } finally {
+    client.disconnect();
+  }
+};
+
+/** Asks a server for its version, process and memory policy; rejects when it does not answer or refuses the login. */
+export const askServer = (options: RedisConnectionOptions, timeoutMs: number): Promise<ServerFacts> =>
+  withConnection(options, timeoutMs, async (client) => {
+    await client.ping();
+    const info = parseInfo(await client.info().catch(() => '')); // hosted servers may forbid INFO
+    const pid = Number.parseInt(info.get('process_id') ?? '', 10);
+    return {
+      version: parseVersionInfo(info),
+      pid: Number.isSafeInteger(pid) ? pid : null,
+      policy: info.get('maxmemory_policy') ?? null,
+    };
+  });
+
+/** `ready` answers PING, if only with a complaint about its disk; `loading` is reading its data; `silent` does not answer. */
+export type Pulse = 'ready' | 'loading' | 'silent';
+
+/** Feels whether a server behind a socket lives; never rejects. */
+export const feelPulse = async (socket: string, timeoutMs = 1_000): Promise<Pulse> => {
+  try {
+    await withConnection({ path: socket }, timeoutMs, (client) => client.ping());
+    return 'ready';
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'ReplyError') return 'silent';
+    return /^(LOADING|BUSY)\b/.test(error.message) ? 'loading' : 'ready';
+  }
+};
+
+const parseInfo = (text: string): Map<string, string> => {
+  const lines = text.split(/\r?\n/).filter((line) => line.includes(':'));
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+};

@@ -176,7 +176,7 @@ const install = async (server: string): Promise<void> => {
     const starter = [
       '#!/bin/sh',
       '# Runs the unpacked program with the libraries unpacked beside it.',
-      'here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd -P)',
+      `here=$(CDPATH= cd -- "\${0%/*}" && pwd -P)`,
       `LD_LIBRARY_PATH="${libraries}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`,
       'export LD_LIBRARY_PATH',
       `exec "$here/root/usr/bin/${name}" "$@"`,

@@ -1,0 +1,80 @@
+// A Redis that somebody else runs, reached by its address.
+import { RedisUnreachableError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { askServer, type RedisConnectionOptions, type ServerFacts } from './connection.ts';
+import { isNewEnough, oldestRedis } from './version.ts';
+
+/** An external server that answered. */
+export interface ExternalRedis {
+  options: RedisConnectionOptions;
+  describe: string;
+}
+
+const schemes = 'redis://[user:password@]host[:port][/db], rediss://… for TLS, or unix:///path/to/socket';
+
+/**
+ * Makes sure that the server of a URL can be used: it answers within `timeoutMs`, takes the login and is new enough.
+ * Warns when it may evict keys. Throws {@link RedisUnreachableError}, which names the host and port, never a password.
+ */
+export const reachExternal = async (url: string, log: Log, timeoutMs = 10_000): Promise<ExternalRedis> => {
+  const options = parseRedisUrl(url);
+  const where = placeOf(options);
+  const { version, policy } = await ask(options, where, timeoutMs);
+  if (version === null) {
+    log.warn({ redis: where }, 'Redis does not tell its version; it is used as it is');
+  } else if (!isNewEnough(version)) {
+    throw new RedisUnreachableError(`${where} is ${version.name} ${version.version}, older than ${oldestRedis}`, {
+      hint: `point REDIS_URL at Redis ${oldestRedis} or newer, or at Valkey`,
+    });
+  }
+  if (policy !== null && policy !== 'noeviction') {
+    log.warn({ redis: where, policy }, 'Redis may evict jobs when memory is short: set maxmemory-policy noeviction');
+  }
+  const what = version === null ? 'Redis' : `${version.name} ${version.version}`;
+  return { options, describe: `${what} at ${where}` };
+};
+
+const ask = async (options: RedisConnectionOptions, where: string, timeoutMs: number): Promise<ServerFacts> => {
+  try {
+    return await askServer(options, timeoutMs);
+  } catch (cause) {
+    const words = cause instanceof Error ? cause.message || cause.name : String(cause);
+    throw new RedisUnreachableError(`Redis at ${where} cannot be used: ${words}`, {
+      hint: 'start that server or mend REDIS_URL (redis.url); unset it to use the embedded Redis',
+      cause,
+    });
+  }
+};
+
+/** Reads a Redis URL; throws {@link RedisUnreachableError} that shows no part of it which may be secret. */
+export const parseRedisUrl = (text: string): RedisConnectionOptions => {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const wrong = (what: string): RedisUnreachableError =>
+    new RedisUnreachableError(`REDIS_URL (redis.url) ${what}`, { hint: `write it as ${schemes}` });
+  if (url === null) throw wrong('is not a URL');
+  if (url.protocol === 'unix:')
+    return { path: decodeURIComponent(url.pathname), ...login(url), ...database(url, wrong) };
+  if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') throw wrong(`begins with ${url.protocol}, not redis:`);
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1') || '127.0.0.1';
+  return {
+    host,
+    port: url.port === '' ? 6379 : Number(url.port),
+    ...(url.protocol === 'rediss:' ? { tls: { servername: host } } : {}),
+    ...login(url),
+    ...database(url, wrong),
+  };
+};
+
+const login = (url: URL): RedisConnectionOptions => ({
+  ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
+  ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+});
+
+const database = (url: URL, wrong: (what: string) => Error): RedisConnectionOptions => {
+  const text = url.searchParams.get('db') ?? (url.protocol === 'unix:' ? '' : url.pathname.slice(1));
+  if (text === '') return {};
+  if (!/^\d{1,5}$/.test(text)) throw wrong('names a database that is not a number');
+  return { db: Number(text) };
+};
+
+const placeOf = ({ path, host, port }: RedisConnectionOptions): string => path ?? `${host}:${port}`;
