@@ -12,7 +12,7 @@ export interface ParseLimits {
 }
 
 /** Far above any real node, and read in well under a second. */
-export const defaultParseLimits: ParseLimits = { bytes: 2_000_000, depth: 64, values: 200_000 };
+export const defaultParseLimits: ParseLimits = { bytes: 1_000_000, depth: 64, values: 200_000 };
 
 /** Reads a whole body held in memory; throws `MalformedBody` and nothing else. */
 export type BodyParser<T> = (body: Uint8Array, limits?: ParseLimits) => T;
