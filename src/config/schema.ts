@@ -21,7 +21,10 @@ export const configFileSchema = z
     portals: z
       .record(key, portalFileSchema)
       .exactOptional()
-      .meta({ description: 'Portals by name; one embedded `local` when left out.' }),
+      .meta({
+        description: 'Portals by name; one embedded `local` when left out.',
+        examples: [{ local: { kind: 'embedded' } }],
+      }),
     manifests: z
       .array(text)
       .exactOptional()

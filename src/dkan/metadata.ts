@@ -67,7 +67,10 @@ export const datasetMetadataShape = {
         .meta({ description: 'Where questions go.', examples: ['finance@example.org'] }),
     })
     .exactOptional()
-    .meta({ description: 'Who answers questions about the data.' }),
+    .meta({
+      description: 'Who answers questions about the data.',
+      examples: [{ name: 'Finance Office', email: 'finance@example.org' }],
+    }),
   author: shortText.exactOptional().meta({ description: 'Who made the data.', examples: ['Finance Office'] }),
   access: z
     .enum(accessLevels)
@@ -86,14 +89,14 @@ export const datasetMetadataShape = {
       label: shortText.exactOptional().meta({ description: 'Area in words.', examples: ['Harbour district'] }),
     })
     .exactOptional()
-    .meta({ description: 'Area that the data covers.' }),
+    .meta({ description: 'Area that the data covers.', examples: [{ label: 'Harbour district' }] }),
   temporal: z
     .strictObject({
       from: day.meta({ description: 'First day.', examples: ['2026-01-01'] }),
       to: day.exactOptional().meta({ description: 'Last day; the first when left out.', examples: ['2026-12-31'] }),
     })
     .exactOptional()
-    .meta({ description: 'Time that the data covers.' }),
+    .meta({ description: 'Time that the data covers.', examples: [{ from: '2026-01-01', to: '2026-12-31' }] }),
   granularity: shortText.exactOptional().meta({ description: 'Smallest unit of the data.', examples: ['Street'] }),
   language: z
     .array(
@@ -137,7 +140,10 @@ export const datasetMetadataShape = {
       }),
     )
     .exactOptional()
-    .meta({ description: 'Links to related pages.' }),
+    .meta({
+      description: 'Links to related pages.',
+      examples: [[{ title: 'Budget debate', url: 'https://example.org/debate' }]],
+    }),
   themes: z
     .array(shortText)
     .exactOptional()

@@ -79,7 +79,13 @@ const datasetSchema = z.strictObject({
     .exactOptional()
     .meta({ description: 'Former id; the dataset keeps its identity.', examples: ['budget-2026'] }),
   ...datasetShape,
-  resources: z.array(resourceSchema).exactOptional().meta({ description: 'Files and links of the dataset.' }),
+  resources: z
+    .array(resourceSchema)
+    .exactOptional()
+    .meta({
+      description: 'Files and links of the dataset.',
+      examples: [[{ id: 'spending', file: 'data/spending.csv' }]],
+    }),
 });
 
 const dropSchema = z.strictObject({
@@ -143,17 +149,33 @@ export const manifestFileSchema = z
         dataset: z
           .strictObject(datasetShape)
           .exactOptional()
-          .meta({ description: 'For every dataset; any of its keys but `id`, `title` and `resources`.' }),
-        resource: z.strictObject(resourceShape).exactOptional().meta({
-          description: 'For every resource; any of `description`, `format`, `published`, `import`, `fields`.',
-        }),
+          .meta({
+            description: 'For every dataset; any of its keys but `id`, `title`, `renamedFrom` and `resources`.',
+            examples: [{ license: 'cc-by' }],
+          }),
+        resource: z
+          .strictObject(resourceShape)
+          .exactOptional()
+          .meta({
+            description: 'For every resource; any of `description`, `format`, `published`, `import`, `fields`.',
+            examples: [{ import: 'never' }],
+          }),
       })
       .exactOptional()
       .meta({ description: 'Values for what an entry leaves out. They merge shallowly; lists replace.' }),
-    datasets: z.array(datasetSchema).exactOptional().meta({ description: 'What to publish. Either this or `drop`.' }),
+    datasets: z
+      .array(datasetSchema)
+      .exactOptional()
+      .meta({
+        description: 'What to publish. Either this or `drop`.',
+        examples: [[{ id: 'city-budget-2026', title: 'City budget 2026' }]],
+      }),
     drop: dropSchema
       .exactOptional()
-      .meta({ description: 'Publish what is dropped into a folder. Either this or `datasets`.' }),
+      .meta({
+        description: 'Publish what is dropped into a folder. Either this or `datasets`.',
+        examples: [{ folder: 'inbox' }],
+      }),
   })
   .meta({ title: 'sluice manifest', oneOf: [{ required: ['datasets'] }, { required: ['drop'] }] });
 
