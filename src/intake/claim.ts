@@ -55,7 +55,7 @@ export const parseClaimId = (name: string): { claimedAt: number; token: string }
 /** Parts of a claim's own folder. The file keeps its path in the inbox, so that a claim without a record tells where it came from. */
 export const claimPaths = (folder: string, dropped: string) => ({
   file: join(folder, 'file', dropped),
-  marker: join(folder, 'marker'),
+  marker: join(folder, 'marker', dropped),
   record: join(folder, 'claim.json'),
 });
 
@@ -95,13 +95,19 @@ export const readClaim = async (folder: string): Promise<Claim | null> => {
 
 const temporaryRecord = /^\.claim\.json\..*\.tmp$/;
 
+/** Removes the folders from that of `path` up to `top`, as far as they are empty. */
+const removeEmpty = async (path: string, top: string): Promise<void> => {
+  for (let at = dirname(path); at.length >= top.length; at = dirname(at)) {
+    await unless(rmdir(at), ['ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST'], undefined);
+  }
+};
+
 /** Removes what is left of a claim whose file has moved on. Folders go only when empty, so that a file is never deleted. */
 export const removeClaimFolder = async (folder: string, dropped: string): Promise<void> => {
   const { file, marker, record } = claimPaths(folder, dropped);
   const names = await unless(readdir(folder), ['ENOENT', 'ENOTDIR'], []);
   const temporary = names.filter((name) => temporaryRecord.test(name)).map((name) => join(folder, name));
   for (const path of [...temporary, marker, record]) await unless(unlink(path), ['ENOENT', 'ENOTDIR'], undefined);
-  for (let at = dirname(file); at.length >= folder.length; at = dirname(at)) {
-    await unless(rmdir(at), ['ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST'], undefined);
-  }
+  await removeEmpty(marker, join(folder, 'marker'));
+  await removeEmpty(file, folder);
 };

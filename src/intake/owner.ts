@@ -1,0 +1,93 @@
+// Which watcher is making a claim, and whether it still lives: a killed watcher's unfinished claims are taken over by another.
+import { randomBytes } from 'node:crypto';
+import { readlinkSync } from 'node:fs';
+import { mkdir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { isErrno, unless } from './durable.ts';
+
+/** A watcher that has not shown itself for this long (ms) is taken for dead wherever its process cannot be asked. */
+const silentMs = 60_000;
+const beatMs = 5000;
+
+const ownerSchema = z.object({ host: z.string(), pid: z.number().int() });
+
+const livesHere = new Set<string>();
+
+/** Pids mean something only within one pid namespace of one host. */
+const hostOfPids = (): string => {
+  try {
+    return `${hostname()} ${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    return hostname();
+  }
+};
+
+const processLives = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return isErrno(error, 'EPERM');
+  }
+};
+
+/** A watcher's sign of life in the spool. */
+export interface Owner {
+  /** Eight hex digits; part of the ids of this watcher's claims. */
+  token: string;
+  /** True when the watcher of `token` cannot come back to its claims. */
+  isDead(token: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Signs on in `<spool>/.owners` and beats there every 5 s until closed. */
+export const openOwner = async (spool: string): Promise<Owner> => {
+  const folder = join(spool, '.owners');
+  const token = randomBytes(4).toString('hex');
+  const host = hostOfPids();
+  const pathOf = (of: string): string => join(folder, `${of}.json`);
+  const own = pathOf(token);
+  await mkdir(folder, { recursive: true });
+  const sign = `${JSON.stringify({ host, pid: process.pid })}\n`;
+  await writeFile(own, sign);
+  livesHere.add(token);
+  const timer = setInterval(() => void writeFile(own, sign).catch(() => undefined), beatMs).unref();
+
+  /** Compared with our own beat, so that the clock of the file server is the only one. */
+  const wasSilent = async (path: string): Promise<boolean> => {
+    await unless(writeFile(own, sign), ['ENOENT', 'EPERM', 'EACCES'], undefined);
+    const [ours, theirs] = await Promise.all([
+      unless(stat(own), ['ENOENT'], null),
+      unless(stat(path), ['ENOENT'], null),
+    ]);
+    return theirs === null || (ours !== null && ours.mtimeMs - theirs.mtimeMs > silentMs);
+  };
+
+  return {
+    token,
+    isDead: async (other) => {
+      if (other === token) return false;
+      const text = await unless(readFile(pathOf(other), 'utf8'), ['ENOENT'], null);
+      if (text === null) return true;
+      const parsed = ownerSchema.safeParse(safeJson(text));
+      if (!parsed.success || parsed.data.host !== host) return await wasSilent(pathOf(other));
+      if (parsed.data.pid === process.pid) return !livesHere.has(other);
+      return !processLives(parsed.data.pid) || (await wasSilent(pathOf(other)));
+    },
+    close: async () => {
+      clearInterval(timer);
+      livesHere.delete(token);
+      await unless(unlink(own), ['ENOENT'], undefined);
+    },
+  };
+};
+
+const safeJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
