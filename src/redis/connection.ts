@@ -1,12 +1,18 @@
 // How connections to Redis are made, and the short questions asked of a server before it is used.
-import { Redis, type RedisOptions } from 'ioredis';
+import { Redis } from 'ioredis';
 import { parseVersionInfo, type ServerVersion } from './version.ts';
 
-/**
- * What reaches a Redis: `path`, or `host`, `port`, `tls`, `username`, `password`, `db`. Spread it into the options of
- * every connection. It leaves out `replyMapping`, which ioredis types in a way that no variable can be passed.
- */
-export type RedisConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
+/** What reaches a Redis. Spread it into the options of every connection, of ioredis and of BullMQ alike. */
+export interface RedisConnectionOptions {
+  /** A unix socket; absent where `host` and `port` are set. */
+  path?: string;
+  host?: string;
+  port?: number;
+  tls?: { servername: string };
+  username?: string;
+  password?: string;
+  db?: number;
+}
 
 /** What a server tells of itself. Null where it does not tell, as some hosted ones do not. */
 export interface ServerFacts {
@@ -30,6 +36,7 @@ export const withConnection = async <T>(
     maxRetriesPerRequest: 0,
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
+    disconnectTimeout: 20, // nothing is under way any more; the default keeps a process alive for two seconds
   });
   let cause: unknown;
   client.on('error', (error: unknown) => {

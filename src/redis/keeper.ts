@@ -70,7 +70,7 @@ export class Keeper {
    * RedisMissingError and {@link RedisFailedError}; holds nothing then.
    */
   async open(): Promise<'adopted' | 'started'> {
-    await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+    await this.#makeFolder();
     const membership = new Membership(this.#options.folder);
     this.#membership = membership;
     try {
@@ -89,6 +89,21 @@ export class Keeper {
   close(): Promise<void> {
     this.#closed ??= this.#leave();
     return this.#closed;
+  }
+
+  async #makeFolder(): Promise<void> {
+    const { folder } = this.#options;
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+    } catch (cause) {
+      throw new RedisFailedError(
+        `cannot make the folder ${folder}: ${cause instanceof Error ? cause.message : cause}`,
+        {
+          hint: 'choose a state folder (--state) where this user can write',
+          cause,
+        },
+      );
+    }
   }
 
   /** Becomes the owner, or waits for the owner's server to answer. */

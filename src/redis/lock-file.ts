@@ -1,5 +1,6 @@
 // A lock between processes that the kernel releases when its holder dies, whatever it dies of.
 import { DatabaseSync } from 'node:sqlite';
+import { RedisFailedError } from '../errors.ts';
 
 /** SQLITE_BUSY: another connection holds the lock. */
 const busy = 5;
@@ -10,11 +11,17 @@ const busy = 5;
  * mistaken. The file stays empty. Two locks of one process exclude each other like those of two processes.
  */
 export class LockFile {
+  readonly #path: string;
   readonly #database: DatabaseSync;
 
-  /** Opens or makes the file; holds nothing yet. */
+  /** Opens or makes the file; holds nothing yet. Throws {@link RedisFailedError} where that cannot be. */
   constructor(path: string) {
-    this.#database = new DatabaseSync(path, { timeout: 0 });
+    this.#path = path;
+    try {
+      this.#database = new DatabaseSync(path, { timeout: 0 });
+    } catch (cause) {
+      throw cannotLock(path, cause);
+    }
   }
 
   /** Takes the lock for itself alone; false when anybody else holds it. */
@@ -44,7 +51,13 @@ export class LockFile {
     } catch (error) {
       this.release();
       if (error instanceof Error && 'errcode' in error && error.errcode === busy) return false;
-      throw error;
+      throw cannotLock(this.#path, error);
     }
   }
 }
+
+const cannotLock = (path: string, cause: unknown): RedisFailedError =>
+  new RedisFailedError(`cannot lock ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    hint: 'put the state folder (--state) on a local disk, where this user can write',
+    cause,
+  });

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { RedisFailedError } from '../errors.ts';
 import { askServer, feelPulse } from './connection.ts';
@@ -92,9 +92,9 @@ const untilReady = async (socket: string, ended: () => string | null, signal: Ab
   }
 };
 
-/** Asks a server to end (SIGTERM: it writes its data first) and kills it when it does not within ten seconds. */
-export const stopServer = async (server: ProcessMark): Promise<void> => {
-  for (const [by, patienceMs] of [['SIGTERM', stopMs] as const, ['SIGKILL', stopMs] as const]) {
+/** Asks a server to end (SIGTERM: it writes its data first) and kills it when it does not within `patienceMs`. */
+export const stopServer = async (server: ProcessMark, patienceMs = stopMs): Promise<void> => {
+  for (const by of ['SIGTERM', 'SIGKILL'] as const) {
     if (!isRunning(server)) return;
     try {
       process.kill(server.pid, by);
@@ -130,8 +130,9 @@ const hintFor = (tail: string, { binary, dataDir, logFile }: ServerSettings): st
     return `the data in ${dataDir} was written by a newer Redis: run that version again (REDIS_SERVER_BIN)`;
   }
   if (/append only file|\bAOF\b/i.test(tail)) {
-    const beside = join(dirname(binary), 'redis-check-aof');
-    const checker = existsSync(beside) ? beside : 'redis-check-aof';
+    const name = basename(binary).startsWith('valkey') ? 'valkey-check-aof' : 'redis-check-aof';
+    const beside = join(dirname(binary), name);
+    const checker = existsSync(beside) ? beside : name;
     const manifest = join(dataDir, 'appendonlydir', 'appendonly.aof.manifest');
     return `copy ${dataDir} to a safe place, then mend its append-only file: ${checker} --fix ${manifest}`;
   }

@@ -11,7 +11,7 @@ import type { RedisOptions } from '../../src/redis/embedded.ts';
 /** A log that keeps its lines. */
 export const keptLog = (): { log: Log; lines: string[] } => {
   const lines: string[] = [];
-  return { lines, log: createLog({ level: 'info', destination: { write: (line) => void lines.push(line) } }) };
+  return { lines, log: createLog({ level: 'info', destination: { write: (line) => lines.push(line) > 0 } }) };
 };
 
 /** Options for the embedded default with the server that the tests were given. */

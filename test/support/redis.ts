@@ -1,5 +1,6 @@
 // A private Redis for one test file.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +34,7 @@ export const startTestRedis = async (): Promise<TestRedis> => {
     'noeviction',
   ];
   const server = spawn(binary, settings, { stdio: 'ignore' });
+  await once(server, 'spawn'); // rejects when there is no such program
   const kill = (): void => {
     server.kill('SIGKILL');
   };

@@ -10,7 +10,7 @@ const handle = await openRedis({
   stateDir,
   appendfsync: 'everysec',
   allowFetch: false,
-  env: process.env,
+  env: { PATH: process.env.PATH, REDIS_SERVER_BIN: process.env.REDIS_SERVER_BIN },
   log,
 });
 const alive = setInterval(() => {}, 60_000);
