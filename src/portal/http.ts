@@ -4,7 +4,7 @@ import { PortalReplyError, PortalUnreachableError } from '../errors.ts';
 import { failureOf, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
-import { pause } from './wait.ts';
+import { pause, readPause } from './wait.ts';
 
 /** A request before session headers are added. */
 export interface HttpRequest {
@@ -22,9 +22,6 @@ export interface HttpRequest {
 /** Largest reply body that is read; a node with thousands of references stays far below. */
 const maxReplyBytes = 16 * 1024 * 1024;
 const maxRedirects = 5;
-const firstBackoffMs = 250;
-/** A longer `Retry-After` is left to the job's own retry. */
-const longestPauseMs = 30_000;
 
 /** The connections to one portal. `close()` when done. */
 export class Http {
@@ -68,12 +65,15 @@ export class Http {
       try {
         const reply = await this.follow(request, signal);
         if (!isTransient(reply)) return reply;
-        const waitMs = attempt < retries ? readPause(attempt, reply.headers['retry-after']) : undefined;
+        const waitMs =
+          attempt < retries
+            ? readPause(attempt, retryAfter(reply.headers['retry-after'], Date.now()), Math.random())
+            : undefined;
         if (waitMs === undefined) throw failureOf(reply, this.facts);
         await pause(waitMs, signal);
       } catch (error) {
         if (signal.aborted || attempt >= retries || !isRepeatable(error)) throw error;
-        await pause(readPause(attempt, undefined) ?? 0, signal);
+        await pause(readPause(attempt, undefined, Math.random()) ?? 0, signal);
       }
     }
   }
@@ -159,10 +159,3 @@ export class Http {
 /** True for a fault without a reply; a transient reply has had its chances already. */
 const isRepeatable = (error: unknown): boolean =>
   error instanceof PortalUnreachableError && error.request.status === undefined;
-
-/** Backoff with full jitter over a doubling span; `Retry-After` wins; undefined when that is too long to wait here. */
-const readPause = (attempt: number, header: string | undefined): number | undefined => {
-  const asked = retryAfter(header, Date.now());
-  if (asked !== undefined) return asked <= longestPauseMs ? asked : undefined;
-  return firstBackoffMs * 2 ** attempt * (0.5 + Math.random() / 2);
-};

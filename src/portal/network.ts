@@ -24,13 +24,14 @@ export const networkFailure = (
   const { code, message } = innermost(cause);
   const text = `portal ${portal.name}: ${request.method} ${request.path} got no reply: ${portal.redact(message)}`;
   const certificate = certificateFault.test(code);
+  const handshake = code === 'EPROTO' || code.startsWith('ERR_SSL');
   const facts = {
     method: request.method,
     path: request.path,
-    mayHaveHappened: request.method !== 'GET' && !certificate && !beforeSending.has(code),
+    mayHaveHappened: request.method !== 'GET' && !certificate && !handshake && !beforeSending.has(code),
   };
-  const notHttp = code.startsWith('HPE_') || code === 'EPROTO' || code.startsWith('ERR_SSL');
-  if (notHttp && !portal.proven) return new PortalNotApiError(text, facts, { hint: notApiHint, cause });
+  if ((handshake || isNotHttp(cause)) && !portal.proven)
+    return new PortalNotApiError(text, facts, { hint: notApiHint, cause });
   const hint = certificate
     ? 'the certificate of the portal is not trusted here; NODE_EXTRA_CA_CERTS names a file of further authorities'
     : (hints[code] ?? 'check that the portal runs and that its url and the network are right; it is tried again');
@@ -44,6 +45,8 @@ export const tooSlow = (request: { method: string; path: string }, ms: number, p
     { method: request.method, path: request.path, mayHaveHappened: request.method !== 'GET' },
     { hint: hints.UND_ERR_HEADERS_TIMEOUT ?? '' },
   );
+
+const isNotHttp = (error: unknown): boolean => error instanceof Error && error.name === 'HTTPParserError';
 
 const slow =
   'the portal is too slow or hangs; it is tried again, and the time-outs can be raised under http in the configuration';
@@ -62,5 +65,7 @@ const innermost = (error: unknown): { code: string; message: string } => {
   if (!(error instanceof Error)) return { code: '', message: String(error) };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (code === '' && error.cause instanceof Error) return innermost(error.cause);
-  return { code, message: error.message === '' ? code : error.message };
+  // OpenSSL's messages name its own source files.
+  const wordy = code.startsWith('ERR_SSL') || error.message === '';
+  return { code, message: wordy ? code : error.message };
 };

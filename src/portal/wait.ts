@@ -1,4 +1,4 @@
-// Waiting that ends when a signal says so.
+// Waiting: how long between the tries of a read, and until a signal says stop.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Waits for a shared promise without owning it: rejects with the signal's reason when that comes first. */
@@ -18,4 +18,17 @@ export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }
+};
+
+const firstBackoffMs = 250;
+/** A longer `Retry-After` is left to the job's own retry. */
+const longestPauseMs = 30_000;
+
+/**
+ * Milliseconds before the next try of a read: what the portal asked for, else a span that doubles with every attempt
+ * (from 0), of which `random` (0 to 1) takes away up to half. Undefined when the portal asked for more than 30 s.
+ */
+export const readPause = (attempt: number, askedMs: number | undefined, random: number): number | undefined => {
+  if (askedMs !== undefined) return askedMs <= longestPauseMs ? askedMs : undefined;
+  return firstBackoffMs * 2 ** attempt * (0.5 + random / 2);
 };
