@@ -40,17 +40,23 @@ export class WorkerPool<Task extends object, Answer> {
   }
 
   /**
-   * Runs one task; it is given with `cancelled`, a flag that is raised when `signal` aborts, whose reason is thrown then
-   * at once. (Piscina's own cancellation kills the thread and can fail the process when the answer is under way.)
+   * Starts one task, which is given to the worker with `cancelled`, a flag that `cancel` raises; the worker then answers
+   * soon, in its own way. (Piscina's cancellation kills the thread and can fail the process when the answer is under way.)
    */
-  async run(task: Task, signal?: AbortSignal): Promise<Answer> {
-    signal?.throwIfAborted();
+  start(task: Task): { answer: Promise<Answer>; cancel: () => void } {
     const cancelled: CancelFlag = new Int32Array(new SharedArrayBuffer(4));
     const answer: Promise<Answer> = this.#open().run({ ...task, cancelled });
+    return { answer, cancel: () => Atomics.store(cancelled, 0, 1) };
+  }
+
+  /** Runs one task; throws the reason of `signal` at once when it aborts, while the worker stops in the background. */
+  async run(task: Task, signal?: AbortSignal): Promise<Answer> {
+    signal?.throwIfAborted();
+    const { answer, cancel } = this.start(task);
     if (signal === undefined) return answer;
     const { promise, reject } = Promise.withResolvers<never>();
     const onAbort = (): void => {
-      Atomics.store(cancelled, 0, 1);
+      cancel();
       reject(signal.reason);
     };
     signal.addEventListener('abort', onAbort, { once: true });

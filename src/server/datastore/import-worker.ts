@@ -1,0 +1,151 @@
+// Worker-thread entry: one file into one new SQLite file, all or nothing.
+import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { reasonOf, TableFaultError } from '../../errors.ts';
+import type { Reason } from '../../report.ts';
+import type { TableDialect } from '../../table/dialect.ts';
+import { fileChunks } from '../../table/file-chunks.ts';
+import { readTable } from '../../table/reader.ts';
+import { type Cancellable, CancelledError } from '../../table/worker-pool.ts';
+import { identifier, serialColumn, tableColumns } from './columns.ts';
+
+/** An import as it is asked for across the thread border. */
+export interface ImportTask {
+  path: string;
+  /** The SQLite file to make; it does not exist yet. */
+  target: string;
+  dialect: TableDialect;
+  rowBytes: number;
+}
+
+/** What an import came to. `target` exists, durable, only when it was imported. */
+export type ImportAnswer =
+  | { kind: 'imported'; rows: number; columns: string[] }
+  | { kind: 'failed'; reason: Reason }
+  | { kind: 'cancelled' };
+
+/** Values of one INSERT: enough to spare calls, few enough to prepare quickly. */
+const valuesPerInsert = 600;
+
+/** Writes rows in groups, each by one INSERT. */
+class RowWriter {
+  readonly #db: DatabaseSync;
+  readonly #columns: string[];
+  readonly #group: number;
+  #insert: StatementSync | null = null;
+  #pending: string[] = [];
+  rows = 0;
+
+  constructor(db: DatabaseSync, columns: string[]) {
+    this.#db = db;
+    this.#columns = columns;
+    this.#group = Math.max(1, Math.floor(valuesPerInsert / columns.length)) * columns.length;
+    const defined = columns.map((column) => `${identifier(column)} TEXT NOT NULL`).join(', ');
+    db.exec(`CREATE TABLE data (${defined}, ${identifier(serialColumn)} INTEGER PRIMARY KEY); BEGIN`);
+  }
+
+  add(rows: string[][]): void {
+    for (const row of rows) {
+      for (const value of row) this.#pending.push(value);
+      if (this.#pending.length >= this.#group) this.#write();
+    }
+    this.rows += rows.length;
+  }
+
+  end(): void {
+    if (this.#pending.length > 0) this.#prepare(this.#pending.length).run(...this.#pending);
+    this.#pending = [];
+    this.#db.exec('COMMIT');
+  }
+
+  #write(): void {
+    this.#insert ??= this.#prepare(this.#group);
+    this.#insert.run(...this.#pending);
+    this.#pending = [];
+  }
+
+  #prepare(values: number): StatementSync {
+    const row = `(${this.#columns.map(() => '?').join(',')})`;
+    const rows = Array.from({ length: values / this.#columns.length }, () => row).join(',');
+    return this.#db.prepare(`INSERT INTO data (${this.#columns.map(identifier).join(',')}) VALUES ${rows}`);
+  }
+}
+
+const sync = (path: string): void => {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/** Nobody reads the file before it is whole, and a half one is thrown away: no journal, one fsync at the end. */
+const open = (target: string): DatabaseSync => {
+  const db = new DatabaseSync(target);
+  db.exec(
+    'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192',
+  );
+  return db;
+};
+
+const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<{ rows: number; columns: string[] }> => {
+  const { path, dialect, rowBytes, cancelled } = task;
+  let writer: RowWriter | null = null;
+  let columns: string[] = [];
+  for await (const { rows } of readTable(fileChunks(path, cancelled), dialect, { rowBytes })) {
+    if (writer === null) {
+      columns = tableColumns(rows.shift() ?? [], dialect.delimiter);
+      writer = new RowWriter(db, columns);
+    }
+    writer.add(rows);
+  }
+  writer?.end();
+  return { rows: writer?.rows ?? 0, columns };
+};
+
+/** A failure of the disk in words without paths; anything that is no failure of file or disk is a bug and thrown on. */
+const failure = (error: unknown): Reason => {
+  if (error instanceof TableFaultError) return reasonOf(error);
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'ENOENT') {
+    return {
+      code: 'source-missing',
+      message: 'the stored file of the resource is missing',
+      hint: 'attach the file again',
+    };
+  }
+  if (/^(ERR_SQLITE_ERROR|E[A-Z]+)$/.test(code)) {
+    const message = `the file could not be imported: ${error instanceof Error ? error.message.split(',')[0] : code}`;
+    return {
+      code: 'portal-store',
+      message,
+      hint: 'check the free space and the permissions of the portal folder, then import again',
+    };
+  }
+  throw error;
+};
+
+/** Imports one file; leaves no file behind unless it was imported. */
+export const importFile = async (task: Cancellable<ImportTask>): Promise<ImportAnswer> => {
+  let imported = false;
+  try {
+    const db = open(task.target);
+    try {
+      const table = await fill(db, task);
+      db.close();
+      sync(task.target);
+      sync(dirname(task.target));
+      imported = true;
+      return { kind: 'imported', ...table };
+    } finally {
+      if (db.isOpen) db.close();
+    }
+  } catch (error) {
+    if (error instanceof CancelledError) return { kind: 'cancelled' };
+    return { kind: 'failed', reason: failure(error) };
+  } finally {
+    if (!imported) rmSync(task.target, { force: true });
+  }
+};

@@ -1,0 +1,169 @@
+// A datastore search as SQL: bound parameters only, columns only from the table's own list.
+import { Refusal } from '../refusal.ts';
+import { identifier, serialColumn } from './columns.ts';
+import type { TablePointer } from './records.ts';
+
+/** What a search may ask for, as it comes out of a query string. */
+export interface SearchWish {
+  /** 10 when absent; 0 = as many as one answer may hold. */
+  limit?: unknown;
+  offset?: unknown;
+  /** Column -> value, values, or values joined by commas. */
+  filters?: unknown;
+  /** Words that must all occur in a row, in any column. */
+  q?: unknown;
+  /** Column -> `asc` or `desc`; or `column desc, column`. */
+  sort?: unknown;
+  /** Columns to answer with: a list, or names joined by commas. */
+  fields?: unknown;
+}
+
+/** A statement and its parameters. */
+export interface Statement {
+  sql: string;
+  parameters: (string | number)[];
+}
+
+/** A search ready to run. */
+export interface SearchPlan {
+  /** Columns of the answer, the serial one where it is asked for. */
+  fields: string[];
+  limit: number;
+  rows: Statement;
+  /** How to count the rows that match; null where all do. */
+  count: Statement | null;
+  /** True when every row of the table may have to be looked at. */
+  scans: boolean;
+}
+
+/** Most records of one answer. */
+export const mostRecords = 10_000;
+
+const defaultLimit = 10;
+
+/** A search that cannot be made, in the shape in which portals report it (recorded: `sql` and `error.message`). */
+export const searchRefused = (status: number, message: string): Refusal =>
+  new Refusal(status, message, { body: { sql: '', error: { message: `Caught exception: ${message}` } } });
+
+const wholeNumber = (name: string, value: unknown, fallback: number): number => {
+  if (value === undefined || value === null || value === '') return fallback;
+  const text = String(value);
+  if (!/^\d{1,15}$/.test(text)) throw searchRefused(400, `${name} must be a whole number.`);
+  return Number(text);
+};
+
+const listOf = (name: string, value: unknown): string[] => {
+  const items = Array.isArray(value) ? value : [value];
+  return items.map((item) => {
+    if (typeof item === 'string' || typeof item === 'number' || typeof item === 'boolean') return String(item);
+    throw searchRefused(400, `${name} has a value that is not text.`);
+  });
+};
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
+
+const checkColumn = (columns: ReadonlySet<string>, name: string, where: string): string => {
+  if (columns.has(name)) return name;
+  throw searchRefused(400, `${where}: there is no column ${name.slice(0, 64)}.`);
+};
+
+/** A value may hold commas itself or be several values joined by them; both are looked for. */
+const alternatives = (values: string[]): string[] => [
+  ...new Set(values.flatMap((value) => [value, ...value.split(',').map((part) => part.trim())])),
+];
+
+const filterConditions = (filters: unknown, columns: ReadonlySet<string>): Statement[] => {
+  if (isAbsent(filters)) return [];
+  if (!isRecord(filters)) throw searchRefused(400, 'filters must be given as filters[column]=value.');
+  return Object.entries(filters).map(([name, value]) => {
+    const column = identifier(checkColumn(columns, name, 'filters'));
+    const values = alternatives(listOf('filters', value)).slice(0, 1000);
+    if (name === serialColumn) {
+      return { sql: `CAST(${column} AS TEXT) IN (${values.map(() => '?').join(',')})`, parameters: values };
+    }
+    return { sql: `${column} IN (${values.map(() => '?').join(',')})`, parameters: values };
+  });
+};
+
+/** A function of SQLite takes at most 1,000 arguments. */
+const columnsPerConcat = 900;
+
+const wordConditions = (q: unknown, columns: string[]): Statement[] => {
+  if (isAbsent(q)) return [];
+  const words = listOf('query', q)
+    .join(' ')
+    .split(/\s+/)
+    .filter((word) => word !== '');
+  if (words.length > 20) throw searchRefused(400, 'query has more than 20 words.');
+  return words.map((word) => {
+    const pattern = `%${word.replace(/[\\%_]/g, '\\$&')}%`;
+    const parts: string[] = [];
+    for (let at = 0; at < columns.length; at += columnsPerConcat) {
+      const names = columns
+        .slice(at, at + columnsPerConcat)
+        .map(identifier)
+        .join(', ');
+      parts.push(`concat_ws(char(10), ${names}) LIKE ? ESCAPE '\\'`);
+    }
+    return { sql: `(${parts.join(' OR ')})`, parameters: parts.map(() => pattern) };
+  });
+};
+
+const sortEntries = (sort: unknown): [string, string][] => {
+  if (isAbsent(sort)) return [];
+  if (isRecord(sort)) return Object.entries(sort).map(([name, direction]) => [name, String(direction)]);
+  return listOf('sort', sort)
+    .flatMap((text) => text.split(','))
+    .map((text): [string, string] => {
+      const [name = '', direction = 'asc'] = text.trim().split(/\s+/);
+      return [name, direction];
+    });
+};
+
+const orderOf = (sort: unknown, columns: ReadonlySet<string>): string[] =>
+  sortEntries(sort).map(([name, direction]) => {
+    if (!/^(asc|desc)$/i.test(direction)) throw searchRefused(400, 'sort: a direction must be asc or desc.');
+    return `${identifier(checkColumn(columns, name, 'sort'))} ${direction.toUpperCase()}`;
+  });
+
+const fieldsOf = (fields: unknown, columns: ReadonlySet<string>): string[] => {
+  if (isAbsent(fields)) return [...columns];
+  const names = (
+    Array.isArray(fields) ? listOf('fields', fields) : listOf('fields', fields).flatMap((f) => f.split(','))
+  )
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return names.length === 0 ? [...columns] : [...new Set(names.map((name) => checkColumn(columns, name, 'fields')))];
+};
+
+/** Turns a wish into SQL over the table `data`. Throws a {@link Refusal} (400) that names what is wrong. */
+export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan => {
+  const columns = new Set([...table.columns, serialColumn]);
+  const limit = wholeNumber('limit', wish.limit, defaultLimit);
+  const offset = wholeNumber('offset', wish.offset, 0);
+  const conditions = [...filterConditions(wish.filters, columns), ...wordConditions(wish.q, table.columns)];
+  const order = orderOf(wish.sort, columns);
+  const fields = fieldsOf(wish.fields, columns);
+  const taken = limit === 0 ? mostRecords : Math.min(limit, mostRecords);
+  const serial = identifier(serialColumn);
+  const scans = conditions.length > 0 || order.length > 0;
+  // The serial column counts the rows from 1 without gaps: where all rows stand in that order, an offset is a key.
+  const where = scans ? conditions : [{ sql: `${serial} > ?`, parameters: [offset] }];
+  const matching = where.length === 0 ? '' : ` WHERE ${where.map(({ sql }) => sql).join(' AND ')}`;
+  const values = where.flatMap(({ parameters }) => parameters);
+  const selected = fields.map((f) => (f === serialColumn ? `CAST(${serial} AS TEXT) AS ${serial}` : identifier(f)));
+  return {
+    fields,
+    limit: limit === 0 ? 0 : taken,
+    rows: {
+      sql: `SELECT ${selected.join(', ')} FROM data${matching} ORDER BY ${[...order, `data.${serial}`].join(', ')} LIMIT ? OFFSET ?`,
+      parameters: [...values, taken, scans ? offset : 0],
+    },
+    count:
+      conditions.length === 0 ? null : { sql: `SELECT count(*) AS total FROM data${matching}`, parameters: values },
+    scans,
+  };
+};

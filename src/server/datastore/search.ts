@@ -1,0 +1,76 @@
+// Answers searches over imported tables without holding up the event loop.
+import { WorkerPool } from '../../table/worker-pool.ts';
+import { serialColumn } from './columns.ts';
+import { planSearch, type SearchPlan, type SearchWish, searchRefused } from './query.ts';
+import type { TablePointer } from './records.ts';
+import { runSearch, type SearchRows, type SearchTask } from './search-worker.ts';
+import type { TableFiles } from './table-files.ts';
+
+/** The answer of the datastore search as recorded; values are text, `total` counts the rows that match. */
+export interface SearchAnswer {
+  help: string;
+  success: true;
+  result: {
+    fields: { id: string; type: 'text' | 'serial' }[];
+    resource_id: string[];
+    limit: number;
+    total: number;
+    records: Record<string, unknown>[];
+  };
+}
+
+const help = 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.';
+
+/** A search that looks at more values than this goes to a worker thread. */
+const cheapScan = 20_000;
+
+const timeLimitMs = 30_000;
+
+/** Runs searches: by key at once, scans of large tables in a worker thread. */
+export class TableSearch {
+  readonly #files: TableFiles;
+  readonly #pool = new WorkerPool<SearchTask, SearchRows>({
+    file: 'search-worker',
+    of: import.meta.url,
+    name: 'searchTable',
+    threads: 2,
+  });
+
+  constructor(files: TableFiles) {
+    this.#files = files;
+  }
+
+  /** Searches one table. Throws a Refusal: 400 for a wish that cannot be met, 503 when it takes over 30 s. */
+  async search(table: TablePointer, resourceUuid: string, wish: SearchWish): Promise<SearchAnswer> {
+    const plan = planSearch(table, wish);
+    const { records, total } = await this.#rows(table, plan);
+    return {
+      help,
+      success: true,
+      result: {
+        fields: plan.fields.map((id) => ({ id, type: id === serialColumn ? 'serial' : 'text' })),
+        resource_id: [resourceUuid],
+        limit: plan.limit,
+        total: total ?? table.rows,
+        records,
+      },
+    };
+  }
+
+  /** Ends the threads. Idempotent. */
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  async #rows(table: TablePointer, { rows, count, scans }: SearchPlan): Promise<SearchRows> {
+    if (!scans || table.rows * table.columns.length <= cheapScan) {
+      return runSearch(this.#files.connection(table.file), { rows, count });
+    }
+    return this.#files.lease(table.file, async (path) => {
+      const tooLong = AbortSignal.timeout(timeLimitMs);
+      return this.#pool.run({ path, rows, count }, tooLong).catch((error: unknown) => {
+        throw tooLong.aborted ? searchRefused(503, 'The search took too long.') : error;
+      });
+    });
+  }
+}
