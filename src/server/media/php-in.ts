@@ -44,7 +44,10 @@ const readText = (reader: Reader): string => {
   if (length > reader.bytes.length - reader.at) fail(reader, `a text of ${length} bytes does not fit the body`, start);
   const raw = reader.bytes.subarray(reader.at, reader.at + length);
   reader.at += length;
-  expectText(reader, '";');
+  if (reader.bytes[reader.at] !== 0x22 || reader.bytes[reader.at + 1] !== 0x3b) {
+    fail(reader, `a text of ${length} bytes does not end with ";`, start);
+  }
+  reader.at += 2;
   try {
     return utf8.decode(raw);
   } catch {

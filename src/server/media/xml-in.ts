@@ -25,6 +25,8 @@ import {
 
 interface Reader extends Cursor {
   budget: Budget;
+  /** How many `is_raw` elements are open; inside one, elements are checked but make no values. */
+  raw: number;
 }
 
 const spend = (reader: Reader, depth: number): void => {
@@ -91,6 +93,8 @@ const readAttributes = (reader: Reader, depth: number): Attributes => {
 
 const isOn = (value: string | undefined): boolean => value === 'true' || value === '1';
 
+const isRaw = (attributes: Attributes): boolean => isOn(attributes.get('is_raw'));
+
 interface Content {
   text: string;
   children: [name: string, value: Value, at: number][];
@@ -143,7 +147,8 @@ const mapOf = (reader: Reader, children: Content['children']): ValueMap => {
 };
 
 const contentValue = (reader: Reader, content: Content, attributes: Attributes, at: number): Value => {
-  if (isOn(attributes.get('is_raw'))) return content.raw;
+  if (isRaw(attributes)) return content.raw;
+  if (reader.raw > 0) return null;
   const list = isOn(attributes.get('is_array'));
   if (content.children.length === 0 && !list) return content.text;
   if (/[^ \t\r\n]/.test(content.text)) failAt(reader, 'an element holds text beside elements', at);
@@ -162,7 +167,11 @@ const readElement = (reader: Reader, depth: number): [name: string, value: Value
     return [name, contentValue(reader, { text: '', children: [], raw: '' }, attributes, at), at];
   }
   reader.at += 1;
-  return [name, contentValue(reader, readContent(reader, name, depth), attributes, at), at];
+  const step = isRaw(attributes) ? 1 : 0;
+  reader.raw += step;
+  const content = readContent(reader, name, depth);
+  reader.raw -= step;
+  return [name, contentValue(reader, content, attributes, at), at];
 };
 
 /**
@@ -175,7 +184,7 @@ const readElement = (reader: Reader, depth: number): [name: string, value: Value
 export const parseXml: BodyParser<Value> = (body, limits = defaultParseLimits) => {
   checkLength(body, limits);
   if (body.byteLength === 0) return null;
-  const reader: Reader = { text: decodeUtf8(body), at: 0, budget: openBudget(limits) };
+  const reader: Reader = { text: decodeUtf8(body), at: 0, budget: openBudget(limits), raw: 0 };
   readDeclaration(reader);
   skipAsides(reader);
   const [, value] = readElement(reader, 0);

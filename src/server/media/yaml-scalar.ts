@@ -135,6 +135,5 @@ export const yamlText = (text: string, indent: number, style: WriteStyle): strin
 export const yamlKey = (key: string, style: WriteStyle): string => {
   if (style === 'recorded') return /[:#]/.test(key) ? `"${key}"` : key;
   if (/^(?:0|[1-9][0-9]{0,8})$/.test(key)) return key;
-  const spelt = soundText(key, 0);
-  return spelt === key ? key : doubleQuoted(key);
+  return !/[:#]/.test(key) && soundText(key, 0) === key ? key : doubleQuoted(key);
 };
