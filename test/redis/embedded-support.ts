@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import { createLog, type Log } from '../../src/log.ts';
@@ -11,7 +12,13 @@ import type { RedisOptions } from '../../src/redis/embedded.ts';
 /** A log that keeps its lines. */
 export const keptLog = (): { log: Log; lines: string[] } => {
   const lines: string[] = [];
-  return { lines, log: createLog({ level: 'info', destination: { write: (line) => lines.push(line) > 0 } }) };
+  const destination = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      lines.push(chunk.toString());
+      done();
+    },
+  });
+  return { lines, log: createLog({ level: 'info', destination }) };
 };
 
 /** Options for the embedded default with the server that the tests were given. */
@@ -41,11 +48,15 @@ const workingFolder = (pid: number): string | null => {
   }
 };
 
+const watched: string[] = [];
+// Registered on import: a hook that a running test registers would never run.
+afterAll(() => {
+  for (const pid of watched.flatMap(serversOf)) process.kill(pid, 'SIGKILL');
+});
+
 /** Kills every server of a state folder when the test file ends, whatever became of its tests. */
 export const killServersAfterwards = (stateDir: string): void => {
-  afterAll(() => {
-    for (const pid of serversOf(stateDir)) process.kill(pid, 'SIGKILL');
-  });
+  watched.push(stateDir);
 };
 
 /** A process that holds the embedded Redis of a state folder. */
