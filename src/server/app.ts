@@ -1,0 +1,257 @@
+// One request: route -> format -> body -> arguments -> CSRF -> access -> action -> format; and the error exits.
+import { createReadStream } from 'node:fs';
+import { METHODS } from 'node:http';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { apiPrefix } from '../dkan/paths.ts';
+import { type Answer, formatError, formatValue, internalFault } from './answer.ts';
+import { readBody } from './body.ts';
+import type { Call, Operation, Portal, Resource, Result, StreamedBody } from './call.ts';
+import { parseQuery } from './media/form.ts';
+import { MalformedBody } from './media/malformed.ts';
+import { discard } from './media/multipart.ts';
+import { chooseFormat, splitSuffix } from './media/negotiate.ts';
+import { openCall } from './open-call.ts';
+import { cleanReason, escapeHtml, Refusal } from './refusal.ts';
+import { siteAnswer } from './resources/system.ts';
+import { resolveOperation, resourcesOf } from './resources/table.ts';
+import { hasValidToken } from './resources/user.ts';
+
+const emptyHtml = { contentType: 'text/html; charset=UTF-8', body: '' };
+
+const send = (reply: FastifyReply, answer: Answer): FastifyReply => {
+  const { status, reason, contentType, headers, body } = answer;
+  if (reason !== undefined) reply.raw.statusMessage = cleanReason(reason);
+  reply
+    .code(status)
+    .header('expires', 'Sun, 19 Nov 1978 05:00:00 GMT')
+    .header('cache-control', 'no-cache, must-revalidate')
+    .header('x-content-type-options', 'nosniff')
+    .headers(headers ?? {})
+    .header('content-type', contentType);
+  if (typeof body === 'string') return reply.send(Buffer.from(body, 'utf8'));
+  return sendStream(reply, body);
+};
+
+const sendStream = (reply: FastifyReply, stream: StreamedBody): FastifyReply =>
+  reply
+    .header('content-length', stream.bytes)
+    .header('content-disposition', stream.disposition)
+    .header('content-security-policy', "sandbox; default-src 'none'")
+    .send(createReadStream(stream.path));
+
+/** The path below the prefix as decoded parts, the suffix taken off the last. */
+const splitPath = (path: string): { parts: string[]; suffix: string | null } => {
+  const parts = path.split('/').map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+  const { name, suffix } = splitSuffix(parts.pop() ?? '');
+  return { parts: [...parts, name], suffix };
+};
+
+const overridable = new Set(['PUT', 'DELETE', 'GET', 'HEAD']);
+
+/** The method that is meant: POST may carry another one in `_method` or X-HTTP-Method-Override. */
+const methodOf = (request: FastifyRequest, query: Record<string, unknown>): string => {
+  const { method } = request.raw;
+  if (method !== 'POST') return method ?? 'GET';
+  const wished = request.headers['x-http-method-override'] ?? query['_method'];
+  const name = typeof wished === 'string' ? wished.toUpperCase() : '';
+  return overridable.has(name) ? name : 'POST';
+};
+
+interface Route {
+  resource: Resource;
+  name: string;
+  operation: Operation;
+  args: string[];
+  suffix: string | null;
+}
+
+const notFound = (message: string): Refusal => new Refusal(404, message, { bare: true });
+
+/** The route of a request below the prefix; an answer for HEAD and OPTIONS, which look at nothing but the resource's name. */
+const findRoute = (
+  resources: ReadonlyMap<string, Resource>,
+  { path, method }: { path: string; method: string },
+): Route | Answer => {
+  const { parts, suffix } = splitPath(path);
+  const [name = '', ...args] = parts;
+  const resource = resources.get(name);
+  if (resource === undefined) throw notFound(`Could not find resource ${escapeHtml(name)}.`);
+  if (method === 'HEAD') return { status: 200, reason: ': OK', ...emptyHtml };
+  if (method === 'OPTIONS') return { status: 200, ...emptyHtml };
+  const operation = resolveOperation(resource, method, args);
+  if (operation === undefined) throw notFound('Could not find the controller.');
+  return { resource, name, operation, args, suffix };
+};
+
+const isAnswer = (value: Route | Answer): value is Answer => 'status' in value;
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
+
+const checkToken = (call: Call, operation: Operation): void => {
+  if (!operation.csrf || call.session === null || safeMethods.has(call.request.method ?? '')) return;
+  if (!hasValidToken(call)) throw new Refusal(401, 'CSRF validation failed');
+};
+
+/** True when this caller would get past the token and the access check: only then are his files kept. */
+const mayKeepFiles = (call: Call, operation: Operation): boolean => {
+  if (!operation.takesFiles) return false;
+  try {
+    checkToken(call, operation);
+    operation.access(call);
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
+};
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const readInto = async (call: Call, operation: Operation): Promise<void> => {
+  const { method } = call.request;
+  if (method === 'GET' || method === 'HEAD') return;
+  const { value, files } = await readBody(call.request, call.portal, { keepFiles: mayKeepFiles(call, operation) });
+  call.body = isMap(value) ? value : {};
+  call.files = files;
+};
+
+const checkArguments = (call: Call, operation: Operation): void => {
+  for (const name of operation.requires(call)) {
+    const value = Object.hasOwn(call.body, name) ? call.body[name] : undefined;
+    if (value === undefined || value === null) throw new Refusal(401, `Missing required argument ${name}`);
+  }
+};
+
+const act = async (call: Call, operation: Operation): Promise<Result> => {
+  await readInto(call, operation);
+  try {
+    checkArguments(call, operation);
+    checkToken(call, operation);
+    operation.access(call);
+    return await operation.run(call);
+  } finally {
+    await discard(call.files);
+  }
+};
+
+const serve = async (
+  portal: Portal,
+  request: FastifyRequest,
+  { call, route }: { call: Call; route: Route },
+): Promise<Answer> => {
+  const { profile } = portal;
+  const choice = chooseFormat({
+    suffix: route.suffix,
+    accept: request.headers.accept,
+    defaultFormat: route.name === 'datastore' ? profile.formats.datastore : profile.formats.other,
+  });
+  if ('unsupported' in choice) throw new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
+  if ('malformed' in choice) throw new Refusal(406, 'The Accept header is malformed.', { bare: true });
+  const style = { style: profile.writeStyle, callback: call.query['callback'] };
+  const headers: Record<string, string> = choice.vary ? { vary: 'Accept' } : {};
+  call.headers = headers;
+  try {
+    const result = await act(call, route.operation);
+    if ('stream' in result)
+      return { status: 200, contentType: result.stream.contentType, headers, body: result.stream };
+    if ('empty' in result) return { status: 200, contentType: choice.contentType, headers, body: '' };
+    return { ...formatValue(result, choice.format, style), contentType: choice.contentType, headers };
+  } catch (error) {
+    const refusal = error instanceof Refusal ? error : internalFault(error, portal.log);
+    return { ...formatError(refusal, choice.format, style), contentType: choice.contentType, headers };
+  }
+};
+
+const prefixPattern = new RegExp(`^${apiPrefix}(?=/|$)`, 'i');
+
+const redirect = (baseUrl: string, path: string, query: string): Answer => ({
+  status: 301,
+  headers: { location: `${baseUrl}${path.replace(/\/+$/, '')}${query === '' ? '' : `?${query}`}` },
+  ...emptyHtml,
+});
+
+const readQuery = (text: string): Record<string, unknown> => {
+  try {
+    return parseQuery(text);
+  } catch (error) {
+    if (error instanceof MalformedBody) throw new Refusal(400, `Invalid query. ${escapeHtml(error.message)}`);
+    throw error;
+  }
+};
+
+const answer = async (
+  portal: Portal,
+  resources: ReadonlyMap<string, Resource>,
+  request: FastifyRequest,
+): Promise<Answer> => {
+  const url = request.originalUrl;
+  const mark = url.indexOf('?');
+  const path = mark === -1 ? url : url.slice(0, mark);
+  const text = mark === -1 ? '' : url.slice(mark + 1);
+  const query = readQuery(text);
+  const call = openCall(portal, request, query);
+  const prefix = prefixPattern.exec(path)?.[0];
+  if (prefix === undefined) return siteAnswer(call, path);
+  if (path.endsWith('/') && request.raw.method === 'GET') return redirect(call.baseUrl, path, text);
+  const below = path.slice(prefix.length + 1).replace(/\/$/, '');
+  if (below === '') {
+    const words = 'Services Endpoint "dkan_dataset_api" has been setup successfully.';
+    return { status: 200, contentType: 'text/html; charset=UTF-8', body: words };
+  }
+  const method = methodOf(request, query);
+  const route = findRoute(resources, { path: below, method });
+  if (isAnswer(route)) return route;
+  call.args = route.args;
+  portal.counts[route.operation.writes ? 'writes' : 'reads'] += 1;
+  return serve(portal, request, { call, route });
+};
+
+/** Makes the HTTP application of a portal; the caller listens and closes. */
+export const createApp = (portal: Portal): FastifyInstance => {
+  const { limits, log } = portal;
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    // The dispatcher reads the address itself, so that the router neither decodes nor refuses anything.
+    rewriteUrl: () => '/',
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    requestTimeout: 0,
+    http: { headersTimeout: limits.headersMs, connectionsCheckingInterval: 5000, maxHeaderSize: 32_768 },
+  });
+  // No method has a body in fastify's eyes: bodies are read by our own dispatcher, after route and format.
+  for (const method of METHODS) {
+    if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
+  const resources = resourcesOf(portal.profile);
+  app.all('/', async (request, reply) => {
+    const began = performance.now();
+    let result: Answer;
+    try {
+      result = await answer(portal, resources, request);
+    } catch (error) {
+      const refusal = error instanceof Refusal ? error : internalFault(error, log);
+      result = formatError(refusal, null, { style: 'sound' });
+    }
+    log.debug(
+      {
+        method: request.raw.method,
+        path: request.originalUrl.split('?')[0],
+        status: result.status,
+        ms: Math.round(performance.now() - began),
+      },
+      'answered',
+    );
+    // A client that still sends is not waited for: what it sends is not read.
+    if (!request.raw.complete) reply.header('connection', 'close');
+    return send(reply, result);
+  });
+  return app;
+};

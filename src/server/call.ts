@@ -1,0 +1,101 @@
+// One request on its way through the dispatcher, and what resources see of it.
+import type { IncomingMessage } from 'node:http';
+import type { Log } from '../log.ts';
+import type { Datastore } from './datastore/datastore.ts';
+import type { FormTree } from './media/form.ts';
+import type { UploadedFile } from './media/multipart.ts';
+import type { ResultShape } from './media/value.ts';
+import type { PortalLimits } from './portal-limits.ts';
+import type { Profile } from './profiles/profile.ts';
+import type { Store } from './store/open.ts';
+import type { Session } from './store/sessions.ts';
+import type { User } from './store/users.ts';
+
+/** The running portal, as every request sees it. */
+export interface Portal {
+  store: Store;
+  datastore: Datastore;
+  profile: Profile;
+  limits: PortalLimits;
+  log: Log;
+  /** Unix seconds. */
+  now: () => number;
+  counts: { reads: number; writes: number };
+}
+
+/** One request to the service. */
+export interface Call {
+  portal: Portal;
+  request: IncomingMessage;
+  /** Address of the portal as the client sees it, without a slash at the end. */
+  baseUrl: string;
+  /** True when the client reached the portal over https. */
+  isSecure: boolean;
+  /** Name of the session cookie for that address. */
+  cookieName: string;
+  /** The client's IP address. */
+  address: string;
+  session: Session | null;
+  user: User;
+  query: FormTree;
+  /** The path after the resource's name, suffix removed; ids and action arguments. */
+  args: string[];
+  /** Top-level values of the body; empty when it holds no map. */
+  body: Record<string, unknown>;
+  files: UploadedFile[];
+  /** Further response headers, such as Set-Cookie. */
+  headers: Record<string, string>;
+}
+
+/** What an operation answers: a value to format, or nothing at all. */
+export type Result = { value: unknown; shape?: ResultShape } | { empty: true } | { stream: StreamedBody };
+
+/** A body that is not formatted: the bytes of a file. */
+export interface StreamedBody {
+  path: string;
+  bytes: number;
+  contentType: string;
+  disposition: string;
+}
+
+/** One thing a resource can do. */
+export interface Operation {
+  /** True when it changes nodes or datastores; counted by the portal. */
+  writes: boolean;
+  /** Top-level keys that the body must have (401 when one is missing). */
+  requires: (call: Call) => readonly string[];
+  /** False: never asks for a CSRF token. */
+  csrf: boolean;
+  /** True: file parts are kept when access is granted. */
+  takesFiles: boolean;
+  /** Throws a Refusal when the user may not; called before {@link Operation.run}. */
+  access: (call: Call) => void;
+  run: (call: Call) => Result | Promise<Result>;
+}
+
+/** Makes an operation; what is not said is harmless: reads, no arguments, no files, open to everybody. */
+export const operation = (parts: Partial<Operation> & Pick<Operation, 'run'>): Operation => ({
+  writes: false,
+  requires: () => [],
+  csrf: true,
+  takesFiles: false,
+  access: () => undefined,
+  ...parts,
+});
+
+/** A service resource: what stands behind `/api/dataset/<name>` (spec 4, recorded behaviour 1). */
+export interface Resource {
+  index?: Operation;
+  retrieve?: Operation;
+  create?: Operation;
+  /** `POST <name>/<id>` */
+  createOn?: Operation;
+  update?: Operation;
+  delete?: Operation;
+  /** `POST <name>/<action>` */
+  actions?: Record<string, Operation>;
+  /** `POST <name>/<id>/<action>` */
+  targetedActions?: Record<string, Operation>;
+  /** `GET <name>/<id>/<relationship>` */
+  relationships?: Record<string, Operation>;
+}

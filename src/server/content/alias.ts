@@ -1,0 +1,51 @@
+// Public paths of nodes (recorded behaviour 7).
+
+/** Words that leave the slug, unless nothing else is left (the default list of such portals). */
+const stopWords = new Set(
+  'a,an,as,at,before,but,by,for,from,is,in,into,like,of,off,on,onto,per,since,than,the,this,that,to,up,via,with'.split(
+    ',',
+  ),
+);
+
+/** Longest slug, in characters. */
+const longest = 100;
+
+/**
+ * The slug of a title: tags and punctuation removed, lower case, stop words dropped, unicode kept.
+ * Empty when nothing is left.
+ */
+export const slugOf = (title: string): string => {
+  const text = title
+    .replace(/<[^<>]*>/g, '')
+    .replace(/["'`,:;|{[}\]+=*&%^$#@!~()?<>\\]/g, '')
+    .replace(/[\s./_]+/g, '-')
+    .toLowerCase();
+  const words = text.split('-').filter((word) => word !== '');
+  const kept = words.filter((word) => !stopWords.has(word));
+  const slug = (kept.length === 0 ? words : kept).join('-');
+  if (slug.length <= longest) return slug;
+  const cut = slug.slice(0, longest);
+  return cut.includes('-') && slug[longest] !== '-' ? cut.slice(0, cut.lastIndexOf('-')) : cut;
+};
+
+/**
+ * The alias of a dataset (`dataset/<slug>`, with `-0`, `-1` … when taken) or a resource
+ * (`dataset/<slug of its dataset>/resource/<uuid>`); null for a dataset whose title leaves no slug.
+ */
+export const aliasOf = (
+  node: { type: string; title: string; uuid: string },
+  { parentTitle, isTaken }: { parentTitle: string | null; isTaken: (alias: string) => boolean },
+): string | null => {
+  const slug = slugOf(node.type === 'resource' ? (parentTitle ?? '') : node.title);
+  if (node.type === 'resource') {
+    const alias = slug === '' ? `dataset/resource/${node.uuid}` : `dataset/${slug}/resource/${node.uuid}`;
+    return isTaken(alias) ? null : alias;
+  }
+  if (slug === '') return null;
+  const base = `dataset/${slug}`;
+  if (!isTaken(base)) return base;
+  for (let number = 0; ; number += 1) {
+    const alias = `${base}-${number}`;
+    if (!isTaken(alias)) return alias;
+  }
+};

@@ -1,0 +1,93 @@
+// Names of uploaded files: cleaned, checked, typed by extension (recorded behaviour 12).
+
+const mimeTypes: Record<string, string> = {
+  csv: 'text/csv',
+  tsv: 'text/tab-separated-values',
+  tab: 'text/tab-separated-values',
+  html: 'text/html',
+  txt: 'text/plain',
+  xls: 'application/vnd.ms-excel',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  json: 'application/json',
+  geojson: 'application/octet-stream',
+  doc: 'application/msword',
+  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  rdf: 'application/rdf+xml',
+  jpg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  tiff: 'image/tiff',
+  pdf: 'application/pdf',
+  odf: 'application/vnd.oasis.opendocument.formula',
+  ods: 'application/vnd.oasis.opendocument.spreadsheet',
+  odt: 'application/vnd.oasis.opendocument.text',
+  xml: 'application/xml',
+  zip: 'application/zip',
+  kml: 'application/vnd.google-earth.kml+xml',
+  kmz: 'application/vnd.google-earth.kmz',
+  shp: 'application/octet-stream',
+};
+
+const documents = new Set([
+  'text/plain',
+  'application/msword',
+  'application/vnd.ms-excel',
+  'application/pdf',
+  'application/vnd.oasis.opendocument.text',
+  'application/vnd.oasis.opendocument.spreadsheet',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+]);
+
+/** The last extension of a name, lower case; empty without one. */
+export const extensionOf = (name: string): string => {
+  const dot = name.lastIndexOf('.');
+  return dot <= 0 ? '' : name.slice(dot + 1).toLowerCase();
+};
+
+/** MIME type by extension; what the client says is not believed. */
+export const mimeOf = (name: string): string => mimeTypes[extensionOf(name)] ?? 'application/octet-stream';
+
+/** Media class of a MIME type: `image`, `document`, else `undefined`. */
+export const fileTypeOf = (mime: string): string => {
+  if (mime.startsWith('image/')) return 'image';
+  return documents.has(mime) ? 'document' : 'undefined';
+};
+
+/** Longest name, in characters. */
+const longest = 240;
+
+/** Inner extensions that are not allowed lose their power: `evil.php.csv` becomes `evil.php_.csv`. */
+const munge = (name: string, extensions: readonly string[]): string => {
+  const parts = name.split('.');
+  const last = parts.length - 1;
+  return parts
+    .map((part, index) => {
+      const isInner = index > 0 && index < last;
+      return isInner && /^[a-zA-Z]{2,5}\d?$/.test(part) && !extensions.includes(part.toLowerCase()) ? `${part}_` : part;
+    })
+    .join('.');
+};
+
+/**
+ * The name under which an upload is known: directory parts cut, control characters dropped, inner extensions munged.
+ * Null when it may not be attached: no allowed extension, nothing before it, or too long.
+ */
+export const cleanFileName = (sent: string, extensions: readonly string[]): string | null => {
+  const base = sent.slice(Math.max(sent.lastIndexOf('/'), sent.lastIndexOf('\\')) + 1);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being removed
+  const name = base.replace(/[\u0000-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '').trim();
+  const extension = extensionOf(name);
+  if (extension === '' || !extensions.includes(extension) || [...name].length > longest) return null;
+  return munge(name, extensions);
+};
+
+/** A name that is not taken: `name.csv`, `name_0.csv`, `name_1.csv` … */
+export const freeName = (name: string, isTaken: (name: string) => boolean): string => {
+  if (!isTaken(name)) return name;
+  const dot = name.lastIndexOf('.');
+  for (let number = 0; ; number += 1) {
+    const candidate = `${name.slice(0, dot)}_${number}${name.slice(dot)}`;
+    if (!isTaken(candidate)) return candidate;
+  }
+};

@@ -1,0 +1,177 @@
+// One item of a field: checked, and completed to what a read shows (spec 2, recorded behaviour 7 and 8).
+import { escapeHtml } from '../refusal.ts';
+import { dateItem, readDate } from './dates.ts';
+import type { Field, FieldKind } from './fields.ts';
+import { readWkt } from './geometry.ts';
+import { isTextFormat, safeText } from './safe-text.ts';
+
+/** An item as it was sent. */
+export type RawItem = Record<string, unknown>;
+
+/** What is wrong with a field; the message names no internals and may be shown. */
+export class FieldFault extends Error {
+  readonly field: string;
+
+  constructor(field: string, message: string) {
+    super(message);
+    this.name = 'FieldFault';
+    this.field = field;
+  }
+}
+
+/** Text of a scalar, or null where there is none (null, missing, a list or map). */
+export const textOf = (value: unknown): string | null => {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value);
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  return null;
+};
+
+/** The property of an item that makes it filled: an item without it is empty. */
+export const mainProperty: Record<FieldKind, string> = {
+  body: 'value',
+  text: 'value',
+  long: 'value',
+  choice: 'value',
+  number: 'value',
+  date: 'value',
+  period: 'value',
+  term: 'tid',
+  node: 'target_id',
+  group: 'target_id',
+  link: 'url',
+  pair: 'first',
+  geo: 'wkt',
+  file: 'fid',
+  remote: 'uri',
+};
+
+const checkLength = (field: Field, text: string): string => {
+  const length = [...text].length;
+  if (length > field.maxLength) {
+    throw new FieldFault(
+      field.name,
+      `${field.name} may not be longer than ${field.maxLength} characters; ${length} were sent.`,
+    );
+  }
+  return text;
+};
+
+const checkOption = (field: Field, text: string): string => {
+  if (field.options !== null && !field.options.includes(text)) {
+    throw new FieldFault(field.name, `Invalid option for field ${field.name}`);
+  }
+  return text;
+};
+
+const urlPattern =
+  /^(?:(?:https?|ftp):\/\/[^\s<>"]+|mailto:[^\s<>"]+@[^\s<>"]+|[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:[/?#:][^\s<>"]*)?|\/?node\/\d+|<front>)$/i;
+
+const checkUrl = (field: Field, text: string): string => {
+  if (!urlPattern.test(text))
+    throw new FieldFault(field.name, `The value provided for ${field.name} is not a valid URL.`);
+  return checkLength({ ...field, maxLength: 2048 }, text);
+};
+
+const readText = (field: Field, raw: RawItem): RawItem => {
+  const value = checkOption(field, checkLength(field, textOf(raw['value']) ?? ''));
+  return { value, format: textOf(raw['format']), safe_value: escapeHtml(value) };
+};
+
+const readLong = (field: Field, raw: RawItem): RawItem => {
+  const value = checkLength(field, textOf(raw['value']) ?? '');
+  const format = textOf(raw['format']);
+  return { value, format, ...(isTextFormat(format) ? { safe_value: safeText(value, format) } : {}) };
+};
+
+const readBody = (field: Field, raw: RawItem): RawItem => {
+  const value = checkLength(field, textOf(raw['value']) ?? '');
+  const summary = textOf(raw['summary']);
+  const format = textOf(raw['format']);
+  const safe = isTextFormat(format)
+    ? { safe_value: safeText(value, format), safe_summary: safeText(summary ?? '', format) }
+    : {};
+  return { value, summary, format, ...safe };
+};
+
+const readLink = (field: Field, raw: RawItem): RawItem => {
+  const url = checkUrl(field, textOf(raw['url']) ?? '');
+  const title = textOf(raw['title']);
+  return { url, title, attributes: [], original_title: title, original_url: url };
+};
+
+const noGeometry = {
+  wkt: null,
+  geo_type: null,
+  lat: null,
+  lon: null,
+  left: null,
+  top: null,
+  right: null,
+  bottom: null,
+  srid: null,
+  accuracy: null,
+  source: null,
+};
+
+/** The item of a geometry that could not be read, as deployed servers keep it. */
+export const emptyGeometry = (): RawItem => ({ ...noGeometry });
+
+const readGeo = (field: Field, raw: RawItem): RawItem => {
+  const wkt = textOf(raw['wkt']) ?? '';
+  const facts = readWkt(wkt);
+  if (facts === null) throw new FieldFault(field.name, `The value of ${field.name} is not well-known text (WKT).`);
+  return { wkt, ...facts, srid: null, accuracy: null, source: null };
+};
+
+const needDate = (field: Field, value: unknown): string => {
+  const date = readDate(textOf(value) ?? '');
+  if (date === null) {
+    throw new FieldFault(field.name, `The value of ${field.name} is not a date (YYYY-MM-DD HH:MM:SS or ISO 8601).`);
+  }
+  return date;
+};
+
+const readPeriod = (field: Field, raw: RawItem): RawItem => {
+  const start = needDate(field, raw['value']);
+  const end = textOf(raw['value2']);
+  return dateItem(start, end === null || end === '' ? start : needDate(field, end));
+};
+
+const readRemote = (field: Field, raw: RawItem): RawItem => {
+  const uri = checkUrl(field, textOf(raw['uri']) ?? textOf(raw['url']) ?? '');
+  return { uri, url: uri };
+};
+
+const builders: Record<
+  Exclude<FieldKind, 'term' | 'node' | 'file' | 'group'>,
+  (field: Field, raw: RawItem) => RawItem
+> = {
+  body: readBody,
+  text: readText,
+  long: readLong,
+  choice: (field, raw) => ({ value: checkOption(field, checkLength(field, textOf(raw['value']) ?? '')) }),
+  number: (field, raw) => ({ value: checkLength({ ...field, maxLength: 11 }, textOf(raw['value']) ?? '') }),
+  link: readLink,
+  pair: (field, raw) => ({
+    first: checkLength({ ...field, maxLength: 255 }, textOf(raw['first']) ?? ''),
+    second: checkLength({ ...field, maxLength: 255 }, textOf(raw['second']) ?? ''),
+  }),
+  geo: readGeo,
+  date: (field, raw) => dateItem(needDate(field, raw['value']), null),
+  period: readPeriod,
+  remote: readRemote,
+};
+
+/** Kinds whose items need the store to be read: terms, references, files. */
+export type LinkedKind = 'term' | 'node' | 'file' | 'group';
+
+/** True for the kinds whose items point to something in the store. */
+export const isLinked = (kind: FieldKind): kind is LinkedKind =>
+  kind === 'term' || kind === 'node' || kind === 'file' || kind === 'group';
+
+/** Checks and completes one filled item of a field that stands for itself; throws {@link FieldFault}. */
+export const readItem = (field: Field, raw: RawItem): RawItem => {
+  if (isLinked(field.kind)) throw new TypeError(`${field.name} points into the store`);
+  return builders[field.kind](field, raw);
+};

@@ -1,0 +1,71 @@
+// Text as it may be shown: escaped, or formatted and sanitised.
+import { marked } from 'marked';
+import sanitizeHtml from 'sanitize-html';
+import { escapeHtml } from '../refusal.ts';
+
+/** The text formats of the portal; any other is unknown. */
+export type TextFormat = 'html' | 'plain_text';
+
+/** True for a known format. */
+export const isTextFormat = (format: unknown): format is TextFormat => format === 'html' || format === 'plain_text';
+
+const allowed: sanitizeHtml.IOptions = {
+  allowedTags: [
+    'a',
+    'blockquote',
+    'br',
+    'cite',
+    'code',
+    'dd',
+    'dl',
+    'dt',
+    'em',
+    'h1',
+    'h2',
+    'h3',
+    'h4',
+    'h5',
+    'h6',
+    'hr',
+    'img',
+    'li',
+    'ol',
+    'p',
+    'pre',
+    'strong',
+    'sub',
+    'sup',
+    'table',
+    'tbody',
+    'td',
+    'th',
+    'thead',
+    'tr',
+    'ul',
+  ],
+  allowedAttributes: { a: ['href', 'title'], img: ['src', 'alt', 'title'], td: ['colspan'], th: ['colspan'] },
+  allowedSchemes: ['http', 'https', 'mailto', 'ftp'],
+  nonTextTags: [],
+  disallowedTagsMode: 'discard',
+};
+
+const urlPattern = /\bhttps?:\/\/[^\s<>"']+[^\s<>"'.,;:!?)]/g;
+
+const plain = (text: string): string => {
+  const paragraphs = escapeHtml(text)
+    .replace(urlPattern, (url) => `<a href="${url}">${url}</a>`)
+    .split(/\n{2,}/)
+    .map((paragraph) => `<p>${paragraph.trim().replaceAll('\n', '<br />\n')}</p>\n`);
+  return paragraphs.join('');
+};
+
+const formatted = (text: string): string => {
+  const html = sanitizeHtml(marked.parse(text, { async: false, gfm: true }), allowed).trim();
+  return html === '' ? '' : `${html}\n`;
+};
+
+/** The text as HTML that may be shown anywhere: `html` is Markdown with a limited set of tags, anything else is plain. */
+export const safeText = (text: string, format: TextFormat): string => {
+  if (text === '') return '';
+  return format === 'html' ? formatted(text) : plain(text);
+};

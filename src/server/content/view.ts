@@ -1,0 +1,105 @@
+// What a read of a node shows (spec 2.1-2.3; key order and constant parts as recorded for release B).
+import type { StoredFile } from '../store/files.ts';
+import type { StoredNode } from '../store/nodes.ts';
+import type { User } from '../store/users.ts';
+import type { Field } from './fields.ts';
+
+/** `rdf_mapping` of every dataset and resource; output only. */
+const nodeRdf = {
+  rdftype: ['sioc:Item', 'foaf:Document'],
+  title: { predicates: ['dc:title'] },
+  created: { predicates: ['dc:date', 'dc:created'], datatype: 'xsd:dateTime', callback: 'date_iso8601' },
+  changed: { predicates: ['dc:modified'], datatype: 'xsd:dateTime', callback: 'date_iso8601' },
+  body: { predicates: ['content:encoded'] },
+  uid: { predicates: ['sioc:has_creator'], type: 'rel' },
+  name: { predicates: ['foaf:name'] },
+  comment_count: { predicates: ['sioc:num_replies'], datatype: 'xsd:integer' },
+  last_activity: { predicates: ['sioc:last_activity_date'], datatype: 'xsd:dateTime', callback: 'date_iso8601' },
+};
+
+/** What a view is made of beside the node. */
+export interface NodeParts {
+  fields: readonly Field[];
+  baseUrl: string;
+  /** The author's account; null for uid 0 or an account that is gone. */
+  author: User | null;
+  /** Nids the node refers to. */
+  targets: number[];
+  files: StoredFile[];
+  fileItemExtras: Readonly<Record<string, unknown>>;
+  /** Value of `field_datastore_status` when the portal keeps it; null: as stored. */
+  datastoreStatus: string | null;
+}
+
+/** The item of a file in `field_upload` (spec 2.3). Names are as in the API, values as recorded. */
+export const fileItem = (file: StoredFile, extras: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
+  fid: String(file.fid),
+  uid: String(file.uid),
+  filename: file.filename,
+  uri: `public://${file.name}`,
+  filemime: file.filemime,
+  filesize: String(file.filesize),
+  status: '1',
+  timestamp: String(file.timestamp),
+  type: file.type,
+  uuid: file.uuid,
+  rdf_mapping: [],
+  metadata: [],
+  service_id: null,
+  delimiter: null,
+  grid: null,
+  graph: null,
+  map: null,
+  embed: null,
+  ...extras,
+});
+
+const itemsOf = (field: Field, node: StoredNode, parts: NodeParts): Record<string, unknown>[] => {
+  if (field.kind === 'node') return parts.targets.map((target) => ({ target_id: String(target) }));
+  if (field.kind === 'file') return parts.files.map((file) => fileItem(file, parts.fileItemExtras));
+  if (field.name === 'field_datastore_status' && parts.datastoreStatus !== null) {
+    return [{ value: parts.datastoreStatus }];
+  }
+  return node.fields[field.name] ?? [];
+};
+
+/** The public address of a node. */
+export const publicPath = (node: { nid: number; alias: string | null }, baseUrl: string): string =>
+  node.alias === null
+    ? `${baseUrl}/node/${node.nid}`
+    : `${baseUrl}/${node.alias.split('/').map(encodeURIComponent).join('/')}`;
+
+/** The node object of spec 4.4: ids and times are strings, a field without a value is `[]`. */
+export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unknown> => {
+  const view: Record<string, unknown> = {
+    vid: String(node.vid),
+    uid: String(node.uid),
+    title: node.title,
+    log: node.log,
+    status: String(node.status),
+    comment: String(node.comment),
+    promote: String(node.promote),
+    sticky: String(node.sticky),
+    vuuid: node.vuuid,
+    nid: String(node.nid),
+    type: node.type,
+    language: node.language,
+    created: String(node.created),
+    changed: String(node.changed),
+    tnid: String(node.tnid),
+    translate: String(node.translate),
+    uuid: node.uuid,
+    revision_timestamp: String(node.revisionTimestamp),
+    revision_uid: String(node.revisionUid),
+  };
+  for (const field of parts.fields) {
+    const items = itemsOf(field, node, parts);
+    view[field.name] = items.length === 0 ? [] : { und: items };
+  }
+  view['rdf_mapping'] = nodeRdf;
+  view['name'] = parts.author?.name ?? '';
+  view['picture'] = '0';
+  view['data'] = parts.author === null ? null : 'b:0;';
+  view['path'] = publicPath(node, parts.baseUrl);
+  return view;
+};

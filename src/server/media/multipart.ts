@@ -1,0 +1,145 @@
+// Reads multipart/form-data: text parts into a tree, file parts straight to disk.
+import { createHash, randomUUID } from 'node:crypto';
+import { open, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
+import { Refusal } from '../refusal.ts';
+import { type FormTree, treeOf } from './form.ts';
+import { MalformedBody } from './malformed.ts';
+
+/** A file part, complete on disk and fsynced. Whoever takes it moves or removes it. */
+export interface UploadedFile {
+  /** Name of the part, such as `files[1]`. */
+  part: string;
+  /** File name as sent; empty when the form had a file field without a file. */
+  filename: string;
+  /** Where the bytes lie; null when they were not kept. */
+  path: string | null;
+  bytes: number;
+  sha256: string;
+}
+
+/** What a multipart body held. */
+export interface MultipartBody {
+  fields: FormTree;
+  files: UploadedFile[];
+}
+
+/** How a multipart body is read. */
+export interface MultipartOptions {
+  tempDir: string;
+  /** Largest file, bytes; more is 413. */
+  fileBytes: number;
+  /** False: file parts are read and thrown away (the caller may not store anything). */
+  keepFiles: boolean;
+}
+
+const limits = { fieldNameSize: 1000, fieldSize: 1_000_000, fields: 5000, files: 20, parts: 5020, headerPairs: 50 };
+
+const store = async (stream: Readable, path: string): Promise<{ bytes: number; sha256: string }> => {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const file = await open(path, 'wx', 0o600);
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      await file.write(chunk);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return { bytes, sha256: hash.digest('hex') };
+};
+
+const drain = async (stream: Readable): Promise<{ bytes: number; sha256: string }> => {
+  let bytes = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) bytes += chunk.length;
+  return { bytes, sha256: '' };
+};
+
+/** Removes the files of a body that nobody took. */
+export const discard = async (files: UploadedFile[]): Promise<void> => {
+  await Promise.all(files.map((file) => (file.path === null ? null : rm(file.path, { force: true }))));
+};
+
+class Reading {
+  readonly pairs: [string, string][] = [];
+  readonly files: UploadedFile[] = [];
+  readonly work: Promise<void>[] = [];
+  readonly #options: MultipartOptions;
+
+  constructor(options: MultipartOptions) {
+    this.#options = options;
+  }
+
+  file(part: string, stream: Readable & { truncated: boolean }, filename: string): void {
+    const keep = this.#options.keepFiles && filename !== '';
+    const path = keep ? join(this.#options.tempDir, randomUUID()) : null;
+    const entry: UploadedFile = { part, filename, path, bytes: 0, sha256: '' };
+    this.files.push(entry);
+    const reading = (path === null ? drain(stream) : store(stream, path)).then((facts) => {
+      Object.assign(entry, facts);
+      if (stream.truncated) throw new Refusal(413, `The file is larger than ${this.#options.fileBytes} bytes.`);
+    });
+    reading.catch(() => stream.resume());
+    this.work.push(reading);
+  }
+}
+
+const parseParts = (request: IncomingMessage, reading: Reading, fileBytes: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let busboy: BusboyInstance;
+    try {
+      // The caller has seen a content-type header that starts with multipart/form-data.
+      busboy = new Busboy({
+        headers: request.headers as BusboyHeaders,
+        limits: { ...limits, fileSize: fileBytes },
+        isPartAFile: (_name, _type, filename) => filename !== undefined,
+      });
+    } catch (error) {
+      reject(new MalformedBody((error as Error).message));
+      return;
+    }
+    const fail = (error: Error): void => {
+      request.unpipe(busboy);
+      request.resume();
+      reject(error);
+    };
+    busboy.on('field', (name, value, nameTruncated, valueTruncated) => {
+      if (nameTruncated || valueTruncated) fail(new Refusal(413, 'A field of the form is too long.'));
+      else reading.pairs.push([name, value]);
+    });
+    busboy.on('file', (name, stream, filename) => reading.file(name ?? '', stream, filename ?? ''));
+    busboy.on('partsLimit', () => fail(new Refusal(413, 'The form has too many parts.')));
+    busboy.on('filesLimit', () => fail(new Refusal(413, 'The form has too many files.')));
+    busboy.on('fieldsLimit', () => fail(new Refusal(413, 'The form has too many fields.')));
+    busboy.on('error', (error) => fail(new MalformedBody((error as Error).message)));
+    busboy.on('finish', () => resolve());
+    request.on('error', reject);
+    request.on('aborted', () => {
+      busboy.destroy(new Error('the client went away'));
+      reject(new MalformedBody('the body is cut short'));
+    });
+    request.pipe(busboy);
+  });
+
+/**
+ * Reads a multipart body; file parts stream to `tempDir` (fsynced, SHA-256 on the way), so memory stays flat.
+ * Throws MalformedBody or a {@link Refusal} (413); then nothing is left on disk.
+ */
+export const readMultipart = async (request: IncomingMessage, options: MultipartOptions): Promise<MultipartBody> => {
+  const reading = new Reading(options);
+  try {
+    await parseParts(request, reading, options.fileBytes);
+    await Promise.all(reading.work);
+    return { fields: treeOf(reading.pairs), files: reading.files };
+  } catch (error) {
+    await Promise.allSettled(reading.work);
+    await discard(reading.files);
+    throw error;
+  }
+};

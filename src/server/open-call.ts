@@ -1,0 +1,68 @@
+// Opens a call: address of the portal, session, user.
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { Call, Portal } from './call.ts';
+import type { FormTree } from './media/form.ts';
+import type { Session } from './store/sessions.ts';
+import { anonymous } from './store/users.ts';
+
+const hostPattern = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
+
+const cookieNames = new Map<string, string>();
+
+/** Name of the session cookie: `SESS` and 32 hex digits made from the host (recorded behaviour 5). */
+const cookieNameOf = (host: string): string => {
+  let name = cookieNames.get(host);
+  if (name === undefined) {
+    name = `SESS${createHash('sha256').update(host).digest('hex').slice(0, 32)}`;
+    if (cookieNames.size > 1000) cookieNames.clear();
+    cookieNames.set(host, name);
+  }
+  return name;
+};
+
+const cookieValue = (header: string | undefined, name: string): string | null => {
+  for (const part of header?.split(';') ?? []) {
+    const equals = part.indexOf('=');
+    if (equals !== -1 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim();
+  }
+  return null;
+};
+
+const findSession = (portal: Portal, cookie: string | null): Session | null => {
+  if (cookie === null || !/^[\w-]{43}$/.test(cookie)) return null;
+  const { sessions, users } = portal.store;
+  const now = portal.now();
+  const session = sessions.find(cookie, now);
+  if (session === null || users.byUid(session.uid)?.status !== 1) return null;
+  if (sessions.isDue(session, now)) {
+    portal.store
+      .write(() => sessions.touch(session, now))
+      .catch((error: unknown) => portal.log.warn({ err: error }, 'could not note that a session is in use'));
+  }
+  return session;
+};
+
+/** The call of a request: who asks, and under which address he reached us. Unknown cookies are simply anonymous. */
+export const openCall = (portal: Portal, request: FastifyRequest, query: FormTree): Call => {
+  const sent = request.headers.host ?? '';
+  const socket = request.raw.socket;
+  const host = hostPattern.test(sent) ? sent : `${socket.localAddress}:${socket.localPort}`;
+  const cookieName = cookieNameOf(host);
+  const session = findSession(portal, cookieValue(request.headers.cookie, cookieName));
+  return {
+    portal,
+    request: request.raw,
+    baseUrl: `http://${host}`,
+    isSecure: false,
+    cookieName,
+    address: socket.remoteAddress ?? '',
+    session,
+    user: session === null ? anonymous : (portal.store.users.byUid(session.uid) ?? anonymous),
+    query,
+    args: [],
+    body: {},
+    files: [],
+    headers: {},
+  };
+};

@@ -1,0 +1,21 @@
+// What one request may ask of the portal.
+
+/** Bounds of a portal. Sizes in bytes, times in milliseconds. */
+export interface PortalLimits {
+  /** Largest body that is not an upload. */
+  bodyBytes: number;
+  /** Largest file. */
+  fileBytes: number;
+  /** Time in which the headers must have come. */
+  headersMs: number;
+  /** Longest pause within a body. */
+  bodyIdleMs: number;
+}
+
+/** Bounds that no real use meets. */
+export const defaultLimits: PortalLimits = {
+  bodyBytes: 2_000_000,
+  fileBytes: 20_000_000_000,
+  headersMs: 20_000,
+  bodyIdleMs: 30_000,
+};

@@ -1,0 +1,129 @@
+// The embedded portal: a Dataset REST API server over one data folder.
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { PortalPortError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { createApp } from './app.ts';
+import type { Portal } from './call.ts';
+import { Datastore } from './datastore/datastore.ts';
+import { defaultLimits, type PortalLimits } from './portal-limits.ts';
+import type { ProfileName } from './profiles/profile.ts';
+import { profiles } from './profiles/table.ts';
+import { addDefaultTerms, openStore, type Store } from './store/open.ts';
+import { readUsersFile, saveUsers, type UserSpec } from './users-file.ts';
+
+/** How a portal is started. */
+export interface PortalServerOptions {
+  /** Folder of the store, made when it is missing. One process at a time may serve it. */
+  dataDir: string;
+  /** Address to listen on; 127.0.0.1 when absent. */
+  host?: string;
+  /** Port; 0 (default) takes a free one. */
+  port?: number;
+  /** YAML file of accounts, see `users-file.ts`. */
+  usersFile?: string;
+  /** Accounts added or updated beside those of the file. */
+  users?: UserSpec[];
+  profile?: ProfileName;
+  limits?: Partial<PortalLimits>;
+  /** How long an attach or import waits for the import; 30 s when absent. */
+  attachWaitMs?: number;
+  log: Log;
+}
+
+/** A running portal. */
+export interface PortalServer {
+  /** Address without a slash at the end. */
+  url: string;
+  dataDir: string;
+  /** Password of `admin`, only when the account was made just now and nobody named one. */
+  newAdminPassword: string | null;
+  /** Requests to the service since the start; `writes` are those that change nodes or datastores. */
+  requests(): { reads: number; writes: number };
+  /** Stops listening, lets requests end, closes the store; idempotent. */
+  close(): Promise<void>;
+}
+
+const unixNow = (): number => Math.floor(Date.now() / 1000);
+
+/** Fills a new store: terms, and user 1 `admin` unless the given accounts have it. */
+const fillStore = async (store: Store, users: UserSpec[]): Promise<string | null> => {
+  if (!store.isNew) return null;
+  await store.write(() => addDefaultTerms(store.terms));
+  const given = users.find(({ name }) => name.toLowerCase() === 'admin');
+  const password = given?.password ?? randomBytes(15).toString('base64url');
+  const admin = { name: 'admin', password, roles: ['administrator'], uid: 1 };
+  await saveUsers(store, [admin], unixNow());
+  return given === undefined ? password : null;
+};
+
+const listen = async (app: FastifyInstance, host: string, port: number): Promise<string> => {
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    throw new PortalPortError(`the portal cannot listen on ${host}:${port}: ${(cause as Error).message}`, {
+      hint: 'choose another port, or stop the program that uses this one',
+      cause,
+    });
+  }
+  const address = app.server.address();
+  const used = typeof address === 'object' && address !== null ? address.port : port;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${used}`;
+};
+
+/**
+ * Starts a portal. Throws PortalPortError when the port is taken or another process serves the folder,
+ * PortalStoreError when the store cannot be opened, UsersFileError when the users file is wrong.
+ */
+export const startPortalServer = async (options: PortalServerOptions): Promise<PortalServer> => {
+  const { log, attachWaitMs, usersFile } = options;
+  const dataDir = resolve(options.dataDir);
+  const users = [...(usersFile === undefined ? [] : readUsersFile(usersFile)), ...(options.users ?? [])];
+  const store = openStore(dataDir);
+  const datastore = new Datastore({
+    db: store.db,
+    dir: store.tablesDir,
+    log,
+    write: (work) => store.write(work),
+    ...(attachWaitMs === undefined ? {} : { attachWaitMs }),
+  });
+  let app: FastifyInstance | null = null;
+  const close = async (): Promise<void> => {
+    const open = app;
+    app = null;
+    await open?.close();
+    await datastore.close();
+    store.close();
+  };
+  try {
+    const newAdminPassword = await fillStore(store, users);
+    await saveUsers(store, users, unixNow());
+    await datastore.sweep();
+    const portal: Portal = {
+      store,
+      datastore,
+      profile: profiles[options.profile ?? 'spec'],
+      limits: { ...defaultLimits, ...options.limits },
+      log,
+      now: unixNow,
+      counts: { reads: 0, writes: 0 },
+    };
+    app = createApp(portal);
+    const url = await listen(app, options.host ?? '127.0.0.1', options.port ?? 0);
+    let closing: Promise<void> | null = null;
+    return {
+      url,
+      dataDir,
+      newAdminPassword,
+      requests: () => ({ ...portal.counts }),
+      close: () => {
+        closing ??= close();
+        return closing;
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};

@@ -1,0 +1,10 @@
+// The profiles by name.
+import type { Profile, ProfileName } from './profile.ts';
+import { specProfile } from './spec.ts';
+
+/** Every profile. */
+export const profiles: Readonly<Record<ProfileName, Profile>> = {
+  spec: specProfile,
+  'dkan-7.18': specProfile,
+  'dkan-7.14': specProfile,
+};

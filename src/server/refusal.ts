@@ -1,0 +1,58 @@
+// A request that is answered with an error: status, message, body.
+
+/** What a {@link Refusal} may carry beside status and message. */
+export interface RefusalDetails {
+  /** The value to format as body; `[message]` (one-element list) when absent. */
+  body?: unknown;
+  /** True for routes and formats that do not exist: the body is empty and the type text/html, whatever was asked for. */
+  bare?: boolean;
+  /** Replaces the reason phrase that status and message make. */
+  reason?: string;
+}
+
+/**
+ * Thrown anywhere below the dispatcher to answer with an error. The message is for the client: it never holds SQL,
+ * paths or stacks. It is part of the wire, not a failure of sluice, and so stands outside `errors.ts`.
+ */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly details: RefusalDetails;
+
+  constructor(status: number, message: string, details: RefusalDetails = {}) {
+    super(message);
+    this.name = 'Refusal';
+    this.status = status;
+    this.details = details;
+  }
+}
+
+const prefixes: Record<number, string> = { 401: 'Unauthorized ', 404: 'Not found ', 406: 'Not Acceptable ' };
+
+/** The reason phrase of an error as servers of this API send it: `Not found : message` (recorded behaviour 2). */
+export const reasonPhrase = (status: number, message: string): string => `${prefixes[status] ?? ''}: ${message}`;
+
+/**
+ * Makes any text fit for a status line: tags stripped, control characters to spaces, what is above U+00FF to `?`,
+ * at most 200 characters. An unclean reason phrase would end the process.
+ */
+export const cleanReason = (text: string): string =>
+  text
+    .replace(/<[^<>]*>/g, '')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being removed
+    .replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
+    .replace(/[^\u0020-\u00ff]/gu, '?')
+    .slice(0, 200)
+    .trim();
+
+/** Access denied, always 403 and with the user's name (recorded behaviour 2). */
+export const accessDenied = (name: string): Refusal =>
+  new Refusal(403, `Access denied for user ${name === '' ? 'anonymous' : escapeHtml(name)}`);
+
+/** Escapes the five characters that matter in HTML, as messages that echo input and plain-text fields need it. */
+export const escapeHtml = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#039;');

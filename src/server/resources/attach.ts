@@ -1,0 +1,145 @@
+// attach_file: puts an uploaded file on a resource (spec 4.8, recorded behaviour 12).
+import { randomUUID } from 'node:crypto';
+import { open, rename, rm } from 'node:fs/promises';
+import type { Call, Portal, Result } from '../call.ts';
+import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/file-name.ts';
+import { textOf } from '../content/items.ts';
+import type { AttachedFile } from '../datastore/records.ts';
+import type { UploadedFile } from '../media/multipart.ts';
+import { escapeHtml, Refusal } from '../refusal.ts';
+import type { StoredFile } from '../store/files.ts';
+import type { StoredNode } from '../store/nodes.ts';
+
+/** Removes the bytes of files whose rows are gone; what fails is swept at the next start. */
+export const removeBytes = (portal: Portal, files: StoredFile[]): void => {
+  for (const file of files) {
+    rm(portal.store.pathOf(file), { force: true }).catch((error: unknown) =>
+      portal.log.warn({ err: error, fid: file.fid }, 'could not remove the bytes of a file; the next start will'),
+    );
+  }
+};
+
+const syncFolder = async (dir: string): Promise<void> => {
+  const handle = await open(dir, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+};
+
+const keyOf = (part: string): string | null => /^files\[([^\]]*)\]$/.exec(part)?.[1] ?? null;
+
+/** The `attach` part: false only for what counts as false; true when it is missing. */
+const refusesFilled = (value: unknown): boolean => {
+  const text = value === undefined ? '1' : (textOf(value) ?? '1');
+  return text !== '' && text !== '0';
+};
+
+const needField = (call: Call, node: StoredNode): void => {
+  const name = textOf(call.body['field_name']) ?? '';
+  if (name === 'field_upload' && node.type === 'resource') return;
+  throw new Refusal(406, `Field name '${escapeHtml(name)}' not found on node type '${node.type}'`);
+};
+
+interface Named {
+  upload: UploadedFile & { path: string };
+  name: string;
+}
+
+const needName = (call: Call, upload: UploadedFile): Named => {
+  const name = cleanFileName(upload.filename, call.portal.profile.extensions);
+  const { path } = upload;
+  if (name === null || path === null) {
+    throw new Refusal(406, `Failed to upload file. ${escapeHtml(keyOf(upload.part) ?? '')}`);
+  }
+  return { upload: { ...upload, path }, name };
+};
+
+/** What the datastore is told of a file. */
+const noted = (portal: Portal, node: StoredNode, file: StoredFile): AttachedFile => ({
+  nid: String(node.nid),
+  fid: String(file.fid),
+  path: portal.store.pathOf(file),
+  filename: file.name,
+  mime: file.filemime,
+});
+
+const commit = async (call: Call, node: StoredNode, { upload, name }: Named): Promise<StoredFile> => {
+  const { portal, user } = call;
+  const { store } = portal;
+  const uuid = randomUUID();
+  await rename(upload.path, store.pathOf({ uuid }));
+  await syncFolder(store.filesDir);
+  try {
+    const { file, dropped } = await store.write(() => {
+      if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
+      refuseFilled(call, node);
+      const now = portal.now();
+      const filemime = mimeOf(name);
+      const row = {
+        uid: user.uid,
+        filename: name,
+        name: freeName(name, (candidate) => store.files.byName(candidate) !== null),
+        filemime,
+        filesize: upload.bytes,
+        timestamp: now,
+        type: fileTypeOf(filemime),
+        uuid,
+        sha256: upload.sha256,
+      };
+      const fid = store.files.add(row);
+      const freed = store.files.assign(node.nid, [fid]);
+      store.nodes.touch(node.nid, { at: now, uid: user.uid });
+      if (portal.profile.importsOnAttach) portal.datastore.note(noted(portal, node, { ...row, fid }));
+      return { file: { ...row, fid }, dropped: freed };
+    });
+    removeBytes(portal, dropped);
+    return file;
+  } catch (error) {
+    await rm(store.pathOf({ uuid }), { force: true });
+    throw error;
+  }
+};
+
+const refuseFilled = (call: Call, node: StoredNode): void => {
+  const { profile, store } = call.portal;
+  if (refusesFilled(call.body['attach']) && store.files.ofNode(node.nid).length > 0) {
+    throw new Refusal(profile.tooManyFilesStatus, 'You cannot upload so many files.');
+  }
+};
+
+const withoutFile = async (call: Call, node: StoredNode): Promise<Result> => {
+  const { portal, user } = call;
+  if (!portal.profile.attachWithoutFile) {
+    throw new Refusal(406, 'No file was sent: the part files[1] is missing.');
+  }
+  const dropped = await portal.store.write(() => {
+    portal.store.nodes.touch(node.nid, { at: portal.now(), uid: user.uid });
+    return refusesFilled(call.body['attach']) ? [] : portal.store.files.assign(node.nid, []);
+  });
+  removeBytes(portal, dropped);
+  return { value: [] };
+};
+
+/**
+ * Puts the file of the request on the node. `attach` 0 replaces what is there, anything else refuses a filled field.
+ * Under `spec` a valid table is imported before the answer (as long as the portal waits for imports); a file that
+ * cannot be imported is attached all the same.
+ */
+export const attachFile = async (call: Call, node: StoredNode): Promise<Result> => {
+  const { portal } = call;
+  needField(call, node);
+  const uploads = call.files.filter((file) => keyOf(file.part) !== null);
+  const [first] = uploads;
+  if (first === undefined) return withoutFile(call, node);
+  if (uploads.length > 1) throw new Refusal(portal.profile.tooManyFilesStatus, 'You cannot upload so many files.');
+  const named = needName(call, first);
+  refuseFilled(call, node);
+  const file = await commit(call, node, named);
+  if (portal.profile.importsOnAttach) {
+    await portal.datastore.attached(noted(portal, node, file));
+  }
+  const uri = `${call.baseUrl}/api/dataset/file/${file.fid}`;
+  return { value: portal.profile.attachAnswer({ fid: String(file.fid), uri }) };
+};

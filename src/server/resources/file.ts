@@ -1,0 +1,67 @@
+// The file resource: what the `uri` of an attach answers (spec 2.6), and the bytes at their public address.
+import { demand, mayRead } from '../access.ts';
+import type { Portal } from '../call.ts';
+import { type Call, operation, type Resource, type Result, type StreamedBody } from '../call.ts';
+import { fileItem } from '../content/view.ts';
+import { escapeHtml, Refusal } from '../refusal.ts';
+import type { StoredFile } from '../store/files.ts';
+import type { User } from '../store/users.ts';
+
+const needFile = ({ portal, args }: Call): StoredFile => {
+  const id = args[0] ?? '';
+  const file = /^\d{1,15}$/.test(id) ? portal.store.files.byFid(Number(id)) : null;
+  if (file === null) throw new Refusal(404, `There is no file with ID ${escapeHtml(id)}.`);
+  return file;
+};
+
+/** True when the user may read one of the nodes that use the file. */
+export const mayReadFile = (portal: Portal, user: User, file: StoredFile): boolean =>
+  portal.store.files.nodesOf(file.fid).some((nid) => {
+    const node = portal.store.nodes.byNid(nid);
+    return node !== null && mayRead(user, node);
+  });
+
+/** Types that a browser shows without running anything of them; all others go out as they are, but as a download. */
+const shownTypes = new Set([
+  'text/csv',
+  'text/plain',
+  'text/tab-separated-values',
+  'application/pdf',
+  'application/json',
+]);
+
+/** The bytes of a file as a response: never a type that could run in the portal's origin, always with a file name. */
+export const fileBytes = (portal: Portal, file: StoredFile): StreamedBody => {
+  const isShown = shownTypes.has(file.filemime) || (file.type === 'image' && file.filemime !== 'image/svg+xml');
+  const plainName = file.name.replace(/[^\x20-\x7e]|["\\]/g, '_');
+  return {
+    path: portal.store.pathOf(file),
+    bytes: file.filesize,
+    contentType: isShown ? file.filemime : 'application/octet-stream',
+    disposition: `${isShown ? 'inline' : 'attachment'}; filename="${plainName}"; filename*=UTF-8''${encodeURIComponent(file.name)}`,
+  };
+};
+
+const publicUrl = (call: Call, file: StoredFile): string =>
+  `${call.baseUrl}/sites/default/files/${encodeURIComponent(file.name)}`;
+
+const retrieve = (call: Call): Result => {
+  const file = needFile(call);
+  if (call.query['file_contents'] === '1') return { stream: fileBytes(call.portal, file) };
+  return {
+    value: {
+      ...fileItem(file, call.portal.profile.fileItemExtras),
+      uri_full: publicUrl(call, file),
+      sha256: file.sha256,
+    },
+    shape: 'object',
+  };
+};
+
+/** The file resource (`spec` profile only; deployed servers answer 404). */
+export const fileResource: Resource = {
+  retrieve: operation({
+    access: (call) => demand(call.user, mayReadFile(call.portal, call.user, needFile(call))),
+    run: retrieve,
+  }),
+};

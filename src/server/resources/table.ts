@@ -1,0 +1,45 @@
+// Which resources exist under a profile, and which operation a request means (recorded behaviour 1).
+import type { Operation, Resource } from '../call.ts';
+import type { Profile } from '../profiles/profile.ts';
+import { datastoreResource } from './datastore.ts';
+import { fileResource } from './file.ts';
+import { nodeResource } from './node.ts';
+import { userResource } from './user.ts';
+
+/** The resources of a profile by name. */
+export const resourcesOf = (profile: Profile): ReadonlyMap<string, Resource> => {
+  const table = new Map<string, Resource>([
+    ['node', nodeResource],
+    ['user', userResource],
+  ]);
+  if (profile.resources.datastore) table.set('datastore', datastoreResource);
+  if (profile.resources.file) table.set('file', fileResource);
+  return table;
+};
+
+const own = (table: Record<string, Operation> | undefined, name: string): Operation | undefined =>
+  table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
+
+const isId = (part: string | undefined): part is string => part !== undefined && part !== '' && part !== '0';
+
+const resolveGet = (resource: Resource, [id, relationship, ...rest]: string[]): Operation | undefined => {
+  if (id === undefined) return resource.index;
+  if (!isId(id)) return undefined;
+  if (relationship === undefined) return resource.retrieve;
+  return rest.length > 2 ? undefined : own(resource.relationships, relationship);
+};
+
+const resolvePost = (resource: Resource, [first, action, ...rest]: string[]): Operation | undefined => {
+  if (first === undefined) return resource.create;
+  if (action === undefined) return own(resource.actions, first) ?? resource.createOn;
+  return isId(first) && rest.length === 0 ? own(resource.targetedActions, action) : undefined;
+};
+
+/** The operation that a method and the path after the resource's name mean; undefined when there is none (404). */
+export const resolveOperation = (resource: Resource, method: string, args: string[]): Operation | undefined => {
+  if (method === 'GET') return resolveGet(resource, args);
+  if (method === 'POST') return resolvePost(resource, args);
+  if (args.length !== 1 || !isId(args[0])) return undefined;
+  if (method === 'PUT') return resource.update;
+  return method === 'DELETE' ? resource.delete : undefined;
+};

@@ -1,0 +1,136 @@
+// The user resource: login, logout, token, retrieve (spec 4.1, 4.2; recorded behaviour 5).
+import { timingSafeEqual } from 'node:crypto';
+import { may, roleMap } from '../access.ts';
+import { type Call, operation, type Resource, type Result } from '../call.ts';
+import { textOf } from '../content/items.ts';
+import { checkPassword } from '../password.ts';
+import { escapeHtml, Refusal } from '../refusal.ts';
+import { cookieSeconds, randomToken } from '../store/sessions.ts';
+import type { User } from '../store/users.ts';
+
+const userRdf = {
+  rdftype: ['sioc:UserAccount'],
+  name: { predicates: ['foaf:name'] },
+  homepage: { predicates: ['foaf:page'], type: 'rel' },
+};
+
+/** The user object (spec 2.4) as `viewer` sees it; `login` is a number in the answer to a login, a text elsewhere. */
+const userView = (user: User, viewer: User, login: number | string): Record<string, unknown> => {
+  const administers = may(viewer, 'administer users');
+  return {
+    uid: String(user.uid),
+    name: user.name,
+    ...(administers || viewer.uid === user.uid ? { mail: user.mail } : {}),
+    theme: '',
+    signature: '',
+    signature_format: null,
+    created: String(user.created),
+    access: String(user.access),
+    login,
+    status: String(user.status),
+    timezone: 'UTC',
+    language: '',
+    picture: null,
+    ...(administers ? { init: user.mail } : {}),
+    data: false,
+    uuid: user.uuid,
+    roles: roleMap(user),
+    field_about: [],
+    og_user_node: [],
+    rdf_mapping: userRdf,
+  };
+};
+
+const cookieDate = (seconds: number): string => {
+  const [, day = '', date = '', month = '', year = '', time = ''] =
+    /^(\w+), (\d+) (\w+) (\d+) ([\d:]+)/.exec(new Date(seconds * 1000).toUTCString()) ?? [];
+  return `${day}, ${date}-${month}-${year} ${time} GMT`;
+};
+
+/** True when the request's CSRF token (header, or parameter `services_token`) is the session's. */
+export const hasValidToken = (call: Call): boolean => {
+  const sent = call.request.headers['x-csrf-token'] ?? textOf(call.query['services_token']) ?? '';
+  const given = Buffer.from(Array.isArray(sent) ? (sent[0] ?? '') : sent);
+  const expected = Buffer.from(call.session?.token ?? '');
+  return given.length === expected.length && expected.length > 0 && timingSafeEqual(given, expected);
+};
+
+const isVersion11 = (call: Call, action: string): boolean =>
+  (call.request.headers[`services_user_${action}_version`] ??
+    call.request.headers[`services-user-${action}-version`]) === '1.1';
+
+const loginKeys = (call: Call): [string, string] =>
+  isVersion11(call, 'login') ? ['name', 'pass'] : ['username', 'password'];
+
+const refuseLogin = (status: number, message: string): never => {
+  throw new Refusal(status, message);
+};
+
+const verify = async (call: Call, name: string, password: string): Promise<User> => {
+  const { portal, address } = call;
+  const { users, flood } = portal.store;
+  const user = users.byName(name);
+  if (name === '' || user?.status === 0) {
+    refuseLogin(
+      403,
+      `The username <em class="placeholder">${escapeHtml(name)}</em> has not been activated or is blocked.`,
+    );
+  }
+  const now = portal.now();
+  if (flood.isAddressBlocked(address, now)) refuseLogin(406, 'This IP address is temporarily blocked.');
+  if (user !== null && flood.isUserBlocked(user.uid, address, now)) refuseLogin(406, 'Account is temporarily blocked.');
+  const isRight = await checkPassword(password, user?.pass ?? '');
+  if (user !== null && isRight) return user;
+  await portal.store.write(() => flood.fail(user?.uid ?? null, address, now));
+  return refuseLogin(401, 'Wrong username or password.');
+};
+
+const login = async (call: Call): Promise<Result> => {
+  const { portal } = call;
+  const { store } = portal;
+  if (call.session !== null) throw new Refusal(406, `Already logged in as ${escapeHtml(call.user.name)}.`);
+  const [nameKey, passwordKey] = loginKeys(call);
+  const user = await verify(call, textOf(call.body[nameKey]) ?? '', textOf(call.body[passwordKey]) ?? '');
+  const now = portal.now();
+  const { id, token } = await store.write(() => {
+    store.flood.clear(user.uid, call.address);
+    store.users.loggedIn(user.uid, { access: now, login: now });
+    return store.sessions.start(user.uid, now);
+  });
+  call.headers['set-cookie'] =
+    `${call.cookieName}=${id}; expires=${cookieDate(now + cookieSeconds)}; Max-Age=${cookieSeconds}; path=/${call.isSecure ? '; secure' : ''}; HttpOnly${portal.profile.cookieAttributes}`;
+  return {
+    value: { sessid: id, session_name: call.cookieName, token, user: userView(user, user, now) },
+    shape: 'login',
+  };
+};
+
+const logout = async (call: Call): Promise<Result> => {
+  const { session, portal } = call;
+  if (session === null) throw new Refusal(406, 'User is not logged in.');
+  await portal.store.write(() => portal.store.sessions.end(session));
+  call.headers['set-cookie'] =
+    `${call.cookieName}=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/; HttpOnly`;
+  if (!isVersion11(call, 'logout')) return { value: true };
+  return { value: { uid: 0, hostname: call.address, roles: { '1': 'anonymous user' }, cache: 0 }, shape: 'object' };
+};
+
+const retrieve = (call: Call): Result => {
+  const id = call.args[0] ?? '';
+  const user = /^\d{1,15}$/.test(id) ? call.portal.store.users.byUid(Number(id)) : null;
+  if (user === null) throw new Refusal(404, `There is no user with ID ${escapeHtml(id)}.`);
+  return { value: userView(user, call.user, String(user.login)), shape: 'object' };
+};
+
+/** The token of the session, or one that stands for nothing without a session. */
+export const tokenOf = (call: Call): string => call.session?.token ?? randomToken();
+
+/** The user resource. */
+export const userResource: Resource = {
+  retrieve: operation({ run: retrieve }),
+  actions: {
+    login: operation({ requires: loginKeys, run: login }),
+    logout: operation({ run: logout }),
+    token: operation({ csrf: false, run: (call) => ({ value: { token: tokenOf(call) } }) }),
+  },
+};

@@ -1,0 +1,116 @@
+// The store of a portal: its folder, its database, the tables.
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { PortalStoreError } from '../../errors.ts';
+import { Files } from './files.ts';
+import { Flood } from './flood.ts';
+import { lockStore } from './lock.ts';
+import { Nodes } from './nodes.ts';
+import { migrate } from './schema.ts';
+import { Sessions } from './sessions.ts';
+import { defaultTerms, Terms } from './terms.ts';
+import { Users } from './users.ts';
+import { Writer } from './writer.ts';
+
+/** An open store; this process alone holds it. */
+export interface Store {
+  dir: string;
+  db: DatabaseSync;
+  nodes: Nodes;
+  files: Files;
+  users: Users;
+  sessions: Sessions;
+  flood: Flood;
+  terms: Terms;
+  /** Runs synchronous work in one durable transaction (see {@link Writer}). */
+  write<T>(work: () => T): Promise<T>;
+  /** Where the bytes of a file lie. */
+  pathOf(file: { uuid: string }): string;
+  /** Where uploads grow before they are complete; on the same file system. */
+  tempDir: string;
+  filesDir: string;
+  /** Where the datastore keeps its tables. */
+  tablesDir: string;
+  /** True when this call has just made the store. */
+  isNew: boolean;
+  /** Commits what is queued and gives the store back; idempotent. */
+  close(): void;
+}
+
+const prepare = (dir: string): DatabaseSync => {
+  const db = new DatabaseSync(join(dir, 'portal.db'), { timeout: 5000 });
+  db.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY',
+  );
+  migrate(db);
+  return db;
+};
+
+/** Removes what a killed process left: half uploads, and bytes no row names. */
+const sweep = (tempDir: string, filesDir: string, files: Files): void => {
+  for (const name of readdirSync(tempDir)) rmSync(join(tempDir, name), { force: true, recursive: true });
+  const known = files.uuids();
+  for (const name of readdirSync(filesDir)) if (!known.has(name)) rmSync(join(filesDir, name), { force: true });
+};
+
+const failed = (dir: string, cause: unknown): PortalStoreError =>
+  new PortalStoreError(`the portal store ${dir} cannot be opened: ${(cause as Error).message}`, {
+    hint: 'check that the folder may be written and has free space',
+    cause,
+  });
+
+/**
+ * Opens (or makes) the store in `dir`, brings its tables up to date and sweeps what a killed process left.
+ * Throws PortalPortError when another process holds it, {@link PortalStoreError} when it cannot be opened.
+ */
+export const openStore = (dir: string): Store => {
+  const tempDir = join(dir, 'tmp');
+  const filesDir = join(dir, 'files');
+  try {
+    for (const folder of [dir, tempDir, filesDir]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw failed(dir, cause);
+  }
+  const lock = lockStore(dir);
+  try {
+    const db = prepare(dir);
+    const writer = new Writer(db);
+    const users = new Users(db);
+    const terms = new Terms(db);
+    const files = new Files(db);
+    sweep(tempDir, filesDir, files);
+    let open = true;
+    return {
+      dir,
+      db,
+      tempDir,
+      filesDir,
+      tablesDir: join(dir, 'tables'),
+      users,
+      terms,
+      files,
+      nodes: new Nodes(db),
+      sessions: new Sessions(db),
+      flood: new Flood(db),
+      isNew: users.count() === 0,
+      write: (work) => writer.write(work),
+      pathOf: (file) => join(filesDir, file.uuid),
+      close() {
+        if (!open) return;
+        open = false;
+        writer.flush();
+        db.close();
+        lock.release();
+      },
+    };
+  } catch (cause) {
+    lock.release();
+    throw cause instanceof PortalStoreError ? cause : failed(dir, cause);
+  }
+};
+
+/** Adds the terms of a new store; to be called inside a write. */
+export const addDefaultTerms = (terms: Terms): void => {
+  for (const term of defaultTerms) terms.add({ tid: null, ...term });
+};

@@ -1,0 +1,95 @@
+// Login sessions and their CSRF tokens.
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+/** Seconds a cookie lives in the browser (recorded behaviour 5). */
+export const cookieSeconds = 2_000_000;
+
+/** Seconds without a request after which a session ends (recorded behaviour 5). */
+export const idleSeconds = 200_000;
+
+/** How often "last seen" is written, seconds. */
+const seenEvery = 180;
+
+/** A session of a logged-in user. The id itself is known to the client only. */
+export interface Session {
+  /** SHA-256 of the id in the cookie. */
+  key: string;
+  uid: number;
+  /** CSRF token, the same for the life of the session. */
+  token: string;
+  seen: number;
+}
+
+/** A fresh session id or a token that stands for nothing: 256 random bits, 43 characters. */
+export const randomToken = (): string => randomBytes(32).toString('base64url');
+
+const keyOf = (id: string): Buffer => createHash('sha256').update(id).digest();
+
+/** The session table. Ids are stored hashed, tokens are computed; live sessions are kept in memory. */
+export class Sessions {
+  readonly #secret: string;
+  readonly #select: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #touch: StatementSync;
+  readonly #expire: StatementSync;
+  readonly #live = new Map<string, Session>();
+
+  constructor(db: DatabaseSync) {
+    this.#secret = String(db.prepare("SELECT value FROM setting WHERE name = 'key'").get()?.['value']);
+    this.#select = db.prepare('SELECT uid, seen FROM session WHERE id = ?');
+    this.#insert = db.prepare('INSERT INTO session (id, uid, created, seen) VALUES (?, ?, ?, ?)');
+    this.#delete = db.prepare('DELETE FROM session WHERE id = ?');
+    this.#touch = db.prepare('UPDATE session SET seen = ? WHERE id = ?');
+    this.#expire = db.prepare('DELETE FROM session WHERE seen < ?');
+  }
+
+  /** The session of a cookie value, or null when it is unknown or expired. `now` in Unix seconds. */
+  find(id: string, now: number): Session | null {
+    const hash = keyOf(id);
+    const key = hash.toString('base64url');
+    let session = this.#live.get(key);
+    if (session === undefined) {
+      const row = this.#select.get(hash);
+      if (row === undefined) return null;
+      session = { key, uid: Number(row['uid']), token: this.#tokenOf(id), seen: Number(row['seen']) };
+      if (this.#live.size > 50_000) this.#live.clear();
+      this.#live.set(key, session);
+    }
+    if (session.seen + idleSeconds < now) {
+      this.#live.delete(key);
+      return null;
+    }
+    return session;
+  }
+
+  /** True when "last seen" is old enough to be written again with {@link Sessions.touch}. */
+  isDue(session: Session, now: number): boolean {
+    return session.seen + seenEvery < now;
+  }
+
+  /** Notes a request of the session; to be called inside a write. */
+  touch(session: Session, now: number): void {
+    session.seen = now;
+    this.#touch.run(now, Buffer.from(session.key, 'base64url'));
+  }
+
+  /** Starts a session with a new id and drops expired ones; to be called inside a write. */
+  start(uid: number, now: number): { id: string; token: string } {
+    this.#expire.run(now - idleSeconds);
+    const id = randomToken();
+    this.#insert.run(keyOf(id), uid, now, now);
+    return { id, token: this.#tokenOf(id) };
+  }
+
+  /** Ends a session; to be called inside a write. */
+  end(session: Session): void {
+    this.#live.delete(session.key);
+    this.#delete.run(Buffer.from(session.key, 'base64url'));
+  }
+
+  #tokenOf(id: string): string {
+    return createHmac('sha256', this.#secret).update(id).digest('base64url');
+  }
+}

@@ -1,0 +1,122 @@
+// Accounts of the portal.
+import { randomUUID } from 'node:crypto';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+/** One account. `uid` 0 is nobody (anonymous). Times are Unix seconds. */
+export interface User {
+  uid: number;
+  name: string;
+  mail: string;
+  /** `scrypt:…`, never the password itself. */
+  pass: string;
+  status: number;
+  /** Stored roles by name, such as `editor`; "authenticated user" is implied. */
+  roles: string[];
+  created: number;
+  access: number;
+  login: number;
+  uuid: string;
+}
+
+/** What is written for an account; `uid` null takes the next free one. */
+export interface UserInput {
+  uid: number | null;
+  name: string;
+  mail: string;
+  pass: string;
+  status: number;
+  roles: string[];
+  created: number;
+}
+
+/** The user of requests without a session. */
+export const anonymous: User = {
+  uid: 0,
+  name: '',
+  mail: '',
+  pass: '',
+  status: 0,
+  roles: [],
+  created: 0,
+  access: 0,
+  login: 0,
+  uuid: '',
+};
+
+const toUser = (row: Record<string, unknown>): User => ({
+  uid: Number(row['uid']),
+  name: String(row['name']),
+  mail: String(row['mail']),
+  pass: String(row['pass']),
+  status: Number(row['status']),
+  roles: JSON.parse(String(row['roles'])) as string[], // written by save() only
+  created: Number(row['created']),
+  access: Number(row['access']),
+  login: Number(row['login']),
+  uuid: String(row['uuid']),
+});
+
+/** The user table; reads are kept in memory, because this process alone writes it. */
+export class Users {
+  readonly #byUid: StatementSync;
+  readonly #byName: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #update: StatementSync;
+  readonly #seen: StatementSync;
+  readonly #count: StatementSync;
+  readonly #cache = new Map<number, User>();
+
+  constructor(db: DatabaseSync) {
+    this.#byUid = db.prepare('SELECT * FROM user WHERE uid = ?');
+    this.#byName = db.prepare('SELECT * FROM user WHERE name = ?');
+    this.#insert = db.prepare(
+      'INSERT INTO user (uid, name, mail, pass, status, roles, created, uuid) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    );
+    this.#update = db.prepare('UPDATE user SET name = ?, mail = ?, pass = ?, status = ?, roles = ? WHERE uid = ?');
+    this.#seen = db.prepare('UPDATE user SET access = ?, login = ? WHERE uid = ?');
+    this.#count = db.prepare('SELECT count(*) AS n FROM user');
+  }
+
+  /** The account with that uid, or null. */
+  byUid(uid: number): User | null {
+    const known = this.#cache.get(uid);
+    if (known !== undefined) return known;
+    const row = this.#byUid.get(uid);
+    if (row === undefined) return null;
+    const user = toUser(row);
+    if (this.#cache.size > 10_000) this.#cache.clear();
+    this.#cache.set(uid, user);
+    return user;
+  }
+
+  /** The account with that name, whatever its case (recorded behaviour 5), or null. */
+  byName(name: string): User | null {
+    const row = this.#byName.get(name);
+    return row === undefined ? null : toUser(row);
+  }
+
+  /** How many accounts there are. */
+  count(): number {
+    return Number(this.#count.get()?.['n'] ?? 0);
+  }
+
+  /** Adds an account, or updates the one of that name; to be called inside a write. */
+  save(input: UserInput): User {
+    const known = this.byName(input.name);
+    const roles = JSON.stringify(input.roles);
+    if (known === null) {
+      const { uid, name, mail, pass, status, created } = input;
+      this.#insert.run(uid, name, mail, pass, status, roles, created, randomUUID());
+    } else {
+      this.#update.run(input.name, input.mail, input.pass, input.status, roles, known.uid);
+    }
+    this.#cache.clear();
+    return this.byName(input.name) ?? anonymous;
+  }
+
+  /** Notes a login (both times, Unix seconds); to be called inside a write. */
+  loggedIn(uid: number, at: { access: number; login: number }): void {
+    this.#seen.run(at.access, at.login, uid);
+    this.#cache.delete(uid);
+  }
+}

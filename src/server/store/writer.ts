@@ -1,0 +1,75 @@
+// Durable writes: every acknowledged write is fsynced; writes that arrive together share one fsync.
+import type { DatabaseSync } from 'node:sqlite';
+
+interface Job {
+  work: () => unknown;
+  resolve: (value: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
+
+/**
+ * Runs pieces of synchronous work in `BEGIN IMMEDIATE … COMMIT`. Work queued in the same turn of the event loop is
+ * committed together, each piece in its own savepoint, so that one that throws undoes only itself.
+ */
+export class Writer {
+  readonly #db: DatabaseSync;
+  #queue: Job[] = [];
+  #scheduled = false;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** Resolves with what `work` returns once it is durable; rejects with what it throws (nothing of it is kept). */
+  write<T>(work: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject });
+      if (this.#scheduled) return;
+      this.#scheduled = true;
+      setImmediate(() => this.#flush());
+    });
+  }
+
+  /** Commits what is queued now; called before the database closes. */
+  flush(): void {
+    this.#flush();
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    const jobs = this.#queue;
+    this.#queue = [];
+    if (jobs.length === 0) return;
+    let outcomes: Outcome[];
+    try {
+      this.#db.exec('BEGIN IMMEDIATE');
+      outcomes = jobs.map((job) => this.#attempt(job));
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      for (const job of jobs) job.reject(error);
+      return;
+    }
+    for (const [index, job] of jobs.entries()) {
+      const outcome = outcomes[index];
+      if (outcome?.ok === true) job.resolve(outcome.value);
+      else job.reject(outcome?.error);
+    }
+  }
+
+  #attempt(job: Job): Outcome {
+    this.#db.exec('SAVEPOINT job');
+    try {
+      const value = job.work();
+      this.#db.exec('RELEASE job');
+      return { ok: true, value };
+    } catch (error) {
+      // A full disk rolls the whole transaction back by itself; then the batch as a whole has failed.
+      if (!this.#db.isTransaction) throw error;
+      this.#db.exec('ROLLBACK TO job; RELEASE job');
+      return { ok: false, error };
+    }
+  }
+}
