@@ -1,5 +1,7 @@
 // The root logger with its redaction list.
-import { type DestinationStream, type Logger, pino } from 'pino';
+import type { Writable } from 'node:stream';
+import { type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
 
 /** A pino logger; children carry `runId`, `jobId`, `kind`, `key` and `portal`. */
 export type Log = Logger;
@@ -11,11 +13,13 @@ const redacted = ['password', 'token', 'cookie', 'authorization', 'sessid', 'set
 export interface LogOptions {
   level: string;
   /** Where lines go; standard output when absent. */
-  destination?: DestinationStream;
+  destination?: Writable;
+  /** Lines for people instead of JSON. */
+  pretty?: boolean;
 }
 
-/** Makes the root logger: JSON lines with ISO times; secrets are replaced by `[redacted]`. */
-export const createLog = ({ level, destination }: LogOptions): Log =>
+/** Makes the root logger: JSON lines with ISO times (or lines for people); secrets are replaced by `[redacted]`. */
+export const createLog = ({ level, destination, pretty: forPeople }: LogOptions): Log =>
   pino(
     {
       level,
@@ -27,5 +31,13 @@ export const createLog = ({ level, destination }: LogOptions): Log =>
         censor: '[redacted]',
       },
     },
-    destination ?? pino.destination({ fd: 1, sync: true }),
+    forPeople
+      ? pretty({
+          colorize: true,
+          translateTime: 'SYS:HH:MM:ss',
+          singleLine: true,
+          ...(destination ? { destination } : {}),
+          sync: true,
+        })
+      : (destination ?? pino.destination({ fd: 1, sync: true })),
   );

@@ -198,6 +198,7 @@ const record = async (state: ResourceState): Promise<void> => {
     ...state.entry,
     title: state.wish.title,
     source: state.source ?? state.entry.source,
+    sourcePath: state.wish.source.kind === 'file' ? state.wish.source.path : null,
     live: state.wish.published,
     stale: false,
     reason: null,

@@ -26,16 +26,11 @@ export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
   },
   failed: async (job, reason) => {
     const known = await deps.ledger.entry(job.data.portal, job.data.key);
-    const work = known ? null : await deps.runs.resourceWork(job.data.runId, job.data.key);
+    const wish = (await deps.runs.resourceWork(job.data.runId, job.data.key))?.wish;
     const entry =
-      known ??
-      newEntry({
-        key: job.data.key,
-        kind: 'resource',
-        uuid: work?.wish.uuid ?? '',
-        title: work?.wish.title ?? job.data.key,
-      });
-    await deps.ledger.put(job.data.portal, failedEntry(entry, reason, job.data.runId));
+      known ?? newEntry({ key: job.data.key, kind: 'resource', uuid: wish?.uuid ?? '', title: wish?.title ?? '' });
+    const sourcePath = wish?.source.kind === 'file' ? wish.source.path : null;
+    await deps.ledger.put(job.data.portal, { ...failedEntry(entry, reason, job.data.runId), sourcePath });
     await deps.runs.outcome(job.data.runId, job.data.key, outcomeOf(reason));
   },
 });

@@ -29,6 +29,7 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
 const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Report> => {
   const { runId } = job.data;
   const startedAt = await deps.runs.begin(runId, job.data);
+  await deps.ledger.remember(job.data, job.data.manifestPath);
   if (!(await deps.runs.planned(runId))) {
     const work = await job.step(
       { name: 'plan', on: job.data.manifest },

@@ -45,6 +45,8 @@ export const ledgerEntrySchema = z.object({
   /** Fingerprint of the metadata that the portal was last seen to hold; null while unverified. */
   metadataFingerprint: z.string().nullable(),
   source: sourceFingerprintSchema.nullable(),
+  /** Absolute path of the local file, as last read. */
+  sourcePath: z.string().nullable(),
   file: portalFileSchema.nullable(),
   /** `pending`: a file was attached whose import is not proven yet. */
   datastore: z.enum(['none', 'imported', 'pending', 'failed']),
@@ -92,6 +94,7 @@ export const newEntry = (of: { key: string; kind: LedgerEntry['kind']; uuid: str
   fieldNames: [],
   metadataFingerprint: null,
   source: null,
+  sourcePath: null,
   file: null,
   datastore: 'none',
   rows: null,

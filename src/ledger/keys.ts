@@ -18,7 +18,7 @@ export const redisKeys = (prefix: string) => ({
   entries: (target: Target) => `${prefix}.ledger:${targetName(target)}`,
   /** Hash: key -> intent (JSON). */
   intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
-  /** Set of target names that have entries. */
+  /** Hash: target name -> absolute path of its manifest, of every target that was ever run. */
   targets: `${prefix}.targets`,
   /** Hash: what a run was asked for, its state and its report. */
   run: (runId: string) => `${prefix}.run:${runId}`,

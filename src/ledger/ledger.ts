@@ -33,11 +33,7 @@ export class Ledger {
   /** Writes an entry. */
   async put(portal: string, entry: LedgerEntry): Promise<void> {
     const target = targetOf(portal, entry.key);
-    await this.#redis
-      .multi()
-      .hset(this.#keys.entries(target), entry.key, JSON.stringify(entry))
-      .sadd(this.#keys.targets, targetName(target))
-      .exec();
+    await this.#redis.hset(this.#keys.entries(target), entry.key, JSON.stringify(entry));
   }
 
   /** The open intent of a key, or null. */
@@ -67,7 +63,6 @@ export class Ledger {
       .multi()
       .hset(this.#keys.entries(target), entry.key, JSON.stringify(entry))
       .hdel(this.#keys.intents(target), entry.key)
-      .sadd(this.#keys.targets, targetName(target))
       .exec();
   }
 
@@ -76,13 +71,20 @@ export class Ledger {
     await this.#redis.hdel(this.#keys.intents(targetOf(portal, key)), key);
   }
 
-  /** Every target that has entries. */
-  async targets(): Promise<Target[]> {
-    const names = await this.#redis.smembers(this.#keys.targets);
-    return names.sort().flatMap((name) => {
-      const [manifest, portal] = name.split('@');
-      return manifest && portal ? [{ manifest, portal }] : [];
-    });
+  /** Remembers where the manifest of a target is. */
+  async remember(target: Target, manifestPath: string): Promise<void> {
+    await this.#redis.hset(this.#keys.targets, targetName(target), manifestPath);
+  }
+
+  /** Every target that was ever run, with the path of its manifest. */
+  async targets(): Promise<(Target & { manifestPath: string })[]> {
+    const paths = await this.#redis.hgetall(this.#keys.targets);
+    return Object.entries(paths)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([name, manifestPath]) => {
+        const [manifest, portal] = name.split('@');
+        return manifest && portal ? [{ manifest, portal, manifestPath }] : [];
+      });
   }
 }
 

@@ -175,6 +175,12 @@ export class Runs {
     return text === null ? null : reportSchema.parse(JSON.parse(text));
   }
 
+  /** The target of a run that has begun, or null. */
+  async target(runId: string): Promise<Target | null> {
+    const [manifest, portal] = ((await this.#redis.hget(this.#keys.run(runId), 'target')) ?? '').split('@');
+    return manifest && portal ? { manifest, portal } : null;
+  }
+
   /** True when the run has begun or ended and its record is kept. */
   async exists(runId: string): Promise<boolean> {
     return (await this.#redis.exists(this.#keys.run(runId))) === 1;

@@ -1,0 +1,199 @@
+#!/usr/bin/env node
+// argv -> command -> exit code.
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
+import { type CommonOptions, type Io, warn } from './commands/io.ts';
+import { SluiceError } from './errors.ts';
+import { durationMs } from './quantity.ts';
+
+const stop = new AbortController();
+const force = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (stop.signal.aborted) {
+      force.abort(signal);
+      setTimeout(() => process.exit(exitCodes.interrupted), 500).unref();
+    }
+    stop.abort(signal);
+  });
+}
+
+const io: Io = {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  cwd: process.cwd(),
+  terminal: process.stdout.isTTY === true,
+  stop: stop.signal,
+  force: force.signal,
+};
+
+const program = new Command('sluice')
+  .description('Publishes folders, manifests and catalogues to portals that speak the Dataset REST API.')
+  .showHelpAfterError('(sluice <command> --help shows an example)')
+  .exitOverride();
+
+const common = (command: Command): Command =>
+  command
+    .option('--config <file>', 'configuration file (default: config/sluice.yaml where it exists)')
+    .option('--state <dir>', 'state folder (default: .sluice)')
+    .option('--portal <name|URL>', 'portal to use; for a URL set SLUICE_USERNAME and SLUICE_PASSWORD')
+    .option('--json', 'print one JSON value on standard output and nothing else')
+    .option('--verbose', 'log every step on standard error');
+
+const duration = (text: string): number => {
+  try {
+    return durationMs(text);
+  } catch {
+    throw new InvalidArgumentError('It is a number with ms, s, m, h or d, such as 90s.');
+  }
+};
+
+const port = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || value > 65535) throw new InvalidArgumentError('It is 0 to 65535.');
+  return value;
+};
+
+let exitCode: number = exitCodes.ok;
+/** Runs a command's function and keeps its exit code. */
+const finish = async (code: Promise<number>): Promise<void> => {
+  exitCode = await code;
+};
+const example = (command: Command, ...lines: string[]): Command =>
+  command.addHelpText('after', `\nExample:\n${lines.map((line) => `  ${line}`).join('\n')}\n`);
+
+example(
+  common(program.command('publish').description('run manifests once and wait for the report'))
+    .argument('<manifest...>', 'manifest files')
+    .option('--wait <duration>', 'how long to wait for a paused portal', duration)
+    .action(async (paths: string[], options: CommonOptions & { wait?: number }) => {
+      const { publishCommand } = await import('./commands/publish.ts');
+      await finish(
+        publishCommand(paths, { ...options, ...(options.wait === undefined ? {} : { waitMs: options.wait }) }, io),
+      );
+    }),
+  'sluice publish jobs/city-finance.yaml',
+);
+
+example(
+  common(program.command('start').description('the service: workers, watched folders, schedules, the embedded portal'))
+    .argument('[manifest...]', 'manifests in addition to those of the configuration')
+    .action(async (paths: string[], options: CommonOptions) => {
+      const { startCommand } = await import('./commands/start.ts');
+      await finish(startCommand(paths, options, io));
+    }),
+  'sluice start --config config/sluice.yaml',
+);
+
+example(
+  common(program.command('worker').description('workers only, for a second host on the same Redis')).action(
+    async (options: CommonOptions) => {
+      const { workerCommand } = await import('./commands/start.ts');
+      await finish(workerCommand(options, io));
+    },
+  ),
+  'REDIS_URL=redis://queue:6379 sluice worker',
+);
+
+example(
+  common(program.command('status').description('is it live, and if not, why?'))
+    .argument('[key|file]', 'a key such as city-finance/budget/spending, or a file')
+    .action(async (what: string | undefined, options: CommonOptions) => {
+      const { statusCommand } = await import('./commands/status.ts');
+      await finish(statusCommand(what, options, io));
+    }),
+  'sluice status data/spending.csv',
+);
+
+example(
+  common(program.command('log').description('the log of a job, a run, or the last job of a key'))
+    .argument('<job|run|key>')
+    .option('-f, --follow', 'go on printing until the job ends')
+    .action(async (what: string, options: CommonOptions & { follow?: boolean }) => {
+      const { logCommand } = await import('./commands/log.ts');
+      await finish(logCommand(what, options, io));
+    }),
+  'sluice log city-finance/budget/spending',
+);
+
+example(
+  common(program.command('retry').description('run again what failed in a run, or one key'))
+    .argument('<run|key>')
+    .action(async (what: string, options: CommonOptions) => {
+      const { retryCommand } = await import('./commands/retry.ts');
+      await finish(retryCommand(what, options, io));
+    }),
+  'sluice retry 20261121-031500-k3x9a',
+);
+
+example(
+  common(program.command('check').description('check configuration, manifests and tables; with --portal, a portal'))
+    .argument('[file...]', 'configuration, manifest or CSV files')
+    .action(async (paths: string[], options: CommonOptions) => {
+      const { checkCommand } = await import('./commands/check.ts');
+      await finish(checkCommand(paths, options, io));
+    }),
+  'sluice check jobs/city-finance.yaml data/spending.csv',
+  'sluice check --portal city',
+);
+
+example(
+  common(program.command('init').description('ask for the portal and write a configuration and a sample manifest'))
+    .argument('[folder]', 'where to write', '.')
+    .option('--url <url>', 'address of the portal; without it the embedded portal is used')
+    .option('--username <name>', 'user name on the portal')
+    .option('--password-file <file>', 'file that holds the password (asked for otherwise)')
+    .option('--yes', 'ask nothing')
+    .action(async (folder: string, options: CommonOptions & Record<string, string>) => {
+      const { initCommand } = await import('./commands/init.ts');
+      await finish(initCommand(folder, options, io));
+    }),
+  'sluice init my-city',
+);
+
+example(
+  program
+    .command('portal')
+    .description('run the embedded portal alone')
+    .option('--port <n>', 'port (default: a free one)', port)
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--data <dir>', 'folder of its store (default: .sluice/portal/local)')
+    .option('--users <file>', 'users file')
+    .option('--profile <name>', 'behaviour to show', 'spec')
+    .option('--seed <file>', 'fill an empty store with users, terms and next ids')
+    .action(async (options: Record<string, string>) => {
+      const { portalCommand } = await import('./commands/portal.ts');
+      await finish(portalCommand(options, io));
+    }),
+  'sluice portal --port 8080 --data /srv/portal --users users.yaml',
+);
+
+example(
+  program
+    .command('demo')
+    .description('publish three datasets to an embedded portal in a temporary folder, and prove it')
+    .option('--keep', 'leave it running to look at')
+    .action(async (options: { keep?: boolean }) => {
+      const { demoCommand } = await import('./commands/demo.ts');
+      await finish(demoCommand(options, io));
+    }),
+  'sluice demo --keep',
+);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+  else {
+    exitCode = exitCodeOfError(error);
+    warn(io, tell(error));
+  }
+}
+process.exitCode = exitCode;
+
+function tell(error: unknown): string {
+  if (error instanceof SluiceError) return `sluice: ${error.message}${error.hint ? `\n-> ${error.hint}` : ''}`;
+  return `sluice: a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+}

@@ -1,0 +1,154 @@
+// `sluice demo`: the main job from end to end in a temporary folder, proven by reading everything back.
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { loadConfig } from '../config/load.ts';
+import { InterruptedError, UnfinishedError } from '../errors.ts';
+import { createLog } from '../log.ts';
+import { loadManifest } from '../manifest/load.ts';
+import { isDropManifest } from '../manifest/schema.ts';
+import type { Portal } from '../portal/client.ts';
+import type { Report, ReportItem } from '../report.ts';
+import { Runtime } from '../runtime.ts';
+import { Inboxes } from '../service/inboxes.ts';
+import { exitCodes } from './exit-code.ts';
+import { type Io, say } from './io.ts';
+import { publish } from './publish.ts';
+import { reasonLines } from './report-text.ts';
+
+const demoManifest = fileURLToPath(new URL('../../jobs/demo.yaml', import.meta.url));
+
+const inboxManifest = `name: inbox
+portal: local
+drop: { folder: inbox, files: "**/*.csv", settle: 500ms }
+`;
+
+const droppedTable = `station,line,boardings
+Central,1,18240
+Market Square,1,9120
+Harbour,2,4875
+University,2,12660
+Hospital,3,7310
+`;
+
+/** Runs the demo; 0 when exactly the planted fault fails. */
+export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<number> => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-demo-'));
+  const { REDIS_URL: _external, ...env } = io.env; // the demo never touches a Redis that is in use
+  const config = await loadConfig({ file: undefined, cwd: folder, env, stateDir: 'state' });
+  const log = createLog({ level: 'warn', destination: io.stderr, pretty: io.terminal });
+  say(io, `sluice demo in ${folder}`);
+  const runtime = await Runtime.open({ config, log, env, role: 'demo' });
+  try {
+    const fine = await play(runtime, folder, io);
+    if (options.keep) await keepRunning(runtime, folder, io);
+    return fine ? exitCodes.ok : exitCodes.someFailed;
+  } finally {
+    await runtime.close(io.stop.aborted && !options.keep);
+    if (!options.keep) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+};
+
+const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> => {
+  await runtime.startWorkers();
+  const portal = await runtime.openPortal('local');
+  say(io, `  Redis: ${runtime.redisHandle.describe}`);
+  say(io, `  portal: ${portal.url} (embedded)`);
+
+  say(io, '\n1. Publishing jobs/demo.yaml: three datasets, six tables, one of them faulty on purpose');
+  const manifest = await loadManifest(demoManifest);
+  const [first] = await publish(runtime, [manifest], {}, io);
+  if (!first) throw new UnfinishedError('the run of the demo left no report', { hint: 'run `npm run demo` again' });
+
+  say(io, '2. Dropping one more file into the inbox');
+  const dropped = await dropFile(runtime, folder, io);
+
+  say(io, '\n3. Reading everything back through the API');
+  const live = await showLive(portal, [...first.items, ...dropped.items], io);
+
+  say(io, '\n4. What is not live, and why');
+  const failed = first.items.filter((item) => item.reason !== null);
+  for (const item of failed) {
+    say(io, `  ${item.key}: ${item.outcome}`);
+    if (item.reason) for (const line of reasonLines(item.reason, '    ')) say(io, line);
+  }
+
+  say(io, '\n5. Publishing the same manifest again: nothing may be sent');
+  const server = runtime.portals.keeper('local')?.server;
+  const before = server?.requests().writes ?? 0;
+  const [second] = await publish(runtime, [manifest], {}, io);
+  const sent = (server?.requests().writes ?? 0) - before;
+  const unchanged = second?.items.filter((item) => item.outcome === 'unchanged').length ?? 0;
+  say(io, `  ${unchanged} items unchanged, ${sent} write requests counted at the portal`);
+
+  const planted = failed.length === 1 && failed[0]?.outcome === 'quarantined';
+  const fine = planted && live && sent === 0 && dropped.items.every((item) => item.live);
+  say(
+    io,
+    fine
+      ? '\nDone: all is live but the one faulty table.'
+      : '\nSomething else than the planted fault went wrong, see above.',
+  );
+  return fine;
+};
+
+const dropFile = async (runtime: Runtime, folder: string, io: Io): Promise<Report> => {
+  const path = join(folder, 'inbox.yaml');
+  await writeFile(path, inboxManifest);
+  const manifest = await loadManifest(path);
+  const inbox = join(folder, 'inbox');
+  await mkdir(join(inbox, 'city-transport'), { recursive: true });
+  const inboxes = new Inboxes(runtime);
+  await inboxes.sync(isDropManifest(manifest) ? [manifest] : []);
+  try {
+    await writeFile(join(inbox, 'city-transport', '.boardings.csv'), droppedTable);
+    await rename(join(inbox, 'city-transport', '.boardings.csv'), join(inbox, 'city-transport', 'boardings.csv'));
+    say(io, '  inbox/city-transport/boardings.csv');
+    return await runOf(runtime, 'inbox', io);
+  } finally {
+    await inboxes.close();
+  }
+};
+
+/** Waits for the first run of a manifest that something else has asked for. */
+const runOf = async (runtime: Runtime, manifest: string, io: Io): Promise<Report> => {
+  const deadline = Date.now() + 60_000;
+  while (Date.now() < deadline) {
+    if (io.stop.aborted) throw new InterruptedError('interrupted');
+    for (const runId of await runtime.runs.latest(5)) {
+      const report = await runtime.runs.report(runId);
+      if (report?.manifest === manifest) return report;
+    }
+    await sleep(100);
+  }
+  throw new UnfinishedError('the dropped file was not published within a minute', { hint: 'run `npm run demo` again' });
+};
+
+/** Reads each node and counts its rows at the portal; true when what should be live is. */
+const showLive = async (portal: Portal, items: ReportItem[], io: Io): Promise<boolean> => {
+  const signal = AbortSignal.any([io.stop, AbortSignal.timeout(60_000)]);
+  const lines: [string, string, string][] = [];
+  let fine = true;
+  for (const item of items) {
+    if (item.nid === null || item.reason) continue;
+    const node = await portal.readNode(item.nid, signal);
+    const rows = item.kind === 'resource' ? await portal.countRows(node.uuid, signal) : null;
+    if (node.status !== '1' || (item.rows !== null && rows !== item.rows)) fine = false;
+    const name = item.kind === 'dataset' ? node.title : `  ${node.title}`;
+    lines.push([name, rows === null ? '' : String(rows), node.path ?? `${portal.url}/node/${node.nid}`]);
+  }
+  const width = Math.max(5, ...lines.map(([name]) => name.length));
+  say(io, `  ${'title'.padEnd(width)}  ${'rows'.padStart(6)}  address`);
+  for (const [name, rows, address] of lines) say(io, `  ${name.padEnd(width)}  ${rows.padStart(6)}  ${address}`);
+  return fine && lines.length > 0;
+};
+
+const keepRunning = async (runtime: Runtime, folder: string, io: Io): Promise<void> => {
+  const keeper = runtime.portals.keeper('local');
+  say(io, `\nRunning on until Ctrl-C: ${keeper?.url ?? ''}, all files in ${folder}`);
+  const password = keeper?.server?.newAdminPassword;
+  if (password) say(io, `log in as admin with the password ${password}`);
+  while (!io.stop.aborted) await sleep(1000, undefined, { signal: io.stop }).catch(() => undefined);
+};

@@ -1,0 +1,42 @@
+// What a command's exit code says.
+import { type ErrorCode, InterruptedError, SluiceError } from '../errors.ts';
+import type { Report } from '../report.ts';
+
+/** Exit codes (`docs/reference/exit-codes.md`). */
+export const exitCodes = { ok: 0, bug: 1, usage: 2, someFailed: 3, held: 4, interrupted: 130 } as const;
+
+const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'usage',
+  'config',
+  'manifest',
+  'redis-unreachable',
+  'redis-missing',
+  'redis-failed',
+  'state-mismatch',
+  'portal-port',
+  'portal-store',
+  'users-file',
+  'not-found',
+]);
+
+/** Exit code for an error that ended a command. */
+export const exitCodeOfError = (error: unknown): number => {
+  if (error instanceof InterruptedError) return exitCodes.interrupted;
+  if (!(error instanceof SluiceError)) return exitCodes.bug;
+  if (error.code === 'held') return exitCodes.held;
+  return usageCodes.has(error.code) ? exitCodes.usage : exitCodes.someFailed;
+};
+
+/** Exit code for reports: the first of bug, usage, held, some failed that applies. */
+export const exitCodeOfReports = (reports: Report[]): number => {
+  const reasons = reports.flatMap((report) => [report.reason, ...report.items.map((item) => item.reason)]);
+  const codes = new Set(reasons.flatMap((reason) => (reason ? [reason.code] : [])));
+  if (codes.has('bug')) return exitCodes.bug;
+  if (
+    reports.some((report) => report.reason && (report.reason.code === 'manifest' || report.reason.code === 'config'))
+  ) {
+    return exitCodes.usage;
+  }
+  if (codes.has('held')) return exitCodes.held;
+  return codes.size > 0 ? exitCodes.someFailed : exitCodes.ok;
+};

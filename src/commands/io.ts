@@ -1,0 +1,40 @@
+// What a command may touch of the process it runs in.
+import type { Readable, Writable } from 'node:stream';
+
+/** Streams, environment and working directory of a command. */
+export interface Io {
+  stdin: Readable;
+  stdout: Writable;
+  stderr: Writable;
+  env: NodeJS.ProcessEnv;
+  cwd: string;
+  /** True when stdout is a terminal. */
+  terminal: boolean;
+  /** Aborted by the first SIGINT or SIGTERM; its reason is the signal's name. */
+  stop: AbortSignal;
+  /** Aborted by the second signal: end at once. */
+  force: AbortSignal;
+}
+
+/** Options that every command takes. */
+export interface CommonOptions {
+  config?: string;
+  state?: string;
+  portal?: string;
+  json?: boolean;
+  verbose?: boolean;
+}
+
+/** Writes one line to standard output. */
+export const say = (io: Io, line = ''): void => {
+  io.stdout.write(`${line}\n`);
+};
+
+/** Writes one line to standard error. */
+export const warn = (io: Io, line: string): void => {
+  io.stderr.write(`${line}\n`);
+};
+
+/** `1 dataset`, `2 datasets`. */
+export const plural = (count: number, noun: string): string =>
+  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;

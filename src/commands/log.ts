@@ -1,0 +1,68 @@
+// `sluice log`: the log of a job, a run, or the last job of a key.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NotFoundError } from '../errors.ts';
+import { jobId } from '../job.ts';
+import { kindOfKey } from '../queue/job-logs.ts';
+import type { Runtime } from '../runtime.ts';
+import { exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
+import { configOf, oneOffLog, withRuntime } from './session.ts';
+
+const followMs = 300;
+
+/** Prints the lines; with `follow` goes on until the run has ended or the command is stopped. */
+export const logCommand = async (
+  what: string,
+  options: CommonOptions & { follow?: boolean },
+  io: Io,
+): Promise<number> => {
+  const config = await configOf(options, io);
+  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'log' }, io, async (runtime) => {
+    const source = await findLog(runtime, what);
+    let from = 0;
+    for (;;) {
+      const ended = await source.ended();
+      const lines = await source.read(from);
+      from += lines.length;
+      for (const line of lines) say(io, options.json ? JSON.stringify({ line }) : line);
+      if (!options.follow || ended || io.stop.aborted) return exitCodes.ok;
+      await sleep(followMs, undefined, { signal: io.stop }).catch(() => undefined);
+    }
+  });
+};
+
+interface LogSource {
+  read(from: number): Promise<string[]>;
+  ended(): Promise<boolean>;
+}
+
+const findLog = async (runtime: Runtime, what: string): Promise<LogSource> => {
+  if (what.includes('/')) return logOfKey(runtime, what);
+  const runId = what.split('.', 1)[0] ?? what;
+  const target = await runtime.runs.target(runId);
+  const job = await runtime.queues.runs.getJob(runId);
+  if (!target && !job) throw unknown(what);
+  const ended = async (): Promise<boolean> => (await runtime.runs.report(runId)) !== null;
+  if (what === runId) return { read: (from) => runtime.jobLogs.readRun(runId, from), ended };
+  const portal = target?.portal ?? '';
+  return { read: (from) => runtime.jobLogs.read(portal, what, from), ended };
+};
+
+const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
+  for (const { portal, manifest } of await runtime.ledger.targets()) {
+    if (!key.startsWith(`${manifest}/`)) continue;
+    const runId = (await runtime.ledger.entry(portal, key))?.runId;
+    if (!runId) continue;
+    const id = jobId(runId, kindOfKey(key), key);
+    return {
+      read: (from) => runtime.jobLogs.read(portal, id, from),
+      ended: async () => (await runtime.runs.report(runId)) !== null,
+    };
+  }
+  throw unknown(key);
+};
+
+const unknown = (what: string): NotFoundError =>
+  new NotFoundError(`no job, run or key is known as "${what}"`, {
+    hint: '`sluice status` lists the keys; logs are kept as long as `jobs.keepRuns` says',
+  });

@@ -1,0 +1,68 @@
+// `sluice publish`: one run of each manifest, awaited.
+import { resolve } from 'node:path';
+import { UsageError } from '../errors.ts';
+import { loadManifest } from '../manifest/load.ts';
+import { isDropManifest, type Manifest } from '../manifest/schema.ts';
+import type { Report } from '../report.ts';
+import type { Runtime } from '../runtime.ts';
+import { takeDropped } from '../service/take-dropped.ts';
+import { exitCodeOfReports } from './exit-code.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
+import { reportLines } from './report-text.ts';
+import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { type AwaitedRun, waitForRuns } from './wait.ts';
+
+/** Options of `sluice publish`. */
+export interface PublishOptions extends CommonOptions {
+  /** Milliseconds to wait for a paused portal. */
+  waitMs?: number;
+}
+
+/** Publishes manifests and returns the exit code. */
+export const publishCommand = async (paths: string[], options: PublishOptions, io: Io): Promise<number> => {
+  const config = await configOf(options, io);
+  const manifests = await loadAll(paths.map((path) => resolve(io.cwd, path)));
+  const log = oneOffLog(config, options, io);
+  const reports = await withRuntime({ config, log, role: 'publish' }, io, (runtime) =>
+    publish(runtime, manifests, options, io),
+  );
+  showReports(reports, options, io);
+  return exitCodeOfReports(reports);
+};
+
+/** Asks for one run of each manifest and waits for the reports. */
+export const publish = async (
+  runtime: Runtime,
+  manifests: Manifest[],
+  options: PublishOptions,
+  io: Io,
+): Promise<Report[]> => {
+  const runs: AwaitedRun[] = [];
+  for (const manifest of manifests) {
+    if (isDropManifest(manifest)) await takeDropped(runtime, manifest, io.stop);
+    const { runId } = await runtime.requestRun(manifest, 'command');
+    runs.push({ runId, manifest: manifest.name, portal: runtime.portalOf(manifest) });
+  }
+  return waitForRuns(runtime, runs, { progress: !options.json, pausedMs: options.waitMs ?? 60_000 }, io);
+};
+
+/** Shows reports as text, or as JSON: one object for one manifest, a list for several. */
+export const showReports = (reports: Report[], options: CommonOptions, io: Io): void => {
+  if (options.json) say(io, JSON.stringify(reports.length === 1 ? reports[0] : reports, null, 2));
+  else for (const report of reports) for (const line of reportLines(report)) say(io, line);
+};
+
+const loadAll = async (paths: string[]): Promise<Manifest[]> => {
+  const manifests: Manifest[] = [];
+  for (const path of paths) {
+    const manifest = await loadManifest(path);
+    const twin = manifests.find((other) => other.name === manifest.name);
+    if (twin) {
+      throw new UsageError(`${twin.path} and ${path} have the same name "${manifest.name}"`, {
+        hint: 'a name stands for one manifest; rename one of them',
+      });
+    }
+    manifests.push(manifest);
+  }
+  return manifests;
+};

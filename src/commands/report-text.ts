@@ -1,0 +1,57 @@
+// Reports as people read them.
+import type { Reason, Report, ReportItem } from '../report.ts';
+import { plural } from './io.ts';
+
+/** Items that are listed one by one; of longer reports only what needs attention is. */
+const listedWhole = 40;
+
+/** A report as lines of text. */
+export const reportLines = (report: Report): string[] => {
+  const lines = [`run ${report.runId}: ${report.manifest} to ${report.portal}, ${summary(report)}`];
+  if (report.reason) lines.push(...reasonLines(report.reason, '  '));
+  const listed = report.items.length <= listedWhole ? report.items : report.items.filter((item) => item.reason);
+  lines.push(...itemLines(listed));
+  if (listed.length < report.items.length) lines.push(`  (${report.items.length - listed.length} more items are fine)`);
+  return lines;
+};
+
+/** Items as an aligned table, each with its reason below it. */
+export const itemLines = (items: ReportItem[]): string[] => {
+  const width = Math.min(60, Math.max(0, ...items.map((item) => item.key.length)));
+  return items.flatMap((item) => {
+    const rows = item.rows === null ? '' : `${item.rows.toLocaleString('en')} rows`;
+    const did = item.actions.length > 0 ? item.actions.join(', ') : '';
+    const state = item.live
+      ? 'live'
+      : item.stale
+        ? 'stale'
+        : item.outcome === 'failed' || item.outcome === 'quarantined'
+          ? 'not live'
+          : 'draft';
+    const line = `  ${item.key.padEnd(width)}  ${item.outcome.padEnd(11)}  ${state.padEnd(8)}  ${rows.padStart(12)}  ${did}`;
+    return [line.trimEnd(), ...(item.reason ? reasonLines(item.reason, '      ') : [])];
+  });
+};
+
+/** A reason: what is wrong and where, then what to do. */
+export const reasonLines = (reason: Reason, indent: string): string[] => {
+  const place = placeOf(reason);
+  const [first = '', ...more] = reason.message.split('\n');
+  return [
+    `${indent}${reason.code}: ${first}${place !== '' && !reason.message.includes(place) ? ` (${place})` : ''}`,
+    ...more.map((line) => `${indent}${line}`),
+    ...(reason.hint ? [`${indent}-> ${reason.hint}`] : []),
+  ];
+};
+
+const placeOf = ({ line, column }: Reason): string =>
+  line === undefined ? '' : column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
+
+const summary = (report: Report): string => {
+  const ms = Date.parse(report.endedAt) - Date.parse(report.startedAt);
+  const outcomes = { ...report.counts.dataset };
+  for (const [name, count] of Object.entries(report.counts.resource)) outcomes[name] = (outcomes[name] ?? 0) + count;
+  const parts = Object.entries(outcomes).map(([name, count]) => `${count} ${name}`);
+  const items = plural(report.items.length, 'item');
+  return `${items}${parts.length > 0 ? ` (${parts.join(', ')})` : ''} in ${(ms / 1000).toFixed(1)} s`;
+};

@@ -1,0 +1,50 @@
+// `sluice retry`: a new run limited to what failed.
+import { NotFoundError } from '../errors.ts';
+import { loadManifest } from '../manifest/load.ts';
+import type { Runtime } from '../runtime.ts';
+import { exitCodeOfReports, exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
+import { showReports } from './publish.ts';
+import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { waitForRuns } from './wait.ts';
+
+/** Runs the failed items of a run, or one key, again and waits for the report. */
+export const retryCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> => {
+  const config = await configOf(options, io);
+  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'retry' }, io, async (runtime) => {
+    const { target, keys } = what.includes('/') ? await ofKey(runtime, what) : await ofRun(runtime, what);
+    if (keys.length === 0) {
+      if (options.json) say(io, '[]');
+      else say(io, `nothing failed in run ${what}`);
+      return exitCodes.ok;
+    }
+    const manifest = await loadManifest(target.manifestPath);
+    const { runId } = await runtime.gate.request({ ...target, why: 'retry', only: keys });
+    const run = { runId, manifest: manifest.name, portal: target.portal };
+    const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
+    showReports(reports, options, io);
+    return exitCodeOfReports(reports);
+  });
+};
+
+interface Found {
+  target: { manifest: string; portal: string; manifestPath: string };
+  keys: string[];
+}
+
+const ofKey = async (runtime: Runtime, key: string): Promise<Found> => {
+  const target = (await runtime.ledger.targets()).find(({ manifest }) => key.startsWith(`${manifest}/`));
+  if (!target) throw new NotFoundError(`no key "${key}" is known`, { hint: '`sluice status` lists the keys' });
+  return { target, keys: [key] };
+};
+
+const ofRun = async (runtime: Runtime, runId: string): Promise<Found> => {
+  const report = await runtime.runs.report(runId);
+  const target = (await runtime.ledger.targets()).find(
+    ({ manifest, portal }) => manifest === report?.manifest && portal === report.portal,
+  );
+  if (!report || !target) {
+    throw new NotFoundError(`no ended run "${runId}" is known`, { hint: '`sluice status` names the last runs' });
+  }
+  return { target, keys: report.items.filter((item) => item.reason !== null).map((item) => item.key) };
+};

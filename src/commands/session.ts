@@ -1,0 +1,42 @@
+// Opens what a one-off command needs, and closes it whatever happens.
+import type { Config } from '../config/config.ts';
+import { loadConfig } from '../config/load.ts';
+import { createLog, type Log } from '../log.ts';
+import { Runtime } from '../runtime.ts';
+import type { CommonOptions, Io } from './io.ts';
+
+/** Loads the configuration as the common options say. */
+export const configOf = (options: CommonOptions, io: Io): Promise<Config> =>
+  loadConfig({ file: options.config, cwd: io.cwd, env: io.env, portal: options.portal, stateDir: options.state });
+
+/**
+ * The log of a one-off command: standard error, so that standard output stays the command's own; warnings and worse
+ * unless `--verbose` asks for everything the configuration allows.
+ */
+export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =>
+  createLog({
+    level: options.verbose || config.log.level === 'silent' ? config.log.level : quieter(config.log.level),
+    destination: io.stderr,
+    pretty: io.terminal,
+  });
+
+const quieter = (level: Config['log']['level']): string => (level === 'fatal' || level === 'error' ? level : 'warn');
+
+/** Runs `work` with an opened runtime and closes it afterwards; a second signal closes by force. */
+export const withRuntime = async <T>(
+  parts: { config: Config; log: Log; role: string },
+  io: Io,
+  work: (runtime: Runtime) => Promise<T>,
+): Promise<T> => {
+  const runtime = await Runtime.open({ ...parts, env: io.env });
+  const force = (): void => {
+    runtime.close(true).catch(() => undefined); // the process ends next
+  };
+  io.force.addEventListener('abort', force, { once: true });
+  try {
+    return await work(runtime);
+  } finally {
+    io.force.removeEventListener('abort', force);
+    await runtime.close();
+  }
+};

@@ -1,0 +1,71 @@
+// `sluice start`, the service, and `sluice worker`, workers alone.
+import { createLog } from '../log.ts';
+import { Runtime } from '../runtime.ts';
+import { Service } from '../service/service.ts';
+import { exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, warn } from './io.ts';
+import { configOf } from './session.ts';
+
+/** Runs the service until it is told to stop; a drained stop is exit code 0. */
+export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
+  serve('start', options, io, async (runtime) => {
+    const service = new Service(runtime, manifests);
+    const { manifests: served, health } = await service.start();
+    for (const [name, config] of Object.entries(runtime.config.portals)) {
+      const keeper = runtime.portals.keeper(name);
+      const password = keeper?.server?.newAdminPassword;
+      if (password) warn(io, `portal ${name}: the password of its user admin is ${password} (shown this once)`);
+      runtime.log.info(
+        { portal: name, url: keeper?.url ?? (config.kind === 'remote' ? config.url : null) },
+        'portal in use',
+      );
+    }
+    runtime.log.info(
+      { manifests: served.map((manifest) => manifest.name), health, redis: runtime.redisHandle.describe },
+      'sluice is running',
+    );
+    return () => service.close();
+  });
+
+/** Works jobs until it is told to stop. */
+export const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
+  serve('worker', options, io, async (runtime) => {
+    await runtime.startWorkers();
+    runtime.log.info({ portals: Object.keys(runtime.config.portals) }, 'worker is running');
+    return async () => undefined;
+  });
+
+const serve = async (
+  role: string,
+  options: CommonOptions,
+  io: Io,
+  begin: (runtime: Runtime) => Promise<() => Promise<void>>,
+): Promise<number> => {
+  const config = await configOf(options, io);
+  const log = createLog({ level: config.log.level, pretty: io.terminal });
+  const runtime = await Runtime.open({ config, log, env: io.env, role });
+  let end: () => Promise<void> = async () => undefined;
+  try {
+    end = await begin(runtime);
+    await stopped(io.stop);
+    log.info(
+      { signal: String(io.stop.reason) },
+      'stopping: jobs in a write finish it, the others go back to the queue',
+    );
+    io.force.addEventListener('abort', () => {
+      log.warn('a second signal: ending at once; what was begun is resumed by the next start');
+      process.exit(exitCodes.interrupted);
+    });
+  } finally {
+    await end();
+    await runtime.close();
+  }
+  log.info('stopped');
+  return exitCodes.ok;
+};
+
+const stopped = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });

@@ -1,0 +1,170 @@
+// `sluice status`: is it live, and if not, why?
+import { relative, resolve } from 'node:path';
+import { resourceKey } from '../dkan/identity.ts';
+import { NotFoundError } from '../errors.ts';
+import { placeRule } from '../intake/place.ts';
+import type { LedgerEntry } from '../ledger/entry.ts';
+import { targetName } from '../ledger/keys.ts';
+import { loadManifest } from '../manifest/load.ts';
+import { isDropManifest } from '../manifest/schema.ts';
+import type { Runtime } from '../runtime.ts';
+import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
+import { exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, plural, say } from './io.ts';
+import { reasonLines } from './report-text.ts';
+import { configOf, oneOffLog, withRuntime } from './session.ts';
+
+/** One key as `status` shows it. */
+interface KeyStatus extends LedgerEntry {
+  portal: string;
+}
+
+/** Shows one key or file, or an overview; 0 when everything shown is live, 3 otherwise. */
+export const statusCommand = async (what: string | undefined, options: CommonOptions, io: Io): Promise<number> => {
+  const config = await configOf(options, io);
+  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'status' }, io, async (runtime) =>
+    what === undefined ? overview(runtime, options, io) : single(runtime, what, options, io),
+  );
+};
+
+const allKeys = async (runtime: Runtime): Promise<KeyStatus[]> => {
+  const keys: KeyStatus[] = [];
+  for (const target of await runtime.ledger.targets()) {
+    for (const entry of (await runtime.ledger.entries(target)).values()) keys.push({ ...entry, portal: target.portal });
+  }
+  return keys.sort((a, b) => (a.key < b.key ? -1 : 1));
+};
+
+const single = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
+  const found = await find(runtime, what, io.cwd);
+  if (found.length === 0) return single404(runtime, what, options, io);
+  if (options.json) say(io, JSON.stringify(found.length === 1 ? found[0] : found, null, 2));
+  else for (const entry of found) for (const line of keyLines(entry)) say(io, line);
+  return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
+};
+
+/** A file that no run has seen yet may still stand in a watched folder. */
+const single404 = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
+  const path = resolve(io.cwd, what);
+  for (const view of await readInboxViews(runtime)) {
+    const dropped = relative(view.folder, path);
+    const left = view.left.find((item) => item.path === dropped);
+    const settling = view.settling.find((item) => item.path === dropped);
+    if (!left && !settling) continue;
+    const state = left ? { state: 'left', reason: left.reason } : { state: 'settling', since: settling?.since };
+    if (options.json) say(io, JSON.stringify({ file: path, manifest: view.manifest, ...state }, null, 2));
+    else
+      say(io, left ? `${what}: not live: left in the inbox: ${left.reason}` : `${what}: not live yet: still settling`);
+    return exitCodes.someFailed;
+  }
+  throw new NotFoundError(`nothing is known of "${what}"`, {
+    hint: '`sluice status` lists the keys; a file is known once its manifest was published or its folder is watched',
+  });
+};
+
+/** By key; a dataset's key brings its resources; by file: the path that was published, or the place in an inbox. */
+const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeyStatus[]> => {
+  const keys = await allKeys(runtime);
+  const byKey = keys.filter((entry) => entry.key === what || entry.key.startsWith(`${what}/`));
+  if (byKey.length > 0) return byKey;
+  const path = resolve(cwd, what);
+  const byPath = keys.filter((entry) => entry.sourcePath === path);
+  if (byPath.length > 0) return byPath;
+  const dropped = await keysOfDrop(runtime, path);
+  return keys.filter((entry) => dropped.has(entry.key));
+};
+
+const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> => {
+  const keys = new Set<string>();
+  for (const { manifestPath } of await runtime.ledger.targets()) {
+    const manifest = await loadManifest(manifestPath).catch(() => null); // a manifest that is gone names no inbox
+    if (!manifest || !isDropManifest(manifest)) continue;
+    const inside = relative(manifest.drop.folder, path);
+    if (inside.startsWith('..')) continue;
+    const placed = placeRule({ files: manifest.drop.files, marker: manifest.drop.marker ?? '.done' })(inside);
+    if (placed.kind === 'file') keys.add(resourceKey(manifest.name, placed.place.dataset, placed.place.resource));
+  }
+  return keys;
+};
+
+const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === null;
+
+const stateOf = (entry: LedgerEntry): string => {
+  if (entry.live) return 'live';
+  if (entry.stale) return 'not live: the portal still serves an older version';
+  return entry.reason ? 'not live' : 'published as a draft';
+};
+
+const keyLines = (entry: KeyStatus): string[] => {
+  const since = entry.syncedAt > 0 ? new Date(entry.syncedAt).toISOString() : 'never';
+  const rows = entry.rows === null ? '' : `, ${plural(entry.rows, 'row')}`;
+  const file = entry.file ? `  file ${entry.file.name}, ${entry.file.bytes.toLocaleString('en')} bytes${rows}` : null;
+  return [
+    `${entry.key} (${entry.kind} "${entry.title}" on ${entry.portal}): ${stateOf(entry)}`,
+    ...(entry.url ? [`  address ${entry.url}`] : []),
+    ...(file ? [file] : []),
+    ...(entry.reason ? reasonLines(entry.reason, '  ') : []),
+    `  as of ${since}${entry.runId ? `, run ${entry.runId}` : ''}`,
+  ];
+};
+
+const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promise<number> => {
+  const keys = await allKeys(runtime);
+  const inboxes = await readInboxViews(runtime);
+  const targets = await Promise.all(
+    (await runtime.ledger.targets()).map((target) => targetStatus(runtime, target, keys)),
+  );
+  const runs = await Promise.all((await runtime.runs.latest(5)).map((runId) => runStatus(runtime, runId)));
+  if (options.json) say(io, JSON.stringify({ targets, runs, inboxes, keys }, null, 2));
+  else for (const line of overviewLines(targets, runs, inboxes, keys)) say(io, line);
+  return keys.every(isFine) && targets.every((target) => target.pause === null) ? exitCodes.ok : exitCodes.someFailed;
+};
+
+type TargetStatus = Awaited<ReturnType<typeof targetStatus>>;
+type RunStatus = Awaited<ReturnType<typeof runStatus>>;
+
+const targetStatus = async (runtime: Runtime, target: { manifest: string; portal: string }, keys: KeyStatus[]) => {
+  const own = keys.filter((entry) => entry.portal === target.portal && entry.key.startsWith(`${target.manifest}/`));
+  const { current } = await runtime.gate.state(target);
+  return {
+    target: targetName(target),
+    live: own.filter((entry) => entry.live).length,
+    stale: own.filter((entry) => !entry.live && entry.stale).length,
+    notLive: own.filter((entry) => !entry.live && !entry.stale && entry.reason).length,
+    running: current,
+    pause: await runtime.pauses.state(target.portal),
+  };
+};
+
+const runStatus = async (runtime: Runtime, runId: string) => {
+  const [target, progress] = await Promise.all([runtime.runs.target(runId), runtime.runs.progress(runId)]);
+  return { runId, target: target ? targetName(target) : '', ...progress };
+};
+
+const overviewLines = (
+  targets: TargetStatus[],
+  runs: RunStatus[],
+  inboxes: InboxViewOfService[],
+  keys: KeyStatus[],
+): string[] => {
+  if (targets.length === 0 && inboxes.length === 0) return ['nothing was published yet: `sluice publish <manifest>`'];
+  const lines = targets.flatMap((target) => [
+    `${target.target}: ${target.live} live, ${target.stale} stale, ${target.notLive} not live${target.running ? `, run ${target.running} in progress` : ''}`,
+    ...(target.pause ? ['  the portal is paused:', ...reasonLines(target.pause.reason, '    ')] : []),
+  ]);
+  for (const entry of keys.filter((key) => !isFine(key))) {
+    lines.push(`  ${entry.key}: ${stateOf(entry)}`);
+    if (entry.reason) lines.push(...reasonLines(entry.reason, '    '));
+  }
+  for (const view of inboxes) lines.push(...inboxLines(view));
+  if (runs.length > 0) lines.push('last runs:');
+  for (const run of runs)
+    lines.push(`  ${run.runId}  ${run.target}  ${run.state}, ${run.done}/${run.total} items, ${run.failed} failed`);
+  return lines;
+};
+
+const inboxLines = (view: InboxViewOfService): string[] => [
+  `inbox ${view.folder} (${view.manifest}): ${view.settling.length} settling, ${view.spooled} taken, ${view.left.length} left alone`,
+  ...view.settling.slice(0, 10).map((file) => `  settling ${file.path}, ${file.bytes.toLocaleString('en')} bytes`),
+  ...view.left.slice(0, 20).map((file) => `  left ${file.path}: ${file.reason}`),
+];

@@ -1,0 +1,130 @@
+// Waits for runs, shows how far they are, and works the jobs itself where nobody else does.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { InterruptedError, UnfinishedError } from '../errors.ts';
+import { targetName } from '../ledger/keys.ts';
+import type { Report } from '../report.ts';
+import type { Runtime } from '../runtime.ts';
+import { type Io, plural } from './io.ts';
+
+/** A run to wait for. */
+export interface AwaitedRun {
+  runId: string;
+  manifest: string;
+  portal: string;
+}
+
+/** How to wait. */
+export interface WaitOptions {
+  /** Show progress on standard error. */
+  progress: boolean;
+  /** Longest wait in milliseconds for a portal that is paused; the runs stay queued. */
+  pausedMs: number;
+}
+
+const pollMs = 50;
+
+/**
+ * Waits until every run has its report. Workers of this process are started when no other process has any, also when
+ * those vanish on the way. Throws {@link InterruptedError} when the command is stopped, {@link UnfinishedError} when a
+ * portal stays paused.
+ */
+export const waitForRuns = async (
+  runtime: Runtime,
+  runs: AwaitedRun[],
+  options: WaitOptions,
+  io: Io,
+): Promise<Report[]> => {
+  const display = options.progress ? new Progress(io) : null;
+  const reports = new Map<string, Report>();
+  const begun = Date.now();
+  let checkedWorkers = 0;
+  try {
+    while (reports.size < runs.length) {
+      if (io.stop.aborted) throw interrupted(runs);
+      if (Date.now() - checkedWorkers > 1000) {
+        if (!(await runtime.hasWorkers())) await runtime.startWorkers([...new Set(runs.map((run) => run.portal))]);
+        checkedWorkers = Date.now();
+        await refusePaused(runtime, runs, begun + options.pausedMs);
+      }
+      for (const run of runs) {
+        const report = reports.has(run.runId) ? null : await runtime.runs.report(run.runId);
+        if (report) reports.set(run.runId, report);
+      }
+      await display?.show(runtime, runs);
+      if (reports.size < runs.length) await sleep(pollMs, undefined, { signal: io.stop }).catch(() => undefined);
+    }
+  } finally {
+    display?.clear();
+  }
+  return runs.flatMap((run) => reports.get(run.runId) ?? []);
+};
+
+const interrupted = (runs: AwaitedRun[]): InterruptedError =>
+  new InterruptedError(`interrupted; ${plural(runs.length, 'run')} not awaited`, {
+    hint: 'what was begun is resumed by the next `sluice publish` or `sluice start` on the same state',
+  });
+
+const refusePaused = async (runtime: Runtime, runs: AwaitedRun[], deadline: number): Promise<void> => {
+  for (const portal of new Set(runs.map((run) => run.portal))) {
+    const pause = await runtime.pauses.state(portal);
+    if (!pause || (pause.reason.code !== 'portal-login' && Date.now() < deadline)) continue;
+    throw new UnfinishedError(
+      `portal ${portal} is paused since ${new Date(pause.since).toISOString()}: ${pause.reason.message}`,
+      { hint: `${pause.reason.hint ?? 'mend it'}; the run stays queued, and publishing again resumes it` },
+    );
+  }
+};
+
+/** One line that is rewritten on a terminal; one plain line every few seconds elsewhere. */
+class Progress {
+  readonly #io: Io;
+  readonly #begun = Date.now();
+  #shownAt = 0;
+  #dirty = false;
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
+
+  async show(runtime: Runtime, runs: AwaitedRun[]): Promise<void> {
+    const everyMs = this.#io.terminal ? 200 : 5000;
+    const now = Date.now();
+    if (now - (this.#shownAt || (this.#io.terminal ? 0 : this.#begun)) < everyMs) return;
+    this.#shownAt = now;
+    const line = await this.#line(runtime, runs);
+    if (this.#io.terminal) this.#io.stderr.write(`\r\x1b[K${line}`);
+    else this.#io.stderr.write(`${line}\n`);
+    this.#dirty = this.#io.terminal;
+  }
+
+  clear(): void {
+    if (this.#dirty) this.#io.stderr.write('\r\x1b[K');
+    this.#dirty = false;
+  }
+
+  async #line(runtime: Runtime, runs: AwaitedRun[]): Promise<string> {
+    let [total, done, failed] = [0, 0, 0];
+    for (const run of runs) {
+      const progress = await runtime.runs.progress(run.runId);
+      total += progress.total;
+      done += progress.done;
+      failed += progress.failed;
+    }
+    const seconds = (Date.now() - this.#begun) / 1000;
+    const rate = done / Math.max(seconds, 0.001);
+    const eta = done > 0 && rate > 0 ? `, ${Math.ceil((total - done) / rate)} s left` : '';
+    const flight = await this.#inFlight(runtime, runs);
+    const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
+    return `${name}: ${done}/${total} items, ${rate.toFixed(1)}/s${eta}${failed > 0 ? `, ${failed} failed` : ''}${flight}`;
+  }
+
+  async #inFlight(runtime: Runtime, runs: AwaitedRun[]): Promise<string> {
+    const keys: string[] = [];
+    for (const portal of new Set(runs.map((run) => run.portal))) {
+      for (const job of await runtime.queues.portal(portal).getActive(0, 3)) {
+        if (job?.data && typeof job.data.key === 'string') keys.push(job.data.key);
+      }
+    }
+    return keys.length === 0 ? '' : ` | ${keys.slice(0, 3).join(' ')}`;
+  }
+}

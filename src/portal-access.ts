@@ -1,0 +1,87 @@
+// How each configured portal is reached: its address and credentials; embedded ones are served on the way.
+import type { Config, PortalConfig } from './config/config.ts';
+import { UsageError } from './errors.ts';
+import type { Log } from './log.ts';
+import { openPortal, type Portal, type PortalHooks } from './portal/client.ts';
+import { PortalKeeper, serviceAccount, servicePassword } from './server/keeper.ts';
+
+/** Opens the portals of a configuration, each once; needs no queue. */
+export class PortalAccess {
+  readonly #config: Config;
+  readonly #log: Log;
+  readonly #portals = new Map<string, Portal>();
+  readonly #keepers = new Map<string, PortalKeeper>();
+
+  constructor(config: Config, log: Log) {
+    this.#config = config;
+    this.#log = log;
+  }
+
+  /** The configuration of a portal; UsageError naming the known ones when there is none of that name. */
+  config(name: string): PortalConfig {
+    const config = this.#config.portals[name];
+    if (config) return config;
+    throw new UsageError(`no portal is named "${name}"`, {
+      hint: `known portals: ${Object.keys(this.#config.portals).join(', ')}; name it in config/, or use --portal`,
+    });
+  }
+
+  /** The client of a portal; an embedded one is served first, here or by the process that already does. */
+  async open(name: string, hooks: (url: string) => Promise<Partial<PortalHooks>>): Promise<Portal> {
+    const known = this.#portals.get(name);
+    if (known) return known;
+    const config = this.config(name);
+    const { username, password, url } = await this.#reach(config);
+    const { connectMs, headersMs, bodyMs, uploadMs, readRetries } = this.#config.http;
+    const portal = openPortal(
+      {
+        name,
+        url,
+        username,
+        password,
+        dialect: config.dialect,
+        connections: config.concurrency + 2,
+        timeouts: { connectMs, headersMs, bodyMs, uploadMs },
+        readRetries,
+      },
+      { log: this.#log.child({ portal: name }), ...(await hooks(url)) },
+    );
+    this.#portals.set(name, portal);
+    return portal;
+  }
+
+  /** A portal that was opened, or null. */
+  opened(name: string): Portal | null {
+    return this.#portals.get(name) ?? null;
+  }
+
+  /** The keeper of an embedded portal that was opened by this process, or null. */
+  keeper(name: string): PortalKeeper | null {
+    return this.#keepers.get(name) ?? null;
+  }
+
+  /** Closes clients first, then the portals served here. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#portals.values()].map((portal) => portal.close()));
+    await Promise.all([...this.#keepers.values()].map((keeper) => keeper.close()));
+  }
+
+  async #reach(config: PortalConfig): Promise<{ username: string; password: string; url: string }> {
+    if (config.kind === 'remote') return { username: config.username, password: config.password, url: config.url };
+    const username = config.password === null ? serviceAccount : config.username;
+    const password = config.password ?? (await servicePassword(config.dataDir));
+    const keeper = new PortalKeeper({
+      dataDir: config.dataDir,
+      host: config.host,
+      port: config.port,
+      profile: config.profile,
+      attachWaitMs: config.attachWaitMs,
+      ...(config.users === null ? {} : { usersFile: config.users }),
+      users: [{ name: username, password, roles: ['administrator'] }],
+      log: this.#log.child({ portal: config.name }),
+    });
+    await keeper.open();
+    this.#keepers.set(config.name, keeper);
+    return { username, password, url: keeper.url };
+  }
+}

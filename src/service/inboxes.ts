@@ -1,0 +1,110 @@
+// The watched folders of the service: each batch of claimed files asks for a run, and their state is shown to `status`.
+import { z } from 'zod';
+import { type Inbox, openInbox } from '../intake/inbox.ts';
+import type { DropManifest } from '../manifest/schema.ts';
+import type { Runtime } from '../runtime.ts';
+
+const publishMs = 1000;
+
+/** What `status` is told of a watched folder. */
+export const inboxViewSchema = z.object({
+  manifest: z.string(),
+  folder: z.string(),
+  settling: z.array(z.object({ path: z.string(), bytes: z.number(), since: z.number() })),
+  left: z.array(z.object({ path: z.string(), reason: z.string() })),
+  spooled: z.number(),
+  /** Unix milliseconds. */
+  at: z.number(),
+});
+
+/** See {@link inboxViewSchema}. */
+export type InboxViewOfService = z.infer<typeof inboxViewSchema>;
+
+/** Opens and closes watched folders as manifests come and go. */
+export class Inboxes {
+  readonly #runtime: Runtime;
+  readonly #open = new Map<string, { manifest: DropManifest; inbox: Inbox }>();
+  #timer: NodeJS.Timeout | null = null;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** Makes the watched folders those of `manifests`; a changed manifest is opened anew. */
+  async sync(manifests: DropManifest[]): Promise<void> {
+    const wanted = new Map(manifests.map((manifest) => [manifest.name, manifest]));
+    for (const [name, { manifest, inbox }] of this.#open) {
+      const same = wanted.get(name);
+      if (same && JSON.stringify(same) === JSON.stringify(manifest)) continue;
+      await inbox.close();
+      this.#open.delete(name);
+      await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
+    }
+    for (const [name, manifest] of wanted) {
+      if (!this.#open.has(name)) this.#open.set(name, { manifest, inbox: await this.#watch(manifest) });
+    }
+    this.#timer ??= setInterval(() => this.#next(), publishMs).unref();
+    await this.#publish();
+  }
+
+  /** Stops watching; idempotent. */
+  async close(): Promise<void> {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+    await this.#turn;
+    for (const [name, { inbox }] of this.#open) {
+      await inbox.close();
+      await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
+    }
+    this.#open.clear();
+  }
+
+  async #watch(manifest: DropManifest): Promise<Inbox> {
+    return openInbox({
+      manifest,
+      settings: this.#runtime.config.inbox,
+      spoolId: await this.#runtime.spoolId(),
+      onClaimed: async (claims) => {
+        const { runId } = await this.#runtime.requestRun(manifest, 'drop');
+        this.#runtime.log.info({ manifest: manifest.name, runId, files: claims.length }, 'files were dropped');
+      },
+      log: this.#runtime.log,
+    });
+  }
+
+  #next(): void {
+    this.#turn = this.#turn
+      .then(() => this.#publish())
+      .catch((error: unknown) => this.#runtime.log.debug({ err: error }, 'inbox state could not be shown'));
+  }
+
+  async #publish(): Promise<void> {
+    for (const [name, { manifest, inbox }] of this.#open) {
+      const state = inbox.state();
+      const view: InboxViewOfService = { manifest: name, folder: manifest.drop.folder, ...state, at: Date.now() };
+      await this.#runtime.redis.hset(this.#runtime.keys.inboxes, name, JSON.stringify(view));
+      if (state.spooled > 0) await this.#runAgain(manifest);
+    }
+  }
+
+  /** Files that stayed in the spool after a run that failed for a passing reason are tried again, at leisure. */
+  readonly #lastTry = new Map<string, number>();
+  async #runAgain(manifest: DropManifest): Promise<void> {
+    const target = { manifest: manifest.name, portal: this.#runtime.portalOf(manifest) };
+    const { current } = await this.#runtime.gate.state(target);
+    const last = this.#lastTry.get(manifest.name) ?? Date.now();
+    if (current !== null) this.#lastTry.set(manifest.name, Date.now());
+    else if (Date.now() - last >= this.#runtime.config.inbox.rescanMs) {
+      this.#lastTry.set(manifest.name, Date.now());
+      await this.#runtime.requestRun(manifest, 'drop');
+    } else this.#lastTry.set(manifest.name, last);
+  }
+}
+
+/** What the watching services tell of their folders; a view older than a few seconds is of a service that has ended. */
+export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfService[]> =>
+  Object.values(await runtime.redis.hgetall(runtime.keys.inboxes)).flatMap((text) => {
+    const parsed = inboxViewSchema.safeParse(JSON.parse(text));
+    return parsed.success ? [parsed.data] : [];
+  });

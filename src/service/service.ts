@@ -1,0 +1,78 @@
+// The long-running service: workers, watched folders, schedules, health.
+import { resolve } from 'node:path';
+import { isDropManifest, type Manifest } from '../manifest/schema.ts';
+import { type Schedule, syncSchedules } from '../queue/schedules.ts';
+import type { Runtime } from '../runtime.ts';
+import { type Health, serveHealth } from './health.ts';
+import { Inboxes } from './inboxes.ts';
+import { loadManifests, watchManifests } from './manifests.ts';
+
+/** A running service. */
+export class Service {
+  readonly #runtime: Runtime;
+  readonly #patterns: string[];
+  readonly #inboxes: Inboxes;
+  #health: Health | null = null;
+  #watch: { close(): Promise<void> } | null = null;
+
+  /** `extra`: paths or patterns of manifests beside those of the configuration. */
+  constructor(runtime: Runtime, extra: string[]) {
+    this.#runtime = runtime;
+    this.#patterns = [...new Set([...runtime.config.manifests, ...extra.map((path) => resolve(path))])];
+    this.#inboxes = new Inboxes(runtime);
+  }
+
+  /** Starts everything and returns the manifests it serves and the address of the health check. */
+  async start(): Promise<{ manifests: Manifest[]; health: string }> {
+    await this.#runtime.startWorkers();
+    this.#health = await serveHealth(this.#runtime);
+    const manifests = await this.#sync();
+    this.#watch = watchManifests(
+      this.#patterns,
+      async () => {
+        await this.#sync();
+      },
+      this.#runtime.log,
+    );
+    return { manifests, health: this.#health.url };
+  }
+
+  /** Stops watching and answering; workers and Redis are the runtime's to stop. */
+  async close(): Promise<void> {
+    await this.#watch?.close();
+    await this.#inboxes.close();
+    await this.#health?.close();
+  }
+
+  async #sync(): Promise<Manifest[]> {
+    const manifests = await loadManifests(this.#patterns, this.#runtime.log);
+    const known = manifests.filter((manifest) => this.#isServed(manifest));
+    for (const line of await syncSchedules(
+      this.#runtime.queues,
+      known.flatMap((manifest) => this.#scheduleOf(manifest)),
+    )) {
+      this.#runtime.log.info({ action: 'schedule' }, line);
+    }
+    await this.#inboxes.sync(known.filter(isDropManifest));
+    return known;
+  }
+
+  #isServed(manifest: Manifest): boolean {
+    const portal = this.#runtime.portalOf(manifest);
+    if (portal in this.#runtime.config.portals) return true;
+    this.#runtime.log.error({ path: manifest.path, portal }, 'left out: no portal of that name is configured');
+    return false;
+  }
+
+  #scheduleOf(manifest: Manifest): Schedule[] {
+    if (!manifest.schedule) return [];
+    const request = {
+      manifestPath: manifest.path,
+      manifest: manifest.name,
+      portal: this.#runtime.portalOf(manifest),
+      why: 'schedule',
+      only: null,
+    } as const;
+    return [{ request, cron: manifest.schedule.cron, timezone: manifest.schedule.timezone }];
+  }
+}
