@@ -22,6 +22,8 @@ export interface ClaimerOptions {
   marker: string;
   settling: Settling;
   view: InboxView;
+  /** What is wrong with the sidecars of the file at this path; null when nothing is. */
+  describedBadly: (path: string) => Promise<string | null>;
   /** `movedAt`: when the file was last seen to move, Unix ms. */
   onClaimed: (claim: Claim, movedAt: number) => void;
   /** The file at this path was gone when it was to be taken. */
@@ -65,8 +67,12 @@ export class Claimer {
       return false;
     }
     const other = await collides(path, settler.place);
-    if (other !== null) view.leave(path, `gives the same id as ${other}: rename one of them, or take it away`);
-    return other === null;
+    const reason =
+      other === null
+        ? await this.#options.describedBadly(path)
+        : `gives the same id as ${other}: rename one of them, or take it away`;
+    if (reason !== null) view.leave(path, reason);
+    return reason === null;
   }
 
   async #take(path: string, settler: Settler, at: number): Promise<void> {

@@ -9,6 +9,7 @@ import type { DropManifest } from '../manifest/schema.ts';
 import { Announcer } from './announcer.ts';
 import { type Claim, foldersOf, type InboxFolders, parseClaimId } from './claim.ts';
 import { Claimer } from './claimer.ts';
+import { describedBadly } from './described.ts';
 import { InboxView } from './inbox-view.ts';
 import { type Owner, openOwner } from './owner.ts';
 import { pairSpool } from './pairing.ts';
@@ -134,6 +135,7 @@ class InboxWatcher implements Inbox {
       marker: this.#marker,
       settling: this.#settling,
       view: this.#view,
+      describedBadly: (path) => describedBadly(options.manifest, path),
       onClaimed: (claim, movedAt) => this.#announcer.add(claim, movedAt),
       onLost: (path) => this.#touch([path]),
       log: this.#log,
@@ -143,7 +145,10 @@ class InboxWatcher implements Inbox {
   async start(): Promise<void> {
     this.#watch = await watchFolder(this.#folders.inbox, {
       poll: this.#options.settings.poll,
-      onPath: (path) => this.#touch([path]),
+      onPath: (path) => {
+        const mended = this.#placed(path).kind === 'sidecar' ? this.#view.left.keys() : [];
+        this.#touch([path, ...mended]);
+      },
       onRemoved: () => this.#touch(this.#view.left.keys()),
       onError: (error) => {
         this.#log.warn({ err: error }, 'could not watch all of the inbox; the rescan finds what events miss');

@@ -1,6 +1,7 @@
 // What a path in the inbox is, told from its name alone: a file to take, a marker, a sidecar, nothing of ours, or left with a reason.
 import picomatch from 'picomatch';
 import { idPattern } from '../dkan/identity.ts';
+import { droppedNames } from '../manifest/sidecars.ts';
 
 /** Where a dropped file belongs. */
 export interface Place {
@@ -46,22 +47,17 @@ const ignored = (segments: string[]): boolean =>
   segments.some((segment) => segment.startsWith('.') || segment.startsWith('~') || segment.endsWith('~')) ||
   unfinished.test(segments.at(-1) ?? '');
 
-const stem = (name: string): string => name.replace(/(?<=.)\.[^.]*$/, '');
-
 const noId = (name: string): string =>
   `no id can be made of \`${name}\`: rename it to at most 64 of a-z, 0-9, \`.\`, \`_\`, \`-\``;
 
 /** Places `<dataset>/<resource>.csv` or `x.csv` by its name, whatever the patterns say; `left` when no id can be made of it. */
 export const placeOf = (path: string): Placed => {
-  const segments = path.split('/');
-  const file = segments.at(-1) ?? '';
-  const resourceName = stem(file);
-  const datasetName = segments.length === 2 ? (segments[0] ?? '') : resourceName;
-  const dataset = slugOf(datasetName);
-  const resource = slugOf(resourceName);
-  if (dataset === null) return { kind: 'left', reason: noId(datasetName) };
-  if (resource === null) return { kind: 'left', reason: noId(file) };
-  return { kind: 'file', place: { dataset, resource, datasetName, resourceName } };
+  const names = droppedNames(path);
+  const dataset = slugOf(names.dataset);
+  const resource = slugOf(names.resource);
+  if (dataset === null) return { kind: 'left', reason: noId(names.dataset) };
+  if (resource === null) return { kind: 'left', reason: noId(names.resource) };
+  return { kind: 'file', place: { dataset, resource, datasetName: names.dataset, resourceName: names.resource } };
 };
 
 /**
