@@ -28,7 +28,8 @@ export const fieldsFor = (dialect: Dialect, fields: NodeFields): ShapedFields =>
     const shape = Object.hasOwn(table, field) ? table[field] : undefined;
     const items = shape === undefined ? null : itemsOf(value);
     const report = (problem: string) => problems.push(`${field}: ${problem}`);
-    shaped[field] = shape === undefined || items === null ? value : shape(items, report);
+    if (dialect === 'form' && shape === undefined && isEmpty(value)) shaped[field] = emptied(field);
+    else shaped[field] = shape === undefined || items === null ? value : shape(items, report);
   }
   return { fields: shaped, problems };
 };
@@ -44,13 +45,21 @@ const firstValue = (items: Item[]): string | null => {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
 };
 
-const tids: Shape = (items, report) => ({ und: items.map((item) => textOf(item, 'tid', report)) });
+/** Select lists take ids only, and no endpoint tells the id of a name. */
+const tids: Shape = (items, report) => ({
+  und: items.map((item) => {
+    const tid = textOf(item, 'tid', report);
+    if (!/^\d+$/.test(tid))
+      report(`terms by name cannot be sent to this older portal; give their ids: {und: [{tid: "2"}]}`);
+    return tid;
+  }),
+});
 
 const values: Shape = (items, report) => ({ und: items.map((item) => textOf(item, 'value', report)) });
 
 /** Only the nid in the last brackets counts, the title may be anything (recorded behaviour 9). */
 const references: Shape = (items, report) => ({
-  und: items.map((item) => {
+  und: (items.length === 0 ? [{ target_id: '' }] : items).map((item) => {
     const target = textOf(item, 'target_id', report);
     return { target_id: /^\d+$/.test(target) ? `node (${target})` : target };
   }),
@@ -82,6 +91,11 @@ const terms: Shape = (items, report) => ({
   },
 });
 
+/** The form leaves a field alone that has no items; an item without content empties it (recorded behaviour 8a, 9). */
+const emptied = (field: string): unknown => ({ und: [linkFields.has(field) ? { url: '', title: '' } : { value: '' }] });
+
+const linkFields = new Set(['field_landing_page', 'field_conforms_to', 'field_related_content', 'field_link_api']);
+
 /** The form-shape of every field that differs (recorded behaviour 8a, recording `form_input_create`). */
 const formShapes: Record<string, Shape> = {
   field_license: license,
@@ -97,11 +111,10 @@ const formShapes: Record<string, Shape> = {
 
 /** A term by name is made by the portal when it is marked so (recorded behaviour 8); 4 is the default site's `tags`. */
 const newTags: Shape = (items) => ({
-  und: items.map((item) =>
-    item.tid === undefined && typeof item.name === 'string'
-      ? { tid: 'autocreate', name: item.name, vid: '4', vocabulary_machine_name: 'tags' }
-      : item,
-  ),
+  und: items.map((item) => {
+    const named = typeof item.name === 'string' && (item.tid === undefined || item.tid === 'autocreate');
+    return named ? { vid: '4', vocabulary_machine_name: 'tags', ...item, tid: 'autocreate' } : item;
+  }),
 });
 
 const entityShapes: Record<string, Shape> = { field_tags: newTags };
@@ -142,6 +155,8 @@ const itemsOf = (value: unknown): Item[] | null => {
   const items: unknown[] = value.und;
   return items.every((item): item is Item => typeof item === 'object' && item !== null) ? items : null;
 };
+
+const isEmpty = (value: unknown): boolean => itemsOf(value)?.length === 0;
 
 const textOf = (item: Item, property: string, report: Report): string => {
   const value = item[property];

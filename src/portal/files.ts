@@ -80,14 +80,20 @@ const oneBuffer = async (file: PortalFile): Promise<{ body: Buffer; headers: Rec
 
 /** undici reads the blob from disk as it sends, and knows its size beforehand (Content-Length). */
 const streamed = async (file: PortalFile): Promise<{ body: FormData }> => {
-  const blob = await openAsBlob(file.path, { type: mediaType(file.contentType) }).catch((error: unknown) => {
-    throw missing(file, error);
-  });
+  const blob = await opened(file);
   if (blob.size !== file.bytes) throw changed(file);
   const form = new FormData();
   for (const [name, value] of Object.entries(textParts)) form.append(name, value);
   form.append(filePart, blob, file.name);
   return { body: form };
+};
+
+const opened = async (file: PortalFile): Promise<Blob> => {
+  try {
+    return await openAsBlob(file.path, { type: mediaType(file.contentType) });
+  } catch (error) {
+    throw missing(file, error);
+  }
 };
 
 /** As browsers do (WHATWG HTML, multipart/form-data encoding). */

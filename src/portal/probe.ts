@@ -98,7 +98,7 @@ const lookAtLogin = async ({ session }: Parts, probe: PortalProbe, signal: Abort
     });
     probe.findings.push(rightsFinding(probe.mayCreate));
   } catch (error) {
-    if (error instanceof PortalError) probe.login = { code: error.code as ErrorCode, message: error.message };
+    if (error instanceof PortalError) probe.login = { code: error.code, message: error.message };
     throw error;
   }
 };

@@ -33,6 +33,9 @@ describe('fields for a form portal', () => {
     ['field_topic', [{ tid: '2' }, { tid: '3' }], ['2', '3']],
     ['field_language', [{ value: 'en' }], ['en']],
     ['field_dataset_ref', [{ target_id: '7' }], [{ target_id: 'node (7)' }]],
+    ['field_dataset_ref', [], [{ target_id: '' }]],
+    ['field_author', [], [{ value: '' }]],
+    ['field_link_api', [], [{ url: '', title: '' }]],
     ['field_resources', [{ target_id: 'Budget (7)' }], [{ target_id: 'Budget (7)' }]],
   ])('%s %j becomes %j', (field, items, shape) => {
     expect(fieldsFor('form', { [field]: { und: items } })).toEqual({
@@ -55,8 +58,10 @@ describe('fields for a form portal', () => {
     const { problems } = fieldsFor('form', {
       field_frequency: { und: [{ value: 'R/PT1H' }] },
       field_tags: { und: [{ tid: '8' }] },
+      field_topic: { und: [{ tid: 'autocreate', name: 'Education' }] },
     });
-    expect(problems).toHaveLength(2);
+    expect(problems).toHaveLength(3);
+    expect(problems[2]).toContain('field_topic: terms by name');
     expect(problems[0]).toContain('field_frequency: "R/PT1H" has no number');
     expect(problems[1]).toContain('field_tags: an item has no "name"');
   });

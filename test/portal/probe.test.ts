@@ -1,0 +1,112 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { calm, failureFrom, openForTest } from './support/open.ts';
+import { page, refusal } from './support/scripted-server.ts';
+import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';
+
+const start = async (options: SmallPortalOptions = {}) => {
+  const server = await startSmallPortal(options);
+  onTestFinished(() => server.close());
+  return server;
+};
+
+describe('probing a portal', () => {
+  it('tells what an entity portal offers, with one login and otherwise reads', async () => {
+    const server = await start();
+    const probe = await openForTest(server.url).probe(calm);
+    expect(probe).toMatchObject({
+      reachable: true,
+      api: true,
+      login: { uid: '3', name: 'creator', roles: ['authenticated user', 'content creator'] },
+      dialect: 'entity',
+      datastore: true,
+      search: false,
+      mayCreate: true,
+      ok: true,
+    });
+    expect(server.seen.filter((seen) => seen.method !== 'GET').map((seen) => seen.path)).toEqual([
+      '/api/dataset/user/login',
+    ]);
+  });
+
+  it('tells what a form portal offers', async () => {
+    const server = await start({
+      dialect: 'form',
+      intercept: (seen) =>
+        seen.path.startsWith('/api/action/') ? { body: { error: { message: 'no table' } } } : undefined,
+    });
+    expect(await openForTest(server.url).probe(calm)).toMatchObject({
+      dialect: 'form',
+      datastore: false,
+      search: true,
+      ok: true,
+    });
+  });
+
+  it.each([
+    ['a role that may not create', { 2: 'authenticated user' }, false],
+    ['a role that is not known', { 2: 'authenticated user', 9: 'publisher' }, null],
+    ['no roles told', {}, null],
+  ])('judges rights by the names of roles: %s', async (_, roles, mayCreate) => {
+    const server = await start({ roles });
+    const probe = await openForTest(server.url).probe(calm);
+    expect(probe).toMatchObject({ mayCreate, ok: mayCreate !== false });
+    expect(probe.findings.find((finding) => finding.ok !== true)?.hint).toMatch(/role|publish/);
+  });
+
+  it('says what to do where nothing listens', async () => {
+    const server = await startSmallPortal();
+    await server.close();
+    const probe = await openForTest(server.url, { readRetries: 0 }).probe(calm);
+    expect(probe).toMatchObject({
+      reachable: false,
+      api: false,
+      login: null,
+      dialect: null,
+      mayCreate: null,
+      ok: false,
+    });
+    expect(probe.findings).toEqual([
+      { ok: false, what: expect.stringContaining('ECONNREFUSED'), hint: expect.stringContaining('port') },
+    ]);
+  });
+
+  it('says that a site is not this API', async () => {
+    const server = await start({ intercept: () => page(200, 'Welcome to the city') });
+    const probe = await openForTest(server.url).probe(calm);
+    expect(probe).toMatchObject({ reachable: true, api: false, login: null, ok: false });
+    expect(probe.findings.at(-1)).toMatchObject({ ok: false, what: expect.stringContaining('Welcome to the city') });
+    expect(server.requests('POST', '/')).toHaveLength(0);
+  });
+
+  it('says that the login was refused, with one login', async () => {
+    const server = await start();
+    const probe = await openForTest(server.url, { password: 'nope' }).probe(calm);
+    expect(probe).toMatchObject({
+      reachable: true,
+      api: true,
+      login: { code: 'portal-login' },
+      dialect: null,
+      ok: false,
+    });
+    expect(probe.findings.at(-1)?.hint).toContain('password');
+    expect(server.requests('POST', '/api/dataset/user/login')).toHaveLength(1);
+  });
+
+  it('goes on to the login where strangers may list nothing', async () => {
+    const server = await start({
+      intercept: (seen) =>
+        seen.headers.cookie === undefined && seen.method === 'GET'
+          ? refusal(403, 'Access denied for user anonymous')
+          : undefined,
+    });
+    expect(await openForTest(server.url).probe(calm)).toMatchObject({ api: true, ok: true });
+  });
+
+  it('ends with the reason of an aborted signal', async () => {
+    const server = await start();
+    expect(await failureFrom(openForTest(server.url).probe(AbortSignal.abort(new Error('stop'))))).toHaveProperty(
+      'message',
+      'stop',
+    );
+  });
+});
