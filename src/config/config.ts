@@ -7,7 +7,7 @@ export interface PortalConfigBase {
   username: string;
   /**
    * In clear, for the login. Null only for an embedded portal without one: then the password that it made itself is meant.
-   * JSON.stringify, util.inspect and the log show `[redacted]` instead; a spread copy loses that protection.
+   * JSON.stringify, util.inspect and the log show `[redacted]` instead, also of a spread copy (see `redact.ts`).
    */
   password: string | null;
   dialect: 'auto' | 'entity' | 'form';

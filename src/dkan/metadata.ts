@@ -183,11 +183,13 @@ export const datasetMetadataFaults = (metadata: Record<'access' | 'rights' | 'te
   const { access, rights, temporal } = metadata;
   if ((access === 'restricted' || access === 'private') && rights === undefined)
     faults.push({ path: ['access'], message: `\`${access}\` needs the key \`rights\`: say why access is limited` });
-  const { from, to } = z.object({ from: z.string(), to: z.string() }).safeParse(temporal).data ?? {};
+  const { from, to } = spanSchema.safeParse(temporal).data ?? {};
   if (from !== undefined && to !== undefined && isBefore(to, from))
     faults.push({ path: ['temporal', 'to'], message: `must not be before \`from\` (${from})` });
   return faults;
 };
+
+const spanSchema = z.object({ from: z.string(), to: z.string() });
 
 /** Compares days or times; by the day alone where one of them has no time. */
 const isBefore = (a: string, b: string): boolean => {

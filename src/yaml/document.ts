@@ -38,7 +38,7 @@ export class YamlDocument {
 
   /** Line and column (from 1) of `path`, or of the nearest part around it. */
   position(path: Path, end: End = 'value'): { line: number; column: number } {
-    return this.#lineColumn(this.#offset(path, end));
+    return this.lineColumn(this.#offset(path, end));
   }
 
   #offset(path: Path, end: End): number {
@@ -54,7 +54,8 @@ export class YamlDocument {
     return offset;
   }
 
-  #lineColumn(offset: number): { line: number; column: number } {
+  /** Line and column (from 1) of an offset into the text. */
+  lineColumn(offset: number): { line: number; column: number } {
     this.#lineStarts ??= startsOfLines(this.#text);
     let low = 0;
     let high = this.#lineStarts.length - 1;
@@ -99,7 +100,10 @@ export const parseYaml = (text: string, file: string): YamlReading => {
     const { root, faults } = buildPlaces(events, text);
     const finder = new YamlDocument(file, text, null, root);
     if (faults.length > 0) {
-      const problems = faults.map(({ path, message, end }) => finder.problem(path, message, end));
+      const problems = faults.map(({ path, message, end, earlier }) => {
+        const line = earlier === undefined ? '' : ` on line ${finder.lineColumn(earlier).line}`;
+        return finder.problem(path, `${message}${line}`, end);
+      });
       return { document: null, problems };
     }
     const value = construct(events, text, file);

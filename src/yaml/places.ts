@@ -1,7 +1,14 @@
 // Where every key and value of a YAML document stands, built from the parser's events.
-
-import type { SequenceEvent } from 'js-yaml';
-import { type AliasEvent, EVENT_ID, type Event, getScalarValue, type MappingEvent, type ScalarEvent } from 'js-yaml';
+import {
+  type AliasEvent,
+  EVENT_ID,
+  type Event,
+  getScalarValue,
+  type MappingEvent,
+  SCALAR_STYLE,
+  type ScalarEvent,
+  type SequenceEvent,
+} from 'js-yaml';
 
 /** A child of a place: where its key (or list item) starts, and the place of its value. */
 export interface Child {
@@ -47,6 +54,8 @@ export interface Fault {
   path: PropertyKey[];
   message: string;
   end: 'key' | 'value';
+  /** Offset of the earlier place that the message ends with, as a line. */
+  earlier?: number;
 }
 
 /** Nodes that aliases may add to a document, so that a few lines cannot become gigabytes. */
@@ -64,6 +73,7 @@ class Builder {
   readonly #events: readonly Event[];
   readonly #text: string;
   readonly #anchors = new Map<string, Place | 'open'>();
+  readonly #path: PropertyKey[] = [];
   #at = 0;
   #added = 0;
 
@@ -74,41 +84,45 @@ class Builder {
 
   document(): Place | null {
     const documents = this.#events.filter((event) => event.type === EVENT_ID.DOCUMENT).length;
-    if (documents > 1) this.#fault([], 'the file holds more than one YAML document; keep one (`---` separates them)');
+    if (documents > 1) this.#fault('the file holds more than one YAML document; keep one (`---` separates them)');
     this.#at = 1;
     const first = this.#events[1];
     if (first === undefined || first.type === EVENT_ID.POP) {
-      this.#fault([], 'the file is empty');
+      this.#fault('the file is empty');
       return null;
     }
-    const root = this.#node([]);
+    const root = this.#node();
     if (this.#added > maxAddedByAliases)
-      this.#fault(
-        [],
-        `aliases (\`*name\`) would add more than ${maxAddedByAliases} values; write them out or use fewer`,
-      );
+      this.#fault(`aliases (\`*name\`) would add more than ${maxAddedByAliases} values; write them out or use fewer`);
     return root;
   }
 
-  #fault(path: PropertyKey[], message: string, end: 'key' | 'value' = 'value'): void {
-    this.faults.push({ path, message, end });
+  #fault(message: string, where: { end?: 'key' | 'value'; earlier?: number } = {}): void {
+    this.faults.push({ path: [...this.#path], message, end: 'value', ...where });
   }
 
   /** Takes the next node; the cursor stands behind it afterwards. `fallback` is where an absent value stands. */
-  #node(path: PropertyKey[], fallback = 0): Place {
+  #node(fallback = 0): Place {
     const event = this.#events[this.#at++];
     switch (event?.type) {
       case EVENT_ID.SCALAR:
         return this.#anchored(event, new Place(event.valueStart < 0 ? fallback : scalarStart(event, this.#text)));
       case EVENT_ID.ALIAS:
-        return this.#alias(event, path);
+        return this.#alias(event);
       case EVENT_ID.SEQUENCE:
-        return this.#sequence(event, path);
+        return this.#sequence(event);
       case EVENT_ID.MAPPING:
-        return this.#mapping(event, path);
+        return this.#mapping(event);
       default:
         return new Place(fallback);
     }
+  }
+
+  #child(step: PropertyKey, fallback: number): Place {
+    this.#path.push(step);
+    const place = this.#node(fallback);
+    this.#path.pop();
+    return place;
   }
 
   #anchored(event: ScalarEvent | SequenceEvent | MappingEvent, place: Place): Place {
@@ -116,15 +130,16 @@ class Builder {
     return place;
   }
 
+  /** An anchor whose node is not complete yet: an alias to it would be endless. */
   #open(event: SequenceEvent | MappingEvent): void {
     if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), 'open');
   }
 
-  #alias(event: AliasEvent, path: PropertyKey[]): Place {
+  #alias(event: AliasEvent): Place {
     const name = this.#text.slice(event.anchorStart, event.anchorEnd);
     const place = new Place(Math.max(0, event.anchorStart - 1));
     const target = this.#anchors.get(name);
-    if (target === 'open') this.#fault(path, `the alias \`*${name}\` stands inside what it stands for`);
+    if (target === 'open') this.#fault(`the alias \`*${name}\` stands inside what it stands for`);
     else if (target !== undefined) {
       place.target = target;
       place.size = target.size;
@@ -133,47 +148,48 @@ class Builder {
     return place;
   }
 
-  #sequence(event: SequenceEvent, path: PropertyKey[]): Place {
+  #sequence(event: SequenceEvent): Place {
     const place = new Place(event.start);
     const items: Place[] = [];
     place.items = items;
     this.#open(event);
     while (!this.#closed()) {
-      const item = this.#node([...path, items.length], event.start);
+      const item = this.#child(items.length, event.start);
       items.push(item);
       place.size += item.size;
     }
     return this.#anchored(event, place);
   }
 
-  #mapping(event: MappingEvent, path: PropertyKey[]): Place {
+  #mapping(event: MappingEvent): Place {
     const place = new Place(event.start);
     const entries = new Map<string, Child>();
     place.entries = entries;
     this.#open(event);
     while (!this.#closed()) {
-      const key = this.#key(path);
-      const value = this.#node([...path, key.text], key.start);
+      const key = this.#key();
+      const value = this.#child(key.text, key.start);
       place.size += 1 + value.size;
       if (key.text === '<<' && key.plain) place.merged.push(...(value.target?.items ?? value.items ?? [value]));
       const earlier = entries.get(key.text);
       entries.set(key.text, { key: key.start, value });
-      if (earlier !== undefined) {
-        const line = this.#text.slice(0, earlier.key).split('\n').length;
-        this.#fault([...path, key.text], `this key stands twice; the first is on line ${line}`, 'key');
-      }
+      if (earlier !== undefined) this.#twice(key.text, earlier.key);
     }
     return this.#anchored(event, place);
   }
 
-  #key(path: PropertyKey[]): { text: string; start: number; plain: boolean } {
+  #twice(key: string, earlier: number): void {
+    this.#path.push(key);
+    this.#fault('this key stands twice; the first is', { end: 'key', earlier });
+    this.#path.pop();
+  }
+
+  #key(): { text: string; start: number; plain: boolean } {
     const event = this.#events[this.#at];
-    if (event?.type === EVENT_ID.SCALAR) {
-      const { start } = this.#node(path);
-      return { text: getScalarValue(this.#text, event), start, plain: event.style === 1 };
-    }
-    const { start } = this.#node(path);
-    this.#fault(path, 'a key must be plain text, not a list, a mapping or an alias');
+    const { start } = this.#node();
+    if (event?.type === EVENT_ID.SCALAR)
+      return { text: getScalarValue(this.#text, event), start, plain: event.style === SCALAR_STYLE.PLAIN };
+    this.#fault('a key must be plain text, not a list, a mapping or an alias');
     return { text: `?${start}`, start, plain: false };
   }
 
@@ -186,10 +202,9 @@ class Builder {
   }
 }
 
-/** Offset of a scalar as it is written: with its quote or block indicator's content. */
-const scalarStart = (event: ScalarEvent, text: string): number => {
-  const quote = text[event.valueStart - 1];
-  return (event.style === 2 || event.style === 3) && (quote === '"' || quote === "'")
-    ? event.valueStart - 1
-    : event.valueStart;
+/** Offset of a scalar with its quote; of a block scalar its first line. */
+const scalarStart = ({ style, valueStart }: ScalarEvent, text: string): number => {
+  const quoted = style === SCALAR_STYLE.SINGLE_QUOTED || style === SCALAR_STYLE.DOUBLE_QUOTED;
+  const quote = text[valueStart - 1];
+  return quoted && (quote === '"' || quote === "'") ? valueStart - 1 : valueStart;
 };

@@ -1,0 +1,258 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: configurations hold references in this form
+import { PassThrough } from 'node:stream';
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { createLog } from '../../src/log.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { problemsOf, writeText } from '../support/yaml-file.ts';
+
+/** Loads `text` as `config/sluice.yaml` of a new folder. */
+const load = async (text: string, env: NodeJS.ProcessEnv = {}, portal?: string): Promise<Config> => {
+  const cwd = tempDir();
+  writeText(cwd, 'config/sluice.yaml', text);
+  return await loadConfig({ file: undefined, cwd, env, ...(portal === undefined ? {} : { portal }) });
+};
+
+const city = 'portals:\n  city:\n    kind: remote\n    url: https://data.example.org/\n    username: publisher\n';
+
+describe('finding the configuration', () => {
+  it('without any file there is one embedded portal, and every key has its default', async () => {
+    const cwd = tempDir();
+    const config = await loadConfig({ file: undefined, cwd, env: {} });
+    expect(config).toMatchObject({ file: null, stateDir: `${cwd}/.sluice`, portal: null, manifests: [] });
+    expect(config.portals).toMatchObject({
+      local: {
+        name: 'local',
+        kind: 'embedded',
+        username: 'admin',
+        password: null,
+        concurrency: 8,
+        requestsPerSecond: 0,
+      },
+    });
+    expect(config.retry).toEqual({ attempts: 8, backoffMs: 1_000, maxBackoffMs: 60_000 });
+  });
+
+  it('config/sluice.yaml of the working directory is found by itself', async () => {
+    const cwd = tempDir();
+    const path = writeText(cwd, 'config/sluice.yaml', 'retry: { attempts: 3 }');
+    const config = await loadConfig({ file: undefined, cwd, env: {} });
+    expect(config).toMatchObject({ file: path, retry: { attempts: 3, backoffMs: 1_000 } });
+  });
+
+  it('--config goes before it, --state is relative to the working directory', async () => {
+    const cwd = tempDir();
+    writeText(cwd, 'config/sluice.yaml', 'retry: { attempts: 3 }');
+    writeText(cwd, 'other/x.yaml', 'retry: { attempts: 5 }');
+    const config = await loadConfig({ file: 'other/x.yaml', cwd, env: {}, stateDir: 'state' });
+    expect(config).toMatchObject({ retry: { attempts: 5 }, stateDir: `${cwd}/state` });
+  });
+
+  it('a --config that does not exist is a clear fault, not a silent default', async () => {
+    expect(await problemsOf(loadConfig({ file: 'none.yaml', cwd: tempDir(), env: {} }))).toEqual([
+      '1:1 : there is no such file',
+    ]);
+  });
+});
+
+describe('what a file becomes', () => {
+  it('durations and sizes are numbers, paths are absolute from the file', async () => {
+    const cwd = tempDir();
+    writeText(
+      cwd,
+      'config/sluice.yaml',
+      [
+        'portals: { local: { kind: embedded, users: users.yaml, dataDir: ../data, importTimeout: 1h } }',
+        'manifests: ["../jobs/*.yaml", /srv/a.yaml]',
+        'inbox: { settle: 500ms, archiveKeep: 2 }',
+        'limits: { row: 2 MiB }',
+      ].join('\n'),
+    );
+    const config = await loadConfig({ file: undefined, cwd, env: {} });
+    expect(config.portals.local).toMatchObject({
+      users: `${cwd}/config/users.yaml`,
+      dataDir: `${cwd}/data`,
+      importTimeoutMs: 3_600_000,
+    });
+    expect(config.manifests).toEqual([`${cwd}/jobs/*.yaml`, '/srv/a.yaml']);
+    expect(config.inbox).toEqual({ settleMs: 500, rescanMs: 60_000, poll: false, archiveKeep: 2 });
+    expect(config.limits).toEqual({ tableBytes: 10_000_000_000, rowBytes: 2 * 1024 ** 2 });
+  });
+
+  it('a remote portal is treated gently by default, and its address loses the last slash', async () => {
+    const config = await load(`${city}    password: \${PW}\n`, { PW: 's3cret' });
+    expect({ ...config.portals.city }).toMatchObject({
+      kind: 'remote',
+      url: 'https://data.example.org',
+      username: 'publisher',
+      password: 's3cret',
+      concurrency: 4,
+      requestsPerSecond: 10,
+    });
+  });
+
+  it('environment variables stand for any text', async () => {
+    const config = await load('portals: { a: { kind: embedded, host: "${HOST}", dataDir: "${DIR}/p" } }', {
+      HOST: '0.0.0.0',
+      DIR: '/srv',
+    });
+    expect(config.portals.a).toMatchObject({ host: '0.0.0.0', dataDir: '/srv/p' });
+  });
+
+  it('REDIS_URL goes before redis.url, and redis.url may hold a referenced password', async () => {
+    const text = 'redis: { url: "redis://:${RP}@queue:6379" }';
+    expect((await load(text, { RP: 'pw' })).redis.url).toBe('redis://:pw@queue:6379');
+    expect((await load(text, { RP: 'pw', REDIS_URL: 'redis://other' })).redis.url).toBe('redis://other');
+    expect((await load('log: { level: info }', {})).redis.url).toBeUndefined();
+  });
+});
+
+describe('secrets', () => {
+  it('a file of secrets is relative to the configuration and loses one newline', async () => {
+    const cwd = tempDir();
+    writeText(cwd, 'config/sluice.yaml', `${city}    password: { file: pw }\n`);
+    writeText(cwd, 'config/pw', ' with spaces \n\n');
+    const config = await loadConfig({ file: undefined, cwd, env: {} });
+    expect(config.portals.city?.password).toBe(' with spaces \n');
+  });
+
+  it('never show when a configuration is printed, serialised or logged', async () => {
+    const config = await load(`${city}    password: \${PW}\nredis: { url: "redis://:\${PW}@queue:6379" }\n`, {
+      PW: 'hunter2',
+    });
+    const destination = new PassThrough({ encoding: 'utf8' });
+    const log = createLog({ level: 'info', destination });
+    log.info(config, 'as it is');
+    for (const shown of [config, config.redis, config.portals, { ...config.portals.city }]) {
+      log.info({ shown }, 'in an object');
+      log.info({ deep: { down: { shown } } }, 'far down');
+    }
+    const lines = String(destination.read()).trim().split('\n');
+    expect(lines).toHaveLength(9);
+    for (const shown of [JSON.stringify(config), inspect(config, { depth: 9 }), ...lines]) {
+      expect(shown).toContain('[redacted]');
+      expect(shown).not.toContain('hunter2');
+    }
+    expect(config.portals.city?.password).toBe('hunter2');
+  });
+
+  it('a password in clear is refused, and not repeated', async () => {
+    const problems = await problemsOf(load(`${city}    password: hunter2\n`));
+    expect(problems).toEqual([expect.stringMatching(/^6:15 portals\.city\.password: must be a reference/)]);
+    expect(problems.join()).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['${NOT_SET}', '6:15 portals.city.password: the environment variable NOT_SET is not set'],
+    ['${EMPTY}', '6:15 portals.city.password: the environment variable EMPTY is empty'],
+    ['{ file: nothing-here }', '6:23 portals.city.password.file: '],
+    ['{ fiel: x }', '6:15 portals.city.password: must be a reference'],
+    ['12345', '6:15 portals.city.password: must be a reference'],
+  ])('%s is a fault at its line', async (password, fault) => {
+    const problems = await problemsOf(load(`${city}    password: ${password}\n`, { EMPTY: '' }));
+    expect(problems).toEqual([expect.stringContaining(fault)]);
+    expect(problems.join()).not.toContain('12345');
+  });
+
+  it('what a reference stands for is not quoted when it is a wrong value', async () => {
+    const problems = await problemsOf(load('log: { level: "${PW}" }', { PW: 'hunter2' }));
+    expect(problems.join()).toContain('1:15 log.level: `${PW}` is not allowed');
+    expect(problems.join()).not.toContain('hunter2');
+  });
+
+  it('a Redis address with a password in clear is refused', async () => {
+    const problems = await problemsOf(load('redis: { url: "redis://:hunter2@queue:6379" }'));
+    expect(problems).toEqual([expect.stringContaining('redis.url: a password must be a reference')]);
+    expect(problems.join()).not.toContain('hunter2');
+  });
+});
+
+describe('faults', () => {
+  it('of every kind come at once, in the order of their lines', async () => {
+    const text = [
+      'portals:',
+      '  city: { kind: remote, url: ftp://x, username: u, password: "${NONE}" }',
+      '  Town: { kind: embedded }',
+      '  twin: { kind: embedded, profile: dkan-8, prot: 1 }',
+      'retry: { attempts: 0, backoff: 1 second }',
+      'redis: { url: nowhere }',
+      'logs: {}',
+    ].join('\n');
+    expect(await problemsOf(load(text))).toEqual([
+      '2:30 portals.city.url: must be a full address that begins with http:// or https://',
+      expect.stringMatching(/^2:62 portals\.city\.password: the environment variable NONE is not set/),
+      expect.stringMatching(/^3:3 portals\.Town: must be 1 to 64 of/),
+      '4:36 portals.twin.profile: `dkan-8` is not allowed; allowed: spec, dkan-7.18, dkan-7.14',
+      '4:44 portals.twin.prot: unknown key; did you mean `port`?',
+      '5:20 retry.attempts: must be at least 1',
+      '5:32 retry.backoff: must be a duration such as `500ms`, `2s`, `15m`, `6h` or `7d`',
+      '6:15 redis.url: must be an address such as `redis://host:6379` or `rediss://…`',
+      '7:1 logs: unknown key; did you mean `log`?',
+    ]);
+  });
+
+  it.each([
+    ['https://u:p@data.example.org', 'must not hold a user or password'],
+    ['https://data.example.org/api/dataset', 'leave out `/api/dataset`'],
+    ['https://data.example.org/?q=1', 'no `?` and no `#`'],
+    ['data.example.org', 'must be a full address'],
+  ])('the portal address %s is refused', async (url, fault) => {
+    const text = `portals: { city: { kind: remote, url: "${url}", username: u, password: "\${PW}" } }`;
+    expect(await problemsOf(load(text, { PW: 'x' }))).toEqual([expect.stringContaining(fault)]);
+  });
+
+  it('a remote portal needs address and login', async () => {
+    expect(await problemsOf(load('portals: { city: { kind: remote } }'))).toEqual(
+      ['url', 'username', 'password'].map((key) => `1:12 portals.city.${key}: this key is required`),
+    );
+  });
+});
+
+describe('--portal', () => {
+  const login = { SLUICE_USERNAME: 'me', SLUICE_PASSWORD: 'hunter2' };
+
+  it('an address needs no configuration; the login comes from the environment', async () => {
+    const portal = 'https://data.example.org:8443/open/';
+    const config = await loadConfig({ file: undefined, cwd: tempDir(), env: login, portal });
+    expect(config.portal).toBe('data.example.org-8443-open');
+    const chosen = config.portals['data.example.org-8443-open'];
+    expect({ ...chosen }).toMatchObject({
+      kind: 'remote',
+      url: 'https://data.example.org:8443/open',
+      username: 'me',
+      password: 'hunter2',
+    });
+    expect(JSON.stringify(config)).not.toContain('hunter2');
+  });
+
+  it('an address without login says which variables to set', async () => {
+    await expect(load('log: { level: info }', {}, 'https://data.example.org')).rejects.toMatchObject({
+      code: 'usage',
+      hint: expect.stringContaining('SLUICE_USERNAME and SLUICE_PASSWORD'),
+    });
+  });
+
+  it('the address of a configured portal is that portal', async () => {
+    const config = await load(`${city}    password: \${PW}\n`, { PW: 'x' }, 'https://data.example.org');
+    expect(config.portal).toBe('city');
+  });
+
+  it('a name must be configured; the nearest one is suggested', async () => {
+    await expect(load('log: { level: info }', {}, 'locl')).rejects.toThrow('did you mean `local`?');
+    expect((await load('log: { level: info }', {}, 'local')).portal).toBe('local');
+  });
+
+  it('a named portal without a password takes the login of the environment', async () => {
+    const config = await load('log: { level: info }', login, 'local');
+    expect({ ...config.portals.local }).toMatchObject({ username: 'me', password: 'hunter2' });
+    expect(inspect(config, { depth: 9 })).not.toContain('hunter2');
+  });
+
+  it('an address with a password is refused without repeating it', async () => {
+    const refused = load('log: { level: info }', login, 'https://me:hunter2@data.example.org');
+    await expect(refused).rejects.toThrow('must not hold a user or password');
+    await expect(refused).rejects.not.toThrow('hunter2');
+  });
+});
