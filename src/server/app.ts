@@ -58,7 +58,7 @@ const overridable = new Set(['PUT', 'DELETE', 'GET', 'HEAD']);
 const methodOf = (request: FastifyRequest, query: Record<string, unknown>): string => {
   const { method } = request.raw;
   if (method !== 'POST') return method ?? 'GET';
-  const wished = request.headers['x-http-method-override'] ?? query['_method'];
+  const wished = request.headers['x-http-method-override'] ?? query._method;
   const name = typeof wished === 'string' ? wished.toUpperCase() : '';
   return overridable.has(name) ? name : 'POST';
 };
@@ -154,7 +154,7 @@ const serve = async (
   });
   if ('unsupported' in choice) throw new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
   if ('malformed' in choice) throw new Refusal(406, 'The Accept header is malformed.', { bare: true });
-  const style = { style: profile.writeStyle, callback: call.query['callback'] };
+  const style = { style: profile.writeStyle, callback: call.query.callback };
   const headers: Record<string, string> = choice.vary ? { vary: 'Accept' } : {};
   call.headers = headers;
   try {

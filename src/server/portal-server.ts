@@ -10,6 +10,7 @@ import { Datastore } from './datastore/datastore.ts';
 import { defaultLimits, type PortalLimits } from './portal-limits.ts';
 import type { ProfileName } from './profiles/profile.ts';
 import { profiles } from './profiles/table.ts';
+import { applySeed, readSeed, type Seed } from './seed.ts';
 import { addDefaultTerms, openStore, type Store } from './store/open.ts';
 import { readUsersFile, saveUsers, type UserSpec } from './users-file.ts';
 
@@ -26,6 +27,8 @@ export interface PortalServerOptions {
   /** Accounts added or updated beside those of the file. */
   users?: UserSpec[];
   profile?: ProfileName;
+  /** YAML file of users, terms and next ids that fills the store, which must be empty; see `seed.ts`. Loopback only. */
+  seedFile?: string;
   limits?: Partial<PortalLimits>;
   /** How long an attach or import waits for the import; 30 s when absent. */
   attachWaitMs?: number;
@@ -45,11 +48,15 @@ export interface PortalServer {
   close(): Promise<void>;
 }
 
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+
 const unixNow = (): number => Math.floor(Date.now() / 1000);
 
 /** Fills a new store: terms, and user 1 `admin` unless the given accounts have it. */
-const fillStore = async (store: Store, users: UserSpec[]): Promise<string | null> => {
-  if (!store.isNew) return null;
+const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Promise<string | null> => {
+  if (seed !== null) await applySeed(store, seed, unixNow());
+  if (!store.isNew || seed !== null) return null;
   await store.write(() => addDefaultTerms(store.terms));
   const given = users.find(({ name }) => name.toLowerCase() === 'admin');
   const password = given?.password ?? randomBytes(15).toString('base64url');
@@ -80,6 +87,13 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   const { log, attachWaitMs, usersFile } = options;
   const dataDir = resolve(options.dataDir);
   const users = [...(usersFile === undefined ? [] : readUsersFile(usersFile)), ...(options.users ?? [])];
+  const host = options.host ?? '127.0.0.1';
+  if (options.seedFile !== undefined && !isLoopback(host)) {
+    throw new PortalPortError(`a seeded portal listens on loopback only, not on ${host}`, {
+      hint: 'seed files hold well-known passwords; leave --host out, or start without --seed',
+    });
+  }
+  const seed = options.seedFile === undefined ? null : readSeed(options.seedFile);
   const store = openStore(dataDir);
   const datastore = new Datastore({
     db: store.db,
@@ -97,7 +111,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
     store.close();
   };
   try {
-    const newAdminPassword = await fillStore(store, users);
+    const newAdminPassword = await fillStore(store, users, seed);
     await saveUsers(store, users, unixNow());
     await datastore.sweep();
     const portal: Portal = {
@@ -110,7 +124,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       counts: { reads: 0, writes: 0 },
     };
     app = createApp(portal);
-    const url = await listen(app, options.host ?? '127.0.0.1', options.port ?? 0);
+    const url = await listen(app, host, options.port ?? 0);
     let closing: Promise<void> | null = null;
     return {
       url,

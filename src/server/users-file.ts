@@ -8,7 +8,8 @@ import { hashPassword, isPasswordHash } from './password.ts';
 import type { Store } from './store/open.ts';
 import type { UserInput } from './store/users.ts';
 
-const userSchema = z.strictObject({
+/** One account as files write it. */
+export const userSchema = z.strictObject({
   name: z.string().min(1).max(60),
   password: z.string().min(1),
   roles: z.array(z.enum(assignableRoles as [string, ...string[]])).default([]),

@@ -17,14 +17,17 @@ export const formRefusal = (errors: Record<string, string>): Refusal =>
 const longestTitle = 255;
 
 const readTitle = (body: Record<string, unknown>, errors: Record<string, string>): string | undefined => {
-  const title = textOf(body['title'])?.trim() ?? '';
-  if (title === '') errors['title'] = 'Title field is required.';
+  const title = textOf(body.title)?.trim() ?? '';
+  if (title === '') errors.title = 'Title field is required.';
   else if ([...title].length > longestTitle) {
-    errors['title'] =
-      `Title cannot be longer than <em class="placeholder">${longestTitle}</em> characters but is currently <em class="placeholder">${[...title].length}</em> characters long.`;
+    errors.title = `Title cannot be longer than <em class="placeholder">${longestTitle}</em> characters but is currently <em class="placeholder">${[...title].length}</em> characters long.`;
   }
   return title;
 };
+
+/** The same without the keys that hold nothing, so that spreading it overwrites nothing. */
+const withoutUndefined = (core: Record<string, unknown>): CoreChanges =>
+  Object.fromEntries(Object.entries(core).filter(([, value]) => value !== undefined));
 
 const flags = ['promote', 'sticky', 'comment'] as const;
 
@@ -37,7 +40,7 @@ const readFlag = (name: string, value: unknown, errors: Record<string, string>):
 
 const readStatus = (value: unknown, errors: Record<string, string>): number => {
   const text = textOf(value) ?? '0';
-  if (!['0', '1', ''].includes(text)) errors['status'] = 'The value of status must be 0 or 1.';
+  if (!['0', '1', ''].includes(text)) errors.status = 'The value of status must be 0 or 1.';
   return text === '1' ? 1 : 0;
 };
 
@@ -46,9 +49,9 @@ const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const readUuid = (value: unknown, { node }: ReadContext, errors: Record<string, string>): string | undefined => {
   const uuid = textOf(value) ?? '';
   if (uuid === '') return undefined;
-  if (!uuidPattern.test(uuid)) errors['uuid'] = 'The value of uuid is not a UUID.';
+  if (!uuidPattern.test(uuid)) errors.uuid = 'The value of uuid is not a UUID.';
   else if (node !== null && node.uuid.toLowerCase() !== uuid.toLowerCase())
-    errors['uuid'] = 'The uuid of a node cannot be changed.';
+    errors.uuid = 'The uuid of a node cannot be changed.';
   return uuid;
 };
 
@@ -59,55 +62,54 @@ const readAuthor = (
   errors: Record<string, string>,
 ): number | undefined => {
   const fallback = node === null ? user.uid : undefined;
-  const name = textOf(body['name']) ?? '';
+  const name = textOf(body.name) ?? '';
   if (name === '' || !may(user, 'administer nodes')) return fallback;
   const author = store.users.byName(name);
-  if (author === null) errors['name'] = `The username ${escapeHtml(name)} does not exist.`;
+  if (author === null) errors.name = `The username ${escapeHtml(name)} does not exist.`;
   return author?.uid ?? fallback;
 };
 
 const checkIdentity = (body: Record<string, unknown>, { node }: ReadContext, errors: Record<string, string>): void => {
-  const nid = textOf(body['nid']) ?? '';
+  const nid = textOf(body.nid) ?? '';
   if (nid !== '' && (node === null || nid !== String(node.nid))) {
-    errors['nid'] = node === null ? 'The nid of a new node cannot be chosen.' : 'The nid of a node cannot be changed.';
+    errors.nid = node === null ? 'The nid of a new node cannot be chosen.' : 'The nid of a node cannot be changed.';
   }
+};
+
+const readCreated = (value: unknown, errors: Record<string, string>): number | undefined => {
+  const text = textOf(value) ?? '';
+  if (text === '') return undefined;
+  const created = idOf(text);
+  if (created === null) errors.created = 'The value of created must be a time in Unix seconds.';
+  return created ?? undefined;
 };
 
 /** Core properties under `spec`: title required, author the caller, language `und`, given uuid, log, status and created kept. */
 export const readSpecCore = (body: Record<string, unknown>, context: ReadContext): CoreChanges => {
   const errors: Record<string, string> = {};
-  const core: CoreChanges = {};
-  const { node } = context;
+  const isNew = context.node === null;
   checkIdentity(body, context, errors);
-  if (node === null || 'title' in body) {
-    const title = readTitle(body, errors);
-    if (title !== undefined) core.title = title;
-  }
-  if (node === null || 'status' in body) core.status = 'status' in body ? readStatus(body['status'], errors) : 1;
-  const uid = readAuthor(body, context, errors);
-  if (uid !== undefined) core.uid = uid;
-  const uuid = readUuid(body['uuid'], context, errors);
-  if (uuid !== undefined) core.uuid = uuid;
-  if (node === null) core.language = 'und';
-  const created = textOf(body['created']) ?? '';
-  if (created !== '') {
-    if (idOf(created) === null) errors['created'] = 'The value of created must be a time in Unix seconds.';
-    else core.created = Number(created);
-  }
-  const log = textOf(body['log']);
-  if (log !== null) core.log = log;
+  const core: { [K in keyof CoreChanges]: CoreChanges[K] | undefined } = {
+    title: isNew || 'title' in body ? readTitle(body, errors) : undefined,
+    status: 'status' in body ? readStatus(body.status, errors) : undefined,
+    uid: readAuthor(body, context, errors),
+    uuid: readUuid(body.uuid, context, errors),
+    language: isNew ? 'und' : undefined,
+    created: readCreated(body.created, errors),
+    log: textOf(body.log) ?? undefined,
+  };
   for (const name of flags) if (name in body) core[name] = readFlag(name, body[name], errors);
   if (Object.keys(errors).length > 0) throw formRefusal(errors);
-  return core;
+  return withoutUndefined(core);
 };
 
 /** The body text of this profile always has a safe text (spec 2.1): an unknown format counts as plain text, none as `html`. */
 const withSafeText = (item: RawItem): RawItem => {
-  if (isTextFormat(item['format'])) return item;
-  const format = item['format'] === null ? 'html' : item['format'];
+  if (isTextFormat(item.format)) return item;
+  const format = item.format === null ? 'html' : item.format;
   const used = format === 'html' ? 'html' : 'plain_text';
-  const value = textOf(item['value']) ?? '';
-  const summary = textOf(item['summary']);
+  const value = textOf(item.value) ?? '';
+  const summary = textOf(item.summary);
   return {
     value,
     summary,
