@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import { madeFiles } from '../../scripts/schemas.ts';
+import { configFileSchema } from '../../src/config/schema.ts';
+import { manifestFileSchema } from '../../src/manifest/schema.ts';
+import { schemaKeys } from '../support/schema-keys.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+const made = await madeFiles();
+
+describe('files made from the schemas', () => {
+  it.each(made)('$path is in step (else run `node scripts/schemas.ts`)', ({ path, text }) => {
+    expect(readFileSync(join(root, path), 'utf8')).toBe(text);
+  });
+});
+
+/** Keys in the first column of the page's tables. */
+const documented = (page: string): string[] =>
+  [...readFileSync(join(root, page), 'utf8').matchAll(/^\| `([^`]+)` \| .* \| .* \| .* \| .* \|$/gm)].map(
+    ([, key = '']) => key,
+  );
+
+/** Keys of a schema as pages write them, without the mappings that only group others and the form `{file: …}` of a secret. */
+const written = (schema: z.ZodType): string[] => [
+  ...new Set(
+    schemaKeys(schema)
+      .map(({ key }) => key.replace(/\|\d/, ''))
+      .filter((key) => !/^defaults$|^defaults\.(dataset|resource)\..+|\.(password|url)\.file$/.test(key)),
+  ),
+];
+
+describe.each([
+  { page: 'docs/reference/config.md', schema: configFileSchema },
+  { page: 'docs/reference/manifest.md', schema: manifestFileSchema },
+])('$page', ({ page, schema }) => {
+  const pageKeys = documented(page);
+  const sections = ['redis', 'retry', 'http', 'jobs', 'inbox', 'limits', 'health', 'log'];
+
+  it('documents every key', () => {
+    const keys = written(schema).filter((key) => schema !== configFileSchema || !sections.includes(key));
+    expect(keys.filter((key) => !pageKeys.includes(key))).toEqual([]);
+  });
+
+  it('documents no key that does not exist', () => {
+    const keys = written(schema);
+    expect(pageKeys.filter((key) => !keys.includes(key))).toEqual([]);
+  });
+
+  it('says what each key means and gives an example', () => {
+    const rows = readFileSync(join(root, page), 'utf8').match(/^\| `[^|]+\|.*$/gm) ?? [];
+    const keyRows = rows.filter((row) => row.split(/(?<!\\)\|/).length === 7);
+    expect(keyRows.length).toBe(pageKeys.length);
+    expect(keyRows.filter((row) => / (?:–|) \|$/.test(row) || /\|\s*\|/.test(row))).toEqual([]);
+  });
+});
