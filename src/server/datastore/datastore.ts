@@ -46,7 +46,7 @@ export interface DatastoreStatus {
 
 /** A search over the rows of one resource. */
 export interface SearchQuery extends SearchWish {
-  nid: number;
+  nid: string;
   /** Shown in the answer. */
   resourceUuid: string;
 }
@@ -122,7 +122,7 @@ export class Datastore {
    * Imports the file of a resource now and waits as {@link attached} does. An import that is under way is waited for;
    * a file that is imported already by the same configuration is left alone.
    */
-  async importNow(nid: number): Promise<ImportOutcome> {
+  async importNow(nid: string): Promise<ImportOutcome> {
     const record = this.#records.get(nid);
     if (record === null) return 'not-importable';
     const running = this.#imports.of(nid);
@@ -133,12 +133,12 @@ export class Datastore {
   }
 
   /** Removes table and configuration (spec 4.11); the file can be imported again. False where there is nothing importable. */
-  remove(nid: number): Promise<boolean> {
+  remove(nid: string): Promise<boolean> {
     return this.#clear(nid, () => this.#records.configure(nid, null));
   }
 
   /** Removes the table and keeps the configuration. False where there is nothing importable. */
-  drop(nid: number): Promise<boolean> {
+  drop(nid: string): Promise<boolean> {
     return this.#clear(nid, () => undefined);
   }
 
@@ -146,7 +146,7 @@ export class Datastore {
    * Changes how the file is read (`delimiter`, `quote`, `escape`, `trailing_delimiter`) from the next import on. False
    * where there is nothing importable; a Refusal (406) for an unknown property or value, and nothing is changed.
    */
-  async configure(nid: number, properties: Record<string, unknown>): Promise<boolean> {
+  async configure(nid: string, properties: Record<string, unknown>): Promise<boolean> {
     const record = this.#records.get(nid);
     if (record === null) return false;
     const configuration = changedConfiguration(record.configuration, properties, record.mime);
@@ -159,7 +159,7 @@ export class Datastore {
   }
 
   /** The status of a resource's datastore; null where it has no CSV or TSV file. */
-  status(nid: number): DatastoreStatus | null {
+  status(nid: string): DatastoreStatus | null {
     const record = this.#records.get(nid);
     if (record === null) return null;
     return {
@@ -171,18 +171,18 @@ export class Datastore {
   }
 
   /** Why the last import failed, with line and column where it is a fault of the table; null when it did not fail. */
-  failure(nid: number): Reason | null {
+  failure(nid: string): Reason | null {
     return this.#records.get(nid)?.reason ?? null;
   }
 
   /** Value of `field_datastore_status`: "2" while the rows of the attached file are in the datastore, else "0". */
-  fieldStatus(nid: number): string {
+  fieldStatus(nid: string): string {
     const record = this.#records.get(nid);
     return record?.table?.fid === record?.fid && record !== null ? '2' : '0';
   }
 
   /** The resource has no importable file any more, or is deleted: table, configuration and record go. */
-  async fileRemoved(nid: number): Promise<void> {
+  async fileRemoved(nid: string): Promise<void> {
     await this.#clear(nid, () => this.#records.delete(nid));
   }
 
@@ -224,12 +224,13 @@ export class Datastore {
     this.#files.close();
   }
 
-  async #import(nid: number): Promise<ImportOutcome> {
+  async #import(nid: string): Promise<ImportOutcome> {
     const running = this.#start(nid);
-    return running === null ? 'not-importable' : this.#waitFor(nid, running);
+    return running === null ? 'running' : this.#waitFor(nid, running);
   }
 
-  #start(nid: number): RunningImport | null {
+  /** Starts the import that is owed; null when the datastore is closed (the next start resumes it) or has no record. */
+  #start(nid: string): RunningImport | null {
     const record = this.#records.get(nid);
     if (record === null || this.#closed) return null;
     const file = this.#files.newName(nid);
@@ -277,7 +278,7 @@ export class Datastore {
   }
 
   /** Waits for an import, or for the one that took its place, as long as a caller may wait. */
-  async #waitFor(nid: number, running: RunningImport): Promise<ImportOutcome> {
+  async #waitFor(nid: string, running: RunningImport): Promise<ImportOutcome> {
     const { promise: late, resolve } = Promise.withResolvers<'late'>();
     const timer = setTimeout(resolve, this.#attachWaitMs, 'late');
     try {
@@ -289,7 +290,7 @@ export class Datastore {
     return state === 'imported' || state === 'failed' ? state : 'running';
   }
 
-  async #clear(nid: number, also: () => void): Promise<boolean> {
+  async #clear(nid: string, also: () => void): Promise<boolean> {
     if (this.#records.get(nid) === null) return false;
     this.#imports.supersede(nid);
     const old = await this.#write(() => {

@@ -31,7 +31,7 @@ export class Imports {
     name: 'importFile',
     threads: 2,
   });
-  readonly #running = new Map<number, RunningImport>();
+  readonly #running = new Map<string, RunningImport>();
   readonly #rowBytes: number;
 
   constructor(rowBytes: number) {
@@ -39,7 +39,7 @@ export class Imports {
   }
 
   /** The import of this resource that is under way. */
-  of(nid: number): RunningImport | null {
+  of(nid: string): RunningImport | null {
     return this.#running.get(nid) ?? null;
   }
 
@@ -47,7 +47,7 @@ export class Imports {
    * Starts an import; one of the same resource that is under way is superseded. `settle` is called with the answer
    * and must not throw; `done` waits for it.
    */
-  start(nid: number, order: ImportOrder, settle: (answer: ImportAnswer) => Promise<void>): RunningImport {
+  start(nid: string, order: ImportOrder, settle: (answer: ImportAnswer) => Promise<void>): RunningImport {
     this.supersede(nid);
     const { file, path, target, dialect } = order;
     const { answer, cancel } = this.#pool.start({ path, target, dialect, rowBytes: this.#rowBytes });
@@ -65,7 +65,7 @@ export class Imports {
   }
 
   /** Cancels the import of this resource that is under way, if there is one. */
-  supersede(nid: number): void {
+  supersede(nid: string): void {
     const running = this.#running.get(nid);
     if (running === undefined) return;
     running.superseded = true;

@@ -1,12 +1,12 @@
-// The rows of the datastore table of portal.db.
+// The rows of the datastore table of portal.db. Ids are numeric strings, as everywhere in the API.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Reason } from '../../report.ts';
 import type { Configuration } from './configuration.ts';
 
 /** A file that was attached to a resource. `path` is where its bytes lie. */
 export interface AttachedFile {
-  nid: number;
-  fid: number;
+  nid: string;
+  fid: string;
   path: string;
   filename: string;
   /** Content type; derived from the name when absent. */
@@ -16,7 +16,7 @@ export interface AttachedFile {
 /** The rows that are searchable: a file of the tables folder, and the attached file they came from. */
 export interface TablePointer {
   file: string;
-  fid: number;
+  fid: string;
   rows: number;
   /** Without the serial column. */
   columns: string[];
@@ -24,8 +24,8 @@ export interface TablePointer {
 
 /** What is known of a resource's datastore. */
 export interface DatastoreRecord {
-  nid: number;
-  fid: number;
+  nid: string;
+  fid: string;
   path: string;
   filename: string;
   mime: string;
@@ -44,14 +44,14 @@ const pointerOf = (row: Record<string, unknown>): TablePointer | null =>
     ? null
     : {
         file: String(row.table_file),
-        fid: Number(row.table_fid),
+        fid: String(row.table_fid),
         rows: Number(row.table_rows),
         columns: JSON.parse(String(row.table_columns)),
       };
 
 const recordOf = (row: Record<string, unknown>): DatastoreRecord => ({
-  nid: Number(row.nid),
-  fid: Number(row.fid),
+  nid: String(row.nid),
+  fid: String(row.fid),
   path: String(row.path),
   filename: String(row.filename),
   mime: String(row.mime),
@@ -95,7 +95,7 @@ export class DatastoreRecords {
     this.#delete = db.prepare('DELETE FROM datastore WHERE nid = ?');
   }
 
-  get(nid: number): DatastoreRecord | null {
+  get(nid: string): DatastoreRecord | null {
     const row = this.#get.get(nid);
     return row === undefined ? null : recordOf(row);
   }
@@ -110,32 +110,32 @@ export class DatastoreRecords {
     this.#putFile.run(file.nid, file.fid, file.path, file.filename, String(file.mime));
   }
 
-  setState(nid: number, state: PlainState): void {
+  setState(nid: string, state: PlainState): void {
     this.#setState.run(state, nid);
   }
 
   /** The import failed; an older table stays. */
-  fail(nid: number, reason: Reason): void {
+  fail(nid: string, reason: Reason): void {
     this.#fail.run(JSON.stringify(reason), nid);
   }
 
   /** The import is complete: readers follow this table from now on. */
-  point(nid: number, table: TablePointer): void {
+  point(nid: string, table: TablePointer): void {
     this.#point.run(table.file, table.fid, table.rows, JSON.stringify(table.columns), nid);
   }
 
   /** There is no table any more. */
-  clear(nid: number): void {
+  clear(nid: string): void {
     this.#clear.run(nid);
   }
 
   /** Stores what was configured; null forgets it. */
-  configure(nid: number, configuration: Configuration | null): void {
+  configure(nid: string, configuration: Configuration | null): void {
     this.#configure.run(configuration === null ? null : JSON.stringify(configuration), nid);
   }
 
   /** Forgets the resource. */
-  delete(nid: number): void {
+  delete(nid: string): void {
     this.#delete.run(nid);
   }
 }

@@ -28,7 +28,7 @@ export class TableFiles {
   }
 
   /** A name for the table of a new import of this resource; never used before. */
-  newName(nid: number): string {
+  newName(nid: string): string {
     return `${nid}.${randomBytes(8).toString('hex')}.sqlite`;
   }
 
