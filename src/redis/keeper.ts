@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { RedisFailedError } from '../errors.ts';
+import { RedisFailedError, SluiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { askServer, feelPulse, withConnection } from './connection.ts';
 import { Membership } from './membership.ts';
@@ -70,18 +70,16 @@ export class Keeper {
    * RedisMissingError and {@link RedisFailedError}; holds nothing then.
    */
   async open(): Promise<'adopted' | 'started'> {
-    await this.#makeFolder();
-    const membership = new Membership(this.#options.folder);
-    this.#membership = membership;
     try {
-      if (!(await membership.join(patienceMs.silent))) throw await this.#blocked('is stopping it');
-      const how = await this.#enter(membership);
-      this.#watching = this.#watch(membership);
+      await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+      this.#membership = new Membership(this.#options.folder);
+      const how = await this.#enter(this.#membership);
+      this.#watching = this.#watch(this.#membership);
       return how;
     } catch (error) {
-      if (membership.owns) await this.#forgetDead();
-      membership.close();
-      throw error;
+      if (this.#membership?.owns) await this.#forgetDead();
+      this.#membership?.close();
+      throw error instanceof SluiceError ? error : unusable(this.#options.folder, error);
     }
   }
 
@@ -91,23 +89,9 @@ export class Keeper {
     return this.#closed;
   }
 
-  async #makeFolder(): Promise<void> {
-    const { folder } = this.#options;
-    try {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-    } catch (cause) {
-      throw new RedisFailedError(
-        `cannot make the folder ${folder}: ${cause instanceof Error ? cause.message : cause}`,
-        {
-          hint: 'choose a state folder (--state) where this user can write',
-          cause,
-        },
-      );
-    }
-  }
-
   /** Becomes the owner, or waits for the owner's server to answer. */
   async #enter(membership: Membership): Promise<'adopted' | 'started'> {
+    if (!(await membership.join(patienceMs.silent))) throw await this.#blocked('is stopping it');
     const begun = performance.now();
     let lastSign = begun;
     while (!membership.tryOwn()) {
@@ -279,3 +263,11 @@ export class Keeper {
     });
   }
 }
+
+const unusable = (folder: string, cause: unknown): RedisFailedError => {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const hint = /ENOSPC|EDQUOT/.test(why)
+    ? 'free space on its disk, then start again'
+    : 'choose a state folder (--state) on a local disk, where this user can write';
+  return new RedisFailedError(`the embedded Redis cannot use its folder ${folder}: ${why}`, { hint, cause });
+};

@@ -1,6 +1,5 @@
 // A lock between processes that the kernel releases when its holder dies, whatever it dies of.
 import { DatabaseSync } from 'node:sqlite';
-import { RedisFailedError } from '../errors.ts';
 
 /** SQLITE_BUSY: another connection holds the lock. */
 const busy = 5;
@@ -11,22 +10,17 @@ const busy = 5;
  * mistaken. The file stays empty. Two locks of one process exclude each other like those of two processes.
  */
 export class LockFile {
-  readonly #path: string;
   readonly #database: DatabaseSync;
 
-  /** Opens or makes the file; holds nothing yet. Throws {@link RedisFailedError} where that cannot be. */
+  /** Opens or makes the file; holds nothing yet. Throws what SQLite throws where that cannot be. */
   constructor(path: string) {
-    this.#path = path;
-    try {
-      this.#database = new DatabaseSync(path, { timeout: 0 });
-    } catch (cause) {
-      throw cannotLock(path, cause);
-    }
+    this.#database = new DatabaseSync(path, { timeout: 0 });
   }
 
   /** Takes the lock for itself alone; false when anybody else holds it. */
   tryExclusive(): boolean {
-    return this.#try('BEGIN EXCLUSIVE');
+    // Without a journal in memory, SQLite would make one on disk, which may be full.
+    return this.#try('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   }
 
   /** Takes the lock together with others; false when somebody holds it exclusively. */
@@ -51,13 +45,7 @@ export class LockFile {
     } catch (error) {
       this.release();
       if (error instanceof Error && 'errcode' in error && error.errcode === busy) return false;
-      throw cannotLock(this.#path, error);
+      throw error;
     }
   }
 }
-
-const cannotLock = (path: string, cause: unknown): RedisFailedError =>
-  new RedisFailedError(`cannot lock ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
-    hint: 'put the state folder (--state) on a local disk, where this user can write',
-    cause,
-  });

@@ -119,17 +119,17 @@ const failure = async (settings: ServerSettings, logStart: number, cause: unknow
   const why = cause instanceof Error ? cause.message : String(cause);
   const said = tail === '' ? 'its log is empty' : `the end of its log (${settings.logFile}):\n${tail}`;
   return new RedisFailedError(`the embedded Redis (${settings.binary}) did not start: ${why}; ${said}`, {
-    hint: hintFor(tail, settings),
+    hint: hintFor(`${why}\n${tail}`, settings),
     cause,
   });
 };
 
-const hintFor = (tail: string, { binary, dataDir, logFile }: ServerSettings): string => {
-  if (/no space left/i.test(tail)) return `free space on the disk that holds ${dataDir}, then start again`;
-  if (/RDB format version|unknown RDB|newer version/i.test(tail)) {
+const hintFor = (words: string, { binary, dataDir, logFile }: ServerSettings): string => {
+  if (/no space left|EDQUOT/i.test(words)) return `free space on the disk that holds ${dataDir}, then start again`;
+  if (/RDB format version|unknown RDB|newer version/i.test(words)) {
     return `the data in ${dataDir} was written by a newer Redis: run that version again (REDIS_SERVER_BIN)`;
   }
-  if (/append only file|\bAOF\b/i.test(tail)) {
+  if (/append only file|\bAOF\b/i.test(words)) {
     const name = basename(binary).startsWith('valkey') ? 'valkey-check-aof' : 'redis-check-aof';
     const beside = join(dirname(binary), name);
     const checker = existsSync(beside) ? beside : name;

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { isRunning, markProcess } from '../../src/redis/process-mark.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 test('a process that runs is known by its mark', () => {
   const mark = markProcess(process.pid);
@@ -26,11 +28,14 @@ test('a process that ended does not run', async () => {
 });
 
 test.skipIf(process.platform !== 'linux')('a zombie does not run (Linux, where it can be told)', async () => {
-  // The shell starts a child, becomes a program that never collects it, and says its number.
-  const parent = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60']);
+  // The shell starts a child that ends with our pipe, and becomes a program that never collects it.
+  const parent = spawn('/bin/sh', ['-c', 'exec 3<&0; cat <&3 & echo $!; exec sleep 60']);
   const [said] = await once(parent.stdout, 'data');
   const pid = Number(String(said));
-  await expect.poll(() => markProcess(pid), { timeout: 10_000 }).toBeNull();
+  await waitUntil('the shell to be sleep', () => readFileSync(`/proc/${parent.pid}/comm`, 'utf8').trim() === 'sleep');
+  expect(markProcess(pid)).not.toBeNull();
+  parent.stdin.end();
+  await waitUntil('the child to end', () => markProcess(pid) === null);
   expect(() => process.kill(pid, 0)).not.toThrow();
   parent.kill('SIGKILL');
   await once(parent, 'exit');
