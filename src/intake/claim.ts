@@ -95,19 +95,19 @@ export const readClaim = async (folder: string): Promise<Claim | null> => {
 
 const temporaryRecord = /^\.claim\.json\..*\.tmp$/;
 
-/** Removes the folders from that of `path` up to `top`, as far as they are empty. */
-const removeEmpty = async (path: string, top: string): Promise<void> => {
-  for (let at = dirname(path); at.length >= top.length; at = dirname(at)) {
-    await unless(rmdir(at), ['ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST'], undefined);
-  }
+/** Removes a folder and the folders in it, as far as they are empty. */
+const removeEmpty = async (folder: string): Promise<void> => {
+  const entries = await unless(readdir(folder, { withFileTypes: true }), ['ENOENT', 'ENOTDIR'], []);
+  for (const entry of entries) if (entry.isDirectory()) await removeEmpty(join(folder, entry.name));
+  await unless(rmdir(folder), ['ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST'], undefined);
 };
 
 /** Removes what is left of a claim whose file has moved on. Folders go only when empty, so that a file is never deleted. */
-export const removeClaimFolder = async (folder: string, dropped: string): Promise<void> => {
-  const { file, marker, record } = claimPaths(folder, dropped);
+export const removeClaimFolder = async (folder: string, dropped: string | null): Promise<void> => {
   const names = await unless(readdir(folder), ['ENOENT', 'ENOTDIR'], []);
-  const temporary = names.filter((name) => temporaryRecord.test(name)).map((name) => join(folder, name));
-  for (const path of [...temporary, marker, record]) await unless(unlink(path), ['ENOENT', 'ENOTDIR'], undefined);
-  await removeEmpty(marker, join(folder, 'marker'));
-  await removeEmpty(file, folder);
+  const spent = names.filter((name) => temporaryRecord.test(name)).map((name) => join(folder, name));
+  if (dropped !== null) spent.push(claimPaths(folder, dropped).marker);
+  spent.push(join(folder, 'claim.json'));
+  for (const path of spent) await unless(unlink(path), ['ENOENT', 'ENOTDIR'], undefined);
+  await removeEmpty(folder);
 };

@@ -8,6 +8,7 @@ import { completeClaims } from './complete.ts';
 import { unless } from './durable.ts';
 import type { InboxView } from './inbox-view.ts';
 import { lookAt } from './look.ts';
+import { heldForWriting } from './open-writers.ts';
 import { type Placed, placeOf } from './place.ts';
 import { type Settler, type Settling, sameStill, stillOf } from './settling.ts';
 import { type Taken, takeFile } from './take.ts';
@@ -47,15 +48,19 @@ export class Claimer {
     return this.#busy.has(id);
   }
 
-  /** Moves every file that has settled in the inbox into the spool. */
+  /** Moves every file that has settled in the inbox, and that no process here still holds open for writing, into the spool. */
   async takeDue(clock: () => number, signal: AbortSignal): Promise<void> {
     const { folders, placed, settling } = this.#options;
+    const due = settling.due(clock()).filter(([, { folder }]) => folder === null);
+    if (due.length === 0) return;
     const collides = collisionFinder(folders.inbox, placed);
-    for (const [path, settler] of settling.due(clock())) {
+    const pathOf = (path: string): string => join(folders.inbox, path);
+    const unsure = due.filter(([, { marker }]) => marker !== 'now').map(([path]) => pathOf(path));
+    const held = await heldForWriting(unsure);
+    for (const [path, settler] of due) {
       if (signal.aborted) return;
-      if (settler.folder === null && (await this.#mayTake(path, settler, collides, clock()))) {
-        await this.#take(path, settler, clock());
-      }
+      if (held.has(pathOf(path))) settling.restart(path, clock());
+      else if (await this.#mayTake(path, settler, collides, clock())) await this.#take(path, settler, clock());
     }
   }
 

@@ -1,5 +1,5 @@
 // The inbox: a watched folder whose settled files are claimed, each once, none partial, and handed over in batches.
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { lstat, mkdir, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Config } from '../config/config.ts';
@@ -176,7 +176,8 @@ class InboxWatcher implements Inbox {
 
   #countSpooled(): number {
     try {
-      return readdirSync(this.#folders.spool).filter((name) => parseClaimId(name) !== null).length;
+      const names = readdirSync(this.#folders.spool).filter((name) => parseClaimId(name) !== null);
+      return names.filter((name) => existsSync(join(this.#folders.spool, name, 'claim.json'))).length;
     } catch {
       return 0; // the folder is away for the moment; the rescan says so
     }

@@ -49,7 +49,7 @@ const adopt = async (folder: string, { inbox, marker }: AdoptOptions): Promise<U
       await putMarkerBack(folder, marked, join(inbox, marked + marker));
     }
   }
-  await removeClaimFolder(folder, marked ?? '_');
+  await removeClaimFolder(folder, marked);
   return null;
 };
 

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { SourceRefusedError, StateMismatchError } from '../../src/errors.ts';
 import { foldersOf } from '../../src/intake/claim.ts';
 import { archiveClaim } from '../../src/intake/spool.ts';
@@ -111,7 +111,9 @@ describe('a file dropped into the inbox', () => {
     async () => {
       const folder = tempDir();
       const watched = await openDrop(folder, { settleMs: 50 });
-      await runNode(appendSlowly, { args: [join(folder, 'pausing.csv'), '3', '1500', 'hold'] });
+      const writing = runNode(appendSlowly, { args: [join(folder, 'pausing.csv'), '3', '1500', 'hold'] });
+      await waitUntil('it settles', () => watched.inbox.state().settling.length === 1);
+      await writing;
       await settled(watched, 1);
       expect(watched.claims().map(textOf)).toEqual(['0,x\n1,x\n2,x\n']);
     },
@@ -129,6 +131,17 @@ describe('a file dropped into the inbox', () => {
   it('is found by polling on a drive that tells of no events', async () => {
     const folder = tempDir();
     const watched = await openDrop(folder, { poll: true, rescanMs: hour });
+    drop(folder, 'budget/a.csv');
+    await settled(watched, 1);
+    expect(watched.claims()).toHaveLength(1);
+  });
+
+  it('is found by the rescan where neither events nor polling tell of it', async () => {
+    const folder = tempDir();
+    vi.stubEnv('CHOKIDAR_USEPOLLING', '1');
+    vi.stubEnv('CHOKIDAR_INTERVAL', String(hour));
+    const watched = await openDrop(folder, { rescanMs: 200 });
+    vi.unstubAllEnvs();
     drop(folder, 'budget/a.csv');
     await settled(watched, 1);
     expect(watched.claims()).toHaveLength(1);
@@ -315,6 +328,23 @@ describe('what is left alone', () => {
     rmSync(join(folder, 'parks/trees.csv'));
     await settled(watched, 2);
     expect(watched.claims().map(textOf).sort()).toEqual(['three\n', 'two\n']);
+  });
+
+  it('is the data of a faulty sidecar, with file, line and column, until that is mended', async () => {
+    const folder = tempDir();
+    drop(folder, 'budget/dataset.yaml', 'title: Budget\ntag: [money]\n');
+    drop(folder, 'budget/a.csv');
+    drop(folder, 'parks/a.csv');
+    const watched = await openDrop(folder, { settleMs: 20 });
+    await settled(watched, 1);
+    await waitUntil('it is left', () => watched.inbox.state().left.length === 1);
+    expect(watched.inbox.state().left[0]).toMatchObject({
+      path: 'budget/a.csv',
+      reason: expect.stringContaining(`${join(folder, 'budget/dataset.yaml')}:2:1: tag: unknown key`),
+    });
+    drop(folder, 'budget/dataset.yaml', 'title: Budget\ntags: [money]\n');
+    await settled(watched, 2);
+    expect(watched.claims().map((claim) => claim.dropped)).toEqual(['parks/a.csv', 'budget/a.csv']);
   });
 
   it('is forgotten when it is taken away', async () => {
