@@ -170,12 +170,10 @@ export const manifestFileSchema = z
         description: 'What to publish. Either this or `drop`.',
         examples: [[{ id: 'city-budget-2026', title: 'City budget 2026' }]],
       }),
-    drop: dropSchema
-      .exactOptional()
-      .meta({
-        description: 'Publish what is dropped into a folder. Either this or `datasets`.',
-        examples: [{ folder: 'inbox' }],
-      }),
+    drop: dropSchema.exactOptional().meta({
+      description: 'Publish what is dropped into a folder. Either this or `datasets`.',
+      examples: [{ folder: 'inbox' }],
+    }),
   })
   .meta({ title: 'sluice manifest', oneOf: [{ required: ['datasets'] }, { required: ['drop'] }] });
 

@@ -95,30 +95,34 @@ export const readYaml = async (file: string): Promise<YamlReading> => {
  * and aliases that would grow the document out of all proportion are problems, all of them at once. Never throws.
  */
 export const parseYaml = (text: string, file: string): YamlReading => {
-  try {
-    const events = parseEvents(text, { filename: file });
-    const { root, faults } = buildPlaces(events, text);
-    const finder = new YamlDocument(file, text, null, root);
-    if (faults.length > 0) {
-      const problems = faults.map(({ path, message, end, earlier }) => {
-        const line = earlier === undefined ? '' : ` on line ${finder.lineColumn(earlier).line}`;
-        return finder.problem(path, `${message}${line}`, end);
-      });
-      return { document: null, problems };
-    }
-    const value = construct(events, text, file);
-    return { document: new YamlDocument(file, text, value, root), problems: [] };
-  } catch (error) {
-    if (!(error instanceof YAMLException)) throw error;
-    const { line, column } = error.mark ?? { line: 0, column: 0 };
-    const problem = { file, line: line + 1, column: column + 1, key: '', message: `not valid YAML: ${error.reason}` };
-    return { document: null, problems: [problem] };
-  }
+  const parsed = orProblem(file, () => parseEvents(text, { filename: file }));
+  if ('problem' in parsed) return { document: null, problems: [parsed.problem] };
+  const { root, faults } = buildPlaces(parsed.value, text);
+  const finder = new YamlDocument(file, text, null, root);
+  const problems = faults.map(({ path, message, end, earlier }) => {
+    const line = earlier === undefined ? '' : ` on line ${finder.lineColumn(earlier).line}`;
+    return finder.problem(path, `${message}${line}`, end);
+  });
+  if (problems.length > 0) return { document: null, problems };
+  const constructed = orProblem(file, () => construct(parsed.value, text, file));
+  if ('problem' in constructed) return { document: null, problems: [constructed.problem] };
+  return { document: new YamlDocument(file, text, constructed.value, root), problems: [] };
 };
 
 const construct = (events: Event[], source: string, filename: string): unknown =>
   // Aliases are bounded by what they expand to (`buildPlaces`), so the merge bound need only be out of the way.
   constructFromEvents(events, { source, filename, schema, maxTotalMergeKeys: 10_000_000 })[0];
+
+/** What the YAML library throws, as a problem; its documentation asks to catch other exceptions than its own, too. */
+const orProblem = <T>(file: string, step: () => T): { value: T } | { problem: FileProblem } => {
+  try {
+    return { value: step() };
+  } catch (error) {
+    const { line, column } = (error instanceof YAMLException ? error.mark : null) ?? { line: 0, column: 0 };
+    const reason = error instanceof YAMLException ? error.reason : String(error);
+    return { problem: { file, line: line + 1, column: column + 1, key: '', message: `not valid YAML: ${reason}` } };
+  }
+};
 
 const refused = (file: string, message: string): YamlReading => ({
   document: null,
