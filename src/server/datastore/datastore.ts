@@ -4,18 +4,13 @@ import { contentTypeOf } from '../../dkan/file-types.ts';
 import type { Log } from '../../log.ts';
 import type { Reason } from '../../report.ts';
 import { defaultRowBytes } from '../../table/dialect.ts';
-import {
-  type ConfigurableProperties,
-  changedConfiguration,
-  dialectOf,
-  isImportable,
-  shownProperties,
-} from './configuration.ts';
+import { changedConfiguration, dialectOf, isImportable } from './configuration.ts';
 import type { ImportAnswer } from './import-worker.ts';
 import { Imports, type RunningImport } from './imports.ts';
 import { type SearchWish, searchRefused } from './query.ts';
 import { type AttachedFile, type DatastoreRecord, DatastoreRecords } from './records.ts';
 import { type SearchAnswer, TableSearch } from './search.ts';
+import { type DatastoreStatus, fieldStatusOf, statusOf } from './status.ts';
 import { TableFiles } from './table-files.ts';
 
 /** What a datastore needs. */
@@ -36,31 +31,12 @@ export interface DatastoreOptions {
 /** What an attach or import call came to while the caller waited; `running` = it goes on in the background. */
 export type ImportOutcome = 'imported' | 'failed' | 'not-importable' | 'running';
 
-/** A datastore status (spec 2.7). */
-export interface DatastoreStatus {
-  class: string;
-  storage: number;
-  data_import: number;
-  configurable_properties: ConfigurableProperties;
-}
-
 /** A search over the rows of one resource. */
 export interface SearchQuery extends SearchWish {
   nid: string;
   /** Shown in the answer. */
   resourceUuid: string;
 }
-
-const importManager = 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImport';
-
-/** `data_import` of the `spec` profile; see `dkan/datastore-status.ts`. */
-const importNumbers: Record<DatastoreRecord['state'], number> = {
-  none: 2,
-  ready: 3,
-  running: 4,
-  imported: 2,
-  failed: 7,
-};
 
 /**
  * Imports, status and search. Each import is written to its own SQLite file; when it is complete and durable, one
@@ -76,6 +52,8 @@ export class Datastore {
   readonly #log: Log;
   readonly #attachWaitMs: number;
   readonly #write: <T>(work: () => T) => Promise<T>;
+  /** Table files by resource that lost their pointer in a transaction which may not have ended yet. */
+  readonly #orphans = new Map<string, string>();
   #closed = false;
 
   constructor(options: DatastoreOptions) {
@@ -91,11 +69,18 @@ export class Datastore {
 
   /**
    * Remembers the file of a resource without importing it yet; to be called inside the transaction that stores the file
-   * on the node, so that a crash right after it still ends in an import. {@link attached} does it by itself otherwise.
+   * on the node, and followed by {@link attached}: so a crash between the two still ends in an import, or, where the
+   * file is no table, in no datastore. {@link attached} alone does both, one after the other.
    */
   note(file: AttachedFile): void {
     const mime = file.mime ?? contentTypeOf(file.filename);
-    if (isImportable(mime)) this.#records.putFile({ ...file, mime });
+    if (isImportable(mime)) {
+      this.#records.putFile({ ...file, mime });
+      return;
+    }
+    const old = this.#records.get(file.nid)?.table ?? null;
+    if (old !== null) this.#orphans.set(file.nid, old.file);
+    this.#records.delete(file.nid);
   }
 
   /**
@@ -107,6 +92,7 @@ export class Datastore {
     const { nid } = file;
     if (!isImportable(file.mime ?? contentTypeOf(file.filename))) {
       await this.fileRemoved(nid);
+      this.#retireOrphan(nid);
       return 'not-importable';
     }
     const known = this.#records.get(nid);
@@ -161,13 +147,7 @@ export class Datastore {
   /** The status of a resource's datastore; null where it has no CSV or TSV file. */
   status(nid: string): DatastoreStatus | null {
     const record = this.#records.get(nid);
-    if (record === null) return null;
-    return {
-      class: importManager,
-      storage: record.table === null ? 0 : 1,
-      data_import: importNumbers[record.state],
-      configurable_properties: shownProperties(record.configuration, record.mime),
-    };
+    return record === null ? null : statusOf(record);
   }
 
   /** Why the last import failed, with line and column where it is a fault of the table; null when it did not fail. */
@@ -178,7 +158,7 @@ export class Datastore {
   /** Value of `field_datastore_status`: "2" while the rows of the attached file are in the datastore, else "0". */
   fieldStatus(nid: string): string {
     const record = this.#records.get(nid);
-    return record?.table?.fid === record?.fid && record !== null ? '2' : '0';
+    return record === null ? '0' : fieldStatusOf(record);
   }
 
   /** The resource has no importable file any more, or is deleted: table, configuration and record go. */
@@ -222,6 +202,13 @@ export class Datastore {
     this.#closed = true;
     await Promise.all([this.#imports.close(), this.#search.close()]);
     this.#files.close();
+  }
+
+  /** Removes the table whose pointer {@link note} took away, now that this is durable. */
+  #retireOrphan(nid: string): void {
+    const orphan = this.#orphans.get(nid);
+    this.#orphans.delete(nid);
+    if (orphan !== undefined && this.#records.get(nid)?.table?.file !== orphan) this.#files.retire(orphan);
   }
 
   async #import(nid: string): Promise<ImportOutcome> {

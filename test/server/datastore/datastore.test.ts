@@ -117,6 +117,36 @@ describe('a table that is attached', () => {
     expect(await d.datastore.importNow('2')).toBe('not-importable');
   });
 
+  it('loses its datastore with the transaction that notes a file which is no table', async () => {
+    const d = open();
+    await d.attach('1', 'a\n1\n');
+    const paper = { nid: '1', fid: '2', path: d.file('%PDF'), filename: 'paper.pdf' };
+    d.db.exec('BEGIN');
+    d.datastore.note(paper);
+    d.db.exec('ROLLBACK');
+    expect(await d.rows('1')).toEqual([['1', '1']]);
+    d.db.exec('BEGIN');
+    d.datastore.note(paper);
+    d.db.exec('COMMIT');
+    expect(d.datastore.status('1')).toBeNull();
+    expect(await d.datastore.attached(paper)).toBe('not-importable');
+    expect(d.tables()).toEqual([]);
+  });
+
+  it('is imported once where it was noted in the transaction of its file', async () => {
+    const d = open();
+    await d.attach('1', 'a\nold\n');
+    const file = { nid: '1', fid: '2', path: d.file('a\nnew\n'), filename: 'data.csv' };
+    d.db.exec('BEGIN');
+    d.datastore.note(file);
+    d.db.exec('COMMIT');
+    expect(numbers(d, '1')).toEqual([1, 4]);
+    expect(await d.rows('1')).toEqual([['old', '1']]);
+    expect(await d.datastore.attached(file)).toBe('imported');
+    expect(await d.rows('1')).toEqual([['new', '1']]);
+    expect(d.tables()).toHaveLength(1);
+  });
+
   it('counts by the content type that is given, whatever its name', async () => {
     const d = open();
     const path = d.file('a\n1\n');
