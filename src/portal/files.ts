@@ -1,10 +1,10 @@
 // Uploads: the multipart body of attach_file, text parts before the file part.
 import { randomBytes } from 'node:crypto';
-import { openAsBlob } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { FormData } from 'undici';
+import { readFile, stat } from 'node:fs/promises';
 import { paths } from '../dkan/paths.ts';
-import { PortalUnreachableError, SourceChangedError, SourceMissingError } from '../errors.ts';
+import { SourceChangedError, SourceMissingError } from '../errors.ts';
+import { fileChunks } from './file-chunks.ts';
+import type { HttpRequest } from './http.ts';
 import { attachResultSchema, bodyOf } from './replies.ts';
 import type { Session } from './session.ts';
 
@@ -44,56 +44,57 @@ export class Files {
     const patience = { headersMs: Math.min(uploadMs, headersMs + file.bytes / slowestBytesPerMs), totalMs: uploadMs };
     const body = file.bytes <= oneBufferBytes ? await oneBuffer(file) : await streamed(file);
     const call = { action: 'attach file', method: 'POST', path: paths.attachFile(nid), ...body, ...patience } as const;
-    try {
-      return bodyOf(
-        await this.session.call(call, signal),
-        attachResultSchema,
-        this.session.portal,
-        'the fid of the file',
-      );
-    } catch (error) {
-      throw error instanceof PortalUnreachableError && isSourceFault(error.cause) ? changed(file, error) : error;
-    }
+    return bodyOf(
+      await this.session.call(call, signal),
+      attachResultSchema,
+      this.session.portal,
+      'the fid of the file',
+    );
   }
 }
 
-const oneBuffer = async (file: PortalFile): Promise<{ body: Buffer; headers: Record<string, string> }> => {
+type MultipartBody = Required<Pick<HttpRequest, 'body' | 'headers'>>;
+
+const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
   const content = await readFile(file.path).catch((error: unknown) => {
     throw missing(file, error);
   });
   if (content.length !== file.bytes) throw changed(file);
+  const { head, tail, contentType } = frame(file);
+  return { body: Buffer.concat([head, content, tail]), headers: { 'content-type': contentType } };
+};
+
+/** Read as it is sent, by the file's own chunks; the length is known beforehand. */
+const streamed = async (file: PortalFile): Promise<MultipartBody> => {
+  const facts = await stat(file.path, { bigint: true }).catch((error: unknown) => {
+    throw missing(file, error);
+  });
+  if (facts.size !== BigInt(file.bytes)) throw changed(file);
+  const { head, tail, contentType } = frame(file);
+  const chunks = async function* (): AsyncGenerator<Buffer> {
+    yield head;
+    yield* fileChunks(file.path, facts, () => changed(file));
+    yield tail;
+  };
+  return {
+    body: chunks,
+    headers: { 'content-type': contentType, 'content-length': String(head.length + file.bytes + tail.length) },
+  };
+};
+
+/** What stands around the file's bytes: the text parts, the head of the file part, the last boundary. */
+const frame = (file: PortalFile): { head: Buffer; tail: Buffer; contentType: string } => {
   const boundary = `sluice-${randomBytes(18).toString('hex')}`;
-  const head = Object.entries(textParts)
+  const texts = Object.entries(textParts)
     .map(([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
     .join('');
   const disposition = `Content-Disposition: form-data; name="${filePart}"; filename="${escapeName(file.name)}"`;
   const type = `Content-Type: ${mediaType(file.contentType)}`;
   return {
-    body: Buffer.concat([
-      Buffer.from(`${head}--${boundary}\r\n${disposition}\r\n${type}\r\n\r\n`),
-      content,
-      Buffer.from(`\r\n--${boundary}--\r\n`),
-    ]),
-    headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+    head: Buffer.from(`${texts}--${boundary}\r\n${disposition}\r\n${type}\r\n\r\n`),
+    tail: Buffer.from(`\r\n--${boundary}--\r\n`),
+    contentType: `multipart/form-data; boundary=${boundary}`,
   };
-};
-
-/** undici reads the blob from disk as it sends, and knows its size beforehand (Content-Length). */
-const streamed = async (file: PortalFile): Promise<{ body: FormData }> => {
-  const blob = await opened(file);
-  if (blob.size !== file.bytes) throw changed(file);
-  const form = new FormData();
-  for (const [name, value] of Object.entries(textParts)) form.append(name, value);
-  form.append(filePart, blob, file.name);
-  return { body: form };
-};
-
-const opened = async (file: PortalFile): Promise<Blob> => {
-  try {
-    return await openAsBlob(file.path, { type: mediaType(file.contentType) });
-  } catch (error) {
-    throw missing(file, error);
-  }
 };
 
 /** As browsers do (WHATWG HTML, multipart/form-data encoding). */
@@ -103,15 +104,9 @@ const escapeName = (name: string): string =>
 const mediaType = (type: string): string =>
   /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=[\w.-]+)?$/.test(type) ? type : 'application/octet-stream';
 
-/** The blob notices that its file was modified; undici notices that fewer or more bytes came than announced. */
-const isSourceFault = (error: unknown): boolean =>
-  error instanceof Error &&
-  (error.name === 'NotReadableError' || ('code' in error && error.code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'));
-
-const changed = (file: PortalFile, cause?: unknown): SourceChangedError =>
+const changed = (file: PortalFile): SourceChangedError =>
   new SourceChangedError(`${file.path} changed while it was being sent (it was ${file.bytes} bytes)`, {
     hint: 'it is read afresh by the next attempt; publish a file only when its writer is done',
-    ...(cause === undefined ? {} : { cause }),
   });
 
 const missing = (file: PortalFile, cause: unknown): SourceMissingError =>

@@ -1,6 +1,7 @@
 // One portal's connections: requests with limits and time-outs, reads repeated, writes never.
-import { type Dispatcher, type FormData, Pool } from 'undici';
-import { PortalReplyError, PortalUnreachableError } from '../errors.ts';
+import type { Readable } from 'node:stream';
+import { type Dispatcher, Pool } from 'undici';
+import { PortalReplyError, PortalUnreachableError, SluiceError } from '../errors.ts';
 import { failureOf, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
@@ -12,7 +13,8 @@ export interface HttpRequest {
   /** Path and query below the portal's address. */
   path: string;
   headers?: Record<string, string>;
-  body?: string | Buffer | FormData;
+  /** A function makes the chunks of a streamed body, anew for every time it is sent; `content-length` is among the headers then. */
+  body?: string | Buffer | (() => AsyncIterable<Buffer>);
   /** Milliseconds to wait for the reply's head instead of the portal's `headersMs`. */
   headersMs?: number;
   /** Milliseconds the whole exchange may take; for uploads and imports. */
@@ -112,7 +114,7 @@ export class Http {
         path: target,
         headers: { accept: 'application/json', 'user-agent': 'sluice', ...request.headers },
         signal: timer === undefined ? signal : AbortSignal.any([signal, timer]),
-        ...(request.body === undefined ? {} : { body: request.body }),
+        ...(request.body === undefined ? {} : { body: bodyFor(request.body) }),
         ...(request.headersMs === undefined ? {} : { headersTimeout: request.headersMs }),
       });
       const text = await this.read(data.body);
@@ -127,6 +129,8 @@ export class Http {
       return { method, path, status, reason, headers, text };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
+      // The body's own fault, such as a file that changed.
+      if (error instanceof SluiceError) throw error;
       if (timer?.aborted) throw tooSlow(request, request.totalMs ?? 0, this.facts);
       throw this.fault(request, error);
     }
@@ -159,3 +163,7 @@ export class Http {
 /** True for a fault without a reply; a transient reply has had its chances already. */
 const isRepeatable = (error: unknown): boolean =>
   error instanceof PortalUnreachableError && error.request.status === undefined;
+
+/** undici takes any async iterable as body; its types name streams only. */
+const bodyFor = (body: NonNullable<HttpRequest['body']>): string | Buffer | Readable =>
+  typeof body === 'function' ? (body() as unknown as Readable) : body;

@@ -1,12 +1,14 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { appendFile, truncate, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { Busboy } from '@fastify/busboy';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SourceChangedError, SourceMissingError } from '../../src/errors.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
-import { type Answer, page, refusal, type Seen } from './support/scripted-server.ts';
+import { type Answer, answer, page, refusal, type Seen } from './support/scripted-server.ts';
 import { startSmallPortal } from './support/small-portal.ts';
 
 interface Part {
@@ -38,6 +40,28 @@ const partsOf = (seen: Seen): Promise<Part[]> =>
 const dir = tempDir();
 
 const sha256 = (content: Buffer) => createHash('sha256').update(content).digest('hex');
+
+/** A portal that reads a body one chunk a turn, so that the sender has to wait again and again. */
+const startSlowReader = async (onUpload: (seen: Seen) => Promise<unknown>): Promise<string> => {
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) {
+      chunks.push(chunk as Buffer); // no encoding is set
+      await setImmediate();
+    }
+    const { method = '', url: path = '', headers } = request;
+    const isLogin = path.endsWith('/login');
+    if (!isLogin) await onUpload({ method, path, headers, body: Buffer.concat(chunks) });
+    answer(response, { body: isLogin ? { sessid: 's', session_name: 'S', token: 't', user: { uid: '3' } } : [] });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+};
 
 const setup = async (attach: (seen: Seen) => Answer | undefined = () => undefined) => {
   const server = await startSmallPortal({
@@ -79,6 +103,19 @@ describe('an upload', () => {
     expect(file).toMatchObject({ name: 'files[1]', filename: 'table.csv', type: 'text/csv' });
     expect(sha256(file?.content ?? Buffer.alloc(1))).toBe(sha256(content));
     expect(rest).toEqual([]);
+  });
+
+  it('arrives byte for byte where the portal takes it slowly, piece by piece', async () => {
+    const arrived: string[] = [];
+    const url = await startSlowReader(async (seen) => {
+      arrived.push(sha256((await partsOf(seen))[2]?.content ?? Buffer.alloc(0)));
+    });
+    const content = randomBytes(24 * 1024 * 1024 + 11);
+    const path = join(dir, `${randomUUID()}.csv`);
+    await writeFile(path, content);
+    const file = { path, name: 'table.csv', bytes: content.length, contentType: 'text/csv' };
+    expect(await openForTest(url).attachFile('4', file, calm)).toEqual({ fid: null });
+    expect(arrived).toEqual([sha256(content)]);
   });
 
   it.each([10, 2 * 1024 * 1024])('of %i bytes escapes names that would break out of their header', async (bytes) => {
