@@ -81,9 +81,12 @@ const sync = (path: string): void => {
   }
 };
 
-/** Nobody reads the file before it is whole, and a half one is thrown away: no journal, one fsync at the end. */
+/**
+ * Nobody reads the file before it is whole, and a half one is thrown away: no journal, one fsync at the end. Node opens
+ * databases as "defensive", and SQLite then keeps the journal on without a word.
+ */
 const open = (target: string): DatabaseSync => {
-  const db = new DatabaseSync(target);
+  const db = new DatabaseSync(target, { defensive: false });
   db.exec(
     'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192',
   );

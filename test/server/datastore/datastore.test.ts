@@ -215,6 +215,8 @@ describe('an import that takes longer than a caller waits', () => {
     await waitUntil('the first import', () => numbers(d, '1')?.[1] === 2);
     expect(await d.attach('1', uniform(200_000, 'new'))).toBe('running');
     expect(numbers(d, '1')).toEqual([1, 4]);
+    const growing = await waitUntil('the new table to grow', () => (d.tables().length > 1 ? d.tables() : null));
+    expect(growing.filter((name) => !name.endsWith('.sqlite'))).toEqual([]);
     expect(d.datastore.fieldStatus('1')).toBe('0');
     expect((await d.rows('1')).map(([a]) => a)).toEqual(['old', 'old']);
     await waitUntil('the import', () => numbers(d, '1')?.[1] === 2);
