@@ -176,7 +176,8 @@ const install = async (server: string): Promise<void> => {
     const starter = [
       '#!/bin/sh',
       '# Runs the unpacked program with the libraries unpacked beside it.',
-      `here=$(CDPATH= cd -- "\${0%/*}" && pwd -P)`,
+      '# No subshell and no other program, so that one who ends this process ends all of it.',
+      `here="\${0%/*}"`,
       `LD_LIBRARY_PATH="${libraries}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`,
       'export LD_LIBRARY_PATH',
       `exec "$here/root/usr/bin/${name}" "$@"`,

@@ -66,7 +66,7 @@ export const startServer = async (
     if (server === null) throw new Error('it ended just after its start');
     return server;
   } catch (cause) {
-    if (first !== null) await stopServer(first);
+    if (first !== null) await stopGroup(first);
     if (signal.aborted) throw cause;
     throw await failure(settings, logStart, cause);
   }
@@ -103,6 +103,16 @@ export const stopServer = async (server: ProcessMark, patienceMs = stopMs): Prom
     }
     const deadline = performance.now() + patienceMs;
     while (isRunning(server) && performance.now() < deadline) await pause(10);
+  }
+};
+
+/** Stops a server that is not ready, and what a starter script that does not exec leaves in its process group. */
+const stopGroup = async (leader: ProcessMark): Promise<void> => {
+  await stopServer(leader);
+  try {
+    process.kill(-leader.pid, 'SIGKILL');
+  } catch {
+    // nothing was left
   }
 };
 

@@ -203,6 +203,19 @@ test('a program that ends at once is an error with its own words', async () => {
   expect(error.hint).toContain('redis.log');
 });
 
+test('a server behind a starter script of its own is watched and stopped itself, not only its script', async () => {
+  const state = newState();
+  const starter = join(tempDir(), 'redis-server');
+  writeFileSync(starter, `#!/bin/sh\n'${process.env.REDIS_SERVER_BIN}' "$@"\nexit $?\n`);
+  chmodSync(starter, 0o755);
+  const handle = await openRedis(embedded(state, { env: { REDIS_SERVER_BIN: starter } }));
+  const info = await withClient(handle, (client) => client.info('server'));
+  const server = (await readPidFile(join(state, 'redis')))?.server?.pid;
+  expect(info).toContain(`process_id:${server}\r\n`);
+  await handle.close();
+  await waitUntil('server and script to be gone', () => serversOf(state).length === 0);
+});
+
 test('without any server program the error says so, and a later open is not hindered', async () => {
   const state = newState();
   await expect(openRedis(embedded(state, { env: {} }))).rejects.toThrow(RedisMissingError);
