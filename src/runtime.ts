@@ -224,6 +224,7 @@ export class Runtime {
       runs: this.runs,
       settings: {
         importTimeoutMs: (name) => this.portals.config(name).importTimeoutMs,
+        maxFileBytes: this.config.limits.tableBytes,
         maxRowBytes: this.config.limits.rowBytes,
       },
       portal: (name) => {

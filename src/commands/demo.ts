@@ -38,7 +38,7 @@ export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<
   const folder = await mkdtemp(join(tmpdir(), 'sluice-demo-'));
   const { REDIS_URL: _external, ...env } = io.env; // the demo never touches a Redis that is in use
   const config = await loadConfig({ file: undefined, cwd: folder, env, stateDir: 'state' });
-  const log = createLog({ level: 'warn', destination: io.stderr, pretty: io.terminal });
+  const log = createLog({ level: 'error', destination: io.stderr, pretty: io.terminal });
   say(io, `sluice demo in ${folder}`);
   const runtime = await Runtime.open({ config, log, env, role: 'demo' });
   try {

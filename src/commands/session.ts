@@ -10,7 +10,7 @@ export const configOf = (options: CommonOptions, io: Io): Promise<Config> =>
   loadConfig({ file: options.config, cwd: io.cwd, env: io.env, portal: options.portal, stateDir: options.state });
 
 /**
- * The log of a one-off command: standard error, so that standard output stays the command's own; warnings and worse
+ * The log of a one-off command: standard error, so that standard output stays the command's own; errors
  * unless `--verbose` asks for everything the configuration allows.
  */
 export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =>
@@ -20,7 +20,7 @@ export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =
     pretty: io.terminal,
   });
 
-const quieter = (level: Config['log']['level']): string => (level === 'fatal' || level === 'error' ? level : 'warn');
+const quieter = (level: Config['log']['level']): string => (level === 'fatal' ? level : 'error');
 
 /** Runs `work` with an opened runtime and closes it afterwards; a second signal closes by force. */
 export const withRuntime = async <T>(

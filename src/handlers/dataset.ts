@@ -17,7 +17,10 @@ export const datasetHandler = (deps: HandlerDeps): Handler<'dataset'> => ({
     const entry = await publishDataset(deps, job, work);
     const outcomes = await job.children('resource', resourceJobs(job, work, entry.nid ?? ''));
     await deps.runs.outcome(job.data.runId, job.data.key, 'done');
-    const items: ReportItem[] = [itemOfJob(job, entry, { outcome: 'done', reason: null }), ...work.unchanged];
+    const items: ReportItem[] = [
+      itemOfJob(job, entry, { outcome: job.data.actions.length > 0 ? 'done' : 'unchanged', reason: null }),
+      ...work.unchanged,
+    ];
     for (const [key, outcome] of outcomes) items.push(await resourceItem(deps, job, key, outcome));
     return items;
   },

@@ -12,6 +12,8 @@ import type { DatasetWish } from '../wish.ts';
 export interface HandlerSettings {
   /** Longest wait for one datastore import, milliseconds. */
   importTimeoutMs: (portal: string) => number;
+  /** Largest file that is sent, bytes. */
+  maxFileBytes: number;
   /** Largest record of a table, bytes. */
   maxRowBytes: number;
 }

@@ -1,14 +1,14 @@
 // The steps of a resource job, in order; each looks at what is true before it acts.
 import { datastoreState } from '../dkan/datastore-status.ts';
 import { contentTypeOf } from '../dkan/file-types.ts';
-import { SourceChangedError } from '../errors.ts';
+import { SourceChangedError, SourceRefusedError } from '../errors.ts';
 import { fingerprintFile } from '../intake/fingerprint.ts';
 import type { JobContext } from '../job.ts';
 import type { Intent, LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import { isTabular, resourceFingerprint, wantsImport } from '../plan/plan.ts';
 import type { Portal } from '../portal/client.ts';
 import { checkTable, type TableReport } from '../table/check.ts';
-import type { NodeFields, ResourceWish } from '../wish.ts';
+import type { ResourceWish } from '../wish.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
 import { fileOf } from './node-file.ts';
@@ -56,13 +56,9 @@ export const resourceSteps: readonly ResourceStep[] = [
 export const nodeWishOf = ({ wish, job }: ResourceState): NodeWish => ({
   ...wish,
   type: 'resource',
-  fields: { ...wish.fields, ...linkFields(wish), field_dataset_ref: { und: [{ target_id: job.data.datasetNid }] } },
+  fields: { ...wish.fields, field_dataset_ref: { und: [{ target_id: job.data.datasetNid }] } },
   fingerprint: resourceFingerprint(wish, job.data.datasetNid),
 });
-
-/** Links and API addresses go to the one link field whose input the specification gives (spec 2.3). */
-const linkFields = ({ source }: ResourceWish): NodeFields =>
-  source.kind === 'file' ? {} : { field_link_api: { und: [{ url: source.url }] } };
 
 function fileName({ wish }: ResourceState): string {
   return wish.source.kind === 'file' ? wish.source.name : '';
@@ -71,11 +67,18 @@ function fileName({ wish }: ResourceState): string {
 const filePath = ({ wish }: ResourceState): string => (wish.source.kind === 'file' ? wish.source.path : '');
 
 const fetch = async (state: ResourceState): Promise<void> => {
-  state.source = await state.job.step(
+  const source = await state.job.step(
     { name: 'fetch', on: fileName(state) },
     (signal) => fingerprintFile(filePath(state), state.seen, signal),
-    (source) => `${source.bytes} bytes, sha256 ${source.sha256.slice(0, 12)}`,
+    ({ bytes, sha256 }) => `${bytes} bytes, sha256 ${sha256.slice(0, 12)}`,
   );
+  const limit = state.deps.settings.maxFileBytes;
+  if (source.bytes > limit) {
+    throw new SourceRefusedError(`${filePath(state)} has ${source.bytes} bytes, more than the limit of ${limit}`, {
+      hint: 'split the file, or raise limits.table in the configuration',
+    });
+  }
+  state.source = source;
 };
 
 const check = async (state: ResourceState): Promise<void> => {

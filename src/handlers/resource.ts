@@ -22,7 +22,7 @@ export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
       await job.save({ workedMs: job.data.workedMs + Math.round(performance.now() - begun) });
     }
     await deps.runs.outcome(job.data.runId, job.data.key, 'done');
-    return itemOfJob(job, state.entry, { outcome: 'done', reason: null });
+    return itemOfJob(job, state.entry, { outcome: job.data.actions.length > 0 ? 'done' : 'unchanged', reason: null });
   },
   failed: async (job, reason) => {
     const known = await deps.ledger.entry(job.data.portal, job.data.key);

@@ -54,7 +54,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
       if (signal.aborted && !label.writes) throw new GiveBack();
       if (isEngineSignal(error)) throw error;
       const reason = reasonOf(error);
-      log.warn({ action: label.name, on: label.on, ms: ms(), reason }, 'step failed');
+      log.info({ action: label.name, on: label.on, ms: ms(), reason }, 'step failed');
       await write(`${label.name} ${label.on}: failed, ${reason.code}: ${reason.message} (${ms()} ms)`);
       throw error;
     }

@@ -114,6 +114,7 @@ export class QueueWorker {
 
   async #giveUp(context: JobContext, handler: Handler, reason: Reason): Promise<void> {
     await context.note(`failed for good: ${reason.code}: ${reason.message}`);
+    context.log.warn({ action: 'give-up', reason }, 'job failed for good');
     await handler.failed?.(context, reason);
     await context.save({ failure: reason } as object);
   }

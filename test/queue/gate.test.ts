@@ -1,0 +1,102 @@
+// One run of a manifest per portal at a time; no request is ever lost.
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RunRequest } from '../../src/job.ts';
+import { redisKeys } from '../../src/ledger/keys.ts';
+import { newRunId, RunGate } from '../../src/queue/gate.ts';
+import { Queues } from '../../src/queue/queues.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let queues: Queues;
+let gate: RunGate;
+const target = { manifest: 'city', portal: 'local' };
+const request = (only: string[] | null = null): RunRequest => ({
+  ...target,
+  manifestPath: '/city.yaml',
+  why: 'command',
+  only,
+});
+const never = async (): Promise<boolean> => false;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  queues = new Queues(redis, { prefix: 'g', attempts: 3, keepLogs: 10, keepMs: 60_000 });
+  gate = new RunGate(redis, redisKeys('g'), queues);
+});
+afterAll(async () => {
+  await queues.close();
+  redis.disconnect();
+  await server.close();
+});
+beforeEach(() => redis.flushall());
+
+describe('the run gate', () => {
+  it('starts the first run at once and lets requests that come meanwhile share the next one', async () => {
+    const first = await gate.request(request());
+    const second = await gate.request(request());
+    const third = await gate.request(request());
+    expect(first.starts).toBe('now');
+    expect(second).toEqual({ runId: third.runId, starts: 'later' });
+    expect(await queues.runs.getJobState(first.runId)).toBe('waiting');
+    expect(await queues.runs.getJobState(second.runId)).toBe('unknown');
+    await gate.close(target, first.runId);
+    expect(await queues.runs.getJobState(second.runId)).toBe('waiting');
+    await gate.close(target, second.runId);
+    expect(await gate.state(target)).toEqual({ current: null, again: null });
+    expect((await gate.request(request())).starts).toBe('now');
+  });
+
+  it('keeps manifests and portals apart', async () => {
+    await gate.request(request());
+    expect((await gate.request({ ...request(), portal: 'other' })).starts).toBe('now');
+    expect((await gate.request({ ...request(), manifest: 'other' })).starts).toBe('now');
+  });
+
+  it('joins the keys of limited requests, and a full request goes before them', async () => {
+    const first = await gate.request(request());
+    const { runId } = await gate.request(request(['city/a']));
+    await gate.request(request(['city/b']));
+    await gate.close(target, first.runId);
+    const job = await queues.runs.getJob(runId);
+    expect([...(job?.data.only ?? [])].sort()).toEqual(['city/a', 'city/b']);
+    const { runId: last } = await gate.request(request(['city/c']));
+    await gate.request(request());
+    await gate.close(target, runId);
+    expect((await queues.runs.getJob(last))?.data.only).toBeNull();
+  });
+
+  it('is not opened by a run that does not hold it', async () => {
+    const first = await gate.request(request());
+    await gate.close(target, 'another-run');
+    expect((await gate.state(target)).current).toBe(first.runId);
+  });
+
+  it('adds the job of a run again when a kill came between taking the gate and adding it', async () => {
+    const { runId } = await gate.request(request(['city/a']));
+    await queues.runs.remove(runId);
+    expect(await gate.repair(never)).toHaveLength(1);
+    expect((await queues.runs.getJob(runId))?.data).toMatchObject({ runId, only: ['city/a'] });
+    expect(await gate.repair(never)).toEqual([]);
+  });
+
+  it('opens when a kill came between closing the run and opening it, and starts the run that waits', async () => {
+    const { runId } = await gate.request(request());
+    const next = await gate.request(request());
+    await queues.runs.remove(runId);
+    expect(await gate.repair(async (id) => id === runId)).toHaveLength(1);
+    expect((await gate.state(target)).current).toBe(next.runId);
+    expect(await queues.runs.getJobState(next.runId)).toBe('waiting');
+  });
+});
+
+describe('a run id', () => {
+  it('sorts by time and is no plain number', () => {
+    const a = newRunId(new Date('2026-11-21T10:00:00Z'), () => 0.5);
+    const b = newRunId(new Date('2026-11-21T10:00:01Z'), () => 0);
+    expect(a).toMatch(/^20261121-100000-[0-9a-z]{5}$/);
+    expect(a < b).toBe(true);
+  });
+});

@@ -1,0 +1,115 @@
+// Limits that all workers of one Redis keep together, pauses and schedules.
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { redisKeys } from '../../src/ledger/keys.ts';
+import { createLog } from '../../src/log.ts';
+import { PortalPauses } from '../../src/queue/pause.ts';
+import { Queues } from '../../src/queue/queues.ts';
+import { tokenBucket } from '../../src/queue/rate-limit.ts';
+import { syncSchedules } from '../../src/queue/schedules.ts';
+import { liveWorkers, Presence } from '../../src/queue/workers-alive.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let queues: Queues;
+const keys = redisKeys('l');
+const log = createLog({ level: 'silent' });
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  queues = new Queues(redis, { prefix: 'l', attempts: 3, keepLogs: 10, keepMs: 60_000 });
+});
+afterAll(async () => {
+  await queues.close();
+  redis.disconnect();
+  await server.close();
+});
+beforeEach(() => redis.flushall());
+
+describe('the token bucket', () => {
+  it('lets a burst through and books the rest one after the other, over all who take from it', async () => {
+    const signal = new AbortController().signal;
+    const [one, two] = [tokenBucket(redis, 'b', () => 20), tokenBucket(redis, 'b', () => 20)];
+    const begun = performance.now();
+    await Promise.all(Array.from({ length: 30 }, (_, index) => (index % 2 === 0 ? one(signal) : two(signal))));
+    // 20 at once, 10 more at 20 a second: the bucket itself holds them back half a second.
+    expect(performance.now() - begun).toBeGreaterThan(400);
+  });
+
+  it('does not wait without a limit, and gives up when told to', async () => {
+    await tokenBucket(redis, 'n', () => 0)(new AbortController().signal);
+    const slow = tokenBucket(redis, 's', () => 0.01);
+    await slow(new AbortController().signal);
+    await expect(slow(AbortSignal.timeout(50))).rejects.toThrow();
+  });
+});
+
+describe('the presence of workers', () => {
+  it('brings the lowest limits into force, and raises them when that worker goes', async () => {
+    const seen: number[] = [];
+    const strict = new Presence(
+      redis,
+      keys,
+      { role: 'a', limits: { p: { concurrency: 2, requestsPerSecond: 5 } } },
+      log,
+    );
+    const loose = new Presence(
+      redis,
+      keys,
+      { role: 'b', limits: { p: { concurrency: 8, requestsPerSecond: 0 } } },
+      log,
+    );
+    await loose.start(async (_portal, limits) => void seen.push(limits.concurrency));
+    await strict.start(async () => undefined);
+    await waitUntil('the lowest limits', () => loose.limits('p').concurrency === 2);
+    expect(loose.limits('p').requestsPerSecond).toBe(5);
+    expect((await liveWorkers(redis, keys, Date.now())).size).toBe(2);
+    await strict.stop();
+    await waitUntil('the own limits again', () => loose.limits('p').concurrency === 8);
+    expect(seen).toEqual([8, 2, 8]);
+    await loose.stop();
+    expect((await liveWorkers(redis, keys, Date.now())).size).toBe(0);
+  });
+
+  it('does not count a worker of this host whose process is gone', async () => {
+    const { hostname } = await import('node:os');
+    const beat = { host: hostname(), pid: 2 ** 22 - 1, role: 'dead', at: Date.now(), limits: {} };
+    await redis.hset(keys.workers, 'x', JSON.stringify(beat));
+    expect((await liveWorkers(redis, keys, Date.now())).size).toBe(0);
+  });
+});
+
+describe('a pause', () => {
+  it('stops the queue of its portal, keeps the first reason, and ends on resume', async () => {
+    const pauses = new PortalPauses(redis, keys, queues);
+    await pauses.pause('p', { code: 'portal-login', message: 'wrong password', hint: null });
+    await pauses.pause('p', { code: 'portal-unreachable', message: 'later', hint: null });
+    expect(await queues.portal('p').isPaused()).toBe(true);
+    expect((await pauses.state('p'))?.reason.message).toBe('wrong password');
+    await pauses.resume('p');
+    expect(await queues.portal('p').isPaused()).toBe(false);
+    expect(await pauses.state('p')).toBeNull();
+  });
+});
+
+describe('schedules', () => {
+  const schedule = (cron: string) => ({
+    request: { manifestPath: '/c.yaml', manifest: 'city', portal: 'p', why: 'schedule' as const, only: null },
+    cron,
+    timezone: 'Europe/Oslo',
+  });
+
+  it('follow the manifests: added, changed, left alone, removed', async () => {
+    expect(await syncSchedules(queues, [schedule('15 3 * * *')])).toHaveLength(1);
+    expect(await syncSchedules(queues, [schedule('15 3 * * *')])).toEqual([]);
+    const [scheduler] = await queues.runs.getJobSchedulers();
+    expect(scheduler).toMatchObject({ pattern: '15 3 * * *', tz: 'Europe/Oslo' });
+    expect(await syncSchedules(queues, [schedule('30 4 * * *')])).toHaveLength(1);
+    expect((await queues.runs.getJobSchedulers())[0]?.pattern).toBe('30 4 * * *');
+    expect(await syncSchedules(queues, [])).toHaveLength(1);
+    expect(await queues.runs.getJobSchedulers()).toEqual([]);
+  });
+});

@@ -1,0 +1,103 @@
+// A worker process with small handlers whose behaviour is named by the key: `m/fail`, `m/kill-3`, `m/slow-read` …
+// Arguments: path of the Redis socket, and optionally `kill-before-waiting`.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Job } from 'bullmq';
+import { Redis } from 'ioredis';
+import { PortalLoginError, PortalRefusedError, PortalUnreachableError } from '../../../src/errors.ts';
+import { freshItem, type JobContext } from '../../../src/job.ts';
+import { redisKeys } from '../../../src/ledger/keys.ts';
+import { createLog } from '../../../src/log.ts';
+import { PortalPauses } from '../../../src/queue/pause.ts';
+import { portalQueue, Queues, runsQueue } from '../../../src/queue/queues.ts';
+import { type Handlers, QueueWorker } from '../../../src/queue/worker.ts';
+
+const [path = '', trick] = process.argv.slice(2);
+const redis = new Redis({ path, maxRetriesPerRequest: null });
+const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
+const pauses = new PortalPauses(redis, redisKeys('toy'), queues);
+const facts = { method: 'POST', path: '/api/dataset/node', status: 400 };
+
+const die = (): never => {
+  process.kill(process.pid, 'SIGKILL');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // the signal ends the process before this returns
+  throw new Error('unreachable');
+};
+
+if (trick === 'kill-before-waiting') {
+  // Dies once between adding the children and waiting for them, after the failing child has failed.
+  const original = Job.prototype.moveToWaitingChildren;
+  Job.prototype.moveToWaitingChildren = async function (this: Job, ...args) {
+    if ((await redis.incr('toy.kills')) === 1) {
+      while ((await queues.portal('p').getFailedCount()) === 0) await sleep(20);
+      die();
+    }
+    return original.apply(this, args);
+  };
+}
+
+const item = async (job: JobContext<'dataset'>): Promise<string> => {
+  const name = job.data.key.slice(2);
+  await redis.incr(`toy.starts:${name}`);
+  const kills = /^kill-(\d+)/.exec(name);
+  if (kills) {
+    await job.step({ name: 'boom', on: name }, async () => {
+      if ((await redis.incr(`toy.kills:${name}`)) <= Number(kills[1])) die();
+    });
+  }
+  if (name.startsWith('fail')) throw new PortalRefusedError('portal p: no', facts, { hint: 'ask' });
+  if (name.startsWith('bug')) throw new TypeError('oops');
+  if (name.startsWith('login')) throw new PortalLoginError('portal p: wrong password', facts);
+  if (name.startsWith('transient') && job.attempt < 3) throw new PortalUnreachableError('portal p: 503', facts);
+  if (name.startsWith('slow-read')) {
+    await job.step({ name: 'read', on: name }, (signal) => sleep(30_000, undefined, { signal }));
+  }
+  if (name.startsWith('slow-write')) {
+    await job.step({ name: 'write', on: name, writes: true }, async (signal) => {
+      await redis.set('toy.writing', '1');
+      await sleep(1000, undefined, { signal });
+      await redis.set('toy.written', '1');
+    });
+  }
+  return `${name} attempt ${job.attempt}`;
+};
+
+const handlers: Handlers = {
+  trigger: { run: async () => null },
+  run: {
+    run: async (job) => {
+      const { runId, manifest, portal, only } = job.data;
+      const outcomes = await job.children(
+        'dataset',
+        (only ?? []).map((key) => ({ kind: 'dataset' as const, runId, manifest, portal, key, ...freshItem })),
+      );
+      return Object.fromEntries(outcomes);
+    },
+  },
+  dataset: {
+    run: item,
+    failed: async (job, reason) => void (await redis.hset('toy.failed', job.data.key, reason.code)),
+  },
+  resource: { run: async () => null },
+};
+
+const common = {
+  queues,
+  handlers,
+  pauses,
+  retry: { backoffMs: 50, maxBackoffMs: 200 },
+  lockMs: 1500,
+  stalledCheckMs: 500,
+  log: createLog({ level: 'silent' }),
+};
+const workers = [
+  new QueueWorker({ queue: runsQueue, concurrency: 2, ...common }),
+  new QueueWorker({ queue: portalQueue('p'), concurrency: 4, ...common }),
+];
+process.on('SIGTERM', () => {
+  Promise.all(workers.map((worker) => worker.stop())).then(
+    () => process.exit(0),
+    () => process.exit(1),
+  );
+});
+await Promise.all(workers.map((worker) => worker.ready()));
+await redis.set('toy.ready', '1');

@@ -1,0 +1,79 @@
+// Starts toy workers and adds runs for them.
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import type { ChildOutcome, RunData } from '../../../src/job.ts';
+import { Queues } from '../../../src/queue/queues.ts';
+import { startTestRedis } from '../../support/redis.ts';
+import { startNode } from '../../support/run-node.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+const script = fileURLToPath(new URL('./toy-worker.ts', import.meta.url));
+
+/** A Redis with toy queues and worker processes that can be killed. */
+export const openToy = async () => {
+  const server = await startTestRedis();
+  const redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
+  const children: ChildProcess[] = [];
+  const start = async (...tricks: string[]): Promise<ChildProcess> => {
+    await redis.del('toy.ready');
+    const child = startNode(script, { args: [server.options.path ?? '', ...tricks] });
+    children.push(child);
+    await waitUntil('the toy worker', async () => (await redis.get('toy.ready')) ?? child.signalCode);
+    return child;
+  };
+  return {
+    redis,
+    queues,
+    /** Starts a worker process. */
+    start,
+    /** Keeps a worker process alive, starting it again whenever it was killed, until `until` says so. */
+    async startUntil(until: () => Promise<boolean>, ...tricks: string[]): Promise<number> {
+      let starts = 0;
+      let child: ChildProcess | null = null;
+      await waitUntil(
+        'the work to end in spite of kills',
+        async () => {
+          if (!child || child.signalCode !== null) {
+            child = await start(...tricks);
+            starts += 1;
+          }
+          return until();
+        },
+        90_000,
+      );
+      return starts;
+    },
+    async addRun(runId: string, keys: string[]): Promise<void> {
+      const data: RunData = {
+        kind: 'run',
+        runId,
+        manifestPath: '/m.yaml',
+        manifest: 'm',
+        portal: 'p',
+        why: 'command',
+        only: keys.map((key) => `m/${key}`),
+      };
+      await queues.runs.add('run', data, queues.runOptions(runId));
+    },
+    async outcomes(runId: string): Promise<Record<string, ChildOutcome> | null> {
+      const job = await queues.runs.getJob(runId);
+      return job && (await job.isCompleted()) ? (job.returnvalue as Record<string, ChildOutcome>) : null;
+    },
+    async close(): Promise<void> {
+      for (const child of children) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+      }
+      await queues.close();
+      redis.disconnect();
+      await server.close();
+    },
+  };
+};
+
+/** See {@link openToy}. */
+export type Toy = Awaited<ReturnType<typeof openToy>>;

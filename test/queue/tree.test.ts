@@ -1,0 +1,138 @@
+// The rules of the job tree, each with real worker processes and real kills.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { jobId } from '../../src/job.ts';
+import { redisKeys } from '../../src/ledger/keys.ts';
+import { JobLogs } from '../../src/queue/job-logs.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { openToy, type Toy } from './support/toy.ts';
+
+let toy: Toy;
+beforeEach(async () => {
+  toy = await openToy();
+});
+afterEach(() => toy.close());
+
+const ended = async (runId: string) => (await toy.outcomes(runId)) !== null;
+
+describe('a parent job', () => {
+  it('gets the values of its children and the reasons of those that failed', async () => {
+    await toy.start();
+    await toy.addRun('r1', ['ok', 'fail']);
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));
+    expect(outcomes['m/ok']).toEqual({ state: 'completed', value: 'ok attempt 1' });
+    expect(outcomes['m/fail']).toMatchObject({
+      state: 'failed',
+      attempts: 1,
+      reason: { code: 'portal-refused', message: 'portal p: no', hint: 'ask' },
+    });
+  });
+
+  it('ends although its worker was killed between adding children and waiting, with a child failed meanwhile', async () => {
+    await toy.addRun('r2', ['fail', 'ok']);
+    const starts = await toy.startUntil(() => ended('r2'), 'kill-before-waiting');
+    expect(starts).toBeGreaterThan(1);
+    expect((await toy.outcomes('r2'))?.['m/fail']).toMatchObject({ state: 'failed' });
+    expect((await toy.outcomes('r2'))?.['m/ok']).toMatchObject({ state: 'completed' });
+  });
+
+  it('runs each child once although it adds them again on every attempt', async () => {
+    const keys = Array.from({ length: 30 }, (_, index) => `ok-${index}`);
+    await toy.addRun('r3', [...keys, 'fail']);
+    await toy.startUntil(() => ended('r3'), 'kill-before-waiting');
+    const starts = await Promise.all(keys.map((key) => toy.redis.get(`toy.starts:${key}`)));
+    // A child that was in work at the kill starts a second time; none that had ended does.
+    expect(starts.filter((count) => count === '1').length).toBeGreaterThanOrEqual(keys.length - 4);
+  });
+
+  it('keeps its children until the run is closed, then removes them and keeps their logs', async () => {
+    await toy.start();
+    await toy.addRun('r4', ['kill-0']);
+    await waitUntil('the run', () => ended('r4'));
+    const id = jobId('r4', 'dataset', 'm/kill-0');
+    expect(await toy.queues.portal('p').getJob(id)).toBeDefined();
+    const logs = new JobLogs(toy.redis, redisKeys('toy'), toy.queues);
+    const before = await logs.read('p', id);
+    expect(before.join('\n')).toContain('boom');
+    await logs.closeRun('p', 'r4', ['m/kill-0']);
+    await logs.closeRun('p', 'r4', ['m/kill-0']);
+    expect(await toy.queues.portal('p').getJob(id)).toBeUndefined();
+    expect(await logs.read('p', id)).toEqual(before);
+    expect(await toy.redis.ttl(redisKeys('toy').jobLog(id))).toBeGreaterThan(0);
+  });
+});
+
+describe('a job whose worker is killed', () => {
+  it('is resumed as often as that happens, as long as no step is hit five times', async () => {
+    await toy.addRun('r5', ['kill-4']);
+    const starts = await toy.startUntil(() => ended('r5'));
+    expect(starts).toBe(5);
+    expect((await toy.outcomes('r5'))?.['m/kill-4']).toMatchObject({ state: 'completed' });
+    const { logs } = await toy.queues.portal('p').getJobLogs(jobId('r5', 'dataset', 'm/kill-4'));
+    expect(logs.filter((line) => line.includes('resumed after a kill in step boom'))).toHaveLength(4);
+  });
+
+  it('is given up as poison after five kills in the same step, with that reason', async () => {
+    await toy.addRun('r6', ['kill-99', 'ok']);
+    const starts = await toy.startUntil(() => ended('r6'));
+    expect(starts).toBe(6);
+    const outcomes = await toy.outcomes('r6');
+    expect(outcomes?.['m/kill-99']).toMatchObject({ state: 'failed', reason: { code: 'poison-job' } });
+    expect(outcomes?.['m/ok']).toMatchObject({ state: 'completed' });
+  });
+});
+
+describe('a failed attempt', () => {
+  it('is repeated when its error is transient', async () => {
+    await toy.start();
+    await toy.addRun('r7', ['transient']);
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r7'));
+    expect(outcomes['m/transient']).toEqual({ state: 'completed', value: 'transient attempt 3' });
+  });
+
+  it('is not repeated when its error is a bug, and says so', async () => {
+    await toy.start();
+    await toy.addRun('r8', ['bug']);
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r8'));
+    expect(outcomes['m/bug']).toMatchObject({ state: 'failed', attempts: 1, reason: { code: 'bug', message: 'oops' } });
+    expect(await toy.redis.hget('toy.failed', 'm/bug')).toBe('bug');
+  });
+
+  it('pauses the portal when its login was refused, and the job waits unharmed', async () => {
+    await toy.start();
+    await toy.addRun('r9', ['login']);
+    const queue = toy.queues.portal('p');
+    await waitUntil('the pause', () => queue.isPaused());
+    await waitUntil(
+      'the job to wait',
+      async () => (await queue.getJobState(jobId('r9', 'dataset', 'm/login'))) === 'waiting',
+    );
+    expect((await queue.getJob(jobId('r9', 'dataset', 'm/login')))?.attemptsMade).toBe(0);
+  });
+});
+
+describe('a stop', () => {
+  it('gives back a job that has not begun a write, without spending an attempt', async () => {
+    const worker = await toy.start();
+    await toy.addRun('r10', ['slow-read']);
+    const id = jobId('r10', 'dataset', 'm/slow-read');
+    const queue = toy.queues.portal('p');
+    await waitUntil(
+      'the read',
+      async () => (await queue.getJobState(id)) === 'active' && (await toy.redis.get('toy.starts:slow-read')),
+    );
+    worker.kill('SIGTERM');
+    await waitUntil('the worker to end', () => worker.exitCode === 0);
+    expect(await queue.getJobState(id)).toBe('waiting');
+    expect((await queue.getJob(id))?.attemptsMade).toBe(0);
+  });
+
+  it('lets a write finish', async () => {
+    const worker = await toy.start();
+    await toy.addRun('r11', ['slow-write']);
+    await waitUntil('the write', () => toy.redis.get('toy.writing'));
+    worker.kill('SIGTERM');
+    await waitUntil('the worker to end', () => worker.exitCode === 0);
+    expect(await toy.redis.get('toy.written')).toBe('1');
+    expect(await toy.queues.portal('p').getJobState(jobId('r11', 'dataset', 'm/slow-write'))).toBe('completed');
+  });
+});
