@@ -1,0 +1,191 @@
+// Checks one file: a table, a manifest or a configuration.
+import { stat } from 'node:fs/promises';
+import { extname, relative, resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { loadConfig } from '../config/load.ts';
+import {
+  ConfigError,
+  type ErrorCode,
+  type FileProblem,
+  ManifestError,
+  SluiceError,
+  SourceMissingError,
+  TableFaultError,
+} from '../errors.ts';
+import { loadManifest } from '../manifest/load.ts';
+import { isDropManifest, type Manifest } from '../manifest/schema.ts';
+import { isTabular } from '../plan/plan.ts';
+import { checkTable, type TableReport } from '../table/check.ts';
+import { readYaml } from '../yaml/document.ts';
+import { type Io, plural } from './io.ts';
+
+/** What a file was taken for. */
+export type FileKind = 'table' | 'manifest' | 'config' | 'other';
+
+/** One fault with its place; line and column count from 1 and are absent where the file as a whole is meant. */
+export interface Fault {
+  code: ErrorCode;
+  file: string;
+  line?: number;
+  /** Of a table: the number of the cell in its row. */
+  column?: number;
+  /** Dotted path of the key in a YAML file. */
+  key?: string;
+  message: string;
+  hint: string | null;
+}
+
+/** What was found in one file. */
+export interface FileFinding {
+  file: string;
+  kind: FileKind;
+  ok: boolean;
+  /** One line about a sound file. */
+  summary: string | null;
+  table: TableReport | null;
+  faults: Fault[];
+  /** Files that a sound manifest publishes: absolute paths. */
+  sources: string[];
+}
+
+/** What a check goes by. */
+export interface CheckContext {
+  io: Io;
+  /** The configuration in force; null when it cannot be loaded. */
+  config: Config | null;
+}
+
+/** Checks one file, told apart by its name and, for YAML, by its keys. Never throws for what is wrong with the file. */
+export const checkFile = (path: string, context: CheckContext): Promise<FileFinding> => find(path, context, look);
+
+/** Checks a file that a manifest publishes: tables as such, any other for being there. Never throws for its faults. */
+export const checkSource = (path: string, context: CheckContext): Promise<FileFinding> =>
+  find(path, context, isTabular(path) ? lookAtTable : lookAtOther);
+
+type Look = (path: string, finding: FileFinding, context: CheckContext) => Promise<void>;
+
+const find = async (path: string, context: CheckContext, lookAt: Look): Promise<FileFinding> => {
+  const file = shown(path, context.io.cwd);
+  const finding: FileFinding = { file, kind: 'other', ok: false, summary: null, table: null, faults: [], sources: [] };
+  try {
+    await lookAt(path, finding, context);
+    finding.ok = finding.faults.length === 0;
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    finding.faults.push(...faultsOf(error, file));
+  }
+  return finding;
+};
+
+const look: Look = async (path, finding, context) => {
+  if (/^\.ya?ml$/i.test(extname(path))) return lookAtYaml(path, finding, context);
+  if (isTabular(path)) return lookAtTable(path, finding, context);
+  await lookAtOther(path, finding, context);
+  finding.faults.push({
+    code: 'usage',
+    file: finding.file,
+    message: 'this is neither a table (.csv, .tsv) nor a manifest or configuration (.yaml, .yml)',
+    hint: 'name files of these kinds; other files need no check',
+  });
+};
+
+const lookAtOther: Look = async (path, finding) => {
+  const facts = await stat(path).catch(() => null);
+  if (facts?.isFile()) finding.summary = `there, ${facts.size.toLocaleString('en')} bytes`;
+  else
+    throw new SourceMissingError(`${path}: ${facts === null ? 'there is no such file' : 'this is not a file'}`, {
+      hint: 'check the path; the file may have been moved or deleted',
+    });
+};
+
+const lookAtTable: Look = async (path, finding, { io, config }) => {
+  finding.kind = 'table';
+  const table = await checkTable(path, { signal: io.stop, rowBytes: config?.limits.rowBytes });
+  finding.table = table;
+  const sheet = `${plural(table.rows, 'row')}, ${plural(table.columns.length, 'column')}`;
+  finding.summary = `sound, ${sheet}, separated by ${separators[table.delimiter]}`;
+};
+
+const separators = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' } as const;
+
+const lookAtYaml: Look = async (path, finding, context) => {
+  const { io } = context;
+  const { document } = await readYaml(path);
+  const manifestKeys = ['name', 'datasets', 'drop'];
+  const keys = document?.value !== null && typeof document?.value === 'object' ? Object.keys(document.value) : [];
+  if (!manifestKeys.some((key) => keys.includes(key))) {
+    finding.kind = 'config';
+    const { portals } = await loadConfig({ file: path, cwd: io.cwd, env: io.env });
+    finding.summary = `sound, ${plural(Object.keys(portals).length, 'portal')}: ${Object.keys(portals).join(', ')}`;
+    return;
+  }
+  finding.kind = 'manifest';
+  const manifest = await loadManifest(path);
+  finding.summary = `sound, ${summaryOf(manifest, io.cwd)}`;
+  finding.sources = sourcesOf(manifest);
+  const place = document?.position(['portal']);
+  finding.faults.push(...portalFaults(manifest, finding.file, place, context));
+};
+
+const summaryOf = (manifest: Manifest, cwd: string): string => {
+  if (isDropManifest(manifest)) return `manifest ${manifest.name} of the folder ${shown(manifest.drop.folder, cwd)}`;
+  const resources = manifest.datasets.reduce((count, dataset) => count + dataset.resources.length, 0);
+  return `manifest ${manifest.name}, ${plural(manifest.datasets.length, 'dataset')}, ${plural(resources, 'resource')}`;
+};
+
+const sourcesOf = (manifest: Manifest): string[] => {
+  if (isDropManifest(manifest)) return [];
+  const sources = manifest.datasets.flatMap((dataset) => dataset.resources.map((resource) => resource.source));
+  return sources.flatMap((source) => (source.kind === 'file' ? [source.path] : []));
+};
+
+/** A manifest may name any portal; where a configuration file says which there are, it must be one of them. */
+const portalFaults = (
+  manifest: Manifest,
+  file: string,
+  place: { line: number; column: number } | undefined,
+  { config }: CheckContext,
+): Fault[] => {
+  if (config === null || config.file === null || config.portal !== null || manifest.portal in config.portals) return [];
+  const known = Object.keys(config.portals).join(', ');
+  return [
+    {
+      code: 'manifest',
+      file,
+      ...place,
+      key: 'portal',
+      message: `no portal of the configuration is called \`${manifest.portal}\``,
+      hint: `use one of ${known}, or describe it in ${config.file}`,
+    },
+  ];
+};
+
+/** The faults that an error stands for. */
+export const faultsOf = (error: SluiceError, file: string): Fault[] => {
+  const hint = error.hint ?? null;
+  if (error instanceof ConfigError || error instanceof ManifestError) {
+    return error.problems.map((problem) => faultOfProblem(problem, error.code, file, hint));
+  }
+  if (error instanceof TableFaultError) {
+    const { code, line, column } = error;
+    const message = error.message.replace(/^line \d+(?:, column \d+)?: /, '');
+    return [{ code, file, line, ...(column === undefined ? {} : { column }), message, hint }];
+  }
+  if (error instanceof SourceMissingError) {
+    return [{ code: error.code, file, message: error.message.slice(error.message.indexOf(': ') + 2), hint }];
+  }
+  return [{ code: error.code, file, message: error.message, hint }];
+};
+
+const faultOfProblem = (
+  { line, column, key, message }: FileProblem,
+  code: ErrorCode,
+  file: string,
+  hint: string | null,
+): Fault => ({ code, file, line, column, ...(key === '' ? {} : { key }), message, hint });
+
+/** A path as people read it: below the working directory relative to it. */
+const shown = (path: string, cwd: string): string => {
+  const inside = relative(cwd, resolve(cwd, path));
+  return inside === '' || inside.startsWith('..') ? path : inside;
+};

@@ -1,0 +1,41 @@
+// Looks at a portal without writing anything: what works, what does not, what to do.
+import type { Config } from '../config/config.ts';
+import type { Log } from '../log.ts';
+import type { PortalProbe } from '../portal/client.ts';
+import { PortalAccess } from '../portal-access.ts';
+
+/** What was found at a portal. */
+export interface PortalFinding extends PortalProbe {
+  name: string;
+  url: string;
+  /** Of an embedded portal whose store was made just now; it is never told again. */
+  newAdminPassword: string | null;
+}
+
+/** Looks at a configured portal; an embedded one that nobody serves is served for that long. Needs no queue. */
+export const lookAtPortal = async (
+  name: string,
+  config: Config,
+  { log, signal }: { log: Log; signal: AbortSignal },
+): Promise<PortalFinding> => {
+  const access = new PortalAccess(config, log);
+  try {
+    const portal = await access.open(name, async () => ({}));
+    const newAdminPassword = access.keeper(name)?.server?.newAdminPassword ?? null;
+    return { name, url: portal.url, newAdminPassword, ...(await portal.probe(signal)) };
+  } finally {
+    await access.close();
+  }
+};
+
+/** Findings as lines: `ok`, `NO`, or `?` where it cannot be told, each with what to do below it. */
+export const portalLines = ({ name, url, findings, newAdminPassword }: PortalFinding): string[] => [
+  `portal ${name} (${url})`,
+  ...findings.flatMap(({ ok, what, hint }) => [
+    `  ${ok === null ? '? ' : ok ? 'ok' : 'NO'}  ${what}`,
+    ...(hint === null ? [] : [`      -> ${hint}`]),
+  ]),
+  ...(newAdminPassword === null
+    ? []
+    : [`  its store is new: the password of its user admin is ${newAdminPassword} (shown this once)`]),
+];

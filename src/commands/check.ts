@@ -1,0 +1,143 @@
+// `sluice check`: configuration, manifests and tables before they are used, and a portal before it is written to.
+import { glob } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { ConfigError, InterruptedError, UsageError } from '../errors.ts';
+import { closeTablePool } from '../table/check.ts';
+import { type CheckContext, checkFile, checkSource, type Fault, type FileFinding, faultsOf } from './check-file.ts';
+import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
+import { exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, plural, say } from './io.ts';
+import { configOf, oneOffLog } from './session.ts';
+
+/**
+ * Checks files and, with `--portal`, a portal; without either the configuration and the manifests it serves. Manifests
+ * bring the files they publish. 0 when all is fine, 3 when a table or the portal is not, 2 when a configuration, a manifest
+ * or the command line is not. Needs no Redis.
+ */
+export const checkCommand = async (paths: string[], options: CommonOptions, io: Io): Promise<number> => {
+  try {
+    return await check(paths, options, io);
+  } catch (error) {
+    if (io.stop.aborted) throw new InterruptedError('interrupted; nothing was changed', { cause: error });
+    throw error;
+  } finally {
+    await closeTablePool();
+  }
+};
+
+const check = async (paths: string[], options: CommonOptions, io: Io): Promise<number> => {
+  const { config, error } = await configIfSound(options, io);
+  if (error && (options.portal !== undefined || paths.length === 0)) throw error;
+  const print = (lines: string[]): void => {
+    if (!options.json) for (const line of lines) say(io, line);
+  };
+  const files: FileFinding[] = [];
+  const show = (finding: FileFinding): void => {
+    files.push(finding);
+    print(fileLines(finding));
+  };
+  if (error && !isNamed(error, paths, io)) show(faultyConfig(error));
+  const asked = paths.length > 0 || options.portal !== undefined ? paths : await servedFiles(config);
+  await checkAll([...new Set(asked.map((path) => resolve(io.cwd, path)))], { io, config }, show);
+  if (files.length > 1) print([summaryLine(files)]);
+
+  const portal = config && options.portal !== undefined ? await portalOf(config, options, io) : null;
+  if (portal) print(portalLines(portal));
+  const code = exitCodeOf(files, portal);
+  if (options.json) say(io, JSON.stringify({ ok: code === exitCodes.ok, files, portal }, null, 2));
+  return code;
+};
+
+/** A faulty configuration must not hide the faults of other files, so its error is kept. */
+const configIfSound = async (
+  options: CommonOptions,
+  io: Io,
+): Promise<{ config: Config; error: null } | { config: null; error: ConfigError }> => {
+  try {
+    return { config: await configOf(options, io), error: null };
+  } catch (error) {
+    if (error instanceof ConfigError) return { config: null, error };
+    throw error;
+  }
+};
+
+const isNamed = (error: ConfigError, paths: string[], io: Io): boolean =>
+  paths.some((path) => error.problems.some((problem) => resolve(io.cwd, path) === resolve(io.cwd, problem.file)));
+
+const faultyConfig = (error: ConfigError): FileFinding => {
+  const file = error.problems[0]?.file ?? '';
+  return { file, kind: 'config', ok: false, summary: null, table: null, faults: faultsOf(error, file), sources: [] };
+};
+
+/** The configuration file in force and the manifests it names. */
+const servedFiles = async (config: Config | null): Promise<string[]> => {
+  if (!config?.file) {
+    throw new UsageError('nothing to check: no file is named, and there is no config/sluice.yaml', {
+      hint: 'sluice check data/*.csv jobs/*.yaml, or sluice check --portal NAME',
+    });
+  }
+  const files = [config.file];
+  for (const pattern of config.manifests) for await (const path of glob(pattern)) files.push(path);
+  return files;
+};
+
+/** Checks every file and hands the findings over in order, each manifest followed by the files it publishes. */
+const checkAll = async (
+  paths: string[],
+  context: CheckContext,
+  show: (finding: FileFinding) => void,
+): Promise<void> => {
+  const named = new Set(paths);
+  for await (const finding of inOrder(paths, (path) => checkFile(path, context))) {
+    show(finding);
+    const sources = finding.sources.filter((source) => !named.has(source));
+    for (const source of sources) named.add(source);
+    for await (const found of inOrder([...new Set(sources)], (path) => checkSource(path, context))) show(found);
+  }
+};
+
+/** As many as the worker threads of the table check. */
+const atOnce = 2;
+
+async function* inOrder(paths: string[], work: (path: string) => Promise<FileFinding>): AsyncGenerator<FileFinding> {
+  for (let from = 0; from < paths.length; from += atOnce) {
+    yield* await Promise.all(paths.slice(from, from + atOnce).map(work));
+  }
+}
+
+const portalOf = async (config: Config, options: CommonOptions, io: Io): Promise<PortalFinding> =>
+  lookAtPortal(config.portal ?? '', config, { log: oneOffLog(config, options, io), signal: io.stop });
+
+const wrongUse: ReadonlySet<Fault['code']> = new Set(['usage', 'config', 'manifest']);
+
+const exitCodeOf = (files: FileFinding[], portal: PortalFinding | null): number => {
+  const faults = files.flatMap((file) => file.faults);
+  if (faults.some((fault) => wrongUse.has(fault.code))) return exitCodes.usage;
+  return faults.length > 0 || portal?.ok === false ? exitCodes.someFailed : exitCodes.ok;
+};
+
+const longestList = 300;
+
+const fileLines = ({ file, summary, table, faults }: FileFinding): string[] => {
+  if (faults.length > 0) return faults.flatMap((fault, at) => faultLines(fault, faults[at + 1]));
+  const columns = table?.columns.join(', ') ?? '';
+  const list = columns.length > longestList ? `${columns.slice(0, longestList)}…` : columns;
+  return [`${file}: ${summary}`, ...(table ? [`  columns: ${list}`] : [])];
+};
+
+/** A hint that the next fault has, too, is said once, after the last of them. */
+const faultLines = ({ file, line, column, key, message, hint, code }: Fault, next: Fault | undefined): string[] => {
+  const place = [file, line, column].filter((part) => part !== undefined).join(':');
+  return [
+    `${place}: ${key === undefined ? '' : `${key}: `}${message} [${code}]`,
+    ...(hint === null || hint === next?.hint ? [] : [`  -> ${hint}`]),
+  ];
+};
+
+const summaryLine = (files: FileFinding[]): string => {
+  const faulty = files.filter((file) => !file.ok).length;
+  return faulty === 0
+    ? `${plural(files.length, 'file')}, all sound`
+    : `${plural(files.length, 'file')}, ${faulty} faulty`;
+};

@@ -1,0 +1,103 @@
+// The files that `sluice init` writes.
+
+/** The portal that was chosen. */
+export interface ChosenPortal {
+  /** Its name in the configuration. */
+  name: string;
+  /** Null for the embedded portal. */
+  url: string | null;
+  username: string | null;
+  password: string | null;
+}
+
+/** A file to write, with its path below the chosen folder. */
+export interface NewFile {
+  path: string;
+  text: string;
+  /** Readable by its owner only. */
+  secret?: true;
+}
+
+/** Path of the configuration file. */
+export const configPath = 'config/sluice.yaml';
+
+/** Configuration and password: what the answers lead to. */
+export const settingsFiles = (portal: ChosenPortal): NewFile[] => [
+  { path: configPath, text: configText(portal) },
+  ...(portal.password === null
+    ? []
+    : [{ path: `config/${portal.name}.password`, text: `${portal.password}\n`, secret: true as const }]),
+];
+
+/** Manifests and a table to begin with, and what version control should leave out. */
+export const sampleFiles = (portal: ChosenPortal): NewFile[] => [
+  { path: 'jobs/first.yaml', text: firstManifest(portal) },
+  { path: 'data/first.csv', text: firstTable },
+  { path: 'jobs/inbox.yaml', text: inboxManifest(portal) },
+  { path: '.gitignore', text: '.sluice/\ninbox/\nconfig/*.password\n' },
+];
+
+/** The watched folder of `jobs/inbox.yaml`. */
+export const inboxFolder = 'inbox';
+
+// JSON text is YAML text.
+const quoted = (text: string): string => JSON.stringify(text);
+
+const configText = (portal: ChosenPortal): string => `# Where and how sluice runs. What is published stands in jobs/.
+# Left-out keys have their defaults. Every key: docs/reference/config.md
+
+portals:
+${portalLines(portal).join('\n')}
+
+# Manifests that \`sluice start\` serves, by path or pattern.
+manifests: ["../jobs/*.yaml"]
+`;
+
+const portalLines = ({ name, url, username, password }: ChosenPortal): string[] => [
+  `  ${name}:`,
+  ...(url === null
+    ? ['    kind: embedded        # the portal that sluice brings along']
+    : ['    kind: remote', `    url: ${quoted(url)}`]),
+  ...(username === null ? [] : [`    username: ${quoted(username)}`]),
+  ...(password === null
+    ? []
+    : [`    password: { file: ${name}.password }   # beside this file, readable by its owner only`]),
+];
+
+const firstManifest = ({
+  name,
+  url,
+}: ChosenPortal): string => `# A first manifest: what to publish. Put your own titles and files here. Every key: docs/reference/manifest.md
+
+name: first               # with the ids below it makes the key: first/library-hours/hours
+portal: ${name}
+
+datasets:
+  - id: library-hours
+    title: Opening hours of the libraries (sample)
+    description: A small sample table, to see that publishing works.
+    license: cc-zero
+${url === null ? '' : '    published: false      # a draft that visitors do not see; take this line out to publish\n'}    resources:
+      - id: hours
+        title: Opening hours
+        file: ../data/first.csv   # relative to this file
+${url === null ? '' : '        published: false\n'}`;
+
+const firstTable = `library,weekday,opens,closes
+Central,Monday,10:00,19:00
+Central,Saturday,10:00,14:00
+Harbour,Monday,13:00,18:00
+Harbour,Thursday,13:00,20:00
+Old Mill,Tuesday,09:00,13:00
+`;
+
+const inboxManifest = ({
+  name,
+}: ChosenPortal): string => `# Publishes what is dropped into the folder inbox/ while \`sluice start\` runs:
+#   inbox/<dataset>/<resource>.csv, or inbox/<name>.csv for both of that name
+# A file of the same name again is a new version of the same resource.
+
+name: inbox
+portal: ${name}
+drop: { folder: ../${inboxFolder}, files: "**/*.csv" }
+`;

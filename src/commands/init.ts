@@ -1,0 +1,188 @@
+// `sluice init`: asks for the portal and writes a configuration and manifests to begin with.
+import { constants } from 'node:fs';
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { normalUrl, portalUrlFault } from '../config/addresses.ts';
+import { loadConfig } from '../config/load.ts';
+import { SluiceError, UsageError } from '../errors.ts';
+import { loadManifest } from '../manifest/load.ts';
+import { isDropManifest } from '../manifest/schema.ts';
+import { Asker, canAsk } from './ask.ts';
+import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
+import { exitCodes } from './exit-code.ts';
+import { type ChosenPortal, configPath, inboxFolder, type NewFile, sampleFiles, settingsFiles } from './init-files.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
+import { oneOffLog } from './session.ts';
+
+/** Options of `sluice init`; what they leave open is asked for on a terminal. */
+export interface InitOptions extends CommonOptions {
+  /** Address of the portal; the embedded one when absent. */
+  url?: string;
+  username?: string;
+  passwordFile?: string;
+  /** Ask nothing. */
+  yes?: boolean;
+}
+
+/**
+ * Writes config/, jobs/, data/ and inbox/ below `folder`, looks at the portal and says what it found; a portal that does not
+ * answer yet is no fault. Existing samples are kept and named. Throws UsageError, before anything is asked or written,
+ * when there is a configuration already, or when an answer is missing or wrong. Needs no Redis.
+ */
+export const initCommand = async (folder: string, options: InitOptions, io: Io): Promise<number> => {
+  const root = resolve(io.cwd, folder);
+  await refuseExisting(root, [configPath]);
+  const portal = await choosePortal(options, io);
+  const settings = settingsFiles(portal);
+  await refuseExisting(
+    root,
+    settings.map((file) => file.path),
+  );
+  const written: string[] = [];
+  const kept: string[] = [];
+  for (const file of [...settings, ...sampleFiles(portal)]) {
+    ((await writeNew(root, file)) ? written : kept).push(file.path);
+  }
+  const inbox = await inboxOf(root);
+  await mkdir(join(root, inbox), { recursive: true });
+  const probe = await look(root, portal, options, io);
+  if (options.json) say(io, JSON.stringify({ folder: root, written, kept, portal: probe }, null, 2));
+  else for (const line of reportLines(relative(io.cwd, root), { written, kept, probe, inbox })) say(io, line);
+  return exitCodes.ok;
+};
+
+const refuseExisting = async (root: string, paths: string[]): Promise<void> => {
+  for (const path of paths) {
+    const exists = await access(join(root, path), constants.F_OK).then(
+      () => true,
+      () => false,
+    );
+    if (!exists) continue;
+    throw new UsageError(`${join(root, path)} exists already; nothing was written`, {
+      hint: 'edit that file, or choose another folder: sluice init FOLDER',
+    });
+  }
+};
+
+/** False when the file is there already. */
+const writeNew = async (root: string, { path, text, secret }: NewFile): Promise<boolean> => {
+  const target = join(root, path);
+  await mkdir(dirname(target), { recursive: true });
+  try {
+    await writeFile(target, text, { flag: 'wx', mode: secret ? 0o600 : 0o644 });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  }
+};
+
+const choosePortal = async (options: InitOptions, io: Io): Promise<ChosenPortal> => {
+  const username = options.username ?? (options.url ? io.env.SLUICE_USERNAME : undefined);
+  const given = { ...options, username, password: await passwordGiven(options, io) };
+  if (options.yes || !canAsk(io)) return chosen(given);
+  const asker = new Asker(io);
+  try {
+    const url = given.url ?? (await askUrl(asker, io));
+    if (url === '') return chosen({ ...given, url });
+    return chosen({
+      url,
+      username: given.username || (await asker.line('User name on the portal')),
+      password: given.password ?? (await asker.secret('Password')),
+    });
+  } finally {
+    asker.close();
+  }
+};
+
+const passwordGiven = async ({ passwordFile }: InitOptions, { cwd, env }: Io): Promise<string | undefined> => {
+  if (passwordFile === undefined) return env.SLUICE_PASSWORD || undefined;
+  try {
+    return (await readFile(resolve(cwd, passwordFile), 'utf8')).replace(/\r?\n$/, '');
+  } catch (cause) {
+    throw new UsageError(`--password-file: ${passwordFile} cannot be read`, {
+      hint: 'name a file that holds the password and nothing else',
+      cause,
+    });
+  }
+};
+
+const askUrl = async (asker: Asker, io: Io): Promise<string> => {
+  for (;;) {
+    const url = await asker.line(
+      'Address of the portal, such as https://data.example.org (empty: the embedded portal)',
+    );
+    const fault = url === '' ? null : portalUrlFault(url);
+    if (fault === null) return url;
+    say(io, `  The address ${fault}.`);
+  }
+};
+
+const chosen = (answers: {
+  url?: string | undefined;
+  username?: string | undefined;
+  password?: string | undefined;
+}): ChosenPortal => {
+  const { url, username, password } = answers;
+  const fault = url ? portalUrlFault(url) : null;
+  if (fault !== null) throw new UsageError(`--url: the address ${fault}`, { hint: 'such as https://data.example.org' });
+  const login = { username: username || null, password: password || null };
+  if (!url) {
+    // The embedded portal has an account of its own for sluice; another one needs both.
+    const both = login.username !== null && login.password !== null;
+    return { name: 'local', url: null, ...(both ? login : { username: null, password: null }) };
+  }
+  if (login.username !== null && login.password !== null) return { name: nameOf(url), url: normalUrl(url), ...login };
+  throw new UsageError(`the ${login.username === null ? 'user name' : 'password'} for ${normalUrl(url)} is missing`, {
+    hint: 'use --username, and --password-file or SLUICE_PASSWORD, or answer on a terminal',
+  });
+};
+
+/** Name of a portal after its host: `data.example.org` is `data-example-org`. */
+const nameOf = (url: string): string =>
+  new URL(url).host
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+    .slice(0, 64);
+
+/** The watched folder below `root`; of an inbox manifest that was there already, the one it names. */
+const inboxOf = async (root: string): Promise<string> => {
+  const manifest = await loadManifest(join(root, 'jobs/inbox.yaml')).catch(() => null); // an odd one is `check`'s to name
+  return manifest && isDropManifest(manifest) ? relative(root, manifest.drop.folder) : inboxFolder;
+};
+
+/** Looks at a remote portal with the configuration that was just written, which proves that one, too. */
+const look = async (
+  root: string,
+  portal: ChosenPortal,
+  options: InitOptions,
+  io: Io,
+): Promise<PortalFinding | null> => {
+  if (portal.url === null) return null;
+  const config = await loadConfig({ file: join(root, configPath), cwd: root, env: io.env });
+  if (!options.json) say(io, `Looking at ${portal.url} …`);
+  try {
+    return await lookAtPortal(portal.name, config, { log: oneOffLog(config, options, io), signal: io.stop });
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    say(io, `  ${error.message}`);
+    return null;
+  }
+};
+
+const reportLines = (
+  folder: string,
+  { written, kept, probe, inbox }: { written: string[]; kept: string[]; probe: PortalFinding | null; inbox: string },
+): string[] => [
+  ...(probe ? [...portalLines(probe), ''] : []),
+  ...written.map((path) => `wrote ${join(folder, path)}`),
+  ...kept.map((path) => `kept  ${join(folder, path)}, which was there already`),
+  '',
+  ...(probe?.ok === false ? ['The portal is not ready, see NO above; the files are written all the same.', ''] : []),
+  'Next:',
+  ...(folder === '' ? [] : [`  cd ${folder}`]),
+  '  sluice check                      # configuration, manifests and tables',
+  '  sluice publish jobs/first.yaml    # publish the sample',
+  `  sluice start                      # the service: drop CSV files into ${inbox}/`,
+];

@@ -1,0 +1,245 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { checkCommand } from '../../src/commands/check.ts';
+import type { CommonOptions } from '../../src/commands/io.ts';
+import { InterruptedError, UsageError } from '../../src/errors.ts';
+import { createLog } from '../../src/log.ts';
+import { startPortalServer } from '../../src/server/portal-server.ts';
+import { commandIo } from '../support/command-io.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { writeText } from '../support/yaml-file.ts';
+
+const check = async (dir: string, paths: string[], options: CommonOptions = {}, env: NodeJS.ProcessEnv = {}) => {
+  const { io, out } = commandIo(dir, { env });
+  const code = await checkCommand(paths, options, io);
+  return { code, out: out(), lines: out().trimEnd().split('\n') };
+};
+
+const manifest = (file: string): string => `name: city
+datasets:
+  - id: budget
+    title: Budget
+    resources:
+      - { id: spending, file: ${file} }
+`;
+
+describe('checking tables', () => {
+  it('tells rows, columns and delimiter of a sound one', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'Name;Amount\nAnn;1\nBob;2\n');
+    expect(await check(dir, ['a.csv'])).toMatchObject({
+      code: 0,
+      lines: ['a.csv: sound, 2 rows, 2 columns, separated by semicolons', '  columns: Name, Amount'],
+    });
+  });
+
+  it('names file, line and column of a fault, and what to do', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'a,,c\n1,2,3\n');
+    expect(await check(dir, ['a.csv'])).toMatchObject({
+      code: 3,
+      lines: ['a.csv:1:2: the header cell is empty [table-header]', expect.stringMatching(/^ {2}-> give the column/)],
+    });
+  });
+
+  it('goes on after a faulty one', async () => {
+    const dir = tempDir();
+    writeText(dir, 'bad.csv', 'a,b\n1\n');
+    writeText(dir, 'good.csv', 'a,b\n1,2\n');
+    const { code, lines } = await check(dir, ['bad.csv', 'gone.csv', 'good.csv']);
+    expect(code).toBe(3);
+    expect(lines.map((line) => line.split(/:? /, 1)[0]).filter(Boolean)).toEqual([
+      'bad.csv:2',
+      'gone.csv',
+      'good.csv',
+      '3',
+    ]);
+    expect(lines.at(-1)).toBe('3 files, 2 faulty');
+  });
+
+  it('obeys the row limit of the configuration', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', `a\n${'x'.repeat(2000)}\n`);
+    expect(await check(dir, ['a.csv'])).toMatchObject({ code: 0 });
+    writeText(dir, 'config/sluice.yaml', 'limits: { row: 1 kB }\n');
+    const limited = await check(dir, ['a.csv']);
+    expect(limited.code).toBe(3);
+    expect(limited.out).toMatch('table-oversize');
+  });
+
+  it('refuses a kind of file that it does not know', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.pdf', 'x');
+    mkdirSync(join(dir, 'folder'));
+    const { code, out } = await check(dir, ['a.pdf', 'folder']);
+    expect(code).toBe(2);
+    expect(out).toMatch(/^a\.pdf: this is neither a table .* \[usage\]$/m);
+    expect(out).toMatch(/^folder: this is not a file/m);
+  });
+
+  it('prints one object with --json and nothing else', async () => {
+    const dir = tempDir();
+    writeText(dir, 'good.csv', 'a,b\n1,2\n');
+    writeText(dir, 'bad.csv', 'a,b\n1\n');
+    const { code, out } = await check(dir, ['good.csv', 'bad.csv'], { json: true });
+    expect(code).toBe(3);
+    expect(JSON.parse(out)).toMatchObject({
+      ok: false,
+      portal: null,
+      files: [
+        {
+          file: 'good.csv',
+          kind: 'table',
+          ok: true,
+          table: { rows: 1, columns: ['a', 'b'], delimiter: ',' },
+          faults: [],
+        },
+        { file: 'bad.csv', kind: 'table', ok: false, faults: [{ code: 'table-ragged', file: 'bad.csv', line: 2 }] },
+      ],
+    });
+  });
+
+  it('ends when it is interrupted', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'a,b\n1,2\n');
+    const { io, stop } = commandIo(dir);
+    stop();
+    await expect(checkCommand(['a.csv'], {}, io)).rejects.toThrow(InterruptedError);
+  });
+});
+
+describe('checking manifests and configurations', () => {
+  it('brings the tables that a manifest publishes', async () => {
+    const dir = tempDir();
+    writeText(dir, 'jobs/city.yaml', manifest('../data/a.csv'));
+    writeText(dir, 'data/a.csv', 'a,b\n1,2\n');
+    expect(await check(dir, ['jobs/city.yaml'])).toMatchObject({
+      code: 0,
+      lines: [
+        'jobs/city.yaml: sound, manifest city, 1 dataset, 1 resource',
+        'data/a.csv: sound, 1 row, 2 columns, separated by commas',
+        '  columns: a, b',
+        '2 files, all sound',
+      ],
+    });
+  });
+
+  it('tells that a file of a manifest is missing', async () => {
+    const dir = tempDir();
+    writeText(dir, 'city.yaml', manifest('report.pdf'));
+    const { code, out } = await check(dir, ['city.yaml']);
+    expect(code).toBe(3);
+    expect(out).toMatch(/^report\.pdf: there is no such file \[source-missing\]$/m);
+  });
+
+  it('shows all faults of a manifest, each with line, column and key', async () => {
+    const dir = tempDir();
+    writeText(dir, 'city.yaml', 'name: city\ndatasets:\n  - id: Budget\n    titel: Budget\n');
+    const { code, lines } = await check(dir, ['city.yaml']);
+    expect(code).toBe(2);
+    expect(lines).toEqual([
+      'city.yaml:3:5: datasets.0.title: this key is required [manifest]',
+      expect.stringMatching(/^city\.yaml:3:9: datasets\.0\.id: must be 1 to 64 of .* \[manifest\]$/),
+      'city.yaml:4:5: datasets.0.titel: unknown key; did you mean `title`? [manifest]',
+      expect.stringMatching(/^ {2}-> mend the lines named above/),
+    ]);
+  });
+
+  it('tells that the portal of a manifest is not configured', async () => {
+    const dir = tempDir();
+    writeText(dir, 'config/sluice.yaml', 'portals: { local: { kind: embedded } }\n');
+    writeText(dir, 'jobs/city.yaml', 'name: city\nportal: town\ndatasets: []\n');
+    const { code, out } = await check(dir, ['jobs/city.yaml']);
+    expect(code).toBe(2);
+    expect(out).toMatch(
+      /^jobs\/city\.yaml:2:9: portal: no portal of the configuration is called `town` \[manifest\]$/m,
+    );
+  });
+
+  it('takes a YAML file without the keys of a manifest for a configuration', async () => {
+    const dir = tempDir();
+    writeText(dir, 'here.yml', 'portals: { local: { kind: embedded } }\n');
+    writeText(dir, 'odd.yml', 'portals: { local: { kind: embeded } }\n');
+    const { code, out } = await check(dir, ['here.yml', 'odd.yml']);
+    expect(code).toBe(2);
+    expect(out).toMatch(/^here\.yml: sound, 1 portal: local$/m);
+    expect(out).toMatch(/^odd\.yml:1:\d+: portals\.local\.kind: .*allowed: embedded, remote.* \[config\]$/m);
+  });
+
+  it('checks tables even when the configuration in force is faulty, and names its faults, too', async () => {
+    const dir = tempDir();
+    writeText(dir, 'config/sluice.yaml', 'portls: {}\n');
+    writeText(dir, 'a.csv', 'a,b\n1,2\n');
+    const { code, out } = await check(dir, ['a.csv']);
+    expect(code).toBe(2);
+    expect(out).toMatch(/sluice\.yaml:1:1: portls: unknown key/);
+    expect(out).toMatch(/^a\.csv: sound/m);
+  });
+
+  it('checks the configuration and all its manifests when nothing is named', async () => {
+    const dir = tempDir();
+    writeText(dir, 'config/sluice.yaml', 'manifests: ["../jobs/*.yaml"]\n');
+    writeText(dir, 'jobs/city.yaml', manifest('a.csv'));
+    writeText(dir, 'jobs/a.csv', 'a,b\n1,2\n');
+    const { code, out } = await check(dir, []);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^config\/sluice\.yaml: sound[\s\S]*^jobs\/city\.yaml: sound[\s\S]*^3 files, all sound$/m);
+  });
+
+  it('says so when there is nothing to check', async () => {
+    await expect(check(tempDir(), [])).rejects.toThrow(UsageError);
+  });
+});
+
+describe('checking a portal', () => {
+  const login = { SLUICE_USERNAME: 'ann', SLUICE_PASSWORD: 'open-sesame' };
+  const portal = async (roles: string[]) => {
+    const server = await startPortalServer({
+      dataDir: join(tempDir(), 'portal'),
+      users: [{ name: 'ann', password: 'open-sesame', roles }],
+      log: createLog({ level: 'silent' }),
+    });
+    onTestFinished(() => server.close());
+    return server;
+  };
+
+  it('tells what works there, and writes nothing', async () => {
+    const server = await portal(['content creator']);
+    const { code, out } = await check(tempDir(), [], { portal: server.url }, login);
+    expect(code).toBe(0);
+    expect(out).toMatch(/ok {2}logged in as ann/);
+    expect(out).toMatch(/ok {2}the account may create/);
+    expect(out).toMatch(/ok {2}dialect: entity/);
+    expect(server.requests().writes).toBe(0);
+  });
+
+  it('tells what does not work and what to do', async () => {
+    const server = await portal([]);
+    const { code, out } = await check(tempDir(), [], { portal: server.url }, login);
+    expect(code).toBe(3);
+    expect(out).toMatch(/NO {2}the account has no role .*\n {6}-> give it the role/);
+  });
+
+  it('tells a refused login', async () => {
+    const server = await portal(['content creator']);
+    const wrong = { ...login, SLUICE_PASSWORD: 'wrong' };
+    const { code, out } = await check(tempDir(), [], { portal: server.url, json: true }, wrong);
+    expect(code).toBe(3);
+    expect(JSON.parse(out)).toMatchObject({
+      ok: false,
+      portal: { reachable: true, api: true, login: { code: 'portal-login' } },
+    });
+  });
+
+  it('serves an embedded portal of the configuration for that long', async () => {
+    const { code, out } = await check(tempDir(), [], { portal: 'local' });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^portal local \(http:\/\/127\.0\.0\.1:\d+\)$/m);
+    expect(out).toMatch(/the password of its user admin is \S+ \(shown this once\)/);
+  });
+
+  it('refuses a name that is not configured', async () => {
+    await expect(check(tempDir(), [], { portal: 'town' })).rejects.toThrow(/no portal is called `town`/);
+  });
+});

@@ -1,0 +1,42 @@
+// What a command under test may touch: captured output, an environment and a folder of its own.
+import { PassThrough } from 'node:stream';
+import type { Io } from '../../src/commands/io.ts';
+
+/** An {@link Io} whose output can be read. */
+export interface CommandIo {
+  io: Io;
+  /** Input of the command; a terminal when `terminal` was asked for. */
+  input: PassThrough;
+  /** What was written so far. */
+  out: () => string;
+  err: () => string;
+  /** As the first SIGINT does. */
+  stop: () => void;
+}
+
+/** Makes the surroundings of one command. */
+export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; terminal?: boolean } = {}): CommandIo => {
+  const terminal = options.terminal ?? false;
+  const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  if (terminal) Object.assign(input, { isTTY: true, setRawMode: () => input });
+  const [written, warned] = [collect(stdout), collect(stderr)];
+  const controller = new AbortController();
+  const force = new AbortController().signal;
+  const io: Io = {
+    stdin: input,
+    stdout,
+    stderr,
+    env: options.env ?? {},
+    cwd,
+    terminal,
+    stop: controller.signal,
+    force,
+  };
+  return { io, input, out: written, err: warned, stop: () => controller.abort('SIGINT') };
+};
+
+const collect = (stream: PassThrough): (() => string) => {
+  const chunks: string[] = [];
+  stream.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
+  return () => chunks.join('');
+};
