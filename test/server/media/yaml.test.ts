@@ -99,6 +99,12 @@ describe('a text', () => {
     expect(load(sound({ k: long }))).toEqual({ k: long });
   });
 
+  test('of 61 bytes is folded before the word that reaches byte 61, one of 60 bytes is not', () => {
+    const text = `${'a'.repeat(50)} ${'b'.repeat(10)}`;
+    expect(both(text).recorded).toBe(`>\n    ${'a'.repeat(50)}\n    ${'b'.repeat(10)}`);
+    expect(both(text.slice(0, -1)).recorded).toBe(text.slice(0, -1));
+  });
+
   test('is measured in bytes, not characters, when it is folded', () => {
     expect(both('ü'.repeat(31)).recorded).toBe(`>\n    ${'ü'.repeat(31)}`);
     expect(both('ü'.repeat(30)).recorded).toBe('ü'.repeat(30));
