@@ -48,7 +48,8 @@ const readBytes = async (request: IncomingMessage, most: number): Promise<Buffer
   if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(most);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // The stream must outlive an early end, or the answer could not be sent.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > most) throw tooLarge(most);
     chunks.push(chunk);

@@ -70,23 +70,31 @@ class Reading {
   readonly pairs: [string, string][] = [];
   readonly files: UploadedFile[] = [];
   readonly work: Promise<void>[] = [];
+  readonly #streams: Readable[] = [];
   readonly #options: MultipartOptions;
 
   constructor(options: MultipartOptions) {
     this.#options = options;
   }
 
-  file(part: string, stream: Readable & { truncated: boolean }, filename: string): void {
+  file(part: string, stream: Readable, filename: string): void {
     const keep = this.#options.keepFiles && filename !== '';
     const path = keep ? join(this.#options.tempDir, randomUUID()) : null;
+    // Busboy reports a body that is cut short on the part, perhaps before anybody reads it.
+    stream.on('error', (error) => stream.destroy(error));
+    this.#streams.push(stream);
     const entry: UploadedFile = { part, filename, path, bytes: 0, sha256: '' };
     this.files.push(entry);
     const reading = (path === null ? drain(stream) : store(stream, path)).then((facts) => {
       Object.assign(entry, facts);
-      if (stream.truncated) throw new Refusal(413, `The file is larger than ${this.#options.fileBytes} bytes.`);
     });
     reading.catch(() => stream.resume());
     this.work.push(reading);
+  }
+
+  /** Ends the parts that still grow. */
+  abort(error: Error): void {
+    for (const stream of this.#streams) stream.destroy(error);
   }
 }
 
@@ -107,22 +115,25 @@ const parseParts = (request: IncomingMessage, reading: Reading, fileBytes: numbe
     const fail = (error: Error): void => {
       request.unpipe(busboy);
       request.resume();
+      reading.abort(error);
       reject(error);
     };
     busboy.on('field', (name, value, nameTruncated, valueTruncated) => {
       if (nameTruncated || valueTruncated) fail(new Refusal(413, 'A field of the form is too long.'));
       else reading.pairs.push([name, value]);
     });
-    busboy.on('file', (name, stream, filename) => reading.file(name ?? '', stream, filename ?? ''));
+    busboy.on('file', (name, stream, filename) => {
+      stream.once('limit', () => fail(new Refusal(413, `The file is larger than ${fileBytes} bytes.`)));
+      reading.file(name ?? '', stream, filename ?? '');
+    });
     busboy.on('partsLimit', () => fail(new Refusal(413, 'The form has too many parts.')));
     busboy.on('filesLimit', () => fail(new Refusal(413, 'The form has too many files.')));
     busboy.on('fieldsLimit', () => fail(new Refusal(413, 'The form has too many fields.')));
     busboy.on('error', (error) => fail(new MalformedBody((error as Error).message)));
     busboy.on('finish', () => resolve());
-    request.on('error', reject);
-    request.on('aborted', () => {
-      busboy.destroy(new Error('the client went away'));
-      reject(new MalformedBody('the body is cut short'));
+    request.on('error', fail);
+    request.on('close', () => {
+      if (!request.complete) fail(new MalformedBody('the body is cut short'));
     });
     request.pipe(busboy);
   });

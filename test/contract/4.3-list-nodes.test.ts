@@ -1,0 +1,131 @@
+// Specification, sections 4.3 and 8: list nodes.
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Caller, startTestPortal, type TestPortal } from '../support/portal.ts';
+
+let portal: TestPortal;
+let creator: Caller;
+let admin: Caller;
+
+type Row = Record<string, string>;
+
+beforeAll(async () => {
+  portal = await startTestPortal();
+  creator = await portal.as('creator');
+  admin = await portal.as('admin');
+  for (let number = 1; number <= 26; number += 1) {
+    await creator.create({
+      type: number % 2 === 1 ? 'dataset' : 'resource',
+      title: `Node ${String(number).padStart(2, '0')}`,
+      status: number === 5 || number === 6 ? 0 : 1,
+      created: 1_600_000_000 + number,
+      sticky: number === 3 ? 1 : 0,
+      uuid: `00000000-0000-4000-8000-0000000000${String(number).padStart(2, '0')}`,
+    });
+  }
+});
+
+const list = async (query: string, caller: Caller = portal.anonymous): Promise<Row[]> => {
+  const reply = await caller.send('GET', `/api/dataset/node?${query}`);
+  if (reply.status !== 200) throw new Error(`${reply.status} ${reply.text}`);
+  return reply.json<Row[]>();
+};
+
+const nids = async (query: string, caller?: Caller): Promise<string[]> =>
+  (await list(query, caller)).map((row) => row.nid ?? '');
+
+describe('List nodes', () => {
+  it('shows the columns of the node table and the uri, all as strings', async () => {
+    const [row] = await list('parameters[nid]=1');
+    expect(Object.keys(row ?? {})).toEqual(
+      'nid,vid,type,language,title,uid,status,created,changed,comment,promote,sticky,tnid,translate,uuid,uri'.split(
+        ',',
+      ),
+    );
+    expect(row).toMatchObject({ nid: '1', type: 'dataset', status: '1', uri: `${portal.url}/api/dataset/node/1` });
+  });
+
+  it('returns only the fields that were asked for, and the uri', async () => {
+    expect(await list('fields=title,nid&parameters[nid]=2')).toEqual([
+      { title: 'Node 02', nid: '2', uri: `${portal.url}/api/dataset/node/2` },
+    ]);
+  });
+
+  it('orders by sticky, then the newest first', async () => {
+    expect((await nids('fields=nid')).slice(0, 4)).toEqual(['3', '26', '25', '24']);
+  });
+
+  it('has 20 records per page by default, pages counted from zero', async () => {
+    expect(await nids('fields=nid')).toHaveLength(20);
+    expect(await nids('fields=nid&page=1')).toEqual(['7', '4', '2', '1']);
+    expect(await nids('fields=nid&page=2')).toEqual([]);
+  });
+
+  it('never has more than 20 records per page, except for those who may', async () => {
+    expect(await nids('fields=nid&pagesize=100')).toHaveLength(20);
+    expect(await nids('fields=nid&pagesize=100', creator)).toHaveLength(20);
+    expect(await nids('fields=nid&pagesize=100', admin)).toHaveLength(26);
+  });
+
+  it.each(['0', '', 'abc'])('pagesize=%s is an empty list', async (size) => {
+    expect(await list(`pagesize=${size}`)).toEqual([]);
+  });
+
+  it.each([
+    ['parameters[type]=resource&parameters[status]=1&pagesize=2&fields=nid', ['26', '24']],
+    ['parameters[vid]=7&fields=nid', ['7']],
+    ['parameters[nid]=7,8&fields=nid', ['8', '7']],
+    ['parameters%5Bnid%5D=7%2C8&fields=nid', ['8', '7']],
+    ['parameters[title]=node+07&fields=nid', ['7']],
+    [
+      'parameters[uuid]=00000000-0000-4000-8000-000000000007,00000000-0000-4000-8000-000000000009&fields=nid',
+      ['9', '7'],
+    ],
+    ['parameters[nid]=7abc&fields=nid', ['7']],
+    ['parameters[nid]=7%20or%201=1&fields=nid', ['7']],
+    ["parameters[title]=a'b&fields=nid", []],
+    ['parameters[created]=1600000007&fields=nid', ['7']],
+  ])('%s filters by equality', async (query, expected) => {
+    expect(await nids(query)).toEqual(expected);
+  });
+
+  it('filters by several columns at once', async () => {
+    expect(await nids('parameters[type]=dataset&parameters[nid]=7,8&fields=nid')).toEqual(['7']);
+  });
+
+  it.each([
+    ['options[orderby][nid]=ASC&pagesize=3&fields=nid', ['1', '2', '3']],
+    ['options[orderby][nid]=DESC&pagesize=1&fields=nid', ['26']],
+    ['options[orderby][type]=ASC&options[orderby][title]=DESC&pagesize=2&fields=nid', ['25', '23']],
+  ])('%s orders', async (query, expected) => {
+    expect(await nids(query)).toEqual(expected);
+  });
+
+  it('hides what is not published, except from those who administer nodes', async () => {
+    expect(await nids('parameters[nid]=5&fields=nid')).toEqual([]);
+    expect(await nids('parameters[nid]=5&fields=nid', creator)).toEqual([]);
+    expect(await nids('parameters[status]=0&fields=nid', admin)).toEqual(['6', '5']);
+  });
+
+  it.each([
+    'fields=nid,bogus',
+    'fields=body',
+    'fields=',
+    'fields[]=nid',
+    'parameters[bogus]=1',
+    'parameters[field_tags]=1',
+    'parameters[nid][]=7',
+    'options[orderby][bogus]=ASC',
+    'page=-1',
+    'pagesize=-1',
+    'page[]=1',
+  ])('%s is refused with 406 and a reason that shows no SQL', async (query) => {
+    const reply = await portal.anonymous.send('GET', `/api/dataset/node?${query}`);
+    expect(reply.status).toBe(406);
+    expect(reply.json<string[]>()[0]).toMatch(/^Invalid query provided/);
+    expect(reply.text).not.toMatch(/SQLSTATE|SELECT n\.|sqlite/i);
+  });
+
+  it('ignores a filter that is not written as parameters[…]', async () => {
+    expect(await nids('parameter[type]=resource&type=resource&fields=nid&pagesize=2')).toEqual(['3', '26']);
+  });
+});

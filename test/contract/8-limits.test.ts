@@ -1,0 +1,71 @@
+// Specification, section 8, and the limits of our own: sizes, depths, counts.
+import { connect } from 'node:net';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Caller, multipart, startTestPortal, type TestPortal } from '../support/portal.ts';
+
+let portal: TestPortal;
+let creator: Caller;
+
+beforeAll(async () => {
+  portal = await startTestPortal({ limits: { bodyBytes: 50_000, bodyIdleMs: 300 } });
+  creator = await portal.as('creator');
+});
+
+describe('Limits', () => {
+  it('a body that is too large is 413, whether it tells its length or not', async () => {
+    const body = { type: 'dataset', title: 'x', body: { und: [{ value: 'x'.repeat(60_000) }] } };
+    const reply = await creator.send('POST', '/api/dataset/node', { body });
+    expect([reply.status, reply.json()]).toEqual([413, ['The body is larger than 50000 bytes.']]);
+    const text = JSON.stringify(body);
+    const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
+    expect((await creator.send('POST', '/api/dataset/node', { body: text, headers })).status).toBe(413);
+  });
+
+  it('a body that is nested too deep is refused', async () => {
+    const depth = 2000;
+    const body = `{"type":"dataset","title":"x","body":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+    const headers = { 'content-type': 'application/json' };
+    expect((await creator.send('POST', '/api/dataset/node', { body, headers })).status).toBe(400);
+  });
+
+  it('bracket keys that are too deep or too many are refused', async () => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const body of [
+      `a${'[b]'.repeat(100)}=1`,
+      Array.from({ length: 6000 }, (_, index) => `k${index}=1`).join('&'),
+    ]) {
+      expect((await creator.send('POST', '/api/dataset/node', { body, headers })).status).toBeGreaterThanOrEqual(400);
+    }
+  });
+
+  it.each(['__proto__[polluted]=1', 'constructor[prototype][polluted]=1', 'a[__proto__][polluted]=1'])(
+    'the form %s does not touch any prototype',
+    async (body) => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      await creator.send('POST', '/api/dataset/node', { body, headers });
+      await creator.send('GET', `/api/dataset/node?${body}`);
+      expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+    },
+  );
+
+  it('a form with too many files or fields is 413', async () => {
+    const nid = await creator.create({ type: 'resource', title: 'x' });
+    const parts = Array.from({ length: 30 }, (_, index) => ({
+      name: `files[${index}]`,
+      value: 'a\n',
+      filename: `f${index}.csv`,
+    }));
+    expect((await creator.send('POST', `/api/dataset/node/${nid}/attach_file`, multipart(parts))).status).toBe(413);
+  });
+
+  it('a body that stops coming ends the connection', async () => {
+    const { hostname, port } = new URL(portal.url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.write(
+      'POST /api/dataset/user/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"user',
+    );
+    await new Promise((resolve) => socket.on('close', resolve));
+    expect(socket.destroyed).toBe(true);
+  });
+});
