@@ -80,6 +80,8 @@ export class WorkerPool<Task extends object, Answer> {
       maxThreads: threads,
       idleTimeout: 30_000,
       recordTiming: false,
+      // Rows live for a moment only: a large nursery would only grow the process before they are thrown away.
+      resourceLimits: { maxYoungGenerationSizeMb: 16 },
     });
     return this.#pool;
   }
