@@ -129,7 +129,7 @@ const targets: Record<string, Target> = {
       'POLYGON ((0 0, 4 0, 4 4, 0 0), (1 1, 2 1, 2 2, 1 1))',
       'GEOMETRYCOLLECTION (POINT (1 2), LINESTRING (0 0, 1 1))',
       'MULTIPOLYGON (((0 0, 1 0, 1 1, 0 0)))',
-      `${' '.repeat(20_000)}!`,
+      `${' '.repeat(50_000)}!`,
       `POINT (${'1 '.repeat(20_000)})`,
     ],
     tokens: ['(', ')', ',', ' ', '1e308', '-', '.', 'EMPTY', 'POINT', 'GEOMETRYCOLLECTION ('],

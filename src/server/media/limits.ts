@@ -11,8 +11,8 @@ export interface ParseLimits {
   values: number;
 }
 
-/** Far above any real node, and read in well under a second. */
-export const defaultParseLimits: ParseLimits = { bytes: 1_000_000, depth: 64, values: 200_000 };
+/** Far above any real node, and read in under a second. A portal that refuses long bodies (413) does so at the same length. */
+export const defaultParseLimits: ParseLimits = { bytes: 2_000_000, depth: 64, values: 200_000 };
 
 /** Reads a whole body held in memory; throws `MalformedBody` and nothing else. */
 export type BodyParser<T> = (body: Uint8Array, limits?: ParseLimits) => T;

@@ -76,11 +76,17 @@ export const plainText = (cursor: Cursor, raw: string, start: number): string =>
 
 const reference = /&(?:(#x[0-9a-fA-F]{1,6}|#[0-9]{1,7}|amp|lt|gt|quot|apos);)?/g;
 
+const unknownReference = /&(?!(?:#x[0-9a-fA-F]{1,6}|#[0-9]{1,7}|amp|lt|gt|quot|apos);)/;
+
 /** A piece of text or an attribute with its references followed; entities other than the five named are malformed. */
 export const decodeText = (cursor: Cursor, raw: string, start: number): string =>
   plainText(cursor, raw, start).replace(
     reference,
     (_all, name: string | undefined) =>
       (name === undefined ? null : characterOf(name)) ??
-      failAt(cursor, 'an & is neither one of the five named entities nor a character reference', start),
+      failAt(
+        cursor,
+        'an & is neither one of the five named entities nor a character reference',
+        start + Math.max(0, raw.search(unknownReference)),
+      ),
   );

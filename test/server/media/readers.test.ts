@@ -139,6 +139,7 @@ describe('XML', () => {
     ['<n a="1" a="2"/>', 'the attribute a is there twice', 1, 10],
     ['<n a=1/>', 'expected a quoted value', 1, 6],
     ['<n a="<"/>', 'a < in an attribute must be written &lt;', 1, 7],
+    ['<n>a\r\nb &nbsp; c</n>', 'an & is neither one of the five named entities nor a character reference', 2, 3],
     ['<n>]]></n>', ']]> must be written ]]&gt;', 1, 4],
     ['<n>\n\u0001</n>', 'a control character is not accepted', 2, 1],
     ['<n><?xml version="1.0"?></n>', 'the XML declaration stands only at the very start', 1, 6],
