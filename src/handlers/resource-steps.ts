@@ -85,7 +85,7 @@ const check = async (state: ResourceState): Promise<void> => {
   state.table = await state.job.step(
     { name: 'check', on: fileName(state) },
     async (signal) => {
-      const table = await checkTable(filePath(state), { signal });
+      const table = await checkTable(filePath(state), { signal, rowBytes: state.deps.settings.maxRowBytes });
       if (table.sha256 !== state.source?.sha256) throw changed(state);
       return table;
     },

@@ -1,0 +1,80 @@
+// Child processes of a benchmark, with their peak memory.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+
+/** Peak resident memory of a live process in megabytes (10^6 bytes), from the kernel; 0 where it does not tell. */
+export const peakMegabytes = (pid: number | undefined): number => {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return Math.round((Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024) / 1e6);
+  } catch {
+    return 0; // the process has ended
+  }
+};
+
+/** A process that has ended. */
+export interface Ended {
+  stdout: string;
+  seconds: number;
+  peak: number;
+  code: number | null;
+}
+
+/** Runs a script to its end and watches its peak memory. */
+export const runScript = async (
+  script: string,
+  args: string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Ended> => {
+  const begun = performance.now();
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'], env });
+  let [stdout, peak] = ['', 0];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  const watch = setInterval(() => {
+    peak = Math.max(peak, peakMegabytes(child.pid));
+  }, 50);
+  const [code] = (await once(child, 'close')) as [number | null];
+  clearInterval(watch);
+  return { stdout, seconds: (performance.now() - begun) / 1000, peak, code };
+};
+
+/** Runs a sluice command to its end. */
+export const runSluice = (args: string[], env?: NodeJS.ProcessEnv): Promise<Ended> => runScript(cli, args, env);
+
+/** A portal in a process of its own. */
+export interface PortalProcess {
+  url: string;
+  peak(): number;
+  stop(): Promise<void>;
+}
+
+/** Starts `sluice portal` on an empty folder. */
+export const startPortal = async (data: string, users: string): Promise<PortalProcess> => {
+  const child: ChildProcess = spawn(process.execPath, [cli, 'portal', '--data', data, '--users', users], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    let text = '';
+    child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+      const found = /http:\/\/\S+/.exec(text);
+      if (found) resolve(found[0]);
+    });
+    child.once('exit', () => reject(new Error(`the portal ended: ${text}`)));
+  });
+  return {
+    url,
+    peak: () => peakMegabytes(child.pid),
+    stop: async () => {
+      const exited = once(child, 'exit');
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+};
