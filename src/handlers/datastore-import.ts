@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatastoreNumbers, datastoreState } from '../dkan/datastore-status.ts';
 import { ImportFailedError, ImportTimeoutError } from '../errors.ts';
 import { didAction } from './node-write.ts';
-import type { ResourceState } from './resource-steps.ts';
+import type { ResourceState } from './resource-state.ts';
 
 /**
  * Makes the datastore hold the attached file. Portals differ: some import on attach (`data_import` 2 with storage),

@@ -3,41 +3,14 @@ import { datastoreState } from '../dkan/datastore-status.ts';
 import { contentTypeOf } from '../dkan/file-types.ts';
 import { SourceChangedError, SourceRefusedError } from '../errors.ts';
 import { fingerprintFile } from '../intake/fingerprint.ts';
-import type { JobContext } from '../job.ts';
-import type { Intent, LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
+import type { Intent, SourceFingerprint } from '../ledger/entry.ts';
 import { isTabular, resourceFingerprint, wantsImport } from '../plan/plan.ts';
-import type { Portal } from '../portal/client.ts';
-import { checkTable, type TableReport } from '../table/check.ts';
-import type { ResourceWish } from '../wish.ts';
+import { checkTable } from '../table/check.ts';
 import { importFile } from './datastore-import.ts';
-import type { HandlerDeps } from './deps.ts';
 import { fileOf } from './node-file.ts';
 import { didAction, type NodeWish, writeNode } from './node-write.ts';
+import type { ResourceState, ResourceStep } from './resource-state.ts';
 import { verifyResource } from './resource-verify.ts';
-
-/** What the steps of one attempt share. */
-export interface ResourceState {
-  readonly deps: HandlerDeps;
-  readonly job: JobContext<'resource'>;
-  readonly portal: Portal;
-  readonly wish: ResourceWish;
-  /** The file as the run saw it, to spare the hash. */
-  readonly seen: SourceFingerprint | null;
-  entry: LedgerEntry;
-  intent: Intent | null;
-  /** Set by `fetch`. */
-  source: SourceFingerprint | null;
-  /** Set by `check`. */
-  table: TableReport | null;
-  recreated: boolean;
-}
-
-/** One step: whether the wish needs it, and what it does. */
-export interface ResourceStep {
-  name: 'fetch' | 'check' | 'node' | 'attach' | 'import' | 'verify' | 'ledger';
-  applies(state: ResourceState): boolean;
-  run(state: ResourceState): Promise<void>;
-}
 
 const hasFile = ({ wish }: ResourceState): boolean => wish.source.kind === 'file';
 

@@ -4,7 +4,7 @@ import { VerifyFailedError } from '../errors.ts';
 import type { PortalNode } from '../portal/client.ts';
 import { fileOf } from './node-file.ts';
 import { type NodeWish, verifyNode } from './node-write.ts';
-import type { ResourceState } from './resource-steps.ts';
+import type { ResourceState } from './resource-state.ts';
 
 /** Proves node, file and datastore of a resource; throws {@link VerifyFailedError} naming what differs. */
 export const verifyResource = async (state: ResourceState, wish: NodeWish): Promise<void> => {

@@ -6,7 +6,8 @@ import { newEntry } from '../ledger/entry.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
 import { recreateNode } from './node-write.ts';
-import { nodeWishOf, type ResourceState, resourceSteps } from './resource-steps.ts';
+import type { ResourceState } from './resource-state.ts';
+import { nodeWishOf, resourceSteps } from './resource-steps.ts';
 
 /** Returns the report item of the resource. */
 export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({

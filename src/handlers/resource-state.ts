@@ -1,0 +1,31 @@
+// What the steps of a resource job share.
+import type { JobContext } from '../job.ts';
+import type { Intent, LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
+import type { Portal } from '../portal/client.ts';
+import type { TableReport } from '../table/check.ts';
+import type { ResourceWish } from '../wish.ts';
+import type { HandlerDeps } from './deps.ts';
+
+/** What the steps of one attempt share. */
+export interface ResourceState {
+  readonly deps: HandlerDeps;
+  readonly job: JobContext<'resource'>;
+  readonly portal: Portal;
+  readonly wish: ResourceWish;
+  /** The file as the run saw it, to spare the hash. */
+  readonly seen: SourceFingerprint | null;
+  entry: LedgerEntry;
+  intent: Intent | null;
+  /** Set by `fetch`. */
+  source: SourceFingerprint | null;
+  /** Set by `check`. */
+  table: TableReport | null;
+  recreated: boolean;
+}
+
+/** One step: whether the wish needs it, and what it does. */
+export interface ResourceStep {
+  name: 'fetch' | 'check' | 'node' | 'attach' | 'import' | 'verify' | 'ledger';
+  applies(state: ResourceState): boolean;
+  run(state: ResourceState): Promise<void>;
+}
