@@ -1,4 +1,4 @@
-// Writes bencode.
+// Writes bencode, the format of torrent files.
 import { phpIntegerKey } from './php-numbers.ts';
 import type { Value, WriteStyle } from './value.ts';
 
