@@ -25,8 +25,8 @@ export type ImportAnswer =
   | { kind: 'failed'; reason: Reason }
   | { kind: 'cancelled' };
 
-/** Values of one INSERT: enough to spare calls, few enough to prepare quickly. */
-const valuesPerInsert = 600;
+/** Values of one INSERT: more saves nothing on large tables, and preparing it costs small ones. */
+const valuesPerInsert = 50;
 
 /** Writes rows in groups, each by one INSERT. */
 class RowWriter {
