@@ -74,20 +74,20 @@ const checkUrl = (field: Field, text: string): string => {
 };
 
 const readText = (field: Field, raw: RawItem): RawItem => {
-  const value = checkOption(field, checkLength(field, textOf(raw['value']) ?? ''));
-  return { value, format: textOf(raw['format']), safe_value: escapeHtml(value) };
+  const value = checkOption(field, checkLength(field, textOf(raw.value) ?? ''));
+  return { value, format: textOf(raw.format), safe_value: escapeHtml(value) };
 };
 
 const readLong = (field: Field, raw: RawItem): RawItem => {
-  const value = checkLength(field, textOf(raw['value']) ?? '');
-  const format = textOf(raw['format']);
+  const value = checkLength(field, textOf(raw.value) ?? '');
+  const format = textOf(raw.format);
   return { value, format, ...(isTextFormat(format) ? { safe_value: safeText(value, format) } : {}) };
 };
 
 const readBody = (field: Field, raw: RawItem): RawItem => {
-  const value = checkLength(field, textOf(raw['value']) ?? '');
-  const summary = textOf(raw['summary']);
-  const format = textOf(raw['format']);
+  const value = checkLength(field, textOf(raw.value) ?? '');
+  const summary = textOf(raw.summary);
+  const format = textOf(raw.format);
   const safe = isTextFormat(format)
     ? { safe_value: safeText(value, format), safe_summary: safeText(summary ?? '', format) }
     : {};
@@ -95,8 +95,8 @@ const readBody = (field: Field, raw: RawItem): RawItem => {
 };
 
 const readLink = (field: Field, raw: RawItem): RawItem => {
-  const url = checkUrl(field, textOf(raw['url']) ?? '');
-  const title = textOf(raw['title']);
+  const url = checkUrl(field, textOf(raw.url) ?? '');
+  const title = textOf(raw.title);
   return { url, title, attributes: [], original_title: title, original_url: url };
 };
 
@@ -118,7 +118,7 @@ const noGeometry = {
 export const emptyGeometry = (): RawItem => ({ ...noGeometry });
 
 const readGeo = (field: Field, raw: RawItem): RawItem => {
-  const wkt = textOf(raw['wkt']) ?? '';
+  const wkt = textOf(raw.wkt) ?? '';
   const facts = readWkt(wkt);
   if (facts === null) throw new FieldFault(field.name, `The value of ${field.name} is not well-known text (WKT).`);
   return { wkt, ...facts, srid: null, accuracy: null, source: null };
@@ -133,13 +133,13 @@ const needDate = (field: Field, value: unknown): string => {
 };
 
 const readPeriod = (field: Field, raw: RawItem): RawItem => {
-  const start = needDate(field, raw['value']);
-  const end = textOf(raw['value2']);
+  const start = needDate(field, raw.value);
+  const end = textOf(raw.value2);
   return dateItem(start, end === null || end === '' ? start : needDate(field, end));
 };
 
 const readRemote = (field: Field, raw: RawItem): RawItem => {
-  const uri = checkUrl(field, textOf(raw['uri']) ?? textOf(raw['url']) ?? '');
+  const uri = checkUrl(field, textOf(raw.uri) ?? textOf(raw.url) ?? '');
   return { uri, url: uri };
 };
 
@@ -150,15 +150,15 @@ const builders: Record<
   body: readBody,
   text: readText,
   long: readLong,
-  choice: (field, raw) => ({ value: checkOption(field, checkLength(field, textOf(raw['value']) ?? '')) }),
-  number: (field, raw) => ({ value: checkLength({ ...field, maxLength: 11 }, textOf(raw['value']) ?? '') }),
+  choice: (field, raw) => ({ value: checkOption(field, checkLength(field, textOf(raw.value) ?? '')) }),
+  number: (field, raw) => ({ value: checkLength({ ...field, maxLength: 11 }, textOf(raw.value) ?? '') }),
   link: readLink,
   pair: (field, raw) => ({
-    first: checkLength({ ...field, maxLength: 255 }, textOf(raw['first']) ?? ''),
-    second: checkLength({ ...field, maxLength: 255 }, textOf(raw['second']) ?? ''),
+    first: checkLength({ ...field, maxLength: 255 }, textOf(raw.first) ?? ''),
+    second: checkLength({ ...field, maxLength: 255 }, textOf(raw.second) ?? ''),
   }),
   geo: readGeo,
-  date: (field, raw) => dateItem(needDate(field, raw['value']), null),
+  date: (field, raw) => dateItem(needDate(field, raw.value), null),
   period: readPeriod,
   remote: readRemote,
 };

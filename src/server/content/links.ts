@@ -15,7 +15,7 @@ export const idOf = (value: unknown): number | null => {
 /** The tid of a term item: an existing tid of the field's vocabulary, or a name, which is created when it is new. Inside a write. */
 export const readTerm = (store: Store, field: Field, raw: RawItem): number => {
   const vocabulary = field.vocabulary ?? '';
-  const tid = idOf(raw['tid']);
+  const tid = idOf(raw.tid);
   if (tid !== null) {
     const term = store.terms.byTid(tid);
     if (term === null || term.vocabulary !== vocabulary) {
@@ -23,8 +23,8 @@ export const readTerm = (store: Store, field: Field, raw: RawItem): number => {
     }
     return tid;
   }
-  const given = textOf(raw['tid']);
-  const name = (textOf(raw['name']) ?? (given === 'autocreate' ? null : given) ?? '').trim();
+  const given = textOf(raw.tid);
+  const name = (textOf(raw.name) ?? (given === 'autocreate' ? null : given) ?? '').trim();
   if (name === '' || name.length > 255) {
     throw new FieldFault(field.name, `${field.name}: a term needs a tid, or a name of 1 to 255 characters.`);
   }
@@ -49,7 +49,7 @@ const nidIn = (store: Store, field: Field, text: string): number => {
 
 /** The nid of a reference item (spec 4.6), which must be a node of the field's type; throws {@link FieldFault}. */
 export const readReference = (store: Store, field: Field, raw: RawItem): number => {
-  const nid = nidIn(store, field, textOf(raw['target_id']) ?? '');
+  const nid = nidIn(store, field, textOf(raw.target_id) ?? '');
   const target = store.nodes.byNid(nid);
   if (target === null || (field.target !== null && target.type !== field.target)) {
     throw new FieldFault(field.name, `The referenced entity (node: ${nid}) is invalid.`);
@@ -59,11 +59,11 @@ export const readReference = (store: Store, field: Field, raw: RawItem): number 
 
 /** The fid of a file item, which must exist; throws {@link FieldFault}. */
 export const readFile = (store: Store, field: Field, raw: RawItem): number => {
-  const fid = idOf(raw['fid']);
+  const fid = idOf(raw.fid);
   if (fid === null || store.files.byFid(fid) === null) {
     throw new FieldFault(
       field.name,
-      `The file ${escapeHtml(textOf(raw['fid']) ?? '')} referenced by ${field.name} does not exist.`,
+      `The file ${escapeHtml(textOf(raw.fid) ?? '')} referenced by ${field.name} does not exist.`,
     );
   }
   return fid;

@@ -26,8 +26,8 @@ const fromScalar = (field: Field, value: unknown): RawItem[] => {
 
 const fromSelect = (field: Field, und: RawItem): RawItem[] => {
   const { select } = und;
-  const inner = Array.isArray(select) ? select[0] : isMap(select) ? select['value'] : select;
-  const chosen = inner === 'select_or_other' ? und['other'] : inner;
+  const inner = Array.isArray(select) ? select[0] : isMap(select) ? select.value : select;
+  const chosen = inner === 'select_or_other' ? und.other : inner;
   return isNothing(chosen) ? [] : [{ [mainProperty[field.kind]]: chosen }];
 };
 
@@ -36,7 +36,7 @@ const isNumbered = (value: RawItem): boolean => Object.keys(value).every((key) =
 const fromMap = (field: Field, und: RawItem): RawItem[] => {
   if (isNumbered(und)) return fromList(field, Object.values(und));
   if ('select' in und) return fromSelect(field, und);
-  if ('value_field' in und && field.kind === 'term') return fromScalar(field, und['value_field']);
+  if ('value_field' in und && field.kind === 'term') return fromScalar(field, und.value_field);
   const main = mainProperty[field.kind];
   const value = und[main];
   if (Array.isArray(value)) return fromList(field, value);
@@ -50,10 +50,10 @@ const fromList = (field: Field, list: unknown[]): RawItem[] =>
   });
 
 const isFilled = (field: Field, item: RawItem): boolean => {
-  if (field.kind === 'term') return !isNothing(item['tid']) || !isNothing(item['name']);
-  if (field.kind === 'pair') return !isNothing(item['first']) || !isNothing(item['second']);
-  if (field.kind === 'remote') return !isNothing(item['uri']) || !isNothing(item['url']);
-  if (field.kind === 'link') return !isNothing(item['url']) || !isNothing(item['title']);
+  if (field.kind === 'term') return !isNothing(item.tid) || !isNothing(item.name);
+  if (field.kind === 'pair') return !isNothing(item.first) || !isNothing(item.second);
+  if (field.kind === 'remote') return !isNothing(item.uri) || !isNothing(item.url);
+  if (field.kind === 'link') return !isNothing(item.url) || !isNothing(item.title);
   return !isNothing(item[mainProperty[field.kind]]);
 };
 

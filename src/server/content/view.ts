@@ -96,10 +96,10 @@ export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unk
     const items = itemsOf(field, node, parts);
     view[field.name] = items.length === 0 ? [] : { und: items };
   }
-  view['rdf_mapping'] = nodeRdf;
-  view['name'] = parts.author?.name ?? '';
-  view['picture'] = '0';
-  view['data'] = parts.author === null ? null : 'b:0;';
-  view['path'] = publicPath(node, parts.baseUrl);
+  view.rdf_mapping = nodeRdf;
+  view.name = parts.author?.name ?? '';
+  view.picture = '0';
+  view.data = parts.author === null ? null : 'b:0;';
+  view.path = publicPath(node, parts.baseUrl);
   return view;
 };

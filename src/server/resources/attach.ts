@@ -37,7 +37,7 @@ const refusesFilled = (value: unknown): boolean => {
 };
 
 const needField = (call: Call, node: StoredNode): void => {
-  const name = textOf(call.body['field_name']) ?? '';
+  const name = textOf(call.body.field_name) ?? '';
   if (name === 'field_upload' && node.type === 'resource') return;
   throw new Refusal(406, `Field name '${escapeHtml(name)}' not found on node type '${node.type}'`);
 };
@@ -104,7 +104,7 @@ const commit = async (call: Call, node: StoredNode, { upload, name }: Named): Pr
 
 const refuseFilled = (call: Call, node: StoredNode): void => {
   const { profile, store } = call.portal;
-  if (refusesFilled(call.body['attach']) && store.files.ofNode(node.nid).length > 0) {
+  if (refusesFilled(call.body.attach) && store.files.ofNode(node.nid).length > 0) {
     throw new Refusal(profile.tooManyFilesStatus, 'You cannot upload so many files.');
   }
 };
@@ -116,7 +116,7 @@ const withoutFile = async (call: Call, node: StoredNode): Promise<Result> => {
   }
   const dropped = await portal.store.write(() => {
     portal.store.nodes.touch(node.nid, { at: portal.now(), uid: user.uid });
-    return refusesFilled(call.body['attach']) ? [] : portal.store.files.assign(node.nid, []);
+    return refusesFilled(call.body.attach) ? [] : portal.store.files.assign(node.nid, []);
   });
   removeBytes(portal, dropped);
   return { value: [] };

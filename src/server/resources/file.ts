@@ -47,7 +47,7 @@ const publicUrl = (call: Call, file: StoredFile): string =>
 
 const retrieve = (call: Call): Result => {
   const file = needFile(call);
-  if (call.query['file_contents'] === '1') return { stream: fileBytes(call.portal, file) };
+  if (call.query.file_contents === '1') return { stream: fileBytes(call.portal, file) };
   return {
     value: {
       ...fileItem(file, call.portal.profile.fileItemExtras),

@@ -91,7 +91,7 @@ const filtersOf = (call: Call): Clause[] => {
   const { parameters, options } = call.query;
   const clauses: Clause[] = may(call.user, 'administer nodes') ? [] : [{ sql: 'n.status = 1', values: [] }];
   if (!isMap(parameters)) return clauses;
-  const given = isMap(options) ? options['parameters_op'] : undefined;
+  const given = isMap(options) ? options.parameters_op : undefined;
   const ops = isMap(given) ? given : {};
   for (const [name, value] of Object.entries(parameters)) {
     const op = ops[name];
@@ -102,7 +102,7 @@ const filtersOf = (call: Call): Clause[] => {
 
 const orderOf = (options: unknown): string => {
   if (options === undefined) return 'n.sticky DESC, n.created DESC, n.nid DESC';
-  const orderby = isMap(options) ? options['orderby'] : undefined;
+  const orderby = isMap(options) ? options.orderby : undefined;
   if (!isMap(orderby)) return 'n.nid ASC';
   const parts = Object.entries(orderby).map(([name, direction]) => {
     const sense = typeof direction === 'string' && direction.toUpperCase() === 'DESC' ? 'DESC' : 'ASC';
@@ -120,9 +120,9 @@ const numberOf = (value: unknown, name: string, fallback: number): number => {
 };
 
 const windowOf = (call: Call): { limit: number; offset: number } => {
-  const asked = numberOf(call.query['pagesize'], 'pagesize', maxPageSize);
+  const asked = numberOf(call.query.pagesize, 'pagesize', maxPageSize);
   const limit = Math.floor(Math.min(asked, may(call.user, 'unlimited lists') ? largestPage : maxPageSize));
-  const page = numberOf(call.query['page'], 'page', 0);
+  const page = numberOf(call.query.page, 'page', 0);
   return { limit, offset: Math.min(Math.floor(page * limit), Number.MAX_SAFE_INTEGER) };
 };
 
@@ -131,9 +131,9 @@ const windowOf = (call: Call): { limit: number; offset: number } => {
  * Throws 406 for columns that do not exist and numbers that make no sense.
  */
 export const listNodes = (call: Call): Record<string, unknown>[] => {
-  const shown = shownColumns(call.query['fields']);
+  const shown = shownColumns(call.query.fields);
   const filters = filtersOf(call);
-  const order = orderOf(call.query['options']);
+  const order = orderOf(call.query.options);
   const { limit, offset } = windowOf(call);
   const where = filters.length === 0 ? '' : `WHERE ${filters.map((filter) => filter.sql).join(' AND ')}`;
   const sql = `SELECT ${nodeColumns.map((name) => `n.${name}`).join(', ')} FROM node n ${where} ORDER BY ${order} LIMIT ? OFFSET ?`;
@@ -142,7 +142,7 @@ export const listNodes = (call: Call): Record<string, unknown>[] => {
   return call.portal.store.nodes.list(sql, values).map((row) => {
     const out: Record<string, unknown> = {};
     for (const { key, column } of shown) out[key] = String(row[column]);
-    out['uri'] = `${call.baseUrl}/api/dataset/node/${showsNid ? row['nid'] : ''}`;
+    out.uri = `${call.baseUrl}/api/dataset/node/${showsNid ? row.nid : ''}`;
     return out;
   });
 };

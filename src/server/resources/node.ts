@@ -38,7 +38,7 @@ const view = (call: Call, node: StoredNode): Record<string, unknown> => {
 /** The body of a create or update; one wrapping `{node: {…}}` is taken off (recorded behaviour 4). */
 const nodeBody = (call: Call): Record<string, unknown> => {
   const { body } = call;
-  const inner = body['node'];
+  const inner = body.node;
   const isWrapped =
     Object.keys(body).length === 1 && typeof inner === 'object' && inner !== null && !Array.isArray(inner);
   return isWrapped ? (inner as Record<string, unknown>) : body; // just checked

@@ -49,7 +49,7 @@ const cookieDate = (seconds: number): string => {
 
 /** True when the request's CSRF token (header, or parameter `services_token`) is the session's. */
 export const hasValidToken = (call: Call): boolean => {
-  const sent = call.request.headers['x-csrf-token'] ?? textOf(call.query['services_token']) ?? '';
+  const sent = call.request.headers['x-csrf-token'] ?? textOf(call.query.services_token) ?? '';
   const given = Buffer.from(Array.isArray(sent) ? (sent[0] ?? '') : sent);
   const expected = Buffer.from(call.session?.token ?? '');
   return given.length === expected.length && expected.length > 0 && timingSafeEqual(given, expected);

@@ -20,16 +20,16 @@ export interface StoredFile {
 }
 
 const toFile = (row: Record<string, unknown>): StoredFile => ({
-  fid: Number(row['fid']),
-  uid: Number(row['uid']),
-  filename: String(row['filename']),
-  name: String(row['name']),
-  filemime: String(row['filemime']),
-  filesize: Number(row['filesize']),
-  timestamp: Number(row['timestamp']),
-  type: String(row['type']),
-  uuid: String(row['uuid']),
-  sha256: String(row['sha256']),
+  fid: Number(row.fid),
+  uid: Number(row.uid),
+  filename: String(row.filename),
+  name: String(row.name),
+  filemime: String(row.filemime),
+  filesize: Number(row.filesize),
+  timestamp: Number(row.timestamp),
+  type: String(row.type),
+  uuid: String(row.uuid),
+  sha256: String(row.sha256),
 });
 
 /** The file table and who uses each file. */
@@ -76,7 +76,7 @@ export class Files {
 
   /** The uuids of all files, that is the names that belong on disk. */
   uuids(): Set<string> {
-    return new Set(this.#all.all().map((row) => String(row['uuid'])));
+    return new Set(this.#all.all().map((row) => String(row.uuid)));
   }
 
   /** The files of a node, lowest fid first. */
@@ -86,7 +86,7 @@ export class Files {
 
   /** The nodes that use a file, lowest nid first. */
   nodesOf(fid: number): number[] {
-    return this.#nodesOf.all(fid).map((row) => Number(row['nid']));
+    return this.#nodesOf.all(fid).map((row) => Number(row.nid));
   }
 
   /** Adds a file and returns its fid; to be called inside a write. */

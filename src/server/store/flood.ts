@@ -44,6 +44,6 @@ export class Flood {
   }
 
   #number(event: string, identifier: string, since: number): number {
-    return Number(this.#count.get(event, identifier, since)?.['n'] ?? 0);
+    return Number(this.#count.get(event, identifier, since)?.n ?? 0);
   }
 }

@@ -138,18 +138,18 @@ export class Nodes {
   /** The first node with that uuid, or null. */
   byUuid(uuid: string): { nid: number; type: string } | null {
     const row = this.#byUuid.get(uuid);
-    return row === undefined ? null : { nid: Number(row['nid']), type: String(row['type']) };
+    return row === undefined ? null : { nid: Number(row.nid), type: String(row.type) };
   }
 
   /** The nids of a type with exactly that title, whatever its case; two at most. */
   byTitle(type: string, title: string): number[] {
-    return this.#byTitle.all(type, title).map((row) => Number(row['nid']));
+    return this.#byTitle.all(type, title).map((row) => Number(row.nid));
   }
 
   /** The nid that has that alias, or null. */
   aliasOwner(alias: string): number | null {
     const row = this.#aliasTaken.get(alias);
-    return row === undefined ? null : Number(row['nid']);
+    return row === undefined ? null : Number(row.nid);
   }
 
   /** Adds a node with its first revision; returns its ids. */
@@ -211,12 +211,12 @@ export class Nodes {
 
   /** The nids a node refers to, in order. */
   targets(nid: number): number[] {
-    return this.#targets.all(nid).map((row) => Number(row['target']));
+    return this.#targets.all(nid).map((row) => Number(row.target));
   }
 
   /** The nodes that refer to a nid. */
   sources(nid: number): number[] {
-    return this.#sources.all(nid).map((row) => Number(row['nid']));
+    return this.#sources.all(nid).map((row) => Number(row.nid));
   }
 
   /** Replaces what a node refers to. */
@@ -237,7 +237,7 @@ export class Nodes {
 
   /** How many nodes there are. */
   count(): number {
-    return Number(this.#count.get()?.['n'] ?? 0);
+    return Number(this.#count.get()?.n ?? 0);
   }
 
   /** Runs a list query; `sql` is made of column names of {@link nodeColumns} only, values are bound. */

@@ -101,7 +101,7 @@ export const schemaVersion = migrations.length;
 /** Brings the database to {@link schemaVersion}, each step in a transaction. Throws {@link PortalStoreError} when it is newer than we are. */
 export const migrate = (db: DatabaseSync): void => {
   const row = db.prepare('PRAGMA user_version').get();
-  const version = Number(row?.['user_version'] ?? 0);
+  const version = Number(row?.user_version ?? 0);
   if (version > schemaVersion) {
     throw new PortalStoreError(
       `the portal store was written by a newer sluice (version ${version}, known up to ${schemaVersion})`,

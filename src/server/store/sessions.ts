@@ -37,7 +37,7 @@ export class Sessions {
   readonly #live = new Map<string, Session>();
 
   constructor(db: DatabaseSync) {
-    this.#secret = String(db.prepare("SELECT value FROM setting WHERE name = 'key'").get()?.['value']);
+    this.#secret = String(db.prepare("SELECT value FROM setting WHERE name = 'key'").get()?.value);
     this.#select = db.prepare('SELECT uid, seen FROM session WHERE id = ?');
     this.#insert = db.prepare('INSERT INTO session (id, uid, created, seen) VALUES (?, ?, ?, ?)');
     this.#delete = db.prepare('DELETE FROM session WHERE id = ?');
@@ -53,7 +53,7 @@ export class Sessions {
     if (session === undefined) {
       const row = this.#select.get(hash);
       if (row === undefined) return null;
-      session = { key, uid: Number(row['uid']), token: this.#tokenOf(id), seen: Number(row['seen']) };
+      session = { key, uid: Number(row.uid), token: this.#tokenOf(id), seen: Number(row.seen) };
       if (this.#live.size > 50_000) this.#live.clear();
       this.#live.set(key, session);
     }

@@ -12,9 +12,9 @@ export interface Term {
 }
 
 const toTerm = (row: Record<string, unknown>): Term => ({
-  tid: Number(row['tid']),
-  vocabulary: String(row['vocabulary']),
-  name: String(row['name']),
+  tid: Number(row.tid),
+  vocabulary: String(row.vocabulary),
+  name: String(row.name),
 });
 
 /** The terms every new store has: the topics and the commonest formats. */

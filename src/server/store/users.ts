@@ -44,16 +44,16 @@ export const anonymous: User = {
 };
 
 const toUser = (row: Record<string, unknown>): User => ({
-  uid: Number(row['uid']),
-  name: String(row['name']),
-  mail: String(row['mail']),
-  pass: String(row['pass']),
-  status: Number(row['status']),
-  roles: JSON.parse(String(row['roles'])) as string[], // written by save() only
-  created: Number(row['created']),
-  access: Number(row['access']),
-  login: Number(row['login']),
-  uuid: String(row['uuid']),
+  uid: Number(row.uid),
+  name: String(row.name),
+  mail: String(row.mail),
+  pass: String(row.pass),
+  status: Number(row.status),
+  roles: JSON.parse(String(row.roles)) as string[], // written by save() only
+  created: Number(row.created),
+  access: Number(row.access),
+  login: Number(row.login),
+  uuid: String(row.uuid),
 });
 
 /** The user table; reads are kept in memory, because this process alone writes it. */
@@ -97,7 +97,7 @@ export class Users {
 
   /** How many accounts there are. */
   count(): number {
-    return Number(this.#count.get()?.['n'] ?? 0);
+    return Number(this.#count.get()?.n ?? 0);
   }
 
   /** Adds an account, or updates the one of that name; to be called inside a write. */
