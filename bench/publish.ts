@@ -17,12 +17,18 @@ interface Measured {
 /** Runs the three contestants in turn, each on an empty portal in a process of its own. */
 export const run = async ({ datasets, concurrency, rounds }: BenchOptions): Promise<void> => {
   const workload = await makeWorkload(datasets);
-  const all = { sluice: [] as Measured[], bare: [] as Measured[], sequential: [] as Measured[] };
+  const all = {
+    sluice: [] as Measured[],
+    bare: [] as Measured[],
+    sequential: [] as Measured[],
+    oneLogin: [] as Measured[],
+  };
   try {
     for (let round = 0; round < rounds; round++) {
       all.sluice.push(await publish(workload, concurrency, round));
-      all.bare.push(await bare(workload, concurrency, `bare-${round}`));
-      all.sequential.push(await bare(workload, 1, `sequential-${round}`));
+      all.bare.push(await bare(workload, [concurrency, 'once'], `bare-${round}`));
+      all.sequential.push(await bare(workload, [1, 'each'], `sequential-${round}`));
+      all.oneLogin.push(await bare(workload, [1, 'once'], `one-login-${round}`));
     }
   } finally {
     await rm(workload.folder, { recursive: true, force: true });
@@ -31,15 +37,16 @@ export const run = async ({ datasets, concurrency, rounds }: BenchOptions): Prom
   process.stdout.write(
     `${datasets} datasets x 1 resource x ${rowsPerTable} rows, ${concurrency} at once, ${rounds} round(s)\n`,
   );
-  for (const name of ['sluice', 'bare', 'sequential'] as const) {
+  for (const name of ['sluice', 'bare', 'sequential', 'oneLogin'] as const) {
     const { seconds, client, portal } = of(name);
     process.stdout.write(
       `${name.padEnd(10)} ${(datasets / seconds).toFixed(1).padStart(7)} files/s  ${seconds.toFixed(1).padStart(6)} s  peak RSS client ${client} MB, portal ${portal} MB\n`,
     );
   }
-  const ratio = (name: 'bare' | 'sequential'): string => (of(name).seconds / of('sluice').seconds).toFixed(2);
+  const ratio = (name: 'bare' | 'sequential' | 'oneLogin'): string =>
+    (of(name).seconds / of('sluice').seconds).toFixed(2);
   process.stdout.write(
-    `ratio to the bare loop ${ratio('bare')} (mark 0.5), to the sequential loop ${ratio('sequential')} (mark 3)\n`,
+    `ratio to the bare loop ${ratio('bare')} (mark 0.5), to the sequential loop ${ratio('sequential')} (mark 3), to one with a single login ${ratio('oneLogin')}\n`,
   );
 };
 
@@ -75,10 +82,14 @@ const parse = (ended: Ended): { startedAt: string; endedAt: string } => {
   return JSON.parse(ended.stdout) as { startedAt: string; endedAt: string }; // our own report
 };
 
-const bare = async (workload: Workload, concurrency: number, name: string): Promise<Measured> => {
+const bare = async (
+  workload: Workload,
+  [concurrency, logins]: [number, 'once' | 'each'],
+  name: string,
+): Promise<Measured> => {
   const portal = await startPortal(join(workload.folder, name), workload.users);
   try {
-    const ended = await runScript(bareLoop, [portal.url, String(concurrency), ...workload.tables]);
+    const ended = await runScript(bareLoop, [portal.url, String(concurrency), logins, ...workload.tables]);
     if (ended.code !== 0) throw new Error(`the bare loop ended with ${ended.code}`);
     const { seconds } = JSON.parse(ended.stdout) as { seconds: number }; // written by the loop
     return { seconds, client: ended.peak, portal: portal.peak() };

@@ -1,11 +1,11 @@
-// A contestant: bare requests and nothing else. Arguments: portal URL, requests at once, table files…
-// Logs in once; for each table creates the dataset and the resource and attaches the file, which imports it.
+// A contestant: bare requests and nothing else. Arguments: portal URL, requests at once, `once` or `each`, table files…
+// Logs in once (or for each table, as one-file clients do); creates the dataset and the resource and attaches the file.
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Pool } from 'undici';
 import { account } from './workload.ts';
 
-const [url = '', concurrency = '1', ...tables] = process.argv.slice(2);
+const [url = '', concurrency = '1', logins = 'once', ...tables] = process.argv.slice(2);
 const pool = new Pool(url, { connections: Number(concurrency) });
 
 const send = async (
@@ -20,14 +20,14 @@ const send = async (
 };
 
 const json = { 'content-type': 'application/json' };
-const login = await send(
-  '/api/dataset/user/login',
-  json,
-  JSON.stringify({ username: account.name, password: account.password }),
-);
-const session = { cookie: `${login.session_name}=${login.sessid}`, 'x-csrf-token': String(login.token) };
+type Session = Record<string, string>;
+const logIn = async (): Promise<Session> => {
+  const body = JSON.stringify({ username: account.name, password: account.password });
+  const login = await send('/api/dataset/user/login', json, body);
+  return { cookie: `${login.session_name}=${login.sessid}`, 'x-csrf-token': String(login.token) };
+};
 
-const attach = async (nid: unknown, path: string): Promise<void> => {
+const attach = async (session: Session, nid: unknown, path: string): Promise<void> => {
   const boundary = 'bench-boundary-7d1c0a';
   const part = (name: string, value: string): string =>
     `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
@@ -40,9 +40,11 @@ const attach = async (nid: unknown, path: string): Promise<void> => {
   );
 };
 
+const shared = await logIn();
 const next = tables.entries();
 const work = async (): Promise<void> => {
   for (const [index, path] of next) {
+    const session = logins === 'each' ? await logIn() : shared;
     const dataset = await send(
       '/api/dataset/node',
       { ...session, ...json },
@@ -61,7 +63,7 @@ const work = async (): Promise<void> => {
         field_dataset_ref: { und: [{ target_id: dataset.nid }] },
       }),
     );
-    await attach(resource.nid, path);
+    await attach(session, resource.nid, path);
   }
 };
 const begun = performance.now();

@@ -5,6 +5,7 @@ import { reasonOf } from '../errors.ts';
 import type { ChildOutcome, JobContext, JobDataOf, JobKind, StepLabel } from '../job.ts';
 import { jobId } from '../job.ts';
 import type { Log } from '../log.ts';
+import type { Bookkeeping } from './bookkeeping.ts';
 import { runChildren } from './children.ts';
 import type { Queues } from './queues.ts';
 
@@ -19,21 +20,19 @@ export interface ContextParts<K extends JobKind> {
   signal: AbortSignal;
   log: Log;
   queues: Queues;
+  books: Bookkeeping;
 }
 
 /** Makes the context of a job. */
 export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobContext<K> => {
-  const { job, token, signal, queues } = parts;
+  const { job, token, signal, queues, books } = parts;
   let data = parts.data;
   const id = job.id ?? '';
   const log = parts.log;
 
-  const write = async (line: string): Promise<void> => {
-    await job.log(`${new Date().toISOString()} ${line}`);
-  };
   const save = async (changes: Partial<JobDataOf[K]>): Promise<void> => {
     data = { ...data, ...changes };
-    await job.updateData(data);
+    books.save(data);
   };
   const step = async <T>(
     label: StepLabel,
@@ -48,14 +47,14 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
       const result = await work(label.writes ? AbortSignal.timeout(maxWriteMs) : signal);
       const outcome = tell?.(result) ?? 'ok';
       log.info({ action: label.name, on: label.on, ms: ms(), outcome }, 'step done');
-      await write(`${label.name} ${label.on}: ${outcome} (${ms()} ms)`);
+      books.line(`${label.name} ${label.on}: ${outcome} (${ms()} ms)`);
       return result;
     } catch (error) {
       if (signal.aborted && !label.writes) throw new GiveBack();
       if (isEngineSignal(error)) throw error;
       const reason = reasonOf(error);
       log.info({ action: label.name, on: label.on, ms: ms(), reason }, 'step failed');
-      await write(`${label.name} ${label.on}: failed, ${reason.code}: ${reason.message} (${ms()} ms)`);
+      books.line(`${label.name} ${label.on}: failed, ${reason.code}: ${reason.message} (${ms()} ms)`);
       throw error;
     }
   };
@@ -72,15 +71,16 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     step,
     note: async (line) => {
       log.info({ action: 'note' }, line);
-      await write(line);
+      books.line(line);
     },
-    children: <C extends 'dataset' | 'resource'>(kind: C, list: JobDataOf[C][]): Promise<Map<string, ChildOutcome>> =>
-      runChildren(
-        job,
-        token,
-        queues,
-        list.map((child) => ({ id: jobId(child.runId, kind, child.key), name: kind, data: child })),
-      ),
+    children: async <C extends 'dataset' | 'resource'>(
+      kind: C,
+      list: JobDataOf[C][],
+    ): Promise<Map<string, ChildOutcome>> => {
+      await books.settled();
+      const children = list.map((child) => ({ id: jobId(child.runId, kind, child.key), name: kind, data: child }));
+      return runChildren(job, token, queues, children);
+    },
   };
 };
 

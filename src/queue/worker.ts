@@ -4,6 +4,7 @@ import { PoisonJobError, PortalLoginError, reasonOf, SluiceError } from '../erro
 import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
 import type { Log } from '../log.ts';
 import type { Reason } from '../report.ts';
+import { Bookkeeping } from './bookkeeping.ts';
 import { createContext, GiveBack } from './context.ts';
 import type { PortalPauses } from './pause.ts';
 import type { Queues } from './queues.ts';
@@ -83,15 +84,20 @@ export class QueueWorker {
       ...('runId' in data ? { runId: data.runId } : {}),
       ...('key' in data ? { key: data.key } : {}),
     });
-    const context = createContext({ job, token, data, signal, log, queues: this.#parts.queues });
+    const books = new Bookkeeping(job);
+    const context = createContext({ job, token, data, signal, log, queues: this.#parts.queues, books });
     const handler = this.#parts.handlers[kind] as Handler; // the table is keyed by kind
     try {
-      if (job.attemptsStarted > 1) await context.note(`begun again (start ${job.attemptsStarted})`);
+      if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
       await countKills(job, context);
-      return await handler.run(context);
+      const result = await handler.run(context);
+      await books.settled();
+      return result;
     } catch (error) {
       if (lockSignal?.aborted) throw new WaitingError('the lock of the job was lost; another worker resumes it');
-      throw await this.#sort(error, job, token, context, handler);
+      const told = await this.#sort(error, job, token, context, handler);
+      await books.settled();
+      throw told;
     }
   }
 
@@ -136,7 +142,11 @@ const parseJob = (job: Job): { kind: JobKind; data: JobDataOf[JobKind] } => {
 /** The poison rule: a job whose worker was killed {@link poisonKills} times in the same step is not begun again. */
 const countKills = async (job: Job, context: JobContext): Promise<void> => {
   const data = context.data;
-  if (!('kills' in data) || job.stalledCounter <= data.stalls) return;
+  if (!('kills' in data)) {
+    if (job.stalledCounter > 0) await context.note(`resumed; killed ${job.stalledCounter} times so far`);
+    return;
+  }
+  if (job.stalledCounter <= data.stalls) return;
   const step = data.step ?? 'start';
   const count = (data.kills[step] ?? 0) + (job.stalledCounter - data.stalls);
   await context.save({ kills: { ...data.kills, [step]: count }, stalls: job.stalledCounter });
