@@ -2,24 +2,28 @@
 import { performance } from 'node:perf_hooks';
 import { z } from 'zod';
 import { JobLostError, PortalGoneError, reasonOf } from '../errors.ts';
-import { type ChildOutcome, freshItem, type Handler, type JobContext, type ResourceData } from '../job.ts';
+import { type ChildOutcome, freshItem, type Handler, type JobContext, jobId, type ResourceData } from '../job.ts';
 import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
 import type { DatasetWork } from '../ledger/runs.ts';
 import { type Reason, type ReportItem, reportItemSchema } from '../report.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfEntry, itemOfJob, outcomeOf } from './items.ts';
-import { type NodeWish, recreateNode, verifyNode, writeNode } from './node-write.ts';
+import { type NodeTarget, type NodeWish, proveNode, recreateNode, writeNode } from './node-write.ts';
 
 /** Returns the report items of the dataset and of its resources. */
 export const datasetHandler = (deps: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
     const work = await workOf(deps, job);
     const entry = await publishDataset(deps, job, work);
-    const outcomes = await job.children('resource', resourceJobs(job, work, entry.nid ?? ''));
+    // A node created anew: all its resources point to one that is gone.
+    const isMoved = work.nid !== null && work.nid !== entry.nid;
+    const unchanged = isMoved ? [] : work.unchanged;
+    const keys = isMoved ? [...work.resources, ...work.unchanged.map(({ key }) => key)] : work.resources;
+    const outcomes = await job.children('resource', resourceJobs(job, keys, entry.nid ?? ''));
     await deps.runs.outcome(job.data.runId, job.data.key, 'done');
     const items: ReportItem[] = [
       itemOfJob(job, entry, { outcome: job.data.actions.length > 0 ? 'done' : 'unchanged', reason: null }),
-      ...work.unchanged,
+      ...unchanged,
     ];
     for (const [key, outcome] of outcomes) items.push(await resourceItem(deps, job, key, outcome));
     return items;
@@ -60,10 +64,10 @@ const publishDataset = async (
     { name: 'verify', on: `dataset node ${entry.nid}` },
     async (signal) => {
       try {
-        return await prove(deps, job, node, entry, signal);
+        return await prove(target, node, entry, signal);
       } catch (error) {
         if (!(error instanceof PortalGoneError)) throw error;
-        return prove(deps, job, node, await recreateNode(target, node, entry), signal);
+        return prove(target, node, await recreateNode(target, node, entry), signal);
       }
     },
     () => 'as wished',
@@ -76,15 +80,13 @@ const isProven = (entry: LedgerEntry, node: NodeWish): boolean =>
   entry.nid !== null && entry.live && entry.metadataFingerprint === node.fingerprint;
 
 const prove = async (
-  deps: HandlerDeps,
-  job: JobContext<'dataset'>,
+  target: NodeTarget,
   node: NodeWish,
-  entry: LedgerEntry,
+  before: LedgerEntry,
   signal: AbortSignal,
 ): Promise<LedgerEntry> => {
-  const portal = deps.portal(job.data.portal);
-  const read = await portal.readNode(entry.nid ?? '', signal);
-  verifyNode(portal, node, read);
+  const { job, ledger } = target;
+  const { entry, node: read } = await proveNode(target, node, before, signal);
   const proven: LedgerEntry = {
     ...entry,
     vid: read.vid,
@@ -96,12 +98,12 @@ const prove = async (
     runId: job.data.runId,
     syncedAt: Date.now(),
   };
-  await deps.ledger.put(job.data.portal, proven);
+  await ledger.put(job.data.portal, proven);
   return proven;
 };
 
-const resourceJobs = (job: JobContext<'dataset'>, work: DatasetWork, datasetNid: string): ResourceData[] =>
-  work.resources.map((key) => ({
+const resourceJobs = (job: JobContext<'dataset'>, keys: string[], datasetNid: string): ResourceData[] =>
+  keys.map((key) => ({
     kind: 'resource',
     runId: job.data.runId,
     manifest: job.data.manifest,
@@ -131,7 +133,13 @@ const resourceItem = async (
   if (outcome.state === 'lost') return item;
   const told = toldSchema.safeParse(outcome.data);
   return told.success
-    ? { ...item, actions: told.data.actions, ms: told.data.workedMs, attempts: outcome.attempts, jobId: job.id }
+    ? {
+        ...item,
+        actions: told.data.actions,
+        ms: told.data.workedMs,
+        attempts: outcome.attempts,
+        jobId: jobId(job.data.runId, 'resource', key),
+      }
     : item;
 };
 

@@ -28,8 +28,11 @@ const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<st
     state.entry = { ...state.entry, datastore: 'none' };
     return 'this portal offers no datastore for it';
   }
-  const resumed = state.intent?.action === 'import';
-  if (importedOnAttach(status) || (resumed && datastoreState(status) === 'imported')) return settle(state, 'imported');
+  const resumed = state.intent?.action === 'import' && state.intent.nid === nid;
+  // Rows that were counted and found wrong are made anew.
+  const isDistrusted = state.entry.datastore === 'failed' && !resumed;
+  const isDone = importedOnAttach(status) || (resumed && datastoreState(status) === 'imported');
+  if (isDone && !isDistrusted) return settle(state, 'imported');
   if (!isRunning(status)) await order(state, status, signal);
   await waitForImport(state, nid, signal);
   return settle(state, 'imported');

@@ -219,8 +219,33 @@ const differences = (wish: NodeWish, node: PortalNode): string[] => [
   ...missingFields(wish.fields, node),
 ];
 
+/**
+ * Reads a node back and proves that it holds what is wished. One that was changed on the portal since we wrote it is
+ * written again, once; after a write of this job a difference is the portal's doing: {@link VerifyFailedError}.
+ */
+export const proveNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  signal: AbortSignal,
+): Promise<{ entry: LedgerEntry; node: PortalNode }> => {
+  const node = await target.portal.readNode(entry.nid ?? '', signal);
+  const wrong = differences(wish, node);
+  if (wrong.length === 0 || target.job.data.actions.some((action) => nodeWrites.has(action))) {
+    verifyNode(target.portal, wish, node);
+    return { entry, node };
+  }
+  await target.job.note(`node ${entry.nid} was changed on the portal (${wrong.join(', ')}): restoring it`);
+  const restored = await updateNode(target, wish, entry, null);
+  const now = await target.portal.readNode(restored.nid ?? '', signal);
+  verifyNode(target.portal, wish, now);
+  return { entry: restored, node: now };
+};
+
+const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'updated', 'recreated', 'adopted']);
+
 /** Checks that a node read back holds what was sent; throws {@link VerifyFailedError} naming the fields that differ. */
-export const verifyNode = (portal: Portal, wish: NodeWish, node: PortalNode): void => {
+const verifyNode = (portal: Portal, wish: NodeWish, node: PortalNode): void => {
   const wrong = differences(wish, node);
   if (wrong.length === 0) return;
   throw new VerifyFailedError(

@@ -85,7 +85,8 @@ const attach = async (state: ResourceState): Promise<void> => {
   const { job, deps, portal, source } = state;
   const nid = state.entry.nid ?? '';
   if (!source) return;
-  if (state.intent?.action === 'attach' && (await attachHappened(state, state.intent, source))) return;
+  const { intent } = state;
+  if (intent?.action === 'attach' && intent.nid === nid && (await attachHappened(state, intent, source))) return;
   await job.step(
     { name: 'attach', on: `${fileName(state)} to node ${nid}`, writes: true },
     async (signal) => {

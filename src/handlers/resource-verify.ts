@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { VerifyFailedError } from '../errors.ts';
 import type { PortalNode } from '../portal/client.ts';
 import { fileOf } from './node-file.ts';
-import { type NodeWish, verifyNode } from './node-write.ts';
+import { type NodeWish, proveNode } from './node-write.ts';
 import type { ResourceState } from './resource-state.ts';
 
 /** Proves node, file and datastore of a resource; throws {@link VerifyFailedError} naming what differs. */
@@ -11,9 +11,10 @@ export const verifyResource = async (state: ResourceState, wish: NodeWish): Prom
   await state.job.step(
     { name: 'verify', on: `node ${state.entry.nid}` },
     async (signal) => {
-      const node = await state.portal.readNode(state.entry.nid ?? '', signal);
-      verifyNode(state.portal, wish, node);
-      verifyFile(state, node);
+      const target = { job: state.job, ledger: state.deps.ledger, portal: state.portal };
+      const { entry, node } = await proveNode(target, wish, state.entry, signal);
+      state.entry = entry;
+      await verifyFile(state, node);
       const rows = await verifyRows(state, signal);
       state.entry = {
         ...state.entry,
@@ -28,11 +29,18 @@ export const verifyResource = async (state: ResourceState, wish: NodeWish): Prom
   );
 };
 
-const verifyFile = (state: ResourceState, node: PortalNode): void => {
+const verifyFile = async (state: ResourceState, node: PortalNode): Promise<void> => {
   const sent = state.entry.file;
   if (!sent || !state.source) return;
   const file = fileOf(node);
   if (!file || file.filesize !== sent.bytes) {
+    // The next publish attaches it again.
+    await state.deps.ledger.put(state.job.data.portal, {
+      ...state.entry,
+      file: null,
+      datastore: 'pending',
+      rows: null,
+    });
     throw new VerifyFailedError(
       `${state.portal.name}: node ${node.nid} holds ${file ? `a file of ${file.filesize} bytes` : 'no file'} where ${sent.bytes} bytes were sent`,
       { hint: 'publish again; if it persists, look for an upload limit of the portal' },

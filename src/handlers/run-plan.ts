@@ -22,6 +22,7 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const work: RunWork = {
     datasets: [],
     resources: [],
+    spare: [],
     settled: gathered.refused.map(({ claim, reason }) => refusedItem(request, claim, reason)),
     claims: [
       ...gathered.superseded.map(({ id }) => ({ claim: id, reason: null })),
@@ -103,11 +104,17 @@ const addDataset = (
   const dataset: DatasetWork = {
     wish: bare,
     why: planned.why ?? 'its resources have work',
+    nid: entries.get(wish.key)?.nid ?? null,
     resources: busy.map((resource) => resource.wish.key),
     unchanged,
   };
   work.datasets.push(dataset);
   work.resources.push(...busy);
+  if (dataset.nid === null) return;
+  for (const resource of same) {
+    const why = 'the node of its dataset is another one';
+    work.spare.push({ wish: resource, why, source: sources.get(resource.key) ?? null });
+  }
 };
 
 const unchangedItem = (

@@ -18,6 +18,8 @@ import { targetName } from './keys.ts';
 export const datasetWorkSchema = z.object({
   wish: datasetWishSchema.omit({ resources: true }),
   why: z.string(),
+  /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
+  nid: z.string().nullable(),
   resources: z.array(z.string()),
   /** Report items of the resources that need none. */
   unchanged: z.array(reportItemSchema),
@@ -45,6 +47,8 @@ export type SettledClaim = z.infer<typeof settledClaimSchema>;
 export interface RunWork {
   datasets: DatasetWork[];
   resources: ResourceWork[];
+  /** Resources that get a job only when the node of their dataset turns out to be another one. */
+  spare: ResourceWork[];
   /** Items that need no job. */
   settled: ReportItem[];
   /** Dropped files that need no job: what becomes of them when the run closes. */
@@ -93,7 +97,7 @@ export class Runs {
     const key = this.#keys.run(runId);
     const items = new Map<string, string>();
     for (const dataset of work.datasets) items.set(dataset.wish.key, JSON.stringify(dataset));
-    for (const resource of work.resources) items.set(resource.wish.key, JSON.stringify(resource));
+    for (const resource of [...work.resources, ...work.spare]) items.set(resource.wish.key, JSON.stringify(resource));
     const multi = this.#redis.multi().del(this.#keys.runWork(runId));
     if (items.size > 0) multi.hset(this.#keys.runWork(runId), items);
     await multi
@@ -139,7 +143,7 @@ export class Runs {
     return {
       state: report ? 'done' : startedAt ? 'running' : 'queued',
       startedAt: startedAt ? Number(startedAt) : null,
-      total: Number(total ?? 0),
+      total: Math.max(Number(total ?? 0), outcomes.length),
       done: outcomes.length,
       failed,
     };

@@ -1,0 +1,272 @@
+// `sluice publish` of a manifest to a portal process: what arrives, and that only changes are sent.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ReportItem } from '../../src/report.ts';
+import { type Gateway, openGateway } from './support/gateway.ts';
+import { makePlace, type Place } from './support/place.ts';
+import { doubles, type Reader } from './support/reader.ts';
+import { type PortalProcess, publisher, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+
+let portal: PortalProcess;
+let reader: Reader;
+let gateway: Gateway;
+beforeAll(async () => {
+  portal = await startPortalProcess();
+  reader = await portal.reader();
+  gateway = await openGateway(portal.url);
+});
+
+const makeRemotePlace = (): Place => {
+  const place = makePlace(remoteConfig(gateway.url));
+  writePassword(place.dir);
+  return place;
+};
+
+const budget = (changes: Record<string, unknown> = {}, spending: Record<string, unknown> = {}) => ({
+  name: 'city',
+  datasets: [
+    {
+      id: 'budget',
+      title: 'City budget 2026',
+      description: 'What the city spends',
+      tags: ['budget'],
+      license: 'cc-by',
+      ...changes,
+      resources: [
+        { id: 'spending', title: 'Spending', file: 'data/spending.csv', ...spending },
+        { id: 'revenue', title: 'Revenue', file: 'data/revenue.csv' },
+        { id: 'faulty', title: 'Faulty', file: 'data/faulty.csv' },
+        { id: 'page', title: 'The page', link: 'https://city.example/budget' },
+        { id: 'service', title: 'The service', api: 'https://city.example/api' },
+        { id: 'gone', title: 'Gone', file: 'data/gone.csv' },
+        { id: 'notes', title: 'Notes', file: 'data/notes.txt' },
+      ],
+    },
+    { id: 'draft', title: 'A draft', published: false, resources: [] },
+  ],
+});
+
+const item = (items: ReportItem[], key: string): ReportItem => {
+  const found = items.find((each) => each.key === key);
+  if (!found) throw new Error(`no item ${key}`);
+  return found;
+};
+
+describe('publish', () => {
+  it('makes nodes, files and rows, sends nothing twice, and sends one request for one change', async () => {
+    const place = makeRemotePlace();
+    place.write('data/spending.csv', 'department,amount\nParks,1200\n"Roads, bridges",3400\n');
+    place.write('data/revenue.csv', 'source;amount\nTaxes;900\nFees;120\nGrants;77\n');
+    place.write('data/faulty.csv', 'a,,c\n1,2,3\n');
+    place.write('data/notes.txt', 'no table at all\n');
+    const manifest = place.manifest(budget());
+
+    const first = await place.publish(manifest);
+    expect(first.code).toBe(3);
+    expect(first.err).toBe('');
+    expect(first.report).toMatchObject({
+      manifest: 'city',
+      portal: 'local',
+      reason: null,
+      counts: { dataset: { done: 2 }, resource: { done: 5, quarantined: 1, failed: 1 } },
+    });
+    const of = (key: string): ReportItem => item(first.report.items, key);
+    expect(of('city/budget/faulty')).toMatchObject({
+      outcome: 'quarantined',
+      live: false,
+      nid: null,
+      reason: { code: 'table-header', line: 1, column: 2 },
+    });
+    expect(of('city/budget/faulty').jobId).toMatch(/\.resource\./);
+    expect(of('city/budget/gone').reason?.code).toBe('source-missing');
+    expect(of('city/budget/spending')).toMatchObject({
+      outcome: 'done',
+      live: true,
+      rows: 2,
+      actions: ['created', 'attached', 'imported'],
+    });
+    expect(of('city/budget/revenue')).toMatchObject({ live: true, rows: 3 });
+    expect(of('city/budget/notes')).toMatchObject({ live: true, rows: null, actions: ['created', 'attached'] });
+    expect(of('city/draft')).toMatchObject({ outcome: 'done', live: false, reason: null });
+
+    const rows = await reader.list();
+    expect(rows.map(({ title }) => title).sort()).toEqual([
+      'A draft',
+      'City budget 2026',
+      'Notes',
+      'Revenue',
+      'Spending',
+      'The page',
+      'The service',
+    ]);
+    expect(rows.find(({ title }) => title === 'A draft')?.status).toBe('0');
+    expect(rows.find(({ title }) => title === 'Spending')?.uuid).toBe(of('city/budget/spending').uuid);
+    const spendingNid = of('city/budget/spending').nid ?? '';
+    expect(await reader.file(spendingNid)).toMatchObject({
+      name: 'spending.csv',
+      content: 'department,amount\nParks,1200\n"Roads, bridges",3400\n',
+    });
+    expect(await reader.records(of('city/budget/spending').uuid)).toMatchObject([
+      { department: 'Parks', amount: '1200' },
+      { department: 'Roads, bridges', amount: '3400' },
+    ]);
+    expect(await reader.count(of('city/budget/revenue').uuid)).toBe(3);
+    expect(await reader.read(of('city/budget/page').nid ?? '')).toMatchObject({
+      field_link_api: { und: [{ url: 'https://city.example/budget' }] },
+    });
+    expect(await reader.read(of('city/budget/service').nid ?? '')).toMatchObject({
+      field_link_api: { und: [{ url: 'https://city.example/api' }] },
+    });
+    const dataset = await reader.read(of('city/budget').nid ?? '');
+    expect(dataset).toMatchObject({ body: { und: [{ value: 'What the city spends' }] } });
+
+    // Nothing changed: no write at all, for those that failed neither.
+    gateway.takeWrites();
+    const second = await place.publish(manifest);
+    expect(second.code).toBe(3);
+    expect(gateway.takeWrites()).toEqual([]);
+    expect(item(second.report.items, 'city/budget/spending')).toMatchObject({
+      outcome: 'unchanged',
+      live: true,
+      rows: 2,
+    });
+
+    // What failed is mended: only that is sent.
+    place.write('data/faulty.csv', 'a,b,c\n1,2,3\n');
+    place.write('data/gone.csv', 'x\n1\n');
+    const mended = await place.publish(manifest);
+    expect(mended.code).toBe(0);
+    expect(gateway.takeWrites()).toHaveLength(4);
+    expect(mended.report.counts.actions).toEqual({ created: 2, attached: 2, imported: 2 });
+
+    // One title: one update.
+    place.manifest(budget({ title: 'City budget 2027' }));
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(gateway.takeWrites()).toEqual([`PUT /api/dataset/node/${of('city/budget').nid}`]);
+    expect((await reader.read(of('city/budget').nid ?? '')).title).toBe('City budget 2027');
+
+    // One file: one attach.
+    place.write('data/spending.csv', 'department,amount\nParks,1300\n');
+    const changed = await place.publish(manifest);
+    expect(changed.code).toBe(0);
+    expect(gateway.takeWrites()).toEqual([`POST /api/dataset/node/${spendingNid}/attach_file`]);
+    expect(await reader.records(of('city/budget/spending').uuid)).toMatchObject([
+      { department: 'Parks', amount: '1300' },
+    ]);
+
+    // A field that leaves the manifest is emptied.
+    place.manifest(budget({ title: 'City budget 2027', description: undefined, tags: undefined }));
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(gateway.takeWrites()).toHaveLength(1);
+    const emptied = await reader.read(of('city/budget').nid ?? '');
+    expect(emptied.body).toEqual([]);
+    expect(emptied.field_tags).toEqual([]);
+
+    // A good file that becomes faulty: the old one stays, and is told as stale.
+    place.write('data/revenue.csv', 'source;amount\nTaxes;900;1\n');
+    const stale = await place.publish(manifest);
+    expect(stale.code).toBe(3);
+    expect(gateway.takeWrites()).toEqual([]);
+    expect(item(stale.report.items, 'city/budget/revenue')).toMatchObject({
+      outcome: 'quarantined',
+      live: false,
+      stale: true,
+      reason: { code: 'table-ragged', line: 2 },
+    });
+    expect(await reader.count(of('city/budget/revenue').uuid)).toBe(3);
+    expect(doubles(await reader.list())).toEqual([]);
+  });
+
+  it('creates anew what was deleted on the portal by hand, and restores what was edited there', async () => {
+    const place = makeRemotePlace();
+    place.write('data/a.csv', 'a\n1\n');
+    const content = (title: string) => ({
+      name: 'hands',
+      datasets: [{ id: 'one', title, resources: [{ id: 'a', title: 'Table of hands', file: 'data/a.csv' }] }],
+    });
+    const manifest = place.manifest(content('Hands'));
+    const first = await place.publish(manifest);
+    expect(first.code).toBe(0);
+    const before = item(first.report.items, 'hands/one/a').nid ?? '';
+    await reader.remove(before);
+
+    place.write('data/a.csv', 'a\n1\n2\n');
+    const again = await place.publish(manifest);
+    expect(again.code).toBe(0);
+    expect(item(again.report.items, 'hands/one/a')).toMatchObject({ live: true, rows: 2 });
+    expect(item(again.report.items, 'hands/one/a').actions).toContain('recreated');
+    const now = item(again.report.items, 'hands/one/a');
+    expect(now.nid).not.toBe(before);
+    expect(await reader.count(now.uuid)).toBe(2);
+
+    // Edited by hand while the file changes: the wish of the manifest counts.
+    await reader.change(now.nid ?? '', { title: 'Edited by hand' });
+    place.write('data/a.csv', 'a\n1\n2\n3\n');
+    const restored = await place.publish(manifest);
+    expect(restored.report.items.map(({ reason }) => reason)).toEqual([null, null]);
+    expect(restored.code).toBe(0);
+    expect((await reader.read(now.nid ?? '')).title).toBe('Table of hands');
+
+    // The dataset too.
+    await reader.remove(item(first.report.items, 'hands/one').nid ?? '');
+    place.manifest(content('More hands'));
+    const both = await place.publish(manifest);
+    expect(both.code).toBe(0);
+    const dataset = item(both.report.items, 'hands/one').nid;
+    expect(await reader.read(item(both.report.items, 'hands/one/a').nid ?? '')).toMatchObject({
+      field_dataset_ref: { und: [{ target_id: dataset }] },
+    });
+    expect(doubles(await reader.list())).toEqual([]);
+  });
+
+  it('adopts what is already on the portal when the ledger was lost, without a double and without a second write', async () => {
+    const place = makeRemotePlace();
+    place.write('data/a.csv', 'a\n1\n');
+    const manifest = place.manifest({
+      name: 'lost',
+      datasets: [{ id: 'one', title: 'Lost', resources: [{ id: 'a', title: 'Lost table', file: 'data/a.csv' }] }],
+    });
+    expect((await place.publish(manifest)).code).toBe(0);
+    const before = await reader.list();
+    rmSync(join(place.stateDir, 'redis', 'data'), { recursive: true });
+    gateway.takeWrites();
+    const adopted = await place.publish(manifest);
+    expect(adopted.code).toBe(0);
+    expect(item(adopted.report.items, 'lost/one')).toMatchObject({ live: true, actions: ['adopted'] });
+    expect(item(adopted.report.items, 'lost/one/a')).toMatchObject({ live: true, rows: 1 });
+    expect(await reader.list()).toEqual(before);
+    gateway.takeWrites();
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+
+  it('prints people the reason and the remedy, and never the password or the contents of a table', async () => {
+    const place = makeRemotePlace();
+    place.write('data/secret.csv', 'name,code\nx,cell-value-4711\ny,cell-value-4712,z\n');
+    const manifest = place.manifest({
+      name: 'told',
+      datasets: [{ id: 'one', title: 'Told', resources: [{ id: 'a', title: 'Told table', file: 'data/secret.csv' }] }],
+    });
+    const { code, out, err } = await place.run(['publish', manifest, '--verbose']);
+    expect(code).toBe(3);
+    expect(out).toContain('table-ragged: line 3');
+    expect(out).toContain('-> ');
+    expect(err).toContain('step done');
+    expect(out + err).not.toContain('cell-value');
+    expect(out + err).not.toContain(publisher.password);
+  });
+
+  it('ends with 2 for a faulty manifest or a missing one, sending nothing', async () => {
+    const place = makeRemotePlace();
+    const manifest = place.manifest({ name: 'bad', datasets: [{ id: 'NOT AN ID', title: 'x' }], colour: 'red' });
+    gateway.takeWrites();
+    const { code, out, err } = await place.run(['publish', manifest, '--json']);
+    expect(code).toBe(2);
+    expect(out).toBe('');
+    expect(err).toContain('colour');
+    expect(err).toContain('datasets.0.id');
+    expect((await place.run(['publish', 'nowhere.yaml'])).code).toBe(2);
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+});

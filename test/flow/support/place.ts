@@ -1,0 +1,106 @@
+// A working directory for one flow: configuration with quick settings, manifests, tables, state folder, processes.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Redis } from 'ioredis';
+import { type RedisKeys, redisKeys } from '../../../src/ledger/keys.ts';
+import { type Report, reportSchema } from '../../../src/report.ts';
+import { killServersAfterwards } from '../../redis/embedded-support.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { type Ended, runSluice, type Sluice, startSluice } from './sluice.ts';
+
+const quick = {
+  jobs: { lock: '1500ms', stalledCheck: '500ms' },
+  retry: { backoff: '100ms', maxBackoff: '500ms' },
+  inbox: { settle: '300ms', rescan: '1s' },
+};
+
+/** A process beside its working directory. */
+export type Start = { env?: NodeJS.ProcessEnv; preload?: string };
+
+/** See the head of this file. */
+export interface Place {
+  dir: string;
+  stateDir: string;
+  /** Writes a text below the directory; returns its path. */
+  write(name: string, content: string | Buffer): string;
+  /** Writes a manifest (JSON is YAML); returns its path. */
+  manifest(content: { name: string } & Record<string, unknown>): string;
+  run(args: string[], start?: Start): Promise<Ended>;
+  start(args: string[], start?: Start): Sluice;
+  /** `publish --json`, with the report parsed. */
+  publish(manifest: string, start?: Start): Promise<Ended & { report: Report }>;
+  /** `start`, until it says that it runs. */
+  serve(args?: string[], start?: Start): Promise<Sluice>;
+  /** Connection to the embedded Redis, which must run. */
+  redis(): Redis;
+  keys: RedisKeys;
+  /** Process number of the embedded Redis. */
+  redisPid(): number;
+}
+
+/** Makes a place; `config` is merged over quick settings. */
+export const makePlace = (config: Record<string, unknown> = {}): Place => {
+  const dir = tempDir();
+  const stateDir = join(dir, 'state');
+  const write = (name: string, content: string | Buffer): string => {
+    const path = join(dir, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+    return path;
+  };
+  write('config/sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, ...quick, ...config }));
+  killServersAfterwards(stateDir);
+  const all = (args: string[]): string[] => [...args, '--state', 'state'];
+  const run: Place['run'] = (args, start) => runSluice(all(args), { cwd: dir, ...start });
+  const pidFile = (): { server: { pid: number } | null; socket: string } =>
+    JSON.parse(readFileSync(join(stateDir, 'redis', 'redis.pid'), 'utf8'));
+  return {
+    dir,
+    stateDir,
+    write,
+    manifest: (content) => write(`${content.name}.yaml`, JSON.stringify({ portal: 'local', ...content })),
+    run,
+    start: (args, start) => startSluice(all(args), { cwd: dir, ...start }),
+    publish: async (manifest, start) => {
+      const ended = await run(['publish', manifest, '--json'], start);
+      try {
+        return { ...ended, report: reportSchema.parse(JSON.parse(ended.out)) };
+      } catch (cause) {
+        throw new Error(`publish ended with ${ended.code} and no report:\n${ended.out}\n${ended.err}`, { cause });
+      }
+    },
+    serve: async (args = [], start) => {
+      const sluice = startSluice(all(['start', ...args]), { cwd: dir, ...start });
+      await sluice.said('"sluice is running"');
+      return sluice;
+    },
+    redis: () => {
+      const redis = new Redis({ path: pidFile().socket, maxRetriesPerRequest: null, lazyConnect: false });
+      redis.on('error', () => undefined); // it is killed on purpose in some flows
+      return redis;
+    },
+    keys: redisKeys('sluice'),
+    redisPid: () => pidFile().server?.pid ?? -1,
+  };
+};
+
+/** Waits until a run of the manifest has closed, and gives the newest report. */
+export const reportOf = async (place: Place, redis: Redis, manifest: string, timeoutMs?: number): Promise<Report> =>
+  waitUntil(`a report of ${manifest}`, async () => (await reportsOf(place, redis, manifest)).at(0), timeoutMs);
+
+/** Reports of the closed runs of a manifest, newest first. */
+export const reportsOf = async (place: Place, redis: Redis, manifest: string): Promise<Report[]> => {
+  const reports: Report[] = [];
+  for (const id of await redis.zrevrange(place.keys.runs, 0, -1)) {
+    const text = await redis.hget(place.keys.run(id), 'report');
+    if (text === null) continue;
+    const report = reportSchema.parse(JSON.parse(text));
+    if (report.manifest === manifest) reports.push(report);
+  }
+  return reports;
+};
+
+/** True when no run of the manifest is open: the gate is free. */
+export const isIdle = async (place: Place, redis: Redis, manifest: string, portal = 'local'): Promise<boolean> =>
+  (await redis.exists(place.keys.gate({ manifest, portal }))) === 0;

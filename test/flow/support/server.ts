@@ -1,0 +1,63 @@
+// The embedded portal as a process of its own (`sluice portal`), with one publisher.
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tempDir } from '../../support/temp-dir.ts';
+import { openReader, type Reader } from './reader.ts';
+import { type Sluice, startSluice } from './sluice.ts';
+
+/** User and password of the publisher; the password is looked for in logs. */
+export const publisher = { username: 'publisher', password: 'correct-horse-battery' };
+
+/** A portal process that can be killed and started again on the same port and store. */
+export interface PortalProcess {
+  url: string;
+  process: Sluice;
+  reader(): Promise<Reader>;
+  /** Starts it again after its end, on the same port. */
+  restart(): Promise<void>;
+}
+
+/** Starts a portal process. */
+export const startPortalProcess = async (): Promise<PortalProcess> => {
+  const dir = tempDir();
+  const users = join(dir, 'users.yaml');
+  const account = { name: publisher.username, password: publisher.password, roles: ['administrator'] };
+  writeFileSync(users, JSON.stringify({ users: [account] }));
+  chmodSync(users, 0o600);
+  const start = async (port: string): Promise<Sluice> => {
+    const child = startSluice(['portal', '--port', port, '--data', join(dir, 'store'), '--users', users], { cwd: dir });
+    await child.said('portal ready at ');
+    return child;
+  };
+  const portal: PortalProcess = {
+    url: '',
+    process: await start('0'),
+    reader: () => openReader(portal.url, publisher.username, publisher.password),
+    restart: async () => {
+      portal.process = await start(new URL(portal.url).port);
+    },
+  };
+  portal.url = /http:\/\/[\d.:]+/.exec(portal.process.out())?.[0] ?? '';
+  return portal;
+};
+
+/** Configuration of a remote portal `local` at an address, with the publisher's login. */
+export const remoteConfig = (url: string, more: Record<string, unknown> = {}) => ({
+  portals: {
+    local: {
+      kind: 'remote',
+      url,
+      username: publisher.username,
+      password: { file: 'password' },
+      requestsPerSecond: 0,
+      ...more,
+    },
+  },
+});
+
+/** Writes the password file that {@link remoteConfig} names. */
+export const writePassword = (dir: string, password: string = publisher.password): void => {
+  const path = join(dir, 'config', 'password');
+  writeFileSync(path, `${password}\n`);
+  chmodSync(path, 0o600);
+};
