@@ -37,7 +37,7 @@ const hashOne = async ({ settler, folder }: Unrecorded, signal: AbortSignal): Pr
   }
 };
 
-const standsStill = async (path: string, fingerprint: SourceFingerprint): Promise<boolean> => {
+const standsStill = async ({ path, fingerprint }: Claim): Promise<boolean> => {
   const stats = await unless(lstat(path, { bigint: true }), ['ENOENT', 'ENOTDIR'], null);
   return stats !== null && sameFacts(factsOf(stats), fingerprint);
 };
@@ -63,28 +63,33 @@ const claimOf = ({ settler, folder }: Unrecorded, fingerprint: SourceFingerprint
  * settling to then and that no process of this machine holds open for writing (a marker vouches for its file).
  */
 export const completeClaims = async (files: Unrecorded[], signal: AbortSignal): Promise<Completed> => {
-  const hashed: { file: Unrecorded; fingerprint: SourceFingerprint }[] = [];
-  const moving: Unrecorded[] = [];
-  for (const file of files) {
-    const fingerprint = await hashOne(file, signal);
-    if (fingerprint === null) moving.push(file);
-    else hashed.push({ file, fingerprint });
-  }
+  const hashes = await eachOf(files, (file) => hashOne(file, signal));
+  const hashed = files.flatMap((file, at) => (hashes[at] ? [{ file, claim: claimOf(file, hashes[at]) }] : []));
   if (hashed.length > 0) await wait(secondLookMs, undefined, { signal });
-  const unsure = hashed.filter(({ file }) => file.settler.marker !== 'now').map(({ file }) => file);
-  const held = await heldForWriting(unsure.map(({ settler, folder }) => claimPaths(folder, settler.path).file));
-  const claims: Claim[] = [];
-  for (const { file, fingerprint } of hashed) {
+  const unsure = hashed.filter(({ file }) => file.settler.marker !== 'now').map(({ claim }) => claim.path);
+  const held = await heldForWriting(unsure);
+  const recorded = await eachOf(hashed, async ({ claim }) => {
     signal.throwIfAborted();
-    const claim = claimOf(file, fingerprint);
-    if (held.has(claim.path) || !(await standsStill(claim.path, fingerprint))) moving.push(file);
-    else if (await recorded(claim)) claims.push(claim);
+    return !held.has(claim.path) && (await standsStill(claim)) && (await record(claim));
+  });
+  const claims = hashed.flatMap(({ claim }, at) => (recorded[at] ? [claim] : []));
+  const done = new Set(claims.map((claim) => claim.id));
+  return { claims, moving: files.filter(({ folder }) => !done.has(basename(folder))) };
+};
+
+const atOnce = 8;
+
+/** Runs `work` over `items`, a few at once; results in the order of the items. */
+const eachOf = async <T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> => {
+  const results: R[] = [];
+  for (let at = 0; at < items.length; at += atOnce) {
+    results.push(...(await Promise.all(items.slice(at, at + atOnce).map(work))));
   }
-  return { claims, moving };
+  return results;
 };
 
 /** False when another watcher took the folder over meanwhile. */
-const recorded = async (claim: Claim): Promise<boolean> =>
+const record = async (claim: Claim): Promise<boolean> =>
   await unless(
     writeRecord(claim).then(() => true),
     ['ENOENT', 'ENOTDIR'],

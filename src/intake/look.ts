@@ -1,5 +1,5 @@
 // Looks at one path of the inbox, or at all of them, without ever following a symbolic link.
-import type { BigIntStats } from 'node:fs';
+import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isErrno, unless } from './durable.ts';
@@ -60,8 +60,14 @@ export async function* walkInbox(inbox: string, folder = ''): AsyncGenerator<Fou
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
     if (entry.isDirectory() && entry.name.startsWith('.')) continue;
     if (entry.isDirectory()) yield* walkInbox(inbox, path);
-    else yield { path, reason: entry.isSymbolicLink() ? linkReason : null };
+    else yield { path, reason: reasonOfEntry(entry) };
   }
 }
+
+/** A name that is not valid UTF-8 reaches us with U+FFFD in it, and no file can be opened by that. */
+const reasonOfEntry = (entry: Dirent): string | null => {
+  if (entry.name.includes('\uFFFD')) return 'has a name that is not valid UTF-8: rename it';
+  return entry.isSymbolicLink() ? linkReason : null;
+};
 
 const entriesOf = (folder: string) => readdir(folder, { withFileTypes: true });

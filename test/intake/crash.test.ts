@@ -57,6 +57,29 @@ describe('a watcher killed while it claims', () => {
     expect(step, 'the kills have hit').toBeGreaterThan(10);
   });
 
+  it('again and again amid many files still claims each once, whole', { timeout: 120_000 }, async () => {
+    const inbox = tempDir();
+    const file = join(tempDir(), 'told.jsonl');
+    const names = Array.from({ length: 200 }, (_, n) => `set-${n % 7}/r${n}.csv`);
+    for (const name of names) {
+      mkdirSync(join(inbox, name, '..'), { recursive: true });
+      writeFileSync(join(inbox, name), `${name}\n`);
+    }
+    for (const claimed of [1, 60, 120, 199]) {
+      const child = startNode(watchInbox, { args: [inbox, file] });
+      await waitUntil('some claims', () => existsSync(foldersOf(inbox).spool) && spoolFolders(inbox).length >= claimed);
+      child.kill('SIGKILL');
+      await waitUntil('its end', () => child.signalCode !== null);
+      expect(csvBelow(inbox)).toHaveLength(names.length);
+    }
+    const watched = await openDrop(inbox, { settleMs: 50 });
+    await waitUntil('all claims', () => new Set(watched.claims().map(({ id }) => id)).size >= names.length);
+    const claims = await listClaims(foldersOf(inbox).spool);
+    expect(claims.map(({ dropped }) => dropped).sort()).toEqual([...names].sort());
+    expect(claims.every((claim) => readFileSync(claim.path, 'utf8') === `${claim.dropped}\n`)).toBe(true);
+    expect(spoolFolders(inbox)).toHaveLength(names.length);
+  });
+
   it('between marker and file: the marker goes back to its file', async () => {
     const inbox = tempDir();
     const folder = join(foldersOf(inbox).spool, claimId(1_790_000_000_000, 'abcd0123'));
@@ -112,18 +135,22 @@ describe('two watchers on one folder', () => {
     const file = join(tempDir(), 'told.jsonl');
     const other = startNode(watchInbox, { args: [inbox, file] });
     await waitUntil('the other to watch', () => existsSync(file));
+    writeFileSync(join(inbox, 'first.csv'), 'x\n');
+    await waitUntil('its first claim', () => told(file).length === 1);
     const { spool } = foldersOf(inbox);
     const token = readdirSync(join(spool, '.owners'))[0]?.slice(0, 8) ?? '';
     const { file: path } = claimPaths(join(spool, claimId(1_790_000_000_000, token)), 'a.csv');
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, 'x\n');
     const watched = await openDrop(inbox, { settleMs: 20, rescanMs: 100 });
+    const claimed = (name: string): boolean => watched.claims().some((claim) => claim.dropped === name);
+    await waitUntil('our first scan', () => claimed('first.csv'));
     writeFileSync(join(inbox, 'b.csv'), 'y\n');
-    await waitUntil('a claim of one of us', () => watched.claims().length + told(file).length === 1);
+    await waitUntil('a claim of one of us', () => claimed('b.csv') || told(file).length === 2);
     expect(existsSync(path)).toBe(true);
     other.kill('SIGKILL');
-    await waitUntil('the takeover', () => watched.claims().some((claim) => claim.dropped === 'a.csv'));
+    await waitUntil('the takeover', () => claimed('a.csv'));
     const claims = await listClaims(spool);
-    expect(claims.map((claim) => claim.dropped).sort()).toEqual(['a.csv', 'b.csv']);
+    expect(claims.map((claim) => claim.dropped).sort()).toEqual(['a.csv', 'b.csv', 'first.csv']);
   });
 });

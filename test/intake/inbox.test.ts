@@ -313,6 +313,14 @@ describe('what is left alone', () => {
     expect(existsSync(join(outside, 'secret.csv'))).toBe(true);
   });
 
+  it('is a file whose name is not valid UTF-8', async () => {
+    const folder = tempDir();
+    writeFileSync(Buffer.concat([Buffer.from(`${folder}/Stra`), Buffer.from([0xdf]), Buffer.from('e.csv')]), 'x\n');
+    const watched = await openDrop(folder);
+    await waitUntil('it is left', () => watched.inbox.state().left.length === 1);
+    expect(watched.inbox.state().left[0]?.reason).toContain('not valid UTF-8');
+  });
+
   it('is both of two names that give one id, until one of them goes', async () => {
     const folder = tempDir();
     drop(folder, 'City Budget/a.csv', 'one\n');

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
 
 const preload = fileURLToPath(new URL('./kill-at-call.ts', import.meta.url));
 
@@ -13,12 +14,15 @@ export interface NodeOptions {
   kill?: { at: number; below: string };
 }
 
-/** Starts a script file (`.ts` is run as it is); its output is ours. */
-export const startNode = (script: string, { args = [], kill }: NodeOptions = {}): ChildProcess =>
-  spawn(process.execPath, [...(kill === undefined ? [] : ['--import', preload]), script, ...args], {
+/** Starts a script file (`.ts` is run as it is); its output is ours. Killed when the test ends before it does. */
+export const startNode = (script: string, { args = [], kill }: NodeOptions = {}): ChildProcess => {
+  const child = spawn(process.execPath, [...(kill === undefined ? [] : ['--import', preload]), script, ...args], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, ...(kill === undefined ? {} : { KILL_AT: String(kill.at), KILL_BELOW: kill.below }) },
   });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+};
 
 /** Runs a script to its end; `killed` when a signal ended it. Throws on a non-zero exit. */
 export const runNode = async (script: string, options: NodeOptions = {}): Promise<'ended' | 'killed'> => {
