@@ -31,6 +31,8 @@ export interface InboxState {
 
 /** A watched folder. */
 export interface Inbox {
+  /** Resolves when all that stood in the folder at the opening has been seen once (or the inbox was closed). */
+  readonly scanned: Promise<void>;
   state(): InboxState;
   /** Stops watching; a claim under way is finished by the next start. Idempotent. */
   close(): Promise<void>;
@@ -104,6 +106,7 @@ class InboxWatcher implements Inbox {
   readonly #announcer: Announcer;
   readonly #claimer: Claimer;
   readonly #stop = new AbortController();
+  readonly #firstScan = Promise.withResolvers<void>();
   #watch: { close(): Promise<void> } | null = null;
   #dirty = new Set<string>();
   #rescanAt = 0;
@@ -140,6 +143,10 @@ class InboxWatcher implements Inbox {
       onLost: (path) => this.#touch([path]),
       log: this.#log,
     });
+  }
+
+  get scanned(): Promise<void> {
+    return this.#firstScan.promise;
   }
 
   async start(): Promise<void> {
@@ -185,6 +192,7 @@ class InboxWatcher implements Inbox {
 
   async close(): Promise<void> {
     this.#stop.abort();
+    this.#firstScan.resolve();
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#watch?.close();
     await this.#turn;
@@ -216,6 +224,7 @@ class InboxWatcher implements Inbox {
     try {
       if (this.#rescanAt <= now()) await this.#rescan();
       await this.#lookAtTouched();
+      this.#firstScan.resolve();
       await this.#claimer.takeDue(now, this.#stop.signal);
       await this.#claimer.completeDue(now, this.#stop.signal);
       this.#announce();
