@@ -1,7 +1,5 @@
 // Well-known text: what kind of geometry it is, its centroid and its bounds.
-
-/** A point as WKT writes it: x is the longitude. */
-type Point = readonly [x: number, y: number];
+import { type Geometry, type Point, parseWkt } from './wkt.ts';
 
 /** What a `field_spatial` item says beside the text (recorded behaviour 8). Numbers have six significant digits. */
 export interface GeometryFacts {
@@ -13,72 +11,6 @@ export interface GeometryFacts {
   right: string;
   bottom: string;
 }
-
-interface Geometry {
-  type: string;
-  /** Rings or lines or single points. */
-  parts: Point[][];
-}
-
-const types = ['POINT', 'LINESTRING', 'POLYGON', 'MULTIPOINT', 'MULTILINESTRING', 'MULTIPOLYGON', 'GEOMETRYCOLLECTION'];
-
-const wktPattern = /^\s*(?:SRID=\d+;)?\s*([A-Z]+)\s*(\(.*\))\s*$/is;
-
-const readPoints = (text: string): Point[] | null => {
-  const points: Point[] = [];
-  for (const pair of text.split(',')) {
-    const numbers = pair.trim().split(/\s+/).map(Number);
-    const [x, y] = numbers;
-    if (x === undefined || y === undefined || numbers.length > 4 || !numbers.every(Number.isFinite)) return null;
-    points.push([x, y]);
-  }
-  return points;
-};
-
-const isBalanced = (text: string): boolean => {
-  let depth = 0;
-  for (const char of text) {
-    if (char === '(') depth += 1;
-    else if (char === ')') depth -= 1;
-    if (depth < 0) return false;
-  }
-  return depth === 0;
-};
-
-const splitCollection = (body: string): string[] => {
-  const parts: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (const [index, char] of [...body].entries()) {
-    if (char === '(') depth += 1;
-    else if (char === ')') depth -= 1;
-    else if (char === ',' && depth === 0) {
-      parts.push(body.slice(start, index));
-      start = index + 1;
-    }
-  }
-  return [...parts, body.slice(start)];
-};
-
-const readGeometry = (text: string, depth: number): Geometry | null => {
-  const match = wktPattern.exec(text);
-  const type = match?.[1]?.toUpperCase();
-  const body = match?.[2];
-  if (type === undefined || body === undefined || !types.includes(type) || !isBalanced(body) || depth > 8) return null;
-  if (type === 'GEOMETRYCOLLECTION') {
-    const members = splitCollection(body.slice(1, -1)).map((one) => readGeometry(one, depth + 1));
-    if (members.some((one) => one === null)) return null;
-    return { type, parts: members.flatMap((one) => one?.parts ?? []) };
-  }
-  const parts: Point[][] = [];
-  for (const inner of body.match(/[^()]+/g) ?? []) {
-    if (/^[\s,]*$/.test(inner)) continue;
-    const points = readPoints(inner);
-    if (points === null) return null;
-    parts.push(points);
-  }
-  return parts.length === 0 ? null : { type, parts };
-};
 
 /** Area (signed, doubled) and first moments of a ring. */
 const ringMoments = (ring: Point[]): { area: number; x: number; y: number } => {
@@ -139,9 +71,9 @@ const centroidOf = ({ type, parts }: Geometry): Point => {
 
 const six = (value: number): string => String(Number(value.toPrecision(6)));
 
-/** The facts of a WKT geometry (longitude first), or null when the text is none. */
+/** The facts of a WKT geometry (longitude first), or null when the text is none or longer than a million characters. */
 export const readWkt = (text: string): GeometryFacts | null => {
-  const geometry = readGeometry(text, 0);
+  const geometry = parseWkt(text);
   if (geometry === null) return null;
   const points = geometry.parts.flat();
   const xs = points.map(([x]) => x);
