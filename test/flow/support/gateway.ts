@@ -6,6 +6,7 @@ import { afterAll } from 'vitest';
 export interface Passed {
   method: string;
   path: string;
+  body: string;
   /** Null while the portal has not answered. */
   status: number | null;
 }
@@ -48,18 +49,19 @@ export const openGateway = async (target: string): Promise<Gateway> => {
     logins: () => gateway.requests.filter(({ path }) => path.includes('/user/login')).length,
   };
   const server = createServer(async (incoming, reply) => {
-    const passed: Passed = { method: incoming.method ?? '', path: incoming.url ?? '', status: null };
+    const passed: Passed = { method: incoming.method ?? '', path: incoming.url ?? '', body: '', status: null };
     gateway.requests.push(passed);
     try {
+      const body = await bytesOf(incoming);
+      passed.body = body.toString('utf8');
       await gateway.before(passed);
       if (gateway.target === null) throw new Error('no portal');
-      const answer = await forward(incoming, new URL(passed.path, gateway.target));
-      const chunks: Buffer[] = [];
-      for await (const chunk of answer) chunks.push(chunk as Buffer);
+      const answer = await forward(incoming, body, new URL(passed.path, gateway.target));
+      const answered = await bytesOf(answer);
       passed.status = answer.statusCode ?? 0;
       await gateway.after(passed);
       reply.writeHead(passed.status, answer.statusMessage ?? '', answer.headers);
-      reply.end(Buffer.concat(chunks));
+      reply.end(answered);
     } catch {
       passed.status ??= 502;
       if (!reply.headersSent) reply.writeHead(502);
@@ -76,10 +78,18 @@ export const openGateway = async (target: string): Promise<Gateway> => {
   return gateway;
 };
 
-const forward = (incoming: IncomingMessage, url: URL): Promise<IncomingMessage> =>
+const bytesOf = async (message: IncomingMessage): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+};
+
+const forward = (incoming: IncomingMessage, body: Buffer, url: URL): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    const outgoing = request(url, { method: incoming.method, headers: incoming.headers, agent: false }, resolve);
+    const { method, headers } = incoming;
+    const { 'transfer-encoding': _chunked, ...kept } = headers;
+    const sized = body.length > 0 ? { ...kept, 'content-length': String(body.length) } : kept;
+    const outgoing = request(url, { method, headers: sized, agent: false }, resolve);
     outgoing.once('error', reject);
-    incoming.once('error', reject);
-    incoming.pipe(outgoing);
+    outgoing.end(body);
   });

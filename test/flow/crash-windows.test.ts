@@ -1,0 +1,161 @@
+// kill -9 of the worker at every boundary of every step, and between the effect of a write and its answer: effect once.
+import { existsSync, mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { resourceSteps } from '../../src/handlers/resource-steps.ts';
+import { type Gateway, isWrite, openGateway, type Passed } from './support/gateway.ts';
+import { makePlace, type Place } from './support/place.ts';
+import { doubles, type Reader } from './support/reader.ts';
+import { type PortalProcess, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import type { Sluice } from './support/sluice.ts';
+
+const preload = fileURLToPath(new URL('../support/kill-at-step.ts', import.meta.url));
+
+let portal: PortalProcess;
+let reader: Reader;
+let gateway: Gateway;
+let place: Place;
+let killDir: string;
+beforeAll(async () => {
+  portal = await startPortalProcess();
+  reader = await portal.reader();
+  gateway = await openGateway(portal.url);
+  place = makePlace({ ...remoteConfig(gateway.url, { concurrency: 1 }), jobs: { lock: '1s', stalledCheck: '250ms' } });
+  writePassword(place.dir);
+  killDir = join(place.dir, 'kills');
+  mkdirSync(killDir);
+});
+
+const boundaries = (steps: string[]): string[] => steps.flatMap((step) => [`${step}/begin`, `${step}/end`]);
+const aroundWrites = (writes: string[]): string[] => writes.flatMap((write) => [`${write}/before`, `${write}/after`]);
+
+/** Steps of a resource as they show in the job of a new one: its node step is a create. */
+const resourceJobSteps = resourceSteps.map(({ name }) => `resource/${name === 'node' ? 'create' : name}`);
+
+const firstWindows = [
+  ...boundaries(['dataset/create', 'dataset/verify', ...resourceJobSteps]),
+  ...aroundWrites(['dataset/POST', 'resource/POST', 'resource/attach_file']),
+  'run/plan/end',
+  'run/ended:/end',
+];
+const secondWindows = [
+  ...boundaries(['dataset/update', 'resource/update', 'resource/attach']),
+  ...aroundWrites(['dataset/PUT', 'resource/PUT', 'resource/attach_file']),
+];
+
+/** One manifest with a dataset for each window; ids begin with the manifest's name, so that titles never meet. */
+class Series {
+  readonly name: string;
+  readonly windows: string[];
+
+  constructor(name: string, windows: string[]) {
+    this.name = name;
+    this.windows = windows;
+  }
+
+  idOf(window: string): string {
+    return `${this.name}-${window.toLowerCase().replaceAll(/[/_:]+/g, '-')}`;
+  }
+
+  get ids(): string[] {
+    return this.windows.map((window) => this.idOf(window));
+  }
+
+  /** Version 2 changes both titles and the table. */
+  write(version: 1 | 2): string {
+    const datasets = this.ids.map((id) => {
+      place.write(`data/${id}.csv`, `id,value\n1,a\n2,b\n${version === 2 ? '3,c\n' : ''}`);
+      const title = `${id} v${version}`;
+      return { id, title, resources: [{ id: 'table', title: `${title} table`, file: `data/${id}.csv` }] };
+    });
+    return place.manifest({ name: this.name, datasets });
+  }
+}
+
+/** A write as the windows name it, with the dataset it is for. */
+const writeOf = ({ method, path, body }: Passed): { what: string; id: string } => {
+  if (path.endsWith('/attach_file')) {
+    return { what: 'resource/attach_file', id: /filename="([^"]+)\.csv"/.exec(body)?.[1] ?? '' };
+  }
+  const { title = '' } = JSON.parse(body) as { title?: string };
+  return { what: `${title.endsWith(' table') ? 'resource' : 'dataset'}/${method}`, id: title.split(' ')[0] ?? '' };
+};
+
+/** Publishes again and again until one publish is not killed any more; counts the kills. */
+const publishThroughKills = async (series: Series, manifest: string): Promise<{ kills: number; worker: Sluice }> => {
+  for (const window of series.windows) writeFileSync(join(killDir, series.idOf(window)), window);
+  const start = (): Sluice => place.start(['publish', manifest], { preload, env: { KILL_DIR: killDir } });
+  let worker = start();
+  const killAt = (moment: 'before' | 'after') => async (passed: Passed) => {
+    if (!isWrite(passed)) return;
+    const { what, id } = writeOf(passed);
+    const file = join(killDir, id);
+    if (id !== series.idOf(`${what}/${moment}`) || !existsSync(file)) return;
+    unlinkSync(file);
+    await worker.end('SIGKILL');
+    if (moment === 'before') throw new Error('the caller is gone: its request never reaches the portal');
+  };
+  gateway.before = killAt('before');
+  gateway.after = killAt('after');
+  let kills = 0;
+  while ((await worker.ended) === 'SIGKILL') {
+    kills += 1;
+    worker = start();
+  }
+  return { kills, worker };
+};
+
+/** Every kill happened, the last publish ended well, and the portal holds exactly this version of each dataset. */
+const expectVersion = async (
+  series: Series,
+  { kills, worker }: { kills: number; worker: Sluice },
+  version: 1 | 2,
+): Promise<void> => {
+  expect(readdirSync(killDir)).toEqual([]);
+  expect(kills).toBe(series.windows.length);
+  expect(await worker.ended, worker.out() + worker.err()).toBe(0);
+  const rows = await reader.list();
+  expect(doubles(rows)).toEqual([]);
+  const own = rows.filter((row) => row.title.startsWith(`${series.name}-`));
+  const titles = series.ids.map((id) => `${id} v${version}`);
+  expect(own.map((row) => row.title).sort()).toEqual([...titles, ...titles.map((title) => `${title} table`)].sort());
+  for (const row of own.filter(({ type }) => type === 'resource')) {
+    expect(await reader.count(row.uuid), row.title).toBe(version === 2 ? 3 : 2);
+  }
+};
+
+/** Writes that reached the portal and succeeded, as `kind dataset`, from a request on. */
+const effects = (from: number): string[] =>
+  gateway.requests
+    .slice(from)
+    .filter((passed) => isWrite(passed) && passed.status === 200)
+    .map((passed) => writeOf(passed))
+    .map(({ what, id }) => `${what} ${id}`)
+    .sort();
+
+const eachOnce = (kinds: string[], { ids }: Series): string[] =>
+  ids.flatMap((id) => kinds.map((kind) => `${kind} ${id}`)).sort();
+
+const logOf = async (key: string): Promise<string> => (await place.run(['log', key])).out;
+
+describe('a worker killed at every moment of its jobs', () => {
+  it('creates each node once and attaches each file once', async () => {
+    const series = new Series('first', firstWindows);
+    await expectVersion(series, await publishThroughKills(series, series.write(1)), 1);
+    expect(effects(0)).toEqual(eachOnce(['dataset/POST', 'resource/POST', 'resource/attach_file'], series));
+    expect(await logOf('first/first-resource-attach-begin/table')).toContain('resumed after a kill in step attach');
+    expect(await logOf('first/first-resource-post-after/table')).toContain('an interrupted create had taken effect');
+    expect(await logOf('first/first-resource-post-before/table')).toContain('an interrupted create left nothing');
+    expect(await logOf('first/first-resource-attach-file-after/table')).toContain('an interrupted attach had taken');
+  }, 180_000);
+
+  it('updates each node once and attaches each changed file once', async () => {
+    const series = new Series('second', secondWindows);
+    expect((await place.publish(series.write(1))).code).toBe(0);
+    const from = gateway.requests.length;
+    await expectVersion(series, await publishThroughKills(series, series.write(2)), 2);
+    expect(effects(from)).toEqual(eachOnce(['dataset/PUT', 'resource/PUT', 'resource/attach_file'], series));
+    expect(await logOf('second/second-dataset-put-after')).toContain('an interrupted update had taken effect');
+  }, 180_000);
+});
