@@ -1,0 +1,133 @@
+// kill -9 of the service at ten random moments of a large run: everything sound is live, nothing is there twice.
+import { expect, it } from 'vitest';
+import { waitUntil } from '../support/wait-until.ts';
+import { openGateway } from './support/gateway.ts';
+import { isIdle, makePlace, type Place, reportsOf } from './support/place.ts';
+import { doubles, type Reader, readEmbedded } from './support/reader.ts';
+import { remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import type { Sluice } from './support/sluice.ts';
+
+const datasets = 100;
+const bad = 37;
+const kills = 10;
+
+/** Numbers in [0, 1) from a seed (mulberry32), so that a failing series of kills can be had again. */
+const randomOf = (seed: number): (() => number) => {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+};
+
+/** Ten moments out of `range`, in order; the seed is printed and can be given as FLOW_SEED. */
+const momentsOf = (range: number): number[] => {
+  const seed = Number(process.env.FLOW_SEED ?? Date.now() % 1_000_000);
+  const random = randomOf(seed);
+  const moments = Array.from({ length: kills }, () => 1 + Math.floor(random() * range)).sort((a, b) => a - b);
+  process.stdout.write(`FLOW_SEED=${seed} kills at ${moments.join(' ')}\n`);
+  return moments;
+};
+
+const nameOf = (index: number): string => `d${String(index).padStart(3, '0')}`;
+const rowsOf = (index: number): number => (index % 7) + 1;
+const tableOf = (index: number): string => {
+  const rows = Array.from({ length: rowsOf(index) }, (_, row) => `${row},${nameOf(index)}`);
+  if (index === bad) rows.push('1,2,3');
+  return `id,name\n${rows.join('\n')}\n`;
+};
+
+/** All but the bad one are live, each node once, with its own rows. */
+const expectAll = async (place: Place, reader: Reader, manifest: string): Promise<void> => {
+  const redis = place.redis();
+  try {
+    await waitUntil('the run to close', () => isIdle(place, redis, manifest), 90_000);
+    const entries = await redis.hgetall(place.keys.entries({ manifest, portal: 'local' }));
+    const parsed = Object.values(entries).map((text) => JSON.parse(text) as Record<string, unknown>);
+    expect(parsed).toHaveLength(2 * datasets);
+    expect(parsed.filter(({ live }) => live !== true).map(({ key, reason }) => ({ key, reason }))).toMatchObject([
+      { key: expect.stringContaining(nameOf(bad)), reason: { code: 'table-ragged', line: rowsOf(bad) + 2 } },
+    ]);
+    const reports = await reportsOf(place, redis, manifest);
+    expect(reports.length).toBeGreaterThan(0);
+    const logs = await redis.keys('sluice.log:*');
+    const lines = (await Promise.all(logs.map((key) => redis.lrange(key, 0, -1)))).flat();
+    expect(lines.filter((line) => line.includes('resumed after a kill in step ')).length).toBeGreaterThan(0);
+  } finally {
+    redis.disconnect();
+  }
+  const rows = await reader.list();
+  expect(doubles(rows)).toEqual([]);
+  expect(rows.filter(({ type }) => type === 'dataset')).toHaveLength(datasets);
+  const resources = rows.filter(({ type }) => type === 'resource');
+  expect(resources).toHaveLength(datasets - 1);
+  for (const { title, uuid } of resources) {
+    const index = Number(/(\d{3})/.exec(title)?.[1]);
+    expect(await reader.count(uuid), title).toBe(rowsOf(index));
+  }
+};
+
+it('of one process that works, watches an inbox and serves the portal', { timeout: 150_000 }, async () => {
+  const place = makePlace();
+  const manifest = place.manifest({ name: 'inbox', drop: { folder: 'inbox', files: '**/*.csv' } });
+  for (let index = 0; index < datasets; index++)
+    place.write(`inbox/${nameOf(index)}/t${nameOf(index)}.csv`, tableOf(index));
+  let service: Sluice = await place.serve([manifest]);
+  const redis = place.redis();
+  for (const moment of momentsOf(datasets * 2 - 20)) {
+    await waitUntil(`${moment} items to end`, async () => {
+      const runs = await redis.zrange(place.keys.runs, 0, -1);
+      const ended = await Promise.all(runs.map((id) => redis.hlen(place.keys.runOutcomes(id))));
+      return ended.reduce((sum, count) => sum + count, 0) >= moment;
+    });
+    expect(await service.end('SIGKILL')).toBe('SIGKILL');
+    service = await place.serve([manifest]);
+  }
+  redis.disconnect();
+  await waitUntil('the spool to be emptied', async () => {
+    const { out } = await place.run(['status', '--json']);
+    const { inboxes } = JSON.parse(out) as { inboxes: { spooled: number; settling: unknown[] }[] };
+    return inboxes.every(({ spooled, settling }) => spooled === 0 && settling.length === 0);
+  });
+  await expectAll(place, await readEmbedded(place.stateDir), 'inbox');
+  expect(await service.end('SIGTERM')).toBe(0);
+});
+
+it('of one process that works, with the portal elsewhere', { timeout: 150_000 }, async () => {
+  const portal = await startPortalProcess();
+  const gateway = await openGateway(portal.url);
+  const place = makePlace(remoteConfig(gateway.url, { concurrency: 8 }));
+  writePassword(place.dir);
+  const manifest = place.manifest({
+    name: 'many',
+    datasets: Array.from({ length: datasets }, (_, index) => {
+      const id = nameOf(index);
+      const file = place.write(`data/${id}.csv`, tableOf(index));
+      return { id, title: `Dataset ${id}`, resources: [{ id: `t${id}`, title: `Table ${id}`, file }] };
+    }),
+  });
+  // Asked for by a command that is killed itself once the work has begun.
+  const asked = place.start(['publish', manifest]);
+  await waitUntil('the first requests', () => gateway.requests.length > 5);
+  expect(await asked.end('SIGKILL')).toBe('SIGKILL');
+
+  let service: Sluice | null = null;
+  let arm: (() => void) | null = null;
+  let limit = Number.POSITIVE_INFINITY;
+  gateway.after = () => {
+    if (gateway.requests.length >= limit) arm?.();
+  };
+  for (const moment of momentsOf(900)) {
+    service = place.start(['start']);
+    const running: Sluice = service;
+    limit = gateway.requests.length + Math.max(3, Math.floor(moment / 15));
+    arm = () => void running.child.kill('SIGKILL');
+    expect(await running.ended).toBe('SIGKILL');
+  }
+  arm = null;
+  service = await place.serve();
+  await expectAll(place, await portal.reader(), 'many');
+  expect(await service.end('SIGTERM')).toBe(0);
+});
