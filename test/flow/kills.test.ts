@@ -78,7 +78,7 @@ it('of one process that works, watches an inbox and serves the portal', { timeou
   const redis = place.redis();
   for (const moment of momentsOf(datasets * 2 - 20)) {
     await waitUntil(`${moment} items to end`, async () => {
-      const runs = await redis.zrange(place.keys.runs, 0, -1);
+      const runs = await redis.zrevrange(place.keys.runs, 0, -1);
       const ended = await Promise.all(runs.map((id) => redis.hlen(place.keys.runOutcomes(id))));
       return ended.reduce((sum, count) => sum + count, 0) >= moment;
     });

@@ -1,0 +1,177 @@
+// Redis or the portal die in mid-run, the service is stopped in mid-run, the login is refused: the run ends right.
+import { beforeAll, describe, expect, it } from 'vitest';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
+import { isIdle, makePlace, type Place } from './support/place.ts';
+import { doubles, type Reader } from './support/reader.ts';
+import { type PortalProcess, publisher, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+
+let portal: PortalProcess;
+let reader: Reader;
+let gateway: Gateway;
+beforeAll(async () => {
+  portal = await startPortalProcess();
+  reader = await portal.reader();
+  gateway = await openGateway(portal.url);
+});
+
+const openPlace = (more: Record<string, unknown> = {}): Place => {
+  const place = makePlace({ ...remoteConfig(gateway.url), ...more });
+  writePassword(place.dir);
+  return place;
+};
+
+const count = 30;
+const manifestOf = (place: Place, name: string): string =>
+  place.manifest({
+    name,
+    datasets: Array.from({ length: count }, (_, index) => {
+      const file = place.write(`data/${index}.csv`, `id\n${index}\n`);
+      const title = `${name} ${String(index).padStart(2, '0')}`;
+      return { id: `d${index}`, title, resources: [{ id: 'table', title: `${title} table`, file }] };
+    }),
+  });
+
+/** Every dataset and table of the manifest is on the portal, once, with its row. */
+const expectAll = async (name: string): Promise<void> => {
+  const rows = await reader.list();
+  expect(doubles(rows)).toEqual([]);
+  const own = rows.filter(({ title }) => title.startsWith(`${name} `));
+  expect(own).toHaveLength(2 * count);
+  for (const { type, uuid } of own) if (type === 'resource') expect(await reader.count(uuid)).toBe(1);
+};
+
+/** Calls `act` once, when this many writes have been answered from now on. */
+const afterWrites = (writes: number, act: () => void | Promise<void>): void => {
+  let left = writes;
+  gateway.after = async (passed) => {
+    if (!isWrite(passed)) return;
+    left -= 1;
+    if (left === 0) await act();
+  };
+};
+
+describe('in mid-run', () => {
+  it('a killed Redis server is started again and the run ends with each node once', async () => {
+    const place = openPlace();
+    const manifest = manifestOf(place, 'redis');
+    let killed = 0;
+    afterWrites(20, () => {
+      killed = place.redisPid();
+      process.kill(killed, 'SIGKILL');
+    });
+    const { code, report } = await place.publish(manifest);
+    expect(killed).toBeGreaterThan(0);
+    expect(code).toBe(0);
+    expect(report.items.filter(({ live }) => live)).toHaveLength(2 * count);
+    await expectAll('redis');
+  });
+
+  it('a killed portal that comes back on its port gets each node once', async () => {
+    const place = openPlace({ retry: { backoff: '300ms', maxBackoff: '2s', attempts: 20 } });
+    const manifest = manifestOf(place, 'portal');
+    let isKilled = false;
+    let restarted: Promise<void> | null = null;
+    afterWrites(20, () => {
+      isKilled = true;
+      restarted = portal.process.end('SIGKILL').then(() => portal.restart());
+    });
+    const { code, report } = await place.publish(manifest);
+    expect(isKilled).toBe(true);
+    await restarted;
+    expect(code, JSON.stringify(report.items.filter(({ reason }) => reason))).toBe(0);
+    await expectAll('portal');
+  });
+
+  it('a stopped service ends with 0 soon and the next one finishes the run', async () => {
+    const place = openPlace();
+    const manifest = manifestOf(place, 'stopped');
+    const service = await place.serve();
+    const asked = place.start(['publish', manifest]);
+    let ended: number | string | null = null;
+    afterWrites(20, () => {
+      asked.child.kill('SIGKILL');
+      service.child.kill('SIGTERM');
+    });
+    ended = await service.ended;
+    expect(ended, service.err()).toBe(0);
+    expect(service.out()).toContain('"stopped"');
+    await asked.ended;
+    const writes = gateway.requests.length;
+    const next = await place.serve();
+    const redis = place.redis();
+    await waitUntil('the run to close', () => isIdle(place, redis, 'stopped'));
+    const run = (await redis.zrevrange(place.keys.runs, 0, 0)).at(0) ?? '';
+    expect(JSON.parse((await redis.hget(place.keys.run(run), 'report')) ?? '{}')).toMatchObject({
+      counts: { dataset: { done: count }, resource: { done: count } },
+    });
+    redis.disconnect();
+    expect(gateway.requests.length).toBeGreaterThan(writes);
+    await expectAll('stopped');
+    expect(await next.end('SIGINT')).toBe(0);
+  });
+
+  it('a second signal ends the service at once, and the next one finishes the run', async () => {
+    const place = openPlace();
+    const manifest = manifestOf(place, 'forced');
+    const service = await place.serve();
+    const asked = place.start(['publish', manifest]);
+    // One attach is never answered: a single signal would wait for it.
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let isHeld = false;
+    gateway.before = async ({ path }) => {
+      if (!path.endsWith('/attach_file') || isHeld) return;
+      isHeld = true;
+      await held;
+    };
+    await waitUntil('an upload that hangs', () => isHeld);
+    asked.child.kill('SIGKILL');
+    service.child.kill('SIGTERM');
+    await service.said('stopping');
+    expect(service.hasEnded()).toBe(false);
+    expect(await service.end('SIGTERM')).toBe(130);
+    release();
+    gateway.before = () => undefined;
+    const next = await place.serve();
+    const redis = place.redis();
+    await waitUntil('the run to close', () => isIdle(place, redis, 'forced'));
+    redis.disconnect();
+    await expectAll('forced');
+    expect(await next.end('SIGTERM')).toBe(0);
+  });
+});
+
+describe('a refused login', () => {
+  it('is tried once, pauses the portal, is told at once, and ends when the password is mended', async () => {
+    const place = openPlace();
+    writePassword(place.dir, 'a-wrong-password');
+    const manifest = manifestOf(place, 'login');
+    const before = gateway.logins();
+    const refused = await place.run(['publish', manifest, '--json']);
+    expect(refused.code).toBe(3);
+    expect(refused.out).toBe('');
+    expect(refused.err).toContain('paused');
+    expect(refused.err).toContain('password');
+    expect(gateway.logins() - before).toBe(1);
+
+    // Asked again with the same password: one try for that, and still paused.
+    expect((await place.run(['publish', manifest])).code).toBe(3);
+    expect(gateway.logins() - before).toBe(2);
+    const status = await place.run(['status']);
+    expect(status.code).toBe(3);
+    expect(status.out).toContain('the portal is paused');
+    expect(gateway.logins() - before).toBe(2);
+
+    writePassword(place.dir);
+    const mended = await place.publish(manifest);
+    expect(mended.code, mended.err).toBe(0);
+    await expectAll('login');
+    expect((await place.run(['status'])).code).toBe(0);
+    const everything = [refused, status, mended].map(({ out, err }) => out + err).join('');
+    expect(everything).not.toContain('a-wrong-password');
+    expect(everything).not.toContain(publisher.password);
+  });
+});
