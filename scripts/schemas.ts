@@ -76,7 +76,7 @@ const valueTable = (head: [string, string], rows: (readonly [string, string])[])
   [`| ${head.join(' | ')} |`, '|---|---|', ...rows.map(([code, words]) => `| \`${code}\` | ${words} |`)].join('\n');
 
 /** The page with the text between `<!-- made: NAME -->` and `<!-- /made -->` replaced by the table of that name. */
-const page = async (path: string, tables: Record<string, string>): Promise<MadeFile> => {
+export const page = async (path: string, tables: Record<string, string>): Promise<MadeFile> => {
   const before = await readFile(join(root, path), 'utf8');
   const used = new Set<string>();
   const text = before.replaceAll(/(<!-- made: (\w+) -->\n)[\s\S]*?(<!-- \/made -->)/g, (_, open, name, close) => {

@@ -32,7 +32,7 @@ describe('source files', () => {
   });
 
   it('have kebab-case names', () => {
-    expect(files.filter((file) => !/^src(\/[a-z0-9]+(-[a-z0-9]+)*)+\.ts$/.test(file))).toEqual([]);
+    expect(files.filter((file) => !/^src(\/[a-z0-9]+([-.][a-z0-9]+)*)+\.ts$/.test(file))).toEqual([]);
   });
 
   it('export by name only, and there are no index files', () => {

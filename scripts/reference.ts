@@ -1,0 +1,63 @@
+// Writes what is made from the commands and errors: the help texts and the error table of the reference pages.
+// Run it with `node scripts/reference.ts` after a change of a command or an error; a test fails while the pages are behind.
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { exitCodeOfError } from '../src/commands/exit-code.ts';
+import * as errors from '../src/errors.ts';
+import { type MadeFile, page } from './schemas.ts';
+
+const root = join(import.meta.dirname, '..');
+const run = promisify(execFile);
+
+/** Help text of a command as `--help` prints it; of the program itself without a name. */
+const help = async (...command: string[]): Promise<string> => {
+  const { stdout } = await run(process.execPath, [join(root, 'src/cli.ts'), ...command, '--help']);
+  return `\`\`\`text\n${stdout.trimEnd()}\n\`\`\``;
+};
+
+/** Names of all commands, as the program's help lists them. */
+export const commandNames = async (): Promise<string[]> => {
+  const listed = (await help()).split('Commands:')[1] ?? '';
+  return [...listed.matchAll(/^ {2}([a-z]+)/gm)].flatMap(([, name = '']) => (name === 'help' ? [] : [name]));
+};
+
+const helpTexts = async (): Promise<Record<string, string>> => {
+  const names = await commandNames();
+  const texts = await Promise.all(names.map(async (name) => [name, await help(name)] as const));
+  return { program: await help(), ...Object.fromEntries(texts) };
+};
+
+/** One error of every class and code. */
+const everyError = (): errors.SluiceError[] => {
+  const codes = Object.keys(errors.errorCodes) as errors.ErrorCode[]; // its own keys
+  return Object.values(errors).flatMap((value) => {
+    if (typeof value !== 'function' || !(value.prototype instanceof errors.SluiceError)) return [];
+    if (value === errors.PortalError) return []; // a base class
+    // Each constructor takes a message or a list first, and what is needed to place a fault second.
+    const make = value as unknown as new (first: never[], second: object) => errors.SluiceError;
+    const table = codes.filter((code) => code.startsWith('table-'));
+    return value === errors.TableFaultError
+      ? table.map((code) => new make([], { code, line: 1 }))
+      : [new make([], { method: '', path: '' })];
+  });
+};
+
+const errorTable = (): string => {
+  const made = new Map(everyError().map((error) => [error.code, error]));
+  const rows = Object.entries(errors.errorCodes).map(([code, meaning]) => {
+    const error = made.get(code as errors.ErrorCode); // a key of errorCodes
+    if (error === undefined) throw new Error(`no class has the code ${code}`);
+    return `| \`${code}\` | ${meaning} | ${error.retryable ? 'yes' : 'no'} | ${exitCodeOfError(error)} |`;
+  });
+  return ['| Code | Meaning | Tried again by itself | Exit code |', '|---|---|---|---|', ...rows].join('\n');
+};
+
+/** Makes the pages; the prose around their made parts is kept. */
+export const madePages = async (): Promise<MadeFile[]> => [
+  await page('docs/reference/commands.md', await helpTexts()),
+  await page('docs/reference/errors.md', { errors: errorTable() }),
+];
+
+if (import.meta.main) for (const { path, text } of await madePages()) await writeFile(join(root, path), text);

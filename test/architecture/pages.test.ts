@@ -1,0 +1,136 @@
+// The documentation against the program: links, commands, codes, YAML.
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { commandNames, madePages } from '../../scripts/reference.ts';
+import { exitCodes } from '../../src/commands/exit-code.ts';
+import { configFileSchema } from '../../src/config/schema.ts';
+import { errorCodes } from '../../src/errors.ts';
+import { manifestFileSchema } from '../../src/manifest/schema.ts';
+import { checkDocument } from '../../src/yaml/check.ts';
+import { parseYaml } from '../../src/yaml/document.ts';
+import { anchorsOf, blocksOf, pagePaths, pageText, root } from '../support/pages.ts';
+
+const pages = pagePaths();
+const names = await commandNames();
+const made = await madePages();
+
+describe('pages made from the program', () => {
+  it.each(made)('$path is in step (else run `node scripts/reference.ts`)', ({ path, text }) => {
+    expect(pageText(path)).toBe(text);
+  });
+});
+
+describe('commands', () => {
+  it('each have a section, and no section is about another', () => {
+    const sections = [...pageText('docs/reference/commands.md').matchAll(/^## (\S+)$/gm)].map(([, name]) => name);
+    expect(sections.sort()).toEqual([...names].sort());
+  });
+
+  it('each show an example in their help', () => {
+    const page = pageText('docs/reference/commands.md');
+    const missing = names.filter(
+      (name) => !new RegExp(`^Example:\\n(?:  .*\\n)*?  .*sluice ${name}\\b`, 'm').test(page),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('in the pages exist, with options that exist', () => {
+    const help = new Map(
+      blocksOf('docs/reference/commands.md').map(({ text }) => [/Usage: sluice (\w+)/.exec(text)?.[1], text]),
+    );
+    const lines = pages
+      .flatMap(blocksOf)
+      .filter(({ language }) => language === 'sh')
+      .flatMap(({ place, text }) => text.split('\n').map((line) => ({ place, line: line.replace(/\s#.*$/, '') })));
+    const uses = lines.flatMap(({ place, line }) =>
+      [...line.matchAll(/\bsluice (?:sluice )?(?:-- )?([a-z]+)((?: [^&|;]+)?)/g)].map(([, name = '', rest = '']) => ({
+        place,
+        name,
+        rest,
+      })),
+    );
+    const used = uses.filter(({ name, place }) => names.includes(name) || !/docker|systemd/.test(place));
+    expect(used.length).toBeGreaterThan(30);
+    const wrong = used.flatMap(({ place, name, rest }) => {
+      const options = [...rest.matchAll(/(?<= )--?[a-z][a-z-]*/g)].map(([option]) => option);
+      const text = help.get(name) ?? '';
+      const odd = options.filter((option) => !new RegExp(`(?<![\\w-])${option}(?![\\w-])`).test(text));
+      return names.includes(name) && odd.length === 0 ? [] : [`${place}: sluice ${name} ${odd.join(' ')}`];
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('of npm in the pages exist', () => {
+    const { scripts } = JSON.parse(pageText('package.json')) as { scripts: Record<string, string> }; // ours
+    const uses = pages.flatMap((path) => [
+      ...pageText(path).matchAll(/\bnpm (?:run (?:-s )?([a-z:]+)|(start|test))\b/g),
+    ]);
+    const missing = uses.flatMap(([, run, short]) => ((run ?? short ?? '') in scripts ? [] : [run ?? short]));
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('codes', () => {
+  it('of errors in the pages exist', () => {
+    const families = [...new Set(Object.keys(errorCodes).map((code) => code.split('-')[0]))].join('|');
+    const uses = pages.flatMap((path) =>
+      [...pageText(path).matchAll(new RegExp(`(?:\`|^ *)((?:${families})-[a-z-]+)(?:\`|: )`, 'gm'))].map(
+        ([, code = '']) => code,
+      ),
+    );
+    expect(uses.length).toBeGreaterThan(40);
+    const programs = ['redis-server'];
+    expect(uses.filter((code) => !(code in errorCodes) && !programs.includes(code))).toEqual([]);
+  });
+
+  it('of exits are documented, all of them and no other', () => {
+    const rows = [...pageText('docs/reference/exit-codes.md').matchAll(/^\| `(\d+)` \|/gm)].map(([, code]) =>
+      Number(code),
+    );
+    expect(rows).toEqual(Object.values(exitCodes).sort((a, b) => a - b));
+  });
+});
+
+describe('links', () => {
+  it('lead to pages and headings that exist', () => {
+    const broken = pages.flatMap((path) =>
+      [...pageText(path).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)]+))?\)/g)].flatMap(([link, file = '', anchor]) => {
+        const target = file === '' ? path : join(dirname(path), file).replaceAll('\\', '/');
+        if (!existsSync(join(root, target))) return [`${path}: ${link}`];
+        return anchor !== undefined && !anchorsOf(target).includes(anchor) ? [`${path}: ${link}`] : [];
+      }),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('reach every page from the README', () => {
+    const seen = new Set<string>();
+    const walk = (path: string): void => {
+      if (seen.has(path) || !path.endsWith('.md')) return;
+      seen.add(path);
+      for (const [, file = ''] of pageText(path).matchAll(/\]\((?!https?:)([^)#\s]+)/g)) {
+        walk(join(dirname(path), file).replaceAll('\\', '/'));
+      }
+    };
+    walk('README.md');
+    expect(pages.filter((path) => !seen.has(path))).toEqual([]);
+  });
+});
+
+describe('YAML in the pages', () => {
+  const yaml = pages.flatMap(blocksOf).filter(({ language }) => language === 'yaml');
+  const whole = (key: string) => yaml.filter(({ text }) => new RegExp(`^${key}:`, 'm').test(text));
+
+  it.each(whole('name'))('a manifest is sound: $place', ({ place, text }) => {
+    const { document } = parseYaml(text, place);
+    expect(document && checkDocument(document, manifestFileSchema).problems).toEqual([]);
+  });
+
+  it.each(whole('portals'))('a configuration is sound: $place', ({ place, text }) => {
+    const { document } = parseYaml(text, place);
+    const problems = (document && checkDocument(document, configFileSchema).problems) ?? [];
+    // Parts that show two keys of a portal leave out what it requires.
+    expect(problems.filter(({ message }) => !message.startsWith('this key is required'))).toEqual([]);
+  });
+});
