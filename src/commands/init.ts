@@ -4,6 +4,7 @@ import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { normalUrl, portalUrlFault } from '../config/addresses.ts';
 import { loadConfig } from '../config/load.ts';
+import { portalNameOf } from '../config/one-off.ts';
 import { SluiceError, UsageError } from '../errors.ts';
 import { loadManifest } from '../manifest/load.ts';
 import { isDropManifest } from '../manifest/schema.ts';
@@ -132,19 +133,12 @@ const chosen = (answers: {
     const both = login.username !== null && login.password !== null;
     return { name: 'local', url: null, ...(both ? login : { username: null, password: null }) };
   }
-  if (login.username !== null && login.password !== null) return { name: nameOf(url), url: normalUrl(url), ...login };
+  if (login.username !== null && login.password !== null)
+    return { name: portalNameOf(normalUrl(url)), url: normalUrl(url), ...login };
   throw new UsageError(`the ${login.username === null ? 'user name' : 'password'} for ${normalUrl(url)} is missing`, {
     hint: 'use --username, and --password-file or SLUICE_PASSWORD, or answer on a terminal',
   });
 };
-
-/** Name of a portal after its host: `data.example.org` is `data-example-org`. */
-const nameOf = (url: string): string =>
-  new URL(url).host
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '')
-    .slice(0, 64);
 
 /** The watched folder below `root`; of an inbox manifest that was there already, the one it names. */
 const inboxOf = async (root: string): Promise<string> => {

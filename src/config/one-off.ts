@@ -22,7 +22,7 @@ export const choosePortal = (config: Config, wanted: string, env: NodeJS.Process
     throw new UsageError(`--portal ${url}: the login is missing`, {
       hint: 'set SLUICE_USERNAME and SLUICE_PASSWORD in the environment, or name the portal in a configuration file',
     });
-  const name = slugOf(url);
+  const name = portalNameOf(url);
   return withPortal(config, remotePortal(name, { kind: 'remote', url, username, password }));
 };
 
@@ -47,8 +47,8 @@ const withPortal = (config: Config, portal: PortalConfig): Config => ({
   portal: portal.name,
 });
 
-/** A portal name made from an address: host, port and path with dashes. */
-const slugOf = (url: string): string =>
+/** The name of a portal that is known by its address alone: host, port and path with dashes. */
+export const portalNameOf = (url: string): string =>
   url
     .replace(/^https?:\/\//, '')
     .toLowerCase()

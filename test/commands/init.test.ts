@@ -69,7 +69,7 @@ describe('init without questions', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/ok {2}logged in as ann/);
     expect(out).not.toContain(secret);
-    const name = new URL(url).host.replaceAll(/[.:]/g, '-');
+    const name = new URL(url).host.replace(':', '-');
     expect(statSync(join(dir, `config/${name}.password`)).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(dir, 'config/sluice.yaml'), 'utf8')).not.toContain(secret);
     const config = await loadConfig({ file: undefined, cwd: dir, env: {} });
@@ -115,11 +115,11 @@ describe('init without questions', () => {
 
   it('never replaces a password file', async () => {
     const dir = tempDir();
-    const path = writeText(dir, 'config/city-example.password', 'old\n');
+    const path = writeText(dir, 'config/city.example.password', 'old\n');
     const options = { url: 'http://city.example', username: 'ann' };
     await expect(init(dir, options, { SLUICE_PASSWORD: secret })).rejects.toThrow(/exists already/);
     expect(readFileSync(path, 'utf8')).toBe('old\n');
-    expect(readdirSync(join(dir, 'config'))).toEqual(['city-example.password']);
+    expect(readdirSync(join(dir, 'config'))).toEqual(['city.example.password']);
   });
 
   it('keeps a sample that is there, names it, and goes by its inbox', async () => {
@@ -169,7 +169,7 @@ describe('init on a terminal', () => {
     expect(await ended).toBe(0);
     expect(out()).toMatch(/ok {2}logged in as ann/);
     expect(out()).not.toContain(secret);
-    expect(readFileSync(join(dir, `config/${new URL(url).host.replaceAll(/[.:]/g, '-')}.password`), 'utf8')).toBe(
+    expect(readFileSync(join(dir, `config/${new URL(url).host.replace(':', '-')}.password`), 'utf8')).toBe(
       `${secret}\n`,
     );
   });
