@@ -1,5 +1,6 @@
 // Questions on a terminal.
-import { createInterface, type Interface } from 'node:readline/promises';
+import { once } from 'node:events';
+import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { InterruptedError } from '../errors.ts';
 import type { Io } from './io.ts';
@@ -12,6 +13,8 @@ export class Asker {
   readonly #lines: Interface;
   readonly #io: Io;
   readonly #ended = new AbortController();
+  /** Typed before they were asked for. */
+  readonly #ahead: string[] = [];
   #hidden = false;
 
   constructor(io: Io) {
@@ -23,6 +26,7 @@ export class Asker {
       },
     });
     this.#lines = createInterface({ input: io.stdin, output, terminal: true });
+    this.#lines.on('line', (line) => this.#ahead.push(line));
     this.#lines.once('close', () => this.#ended.abort()); // Ctrl-C and Ctrl-D close it
   }
 
@@ -50,10 +54,14 @@ export class Asker {
   }
 
   async #answer(prompt: string): Promise<string> {
+    const signal = AbortSignal.any([this.#ended.signal, this.#io.stop]);
+    this.#lines.setPrompt(prompt);
+    this.#lines.prompt();
     try {
-      return await this.#lines.question(prompt, { signal: AbortSignal.any([this.#ended.signal, this.#io.stop]) });
+      if (this.#ahead.length === 0) await once(this.#lines, 'line', { signal });
     } catch (cause) {
       throw new InterruptedError('interrupted; nothing was written', { cause });
     }
+    return this.#ahead.shift() ?? '';
   }
 }

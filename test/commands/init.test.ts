@@ -174,6 +174,17 @@ describe('init on a terminal', () => {
     );
   });
 
+  it('takes answers that were typed ahead', async () => {
+    const dir = tempDir();
+    const { url } = await portal();
+    const { answer, ended } = talk(dir);
+    await answer(/Address of the portal/, `${url}\rann\r${secret}\r`);
+    expect(await ended).toBe(0);
+    expect((await loadConfig({ file: undefined, cwd: dir, env: {} })).portals).toMatchObject({
+      [new URL(url).host.replace(':', '-')]: { username: 'ann' },
+    });
+  });
+
   it('takes the embedded portal for an empty address', async () => {
     const dir = tempDir();
     const { answer, ended } = talk(dir);
