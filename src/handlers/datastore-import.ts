@@ -23,20 +23,37 @@ export const importFile = async (state: ResourceState): Promise<void> => {
 const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<string> => {
   const { portal } = state;
   const nid = state.entry.nid ?? '';
+  const resumed = state.intent?.action === 'import' && state.intent.nid === nid;
+  // A node that had no rows before this job: the size of its table alone proves the import.
+  if (state.job.data.actions.includes('created') && !resumed && (await isWhole(state, signal))) {
+    state.counted = true;
+    return settle(state);
+  }
   const status = await portal.datastoreStatus(nid, signal);
   if (status === null) {
     state.entry = { ...state.entry, datastore: 'none' };
     return 'this portal offers no datastore for it';
   }
-  const resumed = state.intent?.action === 'import' && state.intent.nid === nid;
   // Rows that were counted and found wrong are made anew.
   const isDistrusted = state.entry.datastore === 'failed' && !resumed;
   const isDone = importedOnAttach(status) || (resumed && datastoreState(status) === 'imported');
-  if (isDone && !isDistrusted) return settle(state, 'imported');
-  if (!isRunning(status)) await order(state, status, signal);
+  const isMisread = needsDialect(state) && !(isDone && (await isWhole(state, signal)));
+  if (isDone && !isDistrusted && !isMisread) return settle(state);
+  if (isMisread || !isRunning(status)) await order(state, status, signal);
   await waitForImport(state, nid, signal);
-  return settle(state, 'imported');
+  return settle(state);
 };
+
+/** True when the portal's table has the rows and columns of the file. */
+const isWhole = async (state: ResourceState, signal: AbortSignal): Promise<boolean> => {
+  const { portal, table, wish } = state;
+  if (!table || table.rows === 0) return false;
+  const size = await portal.tableSize(wish.uuid, signal);
+  return size !== null && size.rows === table.rows && (size.columns ?? table.columns.length) === table.columns.length;
+};
+
+/** Portals read commas unless they are told otherwise. */
+const needsDialect = ({ table }: ResourceState): boolean => table !== null && table.delimiter !== ',';
 
 /** Storage with `data_import` 2 is only told by portals that import a file at once when it is attached. */
 const importedOnAttach = ({ storage, data_import }: DatastoreNumbers): boolean => storage >= 1 && data_import === 2;
@@ -49,7 +66,21 @@ const order = async (state: ResourceState, status: DatastoreNumbers, signal: Abo
   const nid = state.entry.nid ?? '';
   await deps.ledger.begin(job.data.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
   if (keepsOldRows(status)) await portal.deleteDatastore(nid, signal);
+  if (needsDialect(state)) await tellDialect(state, status, signal);
   await portal.importDatastore(nid, signal);
+};
+
+/**
+ * Tells the portal the delimiter of the file. Portals that import on attach read quotes by RFC 4180 unless an escape is
+ * set; the others replace all four properties by what is sent, so theirs are sent whole.
+ */
+const tellDialect = async (state: ResourceState, status: DatastoreNumbers, signal: AbortSignal): Promise<void> => {
+  const { portal, table } = state;
+  const delimiter = table?.delimiter ?? ',';
+  const readsRfc = importedOnAttach(status) || (status.storage === 0 && status.data_import === 7);
+  const dialect = { delimiter, quote: '"', trailing_delimiter: false, ...(readsRfc ? {} : { escape: '\\' }) };
+  await state.job.note(`telling the portal that columns are separated by ${JSON.stringify(delimiter)}`);
+  await portal.configureDatastore(state.entry.nid ?? '', dialect, signal);
 };
 
 /** Done or paused with rows that cannot be those of the new file. After a failure (7) the rows are kept: better old than none. */
@@ -82,9 +113,9 @@ const waitForImport = async (state: ResourceState, nid: string, signal: AbortSig
   }
 };
 
-const settle = async (state: ResourceState, datastore: 'imported'): Promise<string> => {
+const settle = async (state: ResourceState): Promise<string> => {
   await didAction(state.job, 'imported');
-  state.entry = { ...state.entry, datastore, rows: state.table?.rows ?? null };
+  state.entry = { ...state.entry, datastore: 'imported', rows: state.table?.rows ?? null };
   state.intent = null;
   await state.deps.ledger.settle(state.job.data.portal, { ...state.entry, datastore: 'pending' });
   return `imported, ${state.entry.rows ?? '?'} rows expected`;

@@ -21,6 +21,8 @@ export interface ResourceState {
   /** Set by `check`. */
   table: TableReport | null;
   recreated: boolean;
+  /** True once the size of the portal's table was proven in this attempt. */
+  counted: boolean;
 }
 
 /** One step: whether the wish needs it, and what it does. */

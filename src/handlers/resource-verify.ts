@@ -49,20 +49,23 @@ const verifyFile = async (state: ResourceState, node: PortalNode): Promise<void>
   state.entry = { ...state.entry, file: { ...sent, fid: file.fid, name: file.filename } };
 };
 
-/** Looks at the row count; a portal may show it with some delay. */
+/** Looks at the size of the table; a portal may show it with some delay. */
 const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<number | null> => {
-  if (state.entry.datastore !== 'imported' || !state.table) return null;
-  const expected = state.table.rows;
-  let found: number | null = null;
+  const { table, portal, wish } = state;
+  if (state.entry.datastore !== 'imported' || !table) return null;
+  if (state.counted) return table.rows;
+  let found = '';
   for (const pauseMs of [0, 200, 1000]) {
     if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
-    found = await state.portal.countRows(state.wish.uuid, signal);
-    if (found === null || found === expected) return expected;
+    const size = await portal.tableSize(wish.uuid, signal);
+    const columns = size?.columns ?? table.columns.length;
+    if (size === null || (size.rows === table.rows && columns === table.columns.length)) return table.rows;
+    found = `${size.rows} rows of ${columns} columns`;
   }
   state.entry = { ...state.entry, datastore: 'failed' };
   await state.deps.ledger.put(state.job.data.portal, state.entry);
   throw new VerifyFailedError(
-    `${state.portal.name}: the datastore of node ${state.entry.nid} holds ${found} rows, the file has ${expected}`,
-    { hint: 'the portal lost rows on import; publish again, and if it persists look at its import log' },
+    `${portal.name}: the datastore of node ${state.entry.nid} holds ${found}, the file has ${table.rows} rows of ${table.columns.length} columns`,
+    { hint: 'the portal lost something on import; publish again, and if it persists look at its import log' },
   );
 };

@@ -56,6 +56,7 @@ const openState = async (deps: HandlerDeps, job: JobContext<'resource'>): Promis
     source: null,
     table: null,
     recreated: false,
+    counted: false,
   };
 };
 

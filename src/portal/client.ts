@@ -2,7 +2,7 @@
 import type { DatastoreNumbers } from '../dkan/datastore-status.ts';
 import { paths } from '../dkan/paths.ts';
 import { PortalConflictError } from '../errors.ts';
-import { Datastore } from './datastore.ts';
+import { Datastore, type TableDialectSettings, type TableSize } from './datastore.ts';
 import type { Dialect } from './dialect.ts';
 import { DialectChoice } from './dialect-choice.ts';
 import { Files, type PortalFile } from './files.ts';
@@ -156,9 +156,19 @@ export class Portal {
     return this.datastore.remove(nid, signal);
   }
 
+  /** Sets how the file of a resource is read by its next import. @throws PortalRefusedError where that is not offered. */
+  configureDatastore(nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> {
+    return this.datastore.configure(nid, dialect, signal);
+  }
+
+  /** Size of the datastore table of the resource with that uuid, 0 rows without one; null where no search is offered. */
+  tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null> {
+    return this.datastore.tableSize(uuid, signal);
+  }
+
   /** Rows in the datastore of the resource with that uuid, 0 without a table; null where the portal offers no search. */
-  countRows(uuid: string, signal: AbortSignal): Promise<number | null> {
-    return this.datastore.countRows(uuid, signal);
+  async countRows(uuid: string, signal: AbortSignal): Promise<number | null> {
+    return (await this.datastore.tableSize(uuid, signal))?.rows ?? null;
   }
 
   /** Closes the connections; what is in flight is given two seconds. Idempotent. */

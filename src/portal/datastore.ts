@@ -8,6 +8,20 @@ import type { Session } from './session.ts';
 import { abortable } from './wait.ts';
 import { isHtmlPage, wordsOf } from './words.ts';
 
+/** How many rows and columns a datastore table has; `columns` is null where the portal does not tell. */
+export interface TableSize {
+  rows: number;
+  columns: number | null;
+}
+
+/** How a portal shall read a table file (spec 2.7, `configurable_properties`). */
+export interface TableDialectSettings {
+  delimiter: string;
+  quote: string;
+  escape?: string;
+  trailing_delimiter: boolean;
+}
+
 /** The datastore calls of one portal. */
 export class Datastore {
   private readonly session: Session;
@@ -63,16 +77,25 @@ export class Datastore {
     await this.command('delete datastore', 'DELETE', paths.datastore(nid), signal, {});
   }
 
-  /** See `Portal.countRows`. */
-  async countRows(uuid: string, signal: AbortSignal): Promise<number | null> {
+  /** Sets how the file of a resource is to be read; takes effect with the next import. */
+  async configure(nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> {
+    const body = JSON.stringify({ manager: '', configuration: dialect });
+    const headers = { 'content-type': 'application/json' };
+    const call = { action: 'configure datastore', method: 'PUT', path: paths.datastore(nid), headers, body } as const;
+    const reply = await this.session.call(call, signal);
+    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'null');
+  }
+
+  /** See `Portal.tableSize`. */
+  async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null> {
     const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
     try {
       const reply = await this.session.call({ action: 'count rows', method: 'GET', path }, signal);
-      const total = totalOf(jsonOf(reply));
-      if (total !== null) return total;
+      const size = sizeOf(jsonOf(reply));
+      if (size !== null) return size;
       if (isHtmlPage(reply.text)) return null;
       // A portal without the table answers 200 with the database's message.
-      if (noTable.test(wordsOf(reply))) return 0;
+      if (noTable.test(wordsOf(reply))) return { rows: 0, columns: null };
       throw wrongShape(reply, this.session.portal, 'a datastore search result');
     } catch (error) {
       const status = statusOf(error);
@@ -133,11 +156,17 @@ const noTable = /doesn't exist|does not exist|not found/i;
 const statusOf = (error: unknown): number | undefined =>
   error instanceof PortalError ? error.request.status : undefined;
 
-const totalOf = (value: unknown): number | null => {
+/** Rows and columns (without the key that the portal adds) of a search result; null when it is none. */
+const sizeOf = (value: unknown): TableSize | null => {
   const result = isRecord(value) ? value.result : undefined;
-  const total = isRecord(result) ? result.total : undefined;
-  const number = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total;
-  return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : null;
+  if (!isRecord(result)) return null;
+  const { total, fields } = result;
+  const rows = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total;
+  if (typeof rows !== 'number' || !Number.isInteger(rows) || rows < 0) return null;
+  const columns = Array.isArray(fields)
+    ? fields.filter((field) => !isRecord(field) || field.id !== 'entry_id').length
+    : 0;
+  return { rows, columns: columns === 0 ? null : columns };
 };
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

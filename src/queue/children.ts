@@ -28,6 +28,7 @@ export const runChildren = async (
   const first = children[0];
   if (!first || parent.id === undefined) return new Map();
   const queue = queues.portal(first.data.portal);
+  if (await hasEnded(parent, children.length)) return outcomes(parent, queue, children);
   const link = { parent: { id: parent.id, queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
   for (let at = 0; at < children.length; at += chunk) {
     await queue.addBulk(
@@ -42,6 +43,20 @@ export const runChildren = async (
   await forgetFailed(queue, children);
   if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
   return outcomes(parent, queue, children);
+};
+
+/** True when the parent's own books say that all of its children have ended: nothing need be added again. */
+const hasEnded = async (parent: Job, count: number): Promise<boolean> => {
+  const {
+    processed = 0,
+    ignored = 0,
+    unprocessed = 0,
+  } = await parent.getDependenciesCount({
+    processed: true,
+    ignored: true,
+    unprocessed: true,
+  });
+  return unprocessed === 0 && processed + ignored === count;
 };
 
 /** A re-added child that has failed stands in the parent's dependencies again and would never leave them. */
