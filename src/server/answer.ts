@@ -12,6 +12,8 @@ export interface Answer {
   reason?: string;
   contentType: string;
   headers?: Record<string, string>;
+  /** True: without the headers that every answer of the service has. */
+  plain?: boolean;
   body: string | StreamedBody;
 }
 
@@ -37,15 +39,17 @@ export const formatError = (refusal: Refusal, format: FormatName | null, style: 
   const { status, message, details } = refusal;
   const reason = details.reason ?? reasonPhrase(status, message);
   if (format === null || details.bare === true) {
-    const body = format === null && details.bare !== true ? message : '';
+    const body = details.bare === true ? '' : (details.raw ?? message);
     return { status, reason, contentType: 'text/html; charset=UTF-8', body };
   }
+  const contentType = formats[format].mimeTypes[0];
+  if (details.raw !== undefined) return { status, reason, contentType, body: details.raw };
   // A message alone is a scalar: JSON and YAML make the one-element list of it, XML and PHP the bare text.
   const value = details.body === undefined ? message : details.body;
   return {
     status,
     reason,
-    contentType: formats[format].mimeTypes[0],
+    contentType,
     body: formats[format].write(value as Value, { ...style, shape: 'plain' }),
   };
 };

@@ -5,12 +5,14 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { apiPrefix } from '../dkan/paths.ts';
 import { type Answer, formatError, formatValue, internalFault } from './answer.ts';
 import { readBody } from './body.ts';
-import type { Call, Operation, Portal, Resource, Result, StreamedBody } from './call.ts';
+import type { Call, Operation, Portal, RememberedResult, Resource, Result, StreamedBody } from './call.ts';
+import { type FormatName, formats } from './media/formats.ts';
 import { parseQuery } from './media/form.ts';
 import { MalformedBody } from './media/malformed.ts';
 import { discard } from './media/multipart.ts';
 import { chooseFormat, splitSuffix } from './media/negotiate.ts';
 import { openCall } from './open-call.ts';
+import type { Value } from './media/value.ts';
 import { cleanReason, escapeHtml, Refusal } from './refusal.ts';
 import { siteAnswer } from './resources/system.ts';
 import { resolveOperation, resourcesOf } from './resources/table.ts';
@@ -18,14 +20,18 @@ import { hasValidToken } from './resources/user.ts';
 
 const emptyHtml = { contentType: 'text/html; charset=UTF-8', body: '' };
 
-const send = (reply: FastifyReply, answer: Answer): FastifyReply => {
-  const { status, reason, contentType, headers, body } = answer;
-  if (reason !== undefined) reply.raw.statusMessage = cleanReason(reason);
+const serviceHeaders = {
+  expires: 'Sun, 19 Nov 1978 05:00:00 GMT',
+  'cache-control': 'no-cache, must-revalidate',
+  'x-content-type-options': 'nosniff',
+};
+
+const send = (reply: FastifyReply, answer: Answer, longestReason: number): FastifyReply => {
+  const { status, reason, contentType, headers, body, plain } = answer;
+  if (reason !== undefined) reply.raw.statusMessage = cleanReason(reason, longestReason);
   reply
     .code(status)
-    .header('expires', 'Sun, 19 Nov 1978 05:00:00 GMT')
-    .header('cache-control', 'no-cache, must-revalidate')
-    .header('x-content-type-options', 'nosniff')
+    .headers(plain === true ? {} : serviceHeaders)
     .headers(headers ?? {})
     .header('content-type', contentType);
   if (typeof body === 'string') return reply.send(Buffer.from(body, 'utf8'));
@@ -141,6 +147,17 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
   }
 };
 
+/** The body of a result that was perhaps written before; one with a callback or a long key is not remembered. */
+const remembered = (call: Call, { key, read, shape = 'plain' }: RememberedResult, format: FormatName): string => {
+  const { rendered, profile } = call.portal;
+  const { callback } = call.query;
+  // Resources answer with what JSON can say.
+  const write = (): string =>
+    formats[format].write(read() as Value, { style: profile.writeStyle, shape, callback });
+  if (callback !== undefined || key.length > 1000) return write();
+  return rendered.get(`${format} ${call.baseUrl} ${key}`, write);
+};
+
 const serve = async (
   portal: Portal,
   request: FastifyRequest,
@@ -152,15 +169,22 @@ const serve = async (
     accept: request.headers.accept,
     defaultFormat: route.name === 'datastore' ? profile.formats.datastore : profile.formats.other,
   });
-  if ('unsupported' in choice) throw new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
-  if ('malformed' in choice) throw new Refusal(406, 'The Accept header is malformed.', { bare: true });
-  const style = { style: profile.writeStyle, callback: call.query.callback };
   const headers: Record<string, string> = choice.vary ? { vary: 'Accept' } : {};
+  if (!('format' in choice)) {
+    const refusal =
+      'malformed' in choice
+        ? profile.malformedMime('The Accept header is malformed.')
+        : new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
+    return { ...formatError(refusal, null, { style: 'sound' }), headers };
+  }
+  const style = { style: profile.writeStyle, callback: call.query.callback };
   call.headers = headers;
   try {
     const result = await act(call, route.operation);
     if ('stream' in result)
       return { status: 200, contentType: result.stream.contentType, headers, body: result.stream };
+    if ('read' in result)
+      return { status: 200, contentType: choice.contentType, headers, body: remembered(call, result, choice.format) };
     if ('empty' in result) return { status: 200, contentType: choice.contentType, headers, body: '' };
     return { ...formatValue(result, choice.format, style), contentType: choice.contentType, headers };
   } catch (error) {
@@ -196,7 +220,7 @@ const answer = async (
   const path = mark === -1 ? url : url.slice(0, mark);
   const text = mark === -1 ? '' : url.slice(mark + 1);
   const query = readQuery(text);
-  const call = openCall(portal, request, query);
+  const call = openCall(portal, request, { query, queryText: text });
   const prefix = prefixPattern.exec(path)?.[0];
   if (prefix === undefined) return siteAnswer(call, path);
   if (path.endsWith('/') && request.raw.method === 'GET') return redirect(call.baseUrl, path, text);
@@ -251,7 +275,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     );
     // A client that still sends is not waited for: what it sends is not read.
     if (!request.raw.complete) reply.header('connection', 'close');
-    return send(reply, result);
+    return send(reply, result, portal.profile.longestReason);
   });
   return app;
 };

@@ -6,6 +6,7 @@ import { MalformedBody } from './media/malformed.ts';
 import { readMultipart, type UploadedFile } from './media/multipart.ts';
 import { bodyParsers } from './media/parser-table.ts';
 import { chooseParser } from './media/parsers.ts';
+import type { Profile } from './profiles/profile.ts';
 import { escapeHtml, Refusal } from './refusal.ts';
 
 /** A body that has been read. */
@@ -63,10 +64,16 @@ const malformed = (error: unknown, { status, words }: { status: number; words: s
 };
 
 /** The reader for the request's content type. Throws 406 for what is not known (recorded behaviour 4). */
-const chosenParser = (request: IncomingMessage): { type: string; parser: BodyParser<unknown> | null } => {
+const chosenParser = (
+  request: IncomingMessage,
+  profile: Profile,
+): { type: string; parser: BodyParser<unknown> | null } => {
   const choice = chooseParser(request.headers['content-type'], parsers);
   if ('malformed' in choice) {
-    throw new Refusal(406, `The request content type ${escapeHtml(choice.malformed)} is malformed`);
+    throw profile.malformedMime(`The request content type ${escapeHtml(choice.malformed)} is malformed`);
+  }
+  if ('type' in choice && profile.refusedTypes.includes(choice.type)) {
+    throw new Refusal(406, `Unsupported request content type ${escapeHtml(choice.type)}`);
   }
   if ('unsupported' in choice) {
     throw new Refusal(406, `Unsupported request content type ${escapeHtml(choice.unsupported)}`);
@@ -83,7 +90,8 @@ export const readBody = async (
   portal: Portal,
   { keepFiles }: { keepFiles: boolean },
 ): Promise<ReadBody> => {
-  const { type, parser } = chosenParser(request);
+  const { type, parser } = chosenParser(request, portal.profile);
+  if (portal.profile.isUnread(type, request.method ?? '')) return { value: null, files: [] };
   const release = guardIdle(request, portal.limits.bodyIdleMs);
   try {
     if (parser !== null) {

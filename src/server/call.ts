@@ -1,26 +1,53 @@
 // One request on its way through the dispatcher, and what resources see of it.
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../log.ts';
-import type { Datastore } from './datastore/datastore.ts';
+import type { Reason } from '../report.ts';
+import type { ImportOutcome, SearchQuery } from './datastore/datastore.ts';
+import type { AttachedFile } from './datastore/records.ts';
+import type { DatastoreStatus } from './datastore/status.ts';
 import type { FormTree } from './media/form.ts';
 import type { UploadedFile } from './media/multipart.ts';
 import type { ResultShape } from './media/value.ts';
 import type { PortalLimits } from './portal-limits.ts';
 import type { Profile } from './profiles/profile.ts';
+import type { RenderedBodies } from './rendered.ts';
 import type { Store } from './store/open.ts';
 import type { Session } from './store/sessions.ts';
 import type { User } from './store/users.ts';
 
+/** The datastore as resources use it: our own one, and that of release B as recorded. Ids are numeric strings. */
+export interface PortalDatastore {
+  /** Remembers a file in the transaction that stores it. */
+  note(file: AttachedFile): void;
+  /** Called after that transaction; imports where the profile says so. */
+  attached(file: AttachedFile): Promise<ImportOutcome>;
+  importNow(nid: string): Promise<ImportOutcome>;
+  /** Why the last import failed; null when it did not. */
+  failure(nid: string): Reason | null;
+  remove(nid: string): Promise<boolean>;
+  drop(nid: string): Promise<boolean>;
+  configure(nid: string, properties: Record<string, unknown>): Promise<boolean>;
+  /** Null where there is no importable file. */
+  status(nid: string): DatastoreStatus | null;
+  /** Value of `field_datastore_status`. */
+  fieldStatus(nid: string): string;
+  fileRemoved(nid: string): Promise<void>;
+  search(query: SearchQuery): Promise<unknown>;
+  sweep(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
 /** The running portal, as every request sees it. */
 export interface Portal {
   store: Store;
-  datastore: Datastore;
+  datastore: PortalDatastore;
   profile: Profile;
   limits: PortalLimits;
   log: Log;
   /** Unix seconds. */
   now: () => number;
   counts: { reads: number; writes: number };
+  rendered: RenderedBodies;
 }
 
 /** One request to the service. */
@@ -38,6 +65,8 @@ export interface Call {
   session: Session | null;
   user: User;
   query: FormTree;
+  /** The query string as it came, without the question mark. */
+  queryText: string;
   /** The path after the resource's name, suffix removed; ids and action arguments. */
   args: string[];
   /** Top-level values of the body; empty when it holds no map. */
@@ -48,7 +77,18 @@ export interface Call {
 }
 
 /** What an operation answers: a value to format, or nothing at all. */
-export type Result = { value: unknown; shape?: ResultShape } | { empty: true } | { stream: StreamedBody };
+export type Result =
+  | { value: unknown; shape?: ResultShape }
+  | { empty: true }
+  | { stream: StreamedBody }
+  | RememberedResult;
+
+/** A value that depends on nothing but `key`, the portal's address and what is stored. */
+export interface RememberedResult {
+  key: string;
+  read: () => unknown;
+  shape?: ResultShape;
+}
 
 /** A body that is not formatted: the bytes of a file. */
 export interface StreamedBody {

@@ -44,7 +44,11 @@ const findSession = (portal: Portal, cookie: string | null): Session | null => {
 };
 
 /** The call of a request: who asks, and under which address he reached us. Unknown cookies are simply anonymous. */
-export const openCall = (portal: Portal, request: FastifyRequest, query: FormTree): Call => {
+export const openCall = (
+  portal: Portal,
+  request: FastifyRequest,
+  { query, queryText }: { query: FormTree; queryText: string },
+): Call => {
   const sent = request.headers.host ?? '';
   const socket = request.raw.socket;
   const host = hostPattern.test(sent) ? sent : `${socket.localAddress}:${socket.localPort}`;
@@ -60,6 +64,7 @@ export const openCall = (portal: Portal, request: FastifyRequest, query: FormTre
     session,
     user: session === null ? anonymous : (portal.store.users.byUid(session.uid) ?? anonymous),
     query,
+    queryText,
     args: [],
     body: {},
     files: [],

@@ -5,11 +5,13 @@ import type { FastifyInstance } from 'fastify';
 import { PortalPortError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createApp } from './app.ts';
-import type { Portal } from './call.ts';
+import type { Portal, PortalDatastore } from './call.ts';
 import { Datastore } from './datastore/datastore.ts';
 import { defaultLimits, type PortalLimits } from './portal-limits.ts';
-import type { ProfileName } from './profiles/profile.ts';
+import type { Profile, ProfileName } from './profiles/profile.ts';
+import { RecordedDatastore } from './profiles/recorded-datastore.ts';
 import { profiles } from './profiles/table.ts';
+import { RenderedBodies } from './rendered.ts';
 import { applySeed, readSeed, type Seed } from './seed.ts';
 import { addDefaultTerms, openStore, type Store } from './store/open.ts';
 import { readUsersFile, saveUsers, type UserSpec } from './users-file.ts';
@@ -53,6 +55,15 @@ const isLoopback = (host: string): boolean =>
 
 const unixNow = (): number => Math.floor(Date.now() / 1000);
 
+const openDatastore = (
+  { db, tablesDir, write }: Store,
+  profile: Profile,
+  { log, attachWaitMs }: { log: Log; attachWaitMs: number | undefined },
+): PortalDatastore => {
+  if (!profile.importsOnAttach) return new RecordedDatastore({ db, write });
+  return new Datastore({ db, dir: tablesDir, log, write, ...(attachWaitMs === undefined ? {} : { attachWaitMs }) });
+};
+
 /** Fills a new store: terms, and user 1 `admin` unless the given accounts have it. */
 const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Promise<string | null> => {
   if (seed !== null) await applySeed(store, seed, unixNow());
@@ -95,13 +106,8 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   }
   const seed = options.seedFile === undefined ? null : readSeed(options.seedFile);
   const store = openStore(dataDir);
-  const datastore = new Datastore({
-    db: store.db,
-    dir: store.tablesDir,
-    log,
-    write: (work) => store.write(work),
-    ...(attachWaitMs === undefined ? {} : { attachWaitMs }),
-  });
+  const profile = profiles[options.profile ?? 'spec'];
+  const datastore = openDatastore(store, profile, { log, attachWaitMs });
   let app: FastifyInstance | null = null;
   const close = async (): Promise<void> => {
     const open = app;
@@ -117,11 +123,12 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
     const portal: Portal = {
       store,
       datastore,
-      profile: profiles[options.profile ?? 'spec'],
+      profile,
       limits: { ...defaultLimits, ...options.limits },
       log,
       now: unixNow,
       counts: { reads: 0, writes: 0 },
+      rendered: new RenderedBodies(store.changes),
     };
     app = createApp(portal);
     const url = await listen(app, host, options.port ?? 0);

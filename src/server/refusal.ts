@@ -6,6 +6,8 @@ export interface RefusalDetails {
   body?: unknown;
   /** True for routes and formats that do not exist: the body is empty and the type text/html, whatever was asked for. */
   bare?: boolean;
+  /** Sent as it is in place of a formatted body, under the type that was negotiated. */
+  raw?: string;
   /** Replaces the reason phrase that status and message make. */
   reason?: string;
 }
@@ -33,15 +35,15 @@ export const reasonPhrase = (status: number, message: string): string => `${pref
 
 /**
  * Makes any text fit for a status line: tags stripped, control characters to spaces, what is above U+00FF to `?`,
- * at most 200 characters. An unclean reason phrase would end the process.
+ * at most `longest` characters. An unclean reason phrase would end the process.
  */
-export const cleanReason = (text: string): string =>
+export const cleanReason = (text: string, longest = 200): string =>
   text
     .replace(/<[^<>]*>/g, '')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being removed
     .replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
     .replace(/[^\u0020-\u00ff]/gu, '?')
-    .slice(0, 200)
+    .slice(0, longest)
     .trim();
 
 /** Access denied, always 403 and with the user's name (recorded behaviour 2). */

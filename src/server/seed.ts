@@ -43,6 +43,8 @@ export const applySeed = async (store: Store, seed: Seed, now: number): Promise<
     });
   }
   await saveUsers(store, seed.users, now);
+  // Whoever installed such a site had logged in before.
+  await store.write(() => store.users.loggedIn(1, { access: now, login: now }));
   const setSequence = store.db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)');
   await store.write(() => {
     for (const term of seed.terms ?? []) store.terms.add(term);

@@ -139,6 +139,7 @@ describe('kill -9 during writes', () => {
   it('keeps every acknowledged write and a sound database', async () => {
     const dataDir = tempDir();
     const acknowledged: string[] = [];
+    const refused: string[] = [];
     for (let round = 0; round < 4; round += 1) {
       const { child, exited, url } = await serve(dataDir);
       const reply = await sendRaw(url, 'POST', '/api/dataset/user/login', {
@@ -149,6 +150,7 @@ describe('kill -9 during writes', () => {
       const write = async (number: number): Promise<void> => {
         const title = `Round ${round} node ${number}`;
         const made = await sendRaw(url, 'POST', '/api/dataset/node', { body: { type: 'resource', title }, headers });
+        if (made.status !== 200) refused.push(made.text);
         acknowledged.push(made.json<{ nid: string }>().nid);
         if (acknowledged.length % 40 === 17 + round) child.kill('SIGKILL');
       };
@@ -158,6 +160,7 @@ describe('kill -9 during writes', () => {
       await Promise.allSettled(writers);
       await exited;
     }
+    expect(refused).toEqual([]);
     const { server, anonymous } = await startTestPortal({ dataDir });
     for (const nid of acknowledged) expect((await anonymous.send('GET', `/api/dataset/node/${nid}`)).status).toBe(200);
     await server.close();

@@ -17,8 +17,8 @@ const longest = 100;
 export const slugOf = (title: string): string => {
   const text = title
     .replace(/<[^<>]*>/g, '')
-    .replace(/["'`,:;|{[}\]+=*&%^$#@!~()?<>\\]/g, '')
-    .replace(/[\s./_]+/g, '-')
+    .replace(/["'`,:;|{[}\]+=*&%^$#@!~()?<>\\./_]/g, '')
+    .replace(/\s+/g, '-')
     .toLowerCase();
   const words = text.split('-').filter((word) => word !== '');
   const kept = words.filter((word) => !stopWords.has(word));

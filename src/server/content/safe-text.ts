@@ -49,7 +49,7 @@ const allowed: sanitizeHtml.IOptions = {
   disallowedTagsMode: 'discard',
 };
 
-const urlPattern = /\bhttps?:\/\/[^\s<>"']+[^\s<>"'.,;:!?)]/g;
+const urlPattern = /\bhttps?:\/\/(?:&\w+;|[^\s<>"'&])*(?:&\w+;|[^\s<>"'&.,;:!?)])/g;
 
 const plain = (text: string): string => {
   const paragraphs = escapeHtml(text)
@@ -60,7 +60,10 @@ const plain = (text: string): string => {
 };
 
 const formatted = (text: string): string => {
-  const html = sanitizeHtml(marked.parse(text, { async: false, gfm: true }), allowed).trim();
+  const html = sanitizeHtml(marked.parse(text, { async: false, gfm: true }), allowed)
+    .replace(/<p>\s*<\/p>/g, '')
+    .replaceAll('</p><p>', '</p>\n<p>')
+    .trim();
   return html === '' ? '' : `${html}\n`;
 };
 

@@ -102,7 +102,8 @@ export const createNode = (
 ): Saved => {
   const items = { ...initialItems(fields), ...changes.items };
   for (const field of fields) {
-    if (field.initial !== null && items[field.name]?.length === 0) {
+    const isOpen = changes.undefaulted?.includes(field.name) !== true;
+    if (field.initial !== null && isOpen && items[field.name]?.length === 0) {
       items[field.name] = initialItems([field])[field.name] ?? [];
     }
   }

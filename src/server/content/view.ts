@@ -99,7 +99,7 @@ export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unk
   view.rdf_mapping = nodeRdf;
   view.name = parts.author?.name ?? '';
   view.picture = '0';
-  view.data = parts.author === null ? null : 'b:0;';
+  view.data = parts.author?.uid === 1 ? 'b:0;' : null;
   view.path = publicPath(node, parts.baseUrl);
   return view;
 };

@@ -2,6 +2,7 @@
 import type { Field, NodeType } from '../content/fields.ts';
 import type { DefaultFormats } from '../media/negotiate.ts';
 import type { WriteStyle } from '../media/value.ts';
+import type { Refusal } from '../refusal.ts';
 import type { FieldItems, StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
 import type { User } from '../store/users.ts';
@@ -13,6 +14,8 @@ export type ProfileName = 'spec' | 'dkan-7.18' | 'dkan-7.14';
 export interface FieldChanges {
   /** Items by field; an empty list clears the field. */
   items: FieldItems;
+  /** Fields that stay empty although created nodes have a default for them. */
+  undefaulted?: string[];
   /** New targets of the reference field. */
   targets?: number[];
   /** New files of the upload field. */
@@ -45,6 +48,16 @@ export interface ReadContext {
   fields: readonly Field[];
 }
 
+/** What can be wrong with a list query (spec 4.3). */
+export type ListFault =
+  | { kind: 'column'; name: string; clause: 'SELECT' | 'WHERE' | 'ORDER BY' }
+  | { kind: 'no-columns' }
+  /** A list or map where one text must stand. */
+  | { kind: 'not-text'; parameter: 'fields' | 'page' | 'pagesize'; unlimited: boolean }
+  | { kind: 'filter-list'; column: string; seesAll: boolean }
+  | { kind: 'too-many-values'; column: string }
+  | { kind: 'negative'; limit: number; offset: number; seesAll: boolean };
+
 /** A profile: data, and small functions where data does not do. */
 export interface Profile {
   name: ProfileName;
@@ -59,14 +72,14 @@ export interface Profile {
   uuidsAreUnique: boolean;
   /** Items of a file beside the recorded ones. */
   fileItemExtras: Readonly<Record<string, unknown>>;
-  /** True: a valid table is imported when it is attached. */
+  /** True: our own datastore, which imports a valid table when it is attached; false: that of release B as recorded. */
   importsOnAttach: boolean;
   /** The answer to an attach (spec 4.8). */
   attachAnswer: (file: { fid: string; uri: string }) => unknown;
   /** The answer to a delete (spec 4.7): `null` for an empty body. */
   deleteAnswer: unknown;
-  /** Status of an attach to a filled field, and of several files at once. */
-  tooManyFilesStatus: number;
+  /** The answer to an attach to a filled field, and to several files at once. */
+  tooManyFiles: () => Refusal;
   /** True: an attach without a file part answers `[]` (and empties the field with `attach` 0); false: 406. */
   attachWithoutFile: boolean;
   /** File name extensions that may be attached, lower case. */
@@ -74,14 +87,24 @@ export interface Profile {
   /** The format where a request leaves it open; on datastore endpoints and elsewhere. */
   formats: { datastore: DefaultFormats; other: DefaultFormats };
   writeStyle: WriteStyle;
-  /** True: bodies of all content types of the specification are read; false: as recorded. */
-  readsAllTypes: boolean;
+  /** Content types of the specification that are refused all the same. */
+  refusedTypes: readonly string[];
+  /** True for a body that is accepted but not read. */
+  isUnread: (contentType: string, method: string) => boolean;
+  /** The answer to an Accept or Content-Type that is no MIME type. */
+  malformedMime: (message: string) => Refusal;
   /** True: parsers say where a body is malformed. */
   explainsMalformed: boolean;
-  /** True: messages about list queries show SQL as recorded. */
-  showsSql: boolean;
+  /** The answer to a list query that cannot be; null: the fault is passed over. */
+  listFault: (fault: ListFault) => Refusal | null;
+  /** Status of a datastore search that failed; null: that of the fault. */
+  searchFaultStatus: number | null;
+  /** Longest reason phrase, characters. */
+  longestReason: number;
   /** Further attributes of the session cookie. */
   cookieAttributes: string;
+  /** True: static files go out bare and under their own type. */
+  plainStaticFiles: boolean;
   /** True: the bytes of a file are open to everybody, even when its node is not published. */
   filesArePublic: boolean;
   /** Title of the portal's own pages. */

@@ -1,13 +1,37 @@
 // The default profile: the specification to the letter, where it is silent as recorded for release B, faults mended.
 import { resourceFields, specifiedDatasetFields } from '../content/fields.ts';
 import { specDatastoreDefaults, specDefaults } from '../media/negotiate.ts';
-import type { Profile } from './profile.ts';
+import { escapeHtml, Refusal } from '../refusal.ts';
+import type { ListFault, Profile } from './profile.ts';
 import { readSpecCore, readSpecFields } from './spec-input.ts';
 
 /** Extensions that may be attached (recorded behaviour 12). */
 export const extensions: readonly string[] =
   'csv html xls json xlsx doc docx rdf txt jpg png gif tiff pdf odf ods odt tsv tab geojson xml zip kml kmz shp'.split(
     ' ',
+  );
+
+const listFaultWords = (fault: ListFault): string => {
+  switch (fault.kind) {
+    case 'column':
+      return `Unknown column '${fault.name}' in '${fault.clause}'`;
+    case 'no-columns':
+      return 'fields names no column';
+    case 'not-text':
+      return `${fault.parameter} must be one text`;
+    case 'filter-list':
+      return `the value of parameters[${fault.column}] must be one text; several values are parted by commas`;
+    case 'too-many-values':
+      return `parameters[${fault.column}] has too many values`;
+    case 'negative':
+      return 'page and pagesize may not be negative';
+  }
+};
+
+const listFault = (fault: ListFault): Refusal =>
+  new Refusal(
+    406,
+    `Invalid query provided, double check that the fields and parameters you defined are correct and exist. ${escapeHtml(listFaultWords(fault))}`,
   );
 
 /** The `spec` profile. */
@@ -22,15 +46,20 @@ export const specProfile: Profile = {
   importsOnAttach: true,
   attachAnswer: (file) => file,
   deleteAnswer: null,
-  tooManyFilesStatus: 406,
+  tooManyFiles: () => new Refusal(406, 'You cannot upload so many files.'),
   attachWithoutFile: false,
   extensions,
   formats: { datastore: specDatastoreDefaults, other: specDefaults },
   writeStyle: 'sound',
-  readsAllTypes: true,
+  refusedTypes: [],
+  isUnread: () => false,
+  malformedMime: (message) => new Refusal(406, message),
   explainsMalformed: true,
-  showsSql: false,
+  listFault,
+  searchFaultStatus: null,
+  longestReason: 200,
   cookieAttributes: '; SameSite=Lax',
+  plainStaticFiles: false,
   filesArePublic: false,
   siteName: 'sluice portal',
 };

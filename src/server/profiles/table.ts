@@ -1,10 +1,12 @@
 // The profiles by name.
+
+import { dkan718Profile } from './dkan-7.18.ts';
 import type { Profile, ProfileName } from './profile.ts';
 import { specProfile } from './spec.ts';
 
 /** Every profile. */
 export const profiles: Readonly<Record<ProfileName, Profile>> = {
   spec: specProfile,
-  'dkan-7.18': specProfile,
+  'dkan-7.18': dkan718Profile,
   'dkan-7.14': specProfile,
 };

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import type { Call, Portal, Result } from '../call.ts';
+import { isNodeType } from '../content/fields.ts';
 import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/file-name.ts';
 import { textOf } from '../content/items.ts';
 import type { AttachedFile } from '../datastore/records.ts';
@@ -39,6 +40,10 @@ const refusesFilled = (value: unknown): boolean => {
 const needField = (call: Call, node: StoredNode): void => {
   const name = textOf(call.body.field_name) ?? '';
   if (name === 'field_upload' && node.type === 'resource') return;
+  const fields = isNodeType(node.type) ? call.portal.profile.fields[node.type] : [];
+  if (fields.some((field) => field.name === name)) {
+    throw new Refusal(406, `Failed to upload file. ${escapeHtml(keyOf(call.files[0]?.part ?? '') ?? '')}`);
+  }
   throw new Refusal(406, `Field name '${escapeHtml(name)}' not found on node type '${node.type}'`);
 };
 
@@ -91,7 +96,7 @@ const commit = async (call: Call, node: StoredNode, { upload, name }: Named): Pr
       const fid = store.files.add(row);
       const freed = store.files.assign(node.nid, [fid]);
       store.nodes.touch(node.nid, { at: now, uid: user.uid });
-      if (portal.profile.importsOnAttach) portal.datastore.note(noted(portal, node, { ...row, fid }));
+      portal.datastore.note(noted(portal, node, { ...row, fid }));
       return { file: { ...row, fid }, dropped: freed };
     });
     removeBytes(portal, dropped);
@@ -105,7 +110,7 @@ const commit = async (call: Call, node: StoredNode, { upload, name }: Named): Pr
 const refuseFilled = (call: Call, node: StoredNode): void => {
   const { profile, store } = call.portal;
   if (refusesFilled(call.body.attach) && store.files.ofNode(node.nid).length > 0) {
-    throw new Refusal(profile.tooManyFilesStatus, 'You cannot upload so many files.');
+    throw profile.tooManyFiles();
   }
 };
 
@@ -118,6 +123,7 @@ const withoutFile = async (call: Call, node: StoredNode): Promise<Result> => {
     portal.store.nodes.touch(node.nid, { at: portal.now(), uid: user.uid });
     return refusesFilled(call.body.attach) ? [] : portal.store.files.assign(node.nid, []);
   });
+  if (dropped.length > 0) await portal.datastore.fileRemoved(String(node.nid));
   removeBytes(portal, dropped);
   return { value: [] };
 };
@@ -133,13 +139,11 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
   const uploads = call.files.filter((file) => keyOf(file.part) !== null);
   const [first] = uploads;
   if (first === undefined) return withoutFile(call, node);
-  if (uploads.length > 1) throw new Refusal(portal.profile.tooManyFilesStatus, 'You cannot upload so many files.');
+  if (uploads.length > 1) throw portal.profile.tooManyFiles();
   const named = needName(call, first);
   refuseFilled(call, node);
   const file = await commit(call, node, named);
-  if (portal.profile.importsOnAttach) {
-    await portal.datastore.attached(noted(portal, node, file));
-  }
+  await portal.datastore.attached(noted(portal, node, file));
   const uri = `${call.baseUrl}/api/dataset/file/${file.fid}`;
   return { value: portal.profile.attachAnswer({ fid: String(file.fid), uri }) };
 };

@@ -3,7 +3,7 @@ import type { SQLInputValue } from 'node:sqlite';
 import { maxPageSize } from '../../dkan/paths.ts';
 import { may } from '../access.ts';
 import type { Call } from '../call.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import type { ListFault } from '../profiles/profile.ts';
 import { type NodeColumn, nodeColumns } from '../store/nodes.ts';
 
 const columns = new Map<string, NodeColumn>(nodeColumns.map((name) => [name, name]));
@@ -13,20 +13,23 @@ const textColumns = new Set<NodeColumn>(['type', 'language', 'title', 'uuid']);
 /** Largest page for those who may ask for more than {@link maxPageSize}. */
 const largestPage = 10_000;
 
-const invalid = (detail: string): Refusal =>
-  new Refusal(
-    406,
-    `Invalid query provided, double check that the fields and parameters you defined are correct and exist. ${escapeHtml(detail)}`,
-  );
+/** Throws what the profile answers to a fault; returns where the profile passes it over. */
+const refuse = (call: Call, fault: ListFault): void => {
+  const refusal = call.portal.profile.listFault(fault);
+  if (refusal !== null) throw refusal;
+};
 
-const columnOf = (name: string, clause: string): NodeColumn => {
+const columnOf = (call: Call, name: string, clause: 'SELECT' | 'WHERE' | 'ORDER BY'): NodeColumn => {
   const column = columns.get(name.toLowerCase().replace(/^t\./, ''));
-  if (column === undefined) throw invalid(`Unknown column '${name}' in '${clause}'`);
-  return column;
+  if (column !== undefined) return column;
+  refuse(call, { kind: 'column', name: clause === 'SELECT' ? `t.${name}` : name, clause });
+  return 'nid';
 };
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const seesAll = (call: Call): boolean => may(call.user, 'administer nodes');
 
 interface Shown {
   /** Key in the row. */
@@ -34,19 +37,22 @@ interface Shown {
   column: NodeColumn;
 }
 
-const shownColumns = (fields: unknown): Shown[] => {
+const shownColumns = (call: Call): Shown[] => {
+  const { fields } = call.query;
   if (fields === undefined || fields === '*') return nodeColumns.map((column) => ({ key: column, column }));
-  if (typeof fields !== 'string') throw invalid('fields must be one comma-separated list');
+  if (typeof fields !== 'string') refuse(call, { kind: 'not-text', parameter: 'fields', unlimited: false });
   const seen = new Set<string>();
-  return fields.split(',').map((part) => {
-    const name = part.replace(/[^A-Za-z0-9_.]/g, '');
-    if (name === '') throw invalid('fields names no column');
-    if (name.includes('.')) throw invalid(`Unknown column '${name}' in 'SELECT'`);
-    const column = columnOf(name, 'SELECT');
-    const key = seen.has(name) ? `t_${name}` : name;
-    seen.add(name);
-    return { key, column };
-  });
+  return String(fields)
+    .split(',')
+    .map((part) => {
+      const name = part.replace(/[^A-Za-z0-9_.]/g, '');
+      if (name === '') refuse(call, { kind: 'no-columns' });
+      if (name.includes('.')) refuse(call, { kind: 'column', name: `t.${name}`, clause: 'SELECT' });
+      const column = columnOf(call, name, 'SELECT');
+      const key = seen.has(name) ? `t_${name}` : name;
+      seen.add(name);
+      return { key, column };
+    });
 };
 
 /** What MySQL makes of a text where it wants a number: its leading digits, else 0. */
@@ -56,6 +62,8 @@ interface Clause {
   sql: string;
   values: SQLInputValue[];
 }
+
+const nothing: Clause = { sql: '0', values: [] };
 
 const operators: Record<string, string> = {
   '=': '=',
@@ -67,12 +75,17 @@ const operators: Record<string, string> = {
   '<>': '<>',
 };
 
-const filterOf = (column: NodeColumn, value: unknown, op: string): Clause => {
-  if (typeof value !== 'string') throw invalid(`the value of parameters[${column}] must be a text`);
+const filterOf = (call: Call, column: NodeColumn, { value, op }: { value: unknown; op: string }): Clause => {
+  if (typeof value !== 'string') {
+    refuse(call, { kind: 'filter-list', column, seesAll: seesAll(call) });
+    return nothing;
+  }
   const isText = textColumns.has(column);
   const parts = value.split(',');
   const bind = (text: string): SQLInputValue => (isText ? text : castNumber(text));
   const name = isText ? `n.${column} COLLATE NOCASE` : `n.${column}`;
+  // An empty value matches nothing, not even an empty column.
+  if (value === '') return nothing;
   const upper = op.toUpperCase();
   if (upper === 'LIKE' || upper === 'NOT LIKE') return { sql: `n.${column} ${upper} ?`, values: [value] };
   if (upper === 'BETWEEN' && parts.length === 2) {
@@ -83,47 +96,59 @@ const filterOf = (column: NodeColumn, value: unknown, op: string): Clause => {
   }
   const comparison = operators[upper];
   if (comparison !== undefined && comparison !== '=') return { sql: `${name} ${comparison} ?`, values: [bind(value)] };
-  if (parts.length > 1000) throw invalid(`parameters[${column}] has more than 1000 values`);
+  if (parts.length > 1000) refuse(call, { kind: 'too-many-values', column });
   return { sql: `${name} IN (${parts.map(() => '?').join(', ')})`, values: parts.map(bind) };
 };
 
 const filtersOf = (call: Call): Clause[] => {
   const { parameters, options } = call.query;
-  const clauses: Clause[] = may(call.user, 'administer nodes') ? [] : [{ sql: 'n.status = 1', values: [] }];
+  const clauses: Clause[] = seesAll(call) ? [] : [{ sql: 'n.status = 1', values: [] }];
   if (!isMap(parameters)) return clauses;
   const given = isMap(options) ? options.parameters_op : undefined;
   const ops = isMap(given) ? given : {};
   for (const [name, value] of Object.entries(parameters)) {
     const op = ops[name];
-    clauses.push(filterOf(columnOf(name, 'WHERE'), value, typeof op === 'string' ? op : '='));
+    clauses.push(filterOf(call, columnOf(call, name, 'WHERE'), { value, op: typeof op === 'string' ? op : '=' }));
   }
   return clauses;
 };
 
-const orderOf = (options: unknown): string => {
-  if (options === undefined) return 'n.sticky DESC, n.created DESC, n.nid DESC';
-  const orderby = isMap(options) ? options.orderby : undefined;
-  if (!isMap(orderby)) return 'n.nid ASC';
-  const parts = Object.entries(orderby).map(([name, direction]) => {
-    const sense = typeof direction === 'string' && direction.toUpperCase() === 'DESC' ? 'DESC' : 'ASC';
-    return `n.${columnOf(name, 'ORDER BY')} ${sense}`;
-  });
-  return parts.length === 0 ? 'n.nid ASC' : [...parts, 'n.nid ASC'].join(', ');
+/** The order of rows that nobody ordered: as the recorded database finds them, by nid where a filter names it, else by type. */
+const naturalOrder = (call: Call): string => {
+  const { parameters, options } = call.query;
+  const ops = isMap(options) && isMap(options.parameters_op) ? options.parameters_op : {};
+  const op = String(ops.nid ?? '=');
+  const isByNid = isMap(parameters) && 'nid' in parameters && !/^(?:!=|<>|LIKE|NOT LIKE|NOT IN)$/i.test(op);
+  return isByNid ? 'n.nid ASC' : 'n.type ASC, n.nid ASC';
 };
 
-const numberOf = (value: unknown, name: string, fallback: number): number => {
+const orderOf = (call: Call): string => {
+  const { options } = call.query;
+  if (options === undefined) return 'n.sticky DESC, n.created DESC, n.nid DESC';
+  const orderby = isMap(options) ? options.orderby : undefined;
+  if (!isMap(orderby)) return naturalOrder(call);
+  const parts = Object.entries(orderby).map(([name, direction]) => {
+    const sense = typeof direction === 'string' && direction.toUpperCase() === 'DESC' ? 'DESC' : 'ASC';
+    return `n.${columnOf(call, name, 'ORDER BY')} ${sense}`;
+  });
+  return parts.length === 0 ? naturalOrder(call) : [...parts, 'n.nid ASC'].join(', ');
+};
+
+/** What PHP makes of a parameter where it wants a number. */
+const numberOf = (call: Call, name: 'page' | 'pagesize', fallback: number): number => {
+  const value = call.query[name];
   if (value === undefined) return fallback;
-  if (typeof value !== 'string') throw invalid(`${name} must be one number`);
-  const number = Number(/^\s*-?\d+(?:\.\d+)?/.exec(value)?.[0] ?? 0);
-  if (number < 0) throw invalid(`${name} may not be negative`);
-  return number;
+  if (typeof value === 'string') return Number(/^\s*-?\d+(?:\.\d+)?/.exec(value)?.[0] ?? 0);
+  refuse(call, { kind: 'not-text', parameter: name, unlimited: may(call.user, 'unlimited lists') });
+  return fallback;
 };
 
 const windowOf = (call: Call): { limit: number; offset: number } => {
-  const asked = numberOf(call.query.pagesize, 'pagesize', maxPageSize);
-  const limit = Math.floor(Math.min(asked, may(call.user, 'unlimited lists') ? largestPage : maxPageSize));
-  const page = numberOf(call.query.page, 'page', 0);
-  return { limit, offset: Math.min(Math.floor(page * limit), Number.MAX_SAFE_INTEGER) };
+  const most = may(call.user, 'unlimited lists') ? largestPage : maxPageSize;
+  const limit = Math.floor(Math.min(numberOf(call, 'pagesize', maxPageSize), most));
+  const offset = Math.floor(numberOf(call, 'page', 0) * limit);
+  if (limit < 0 || offset < 0) refuse(call, { kind: 'negative', limit, offset, seesAll: seesAll(call) });
+  return { limit, offset: Math.min(offset, Number.MAX_SAFE_INTEGER) };
 };
 
 /**
@@ -131,9 +156,9 @@ const windowOf = (call: Call): { limit: number; offset: number } => {
  * Throws 406 for columns that do not exist and numbers that make no sense.
  */
 export const listNodes = (call: Call): Record<string, unknown>[] => {
-  const shown = shownColumns(call.query.fields);
+  const shown = shownColumns(call);
   const filters = filtersOf(call);
-  const order = orderOf(call.query.options);
+  const order = orderOf(call);
   const { limit, offset } = windowOf(call);
   const where = filters.length === 0 ? '' : `WHERE ${filters.map((filter) => filter.sql).join(' AND ')}`;
   const sql = `SELECT ${nodeColumns.map((name) => `n.${name}`).join(', ')} FROM node n ${where} ORDER BY ${order} LIMIT ? OFFSET ?`;

@@ -116,12 +116,18 @@ const demandEdit = (call: Call): void => demand(call.user, mayEdit(call.user, ne
 
 const demandRead = (call: Call): void => demand(call.user, mayRead(call.user, needNode(call)));
 
+/** What a list shows depends on its query and on what the caller may see. */
+const list = (call: Call): Result => {
+  const sees = [may(call.user, 'administer nodes'), may(call.user, 'unlimited lists')];
+  return { key: `list ${sees} ${call.queryText}`, read: () => listNodes(call), shape: 'rows' };
+};
+
 /** The node resource. */
 export const nodeResource: Resource = {
-  index: operation({ run: (call) => ({ value: listNodes(call), shape: 'rows' }) }),
+  index: operation({ run: list }),
   retrieve: operation({
     access: demandRead,
-    run: (call) => ({ value: view(call, needNode(call)), shape: 'node' }),
+    run: (call) => ({ key: `node ${call.args[0]}`, read: () => view(call, needNode(call)), shape: 'node' }),
   }),
   create: operation({
     writes: true,

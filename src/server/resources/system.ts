@@ -2,6 +2,7 @@
 import { demand } from '../access.ts';
 import { type Answer, formatError, formatValue } from '../answer.ts';
 import type { Call } from '../call.ts';
+import { contentTypeOf, type FormatName, formats, isFormatName } from '../media/formats.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import { searchAnswer } from './datastore.ts';
 import { fileBytes, mayReadFile } from './file.ts';
@@ -41,21 +42,38 @@ const file = (call: Call, path: string): Answer => {
     if (error instanceof Refusal) return formatError(error, null, { style: 'sound' });
     throw error;
   }
-  const stream = fileBytes(portal, found);
-  return { status: 200, contentType: stream.contentType, body: stream };
+  const isPlain = portal.profile.plainStaticFiles;
+  const bytes = fileBytes(portal, found);
+  const stream = isPlain ? { ...bytes, contentType: found.filemime } : bytes;
+  return { status: 200, contentType: stream.contentType, body: stream, plain: isPlain };
 };
 
-const searchPath = /^\/api\/action\/datastore\/search(\.json)?$/;
+const searchPath = /^\/api\/action\/datastore\/search(?:\.([a-z]+))?$/;
 
-const search = async (call: Call): Promise<Answer> => {
-  const style = { style: call.portal.profile.writeStyle };
+const search = async (call: Call, format: FormatName): Promise<Answer> => {
+  const style = { style: call.portal.profile.writeStyle, callback: call.query.callback };
+  const contentType = contentTypeOf(formats[format].mimeTypes[0]);
   try {
     const value = await searchAnswer(call);
-    return { ...formatValue({ value }, 'json', style), contentType: 'application/json' };
+    return { ...formatValue({ value }, format, style), contentType };
   } catch (error) {
-    if (error instanceof Refusal) return formatError(error, 'json', style);
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    const { searchFaultStatus } = call.portal.profile;
+    if (searchFaultStatus === null) return { ...formatError(error, format, style), contentType };
+    return { ...formatValue({ value: error.details.body }, format, style), status: searchFaultStatus, contentType };
   }
+};
+
+/** `/?q=api/dataset/node` is the old way to write `/api/dataset/node`: redirected (recorded behaviour 1). */
+const cleanAddress = (call: Call, wanted: string): Answer => {
+  const query = call.queryText.split('&').filter((part) => !part.startsWith('q='));
+  const path = wanted.split('/').map(encodeURIComponent).join('/');
+  return {
+    status: 301,
+    contentType: 'text/html; charset=UTF-8',
+    headers: { location: `${call.baseUrl}/${path}${query.length === 0 ? '' : `?${query.join('&')}`}` },
+    body: '',
+  };
 };
 
 /** The answer to a path outside the service. */
@@ -64,10 +82,14 @@ export const siteAnswer = async (call: Call, path: string): Promise<Answer> => {
     return { status: 200, contentType: 'text/plain;charset=UTF-8', body: tokenOf(call) };
   }
   if (path === '/healthz') return health(call);
+  if (path === '/' && typeof call.query.q === 'string') return cleanAddress(call, call.query.q);
   if (path.startsWith(filesPrefix)) return file(call, path);
-  if (searchPath.test(path)) {
+  const wanted = searchPath.exec(path);
+  const format = wanted?.[1] ?? 'json';
+  if (wanted !== null && isFormatName(format)) {
     call.portal.counts.reads += 1;
-    return search(call);
+    const answer = await search(call, format);
+    return wanted[1] === undefined ? { ...answer, headers: { vary: 'Accept' } } : answer;
   }
   return page(404, 'Page not found', call.portal.profile.siteName);
 };

@@ -64,6 +64,9 @@ const selectNode = `SELECT n.nid, n.vid, n.type, n.language, n.title, n.uid, n.s
   n.sticky, n.tnid, n.translate, n.uuid, n.alias, r.vuuid, r.log, r.timestamp AS revisionTimestamp, r.uid AS revisionUid, r.fields
   FROM node n JOIN revision r ON r.vid = n.vid`;
 
+/** Most text of nodes that is held in memory, in characters: reads and writes ask for the same few again and again. */
+const mostKnown = 16_000_000;
+
 /** The node, revision and reference tables. Methods that change something are to be called inside a write. */
 export class Nodes {
   readonly #db: DatabaseSync;
@@ -89,6 +92,8 @@ export class Nodes {
   readonly #removeTarget: StatementSync;
   readonly #count: StatementSync;
   readonly #lists = new Map<string, StatementSync>();
+  readonly #known = new Map<number, StoredNode>();
+  #knownLength = 0;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -129,10 +134,24 @@ export class Nodes {
     this.#removeTarget = db.prepare('DELETE FROM reference WHERE nid = ? AND target = ?');
   }
 
-  /** The node with that nid, or null. */
+  /** The node with that nid, or null; shared by all who ask, so nobody may change it. */
   byNid(nid: number): StoredNode | null {
+    const known = this.#known.get(nid);
+    if (known !== undefined) return known;
     const row = this.#byNid.get(nid);
-    return row === undefined ? null : toNode(row);
+    if (row === undefined) return null;
+    const node = toNode(row);
+    const length = String(row.fields).length + 1000;
+    if (this.#knownLength + length > mostKnown) this.forget();
+    this.#knownLength += length;
+    this.#known.set(nid, node);
+    return node;
+  }
+
+  /** Forgets the nodes held in memory; to be called when writes were undone. */
+  forget(): void {
+    this.#known.clear();
+    this.#knownLength = 0;
   }
 
   /** The first node with that uuid, or null. */
@@ -166,6 +185,7 @@ export class Nodes {
 
   /** Writes a changed node: as a new revision, or over the current one (`newRevision` false). Returns the vid. */
   update(node: StoredNode, { newRevision }: { newRevision: boolean }): number {
+    this.#known.delete(node.nid);
     let { vid } = node;
     if (newRevision) vid = this.#addRevision(node);
     else {
@@ -193,17 +213,20 @@ export class Nodes {
 
   /** Moves "changed" without a new revision, as attaching a file and a reference written from the other side do. */
   touch(nid: number, { at, uid }: { at: number; uid: number }): void {
+    this.#known.delete(nid);
     this.#touchNode.run(at, nid);
     this.#touchRevision.run(at, uid, nid);
   }
 
   /** Gives a node its public path. */
   setAlias(nid: number, alias: string | null): void {
+    this.#known.delete(nid);
     this.#setAlias.run(alias, nid);
   }
 
   /** Removes a node with its revisions and the references it holds. */
   remove(nid: number): void {
+    this.#known.delete(nid);
     this.#clearTargets.run(nid);
     this.#deleteRevisions.run(nid);
     this.#deleteNode.run(nid);

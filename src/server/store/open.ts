@@ -25,6 +25,8 @@ export interface Store {
   terms: Terms;
   /** Runs synchronous work in one durable transaction (see {@link Writer}). */
   write<T>(work: () => T): Promise<T>;
+  /** Another number after every write: what was read under the same number holds. */
+  changes(): number;
   /** Where the bytes of a file lie. */
   pathOf(file: { uuid: string }): string;
   /** Where uploads grow before they are complete; on the same file system. */
@@ -75,7 +77,14 @@ export const openStore = (dir: string): Store => {
   const lock = lockStore(dir);
   try {
     const db = prepare(dir);
-    const writer = new Writer(db);
+    const nodes = new Nodes(db);
+    let changes = 0;
+    const writer = new Writer(db, {
+      onChange: () => {
+        changes += 1;
+      },
+      onUndo: () => nodes.forget(),
+    });
     const users = new Users(db);
     const terms = new Terms(db);
     const files = new Files(db);
@@ -90,7 +99,8 @@ export const openStore = (dir: string): Store => {
       users,
       terms,
       files,
-      nodes: new Nodes(db),
+      nodes,
+      changes: () => changes,
       sessions: new Sessions(db),
       flood: new Flood(db),
       isNew: users.count() === 0,

@@ -11,9 +11,11 @@ export const idleSeconds = 200_000;
 /** How often "last seen" is written, seconds. */
 const seenEvery = 180;
 
-/** A session of a logged-in user. The id itself is known to the client only. */
+/** A session of a logged-in user. */
 export interface Session {
-  /** SHA-256 of the id in the cookie. */
+  /** What the cookie holds; it is never stored. */
+  id: string;
+  /** SHA-256 of the id, which is what the store holds. */
   key: string;
   uid: number;
   /** CSRF token, the same for the life of the session. */
@@ -34,6 +36,7 @@ export class Sessions {
   readonly #delete: StatementSync;
   readonly #touch: StatementSync;
   readonly #expire: StatementSync;
+  /** By the id itself: hashing it for each request would cost more than the rest of the look-up. */
   readonly #live = new Map<string, Session>();
 
   constructor(db: DatabaseSync) {
@@ -47,18 +50,23 @@ export class Sessions {
 
   /** The session of a cookie value, or null when it is unknown or expired. `now` in Unix seconds. */
   find(id: string, now: number): Session | null {
-    const hash = keyOf(id);
-    const key = hash.toString('base64url');
-    let session = this.#live.get(key);
+    let session = this.#live.get(id);
     if (session === undefined) {
+      const hash = keyOf(id);
       const row = this.#select.get(hash);
       if (row === undefined) return null;
-      session = { key, uid: Number(row.uid), token: this.#tokenOf(id), seen: Number(row.seen) };
+      session = {
+        id,
+        key: hash.toString('base64url'),
+        uid: Number(row.uid),
+        token: this.#tokenOf(id),
+        seen: Number(row.seen),
+      };
       if (this.#live.size > 50_000) this.#live.clear();
-      this.#live.set(key, session);
+      this.#live.set(id, session);
     }
     if (session.seen + idleSeconds < now) {
-      this.#live.delete(key);
+      this.#live.delete(id);
       return null;
     }
     return session;
@@ -85,7 +93,7 @@ export class Sessions {
 
   /** Ends a session; to be called inside a write. */
   end(session: Session): void {
-    this.#live.delete(session.key);
+    this.#live.delete(session.id);
     this.#delete.run(Buffer.from(session.key, 'base64url'));
   }
 

@@ -15,11 +15,22 @@ type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
  */
 export class Writer {
   readonly #db: DatabaseSync;
+  readonly #onChange: () => void;
+  readonly #onUndo: () => void;
   #queue: Job[] = [];
   #scheduled = false;
 
-  constructor(db: DatabaseSync) {
+  /**
+   * `onChange` is called when something was committed, `onUndo` when work was undone: both before anybody hears of it,
+   * so that what was remembered of the database can be forgotten in time.
+   */
+  constructor(
+    db: DatabaseSync,
+    { onChange = () => undefined, onUndo = () => undefined }: { onChange?: () => void; onUndo?: () => void } = {},
+  ) {
     this.#db = db;
+    this.#onChange = onChange;
+    this.#onUndo = onUndo;
   }
 
   /** Resolves with what `work` returns once it is durable; rejects with what it throws (nothing of it is kept). */
@@ -47,8 +58,10 @@ export class Writer {
       this.#db.exec('BEGIN IMMEDIATE');
       outcomes = jobs.map((job) => this.#attempt(job));
       this.#db.exec('COMMIT');
+      this.#onChange();
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      this.#onUndo();
       for (const job of jobs) job.reject(error);
       return;
     }
@@ -69,6 +82,7 @@ export class Writer {
       // A full disk rolls the whole transaction back by itself; then the batch as a whole has failed.
       if (!this.#db.isTransaction) throw error;
       this.#db.exec('ROLLBACK TO job; RELEASE job');
+      this.#onUndo();
       return { ok: false, error };
     }
   }

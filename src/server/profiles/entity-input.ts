@@ -1,0 +1,167 @@
+// How release B reads the body of a node: no form, bare structures, little checked (recorded behaviour 8).
+import type { Field } from '../content/fields.ts';
+import { emptyGeometry, FieldFault, isLinked, type RawItem, readItem, textOf } from '../content/items.ts';
+import { idOf, readFile, readTerm } from '../content/links.ts';
+import { escapeHtml } from '../refusal.ts';
+import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
+import { codelessFault, exceptionFault, fatalFault, titleFault } from './recorded-faults.ts';
+
+const isMap = (value: unknown): value is RawItem =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const integer = (value: unknown): number => Number(/^\s*-?\d{1,10}/.exec(textOf(value) ?? '')?.[0] ?? 0);
+
+const withoutUndefined = (core: Record<string, unknown>): CoreChanges =>
+  Object.fromEntries(Object.entries(core).filter(([, value]) => value !== undefined));
+
+/** Core properties as release B takes them: whatever is sent, from whoever may create or edit. */
+export const readEntityCore = (body: Record<string, unknown>, { node }: ReadContext): CoreChanges => {
+  const isNew = node === null;
+  const nid = textOf(body.nid) ?? '';
+  if (nid !== '' && nid !== String(node?.nid)) {
+    throw exceptionFault(
+      '0',
+      'Invalid data value given. Be sure it matches the required data type and format. Value at node(): .',
+    );
+  }
+  const title = 'title' in body ? (textOf(body.title) ?? '') : undefined;
+  const fault = titleFault(title ?? '');
+  if (fault !== null) throw fault;
+  const number = (name: string): number | undefined => (name in body ? integer(body[name]) : undefined);
+  return withoutUndefined({
+    title: title ?? (isNew ? '' : undefined),
+    uid: number('uid'),
+    status: number('status'),
+    language: textOf(body.language) ?? undefined,
+    created: integer(body.created) > 0 ? integer(body.created) : undefined,
+    log: textOf(body.log) ?? undefined,
+    promote: number('promote'),
+    sticky: number('sticky'),
+    comment: number('comment'),
+    uuid: (textOf(body.uuid) ?? '') === '' ? undefined : textOf(body.uuid),
+    newRevision: 'revision' in body && !isNew ? integer(body.revision) !== 0 : undefined,
+  });
+};
+
+const validation = (): never => {
+  throw codelessFault('Field validation errors');
+};
+
+const badDelta = (field: Field, key: string): Error =>
+  exceptionFault(
+    '22007',
+    `SQLSTATE[22007]: Invalid datetime format: 1366 Incorrect integer value: '${escapeHtml(key)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`delta\` at row 1`,
+  );
+
+/** The items of `{und: [...]}`; null where the value says nothing (a bare scalar, another language counts as none). */
+const itemsOf = (field: Field, value: unknown): RawItem[] | null => {
+  if (value === null || value === undefined) return null;
+  if (Array.isArray(value)) return value.length === 0 ? [] : null;
+  if (!isMap(value)) return null;
+  const und = value.und;
+  if (und === undefined || und === null) return [];
+  if (!Array.isArray(und) && !isMap(und)) throw fatalFault();
+  for (const key of Object.keys(und)) if (!/^\d+$/.test(key)) throw badDelta(field, key);
+  const items: unknown[] = Object.values(und);
+  if (items.some((item) => !isMap(item))) throw fatalFault();
+  return items.filter(isMap);
+};
+
+const isCoded = (field: Field): boolean => field.options !== null && field.name !== 'field_orphan';
+
+const checkItem = (field: Field, raw: RawItem): void => {
+  const value = textOf(raw.value);
+  if (!isCoded(field)) return;
+  if (value === '') throw codelessFault(`Invalid option for field ${field.name}`);
+  if (value !== null && field.options?.includes(value) === false) {
+    if (field.name === 'field_license') throw codelessFault(`Invalid option for field ${field.name}`);
+    validation();
+  }
+};
+
+const badDate = (field: Field, value: string): Error =>
+  exceptionFault(
+    '22007',
+    `SQLSTATE[22007]: Invalid datetime format: 1292 Incorrect datetime value: '${escapeHtml(value)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`${field.name}_value\` at row 1`,
+  );
+
+const readPlain = (field: Field, raw: RawItem): RawItem => {
+  checkItem(field, raw);
+  const value = textOf(raw.value);
+  if (value === null && (field.kind === 'text' || field.kind === 'long')) {
+    return { value: null, format: textOf(raw.format), ...(field.kind === 'text' ? { safe_value: '' } : {}) };
+  }
+  try {
+    return readItem(field, raw);
+  } catch (error) {
+    if (!(error instanceof FieldFault)) throw error;
+    if (field.kind === 'geo') return emptyGeometry();
+    if (field.kind === 'date' || field.kind === 'period') throw badDate(field, value ?? '');
+    return validation();
+  }
+};
+
+const readTarget = ({ store }: ReadContext, field: Field, raw: RawItem): number => {
+  const sent = textOf(raw.target_id) ?? '';
+  const nid = idOf(sent);
+  if (nid === null) {
+    throw exceptionFault(
+      '22007',
+      `SQLSTATE[22007]: Invalid datetime format: 1366 Incorrect integer value: '${escapeHtml(sent)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`${field.name}_target_id\` at row 1`,
+    );
+  }
+  if (store.nodes.byNid(nid) === null) {
+    throw exceptionFault('0', 'Missing bundle property on entity of type node.');
+  }
+  return nid;
+};
+
+const readTid = ({ store }: ReadContext, field: Field, raw: RawItem): number => {
+  if (textOf(raw.tid) === null) {
+    throw exceptionFault('23000', "SQLSTATE[23000]: Integrity constraint violation: 1048 Column 'tid' cannot be null");
+  }
+  try {
+    return readTerm(store, field, raw);
+  } catch (error) {
+    if (error instanceof FieldFault) return validation();
+    throw error;
+  }
+};
+
+const knownFile = ({ store }: ReadContext, field: Field, raw: RawItem): number[] => {
+  try {
+    return [readFile(store, field, raw)];
+  } catch (error) {
+    if (error instanceof FieldFault) return [];
+    throw error;
+  }
+};
+
+const readLinked = (context: ReadContext, field: Field, raw: RawItem[]): FieldChanges => {
+  if (field.kind === 'node') return { items: {}, targets: raw.map((one) => readTarget(context, field, one)) };
+  if (field.kind === 'file') return { items: {}, fids: raw.flatMap((one) => knownFile(context, field, one)) };
+  if (field.kind === 'group') return raw.length === 0 ? { items: { [field.name]: [] } } : validation();
+  return { items: { [field.name]: raw.map((one) => ({ tid: String(readTid(context, field, one)) })) } };
+};
+
+/** Fields as release B takes them; faults are the recorded ones. */
+export const readEntityFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
+  const changes: FieldChanges = { items: {} };
+  for (const field of context.fields) {
+    if (!(field.name in body) || field.kind === 'remote') continue;
+    const value = body[field.name];
+    const raw = itemsOf(field, value);
+    if (raw === null || Array.isArray(value)) changes.undefaulted = [...(changes.undefaulted ?? []), field.name];
+    if (raw === null) {
+      if (context.node === null && !isLinked(field.kind)) changes.items[field.name] = [];
+      continue;
+    }
+    if (!field.many && raw.length > 1) validation();
+    if (isLinked(field.kind)) {
+      const { items, ...linked } = readLinked(context, field, raw);
+      Object.assign(changes.items, items);
+      Object.assign(changes, linked);
+    } else changes.items[field.name] = raw.map((one) => readPlain(field, one));
+  }
+  return changes;
+};

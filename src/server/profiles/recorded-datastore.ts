@@ -1,0 +1,254 @@
+// The datastore of release B as recorded: nothing is imported on attach, a failed import still answers true, rows get lost.
+import { createReadStream } from 'node:fs';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { PortalDatastore } from '../call.ts';
+import type { SearchQuery } from '../datastore/datastore.ts';
+import type { AttachedFile } from '../datastore/records.ts';
+import type { DatastoreStatus } from '../datastore/status.ts';
+import { exceptionFault } from './recorded-faults.ts';
+import { recordedSearch } from './recorded-search.ts';
+import {
+  blockBytes,
+  type SimpleCell,
+  SimpleParseError,
+  SimpleParser,
+  simpleColumn,
+  simpleText,
+} from './simple-import.ts';
+
+const schema = `
+CREATE TABLE IF NOT EXISTS recorded_datastore (
+  nid TEXT PRIMARY KEY, fid TEXT NOT NULL, path TEXT NOT NULL, filename TEXT NOT NULL, mime TEXT NOT NULL,
+  configuration TEXT, storage INTEGER NOT NULL DEFAULT 0, data_import INTEGER NOT NULL DEFAULT 2, columns TEXT
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS recorded_row (nid TEXT NOT NULL, entry_id INTEGER NOT NULL, cells TEXT NOT NULL, PRIMARY KEY (nid, entry_id)) WITHOUT ROWID;
+`;
+
+const importable = new Set(['text/csv', 'text/tsv', 'text/tab-separated-values']);
+
+const defaultProperties = { delimiter: ',', quote: '"', escape: '\\', trailing_delimiter: false };
+
+/** Rows that are written together. */
+const batchRows = 1000;
+
+interface Row {
+  nid: string;
+  fid: string;
+  path: string;
+  filename: string;
+  mime: string;
+  configuration: string | null;
+  storage: number;
+  data_import: number;
+  columns: string | null;
+}
+
+/** What is behind a datastore: its row, its statements, its transactions. */
+interface Parts {
+  db: DatabaseSync;
+  write: <T>(work: () => T) => Promise<T>;
+}
+
+const headerOf = async (path: string, shownPath: string, parser: SimpleParser): Promise<string[]> => {
+  for await (const block of blocksOf(path)) {
+    const [first] = parse(parser, block);
+    if (first !== undefined) return first.map(simpleColumn);
+  }
+  throw exceptionFault('0', `Unable to get headers from ${shownPath}`);
+};
+
+const parse = (parser: SimpleParser, block: string): SimpleCell[][] => {
+  try {
+    return parser.feed(block);
+  } catch (error) {
+    if (error instanceof SimpleParseError) throw exceptionFault('0', error.message);
+    throw error;
+  }
+};
+
+async function* blocksOf(path: string): AsyncGenerator<string> {
+  for await (const chunk of createReadStream(path, { highWaterMark: blockBytes * 2048 }) as AsyncIterable<Buffer>) {
+    const text = chunk.toString('latin1');
+    for (let at = 0; at < text.length; at += blockBytes) yield text.slice(at, at + blockBytes);
+  }
+}
+
+/** The datastore of the `dkan-7.18` profile; for rehearsals, not for large tables. */
+export class RecordedDatastore implements PortalDatastore {
+  readonly #parts: Parts;
+  readonly #get: StatementSync;
+  readonly #put: StatementSync;
+  readonly #state: StatementSync;
+  readonly #configure: StatementSync;
+  readonly #forget: StatementSync;
+  readonly #clearRows: StatementSync;
+  readonly #addRow: StatementSync;
+  readonly #count: StatementSync;
+  readonly #rows: StatementSync;
+
+  constructor(parts: Parts) {
+    const { db } = parts;
+    db.exec(schema);
+    this.#parts = parts;
+    this.#get = db.prepare('SELECT * FROM recorded_datastore WHERE nid = ?');
+    this.#put = db.prepare(
+      `INSERT INTO recorded_datastore (nid, fid, path, filename, mime) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename, mime = excluded.mime`,
+    );
+    this.#state = db.prepare('UPDATE recorded_datastore SET storage = ?, data_import = ?, columns = ? WHERE nid = ?');
+    this.#configure = db.prepare('UPDATE recorded_datastore SET configuration = ?, data_import = 3 WHERE nid = ?');
+    this.#forget = db.prepare('DELETE FROM recorded_datastore WHERE nid = ?');
+    this.#clearRows = db.prepare('DELETE FROM recorded_row WHERE nid = ?');
+    this.#addRow = db.prepare('INSERT INTO recorded_row (nid, entry_id, cells) VALUES (?, ?, ?)');
+    this.#count = db.prepare('SELECT count(*) AS n FROM recorded_row WHERE nid = ?');
+    this.#rows = db.prepare('SELECT entry_id, cells FROM recorded_row WHERE nid = ? ORDER BY entry_id');
+  }
+
+  /** Remembers the file; table, rows and state of the former one stay. Inside a write. */
+  note({ nid, fid, path, filename, mime = '' }: AttachedFile): void {
+    this.#put.run(nid, fid, path, filename, mime);
+  }
+
+  /** Imports nothing. */
+  attached(): Promise<'not-importable'> {
+    return Promise.resolve('not-importable');
+  }
+
+  /** Imports as recorded: says `imported` whatever comes of it; throws the recorded 500 where no table can be made. */
+  async importNow(nid: string): Promise<'imported' | 'not-importable'> {
+    const record = this.#record(nid);
+    if (record === null) return 'not-importable';
+    const shownPath = `/var/www/html/sites/default/files/${record.filename}`;
+    const columns = await headerOf(record.path, shownPath, this.#parser(record));
+    if (columns.includes('')) {
+      throw exceptionFault('42000', "SQLSTATE[42000]: Syntax error or access violation: 1166 Incorrect column name ''");
+    }
+    const kept = record.columns === null ? [...new Set(columns)] : (JSON.parse(record.columns) as string[]); // ours
+    await this.#parts.write(() => this.#state.run(1, 4, JSON.stringify(kept), nid));
+    const isSound = new Set(columns).size === columns.length && (await this.#load(record, kept.length));
+    await this.#parts.write(() => this.#state.run(1, isSound ? 6 : 7, JSON.stringify(kept), nid));
+    return 'imported';
+  }
+
+  failure(): null {
+    return null;
+  }
+
+  async remove(nid: string): Promise<boolean> {
+    await this.#parts.write(() => {
+      this.#clearRows.run(nid);
+      this.#state.run(0, 2, null, nid);
+    });
+    return true;
+  }
+
+  drop(nid: string): Promise<boolean> {
+    return this.remove(nid);
+  }
+
+  /** Replaces the configuration by exactly what is sent. */
+  async configure(nid: string, properties: Record<string, unknown>): Promise<boolean> {
+    await this.#parts.write(() => this.#configure.run(JSON.stringify(properties), nid));
+    return true;
+  }
+
+  status(nid: string): DatastoreStatus | null {
+    const record = this.#record(nid);
+    if (record === null) return null;
+    return {
+      class: 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImport',
+      storage: record.storage,
+      data_import: record.data_import,
+      configurable_properties: record.configuration === null ? defaultProperties : JSON.parse(record.configuration), // as configure() was sent it
+    };
+  }
+
+  fieldStatus(): string {
+    return '0';
+  }
+
+  async fileRemoved(nid: string): Promise<void> {
+    await this.#parts.write(() => {
+      this.#clearRows.run(nid);
+      this.#forget.run(nid);
+    });
+  }
+
+  /** Rows of the table under the columns of the file that is there now, errors as recorded. */
+  async search(query: SearchQuery): Promise<unknown> {
+    const { nid } = query;
+    const record = this.#record(nid);
+    const table =
+      record === null || record.columns === null
+        ? null
+        : {
+            columns: JSON.parse(record.columns) as string[], // ours
+            rows: this.#rows.all(nid).map((row) => ({
+              id: String(row.entry_id),
+              cells: JSON.parse(String(row.cells)) as (string | null)[], // ours
+            })),
+          };
+    const shown =
+      record === null || table === null
+        ? []
+        : await headerOf(record.path, record.path, this.#parser(record)).catch(() => table.columns);
+    return recordedSearch(query, { table, shown: [...new Set(shown)] });
+  }
+
+  async sweep(): Promise<void> {}
+
+  async close(): Promise<void> {}
+
+  #record(nid: string): Row | null {
+    const row = this.#get.get(nid);
+    return row === undefined || !importable.has(String(row.mime)) ? null : (row as unknown as Row); // the columns of the schema
+  }
+
+  #parser({ configuration }: Row): SimpleParser {
+    const given: unknown = configuration === null ? {} : JSON.parse(configuration);
+    return new SimpleParser(given as { delimiter?: string }); // as configure() was sent it
+  }
+
+  /** Adds the rows after those that are there already, in batches; false at the first row that does not fit. */
+  async #load(record: Row, width: number): Promise<boolean> {
+    const { nid } = record;
+    const parser = this.#parser(record);
+    let skip = Number(this.#count.get(nid)?.n ?? 0) + 1;
+    let next = skip;
+    let batch: (string | null)[][] = [];
+    const flush = (): Promise<void> => {
+      const rows = batch;
+      batch = [];
+      return this.#parts.write(() => {
+        for (const cells of rows) this.#addRow.run(nid, next++, JSON.stringify(cells));
+      });
+    };
+    const take = (cells: SimpleCell[]): boolean => {
+      if (skip > 0) {
+        skip -= 1;
+        return true;
+      }
+      const texts = cells.map(simpleText);
+      if (cells.length !== width || texts.includes(undefined)) return false;
+      batch.push(texts as (string | null)[]); // undefined was just excluded
+      return true;
+    };
+    try {
+      for await (const block of blocksOf(record.path)) {
+        for (const cells of parser.feed(block)) {
+          if (!take(cells)) return false;
+          // The rest of the block is lost, as recorded.
+          if (batch.length === batchRows) break;
+        }
+        if (batch.length === batchRows) await flush();
+      }
+    } catch (error) {
+      if (error instanceof SimpleParseError) return false;
+      throw error;
+    }
+    const last = parser.finish();
+    if (last !== null && !take(last)) return false;
+    await flush();
+    return true;
+  }
+}

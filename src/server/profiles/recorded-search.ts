@@ -1,0 +1,95 @@
+// The datastore search of release B as recorded.
+import { textOf } from '../content/items.ts';
+import type { SearchQuery } from '../datastore/datastore.ts';
+
+/** A table as the recorded import left it. */
+export interface RecordedTable {
+  columns: string[];
+  rows: { id: string; cells: (string | null)[] }[];
+}
+
+type Entry = Record<string, string | null>;
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const fault = (sql: string, message: string): unknown => ({ sql, error: { message: `Caught exception: ${message}` } });
+
+const limitOf = (value: unknown): { limit: number; isNumber: boolean } => {
+  if (value === undefined) return { limit: 10, isNumber: true };
+  const text = textOf(value) ?? '';
+  return /^\d+$/.test(text) ? { limit: Number(text), isNumber: true } : { limit: 0, isNumber: false };
+};
+
+const matches = (entry: Entry, { filters, q, query }: SearchQuery & { query?: unknown }): boolean => {
+  const wanted = isMap(filters) ? Object.entries(filters) : [];
+  const word = (textOf(query) ?? textOf(q) ?? '').toLowerCase();
+  return (
+    wanted.every(([name, value]) => (textOf(value) ?? '').split(',').includes(entry[name] ?? '')) &&
+    (word === '' || Object.values(entry).some((cell) => cell?.toLowerCase().includes(word) === true))
+  );
+};
+
+const sorted = (entries: Entry[], sort: unknown): Entry[] => {
+  if (!isMap(sort)) return entries;
+  const keys = Object.entries(sort);
+  return entries.toSorted((a, b) => {
+    for (const [name, direction] of keys) {
+      const order = (a[name] ?? '') < (b[name] ?? '') ? -1 : (a[name] ?? '') > (b[name] ?? '') ? 1 : 0;
+      if (order !== 0) return textOf(direction)?.toLowerCase() === 'desc' ? -order : order;
+    }
+    return 0;
+  });
+};
+
+const entryOf = (table: RecordedTable, row: RecordedTable['rows'][number]): Entry => {
+  const entry: Entry = {};
+  for (const [index, column] of table.columns.entries()) entry[column] = row.cells[index] ?? null;
+  if (!('entry_id' in entry)) entry.entry_id = row.id;
+  return entry;
+};
+
+/** The answer of a search; `shown` are the columns of the file that is attached now. */
+export const recordedSearch = (
+  query: SearchQuery,
+  { table, shown }: { table: RecordedTable | null; shown: string[] },
+): unknown => {
+  const name = `dkan_datastore_${query.nid}`;
+  const { limit, isNumber } = limitOf(query.limit);
+  const offset = Number(textOf(query.offset) ?? 0) || 0;
+  const window = `LIMIT ${limit} OFFSET ${offset}`;
+  if (table === null) {
+    return fault(
+      `SELECT t.*\nFROM \n{${name}} t\n${window}`,
+      `SQLSTATE[42S02]: Base table or view not found: 1146 Table 'dkan2.${name}' doesn't exist`,
+    );
+  }
+  if (query.sort !== undefined && !isMap(query.sort)) {
+    return fault(
+      `SELECT t.*\nFROM \n{${name}} t\nORDER BY t.0 ASC\n${window}`,
+      "SQLSTATE[42S22]: Column not found: 1054 Unknown column 't.0' in 'ORDER BY'",
+    );
+  }
+  if (typeof query.fields === 'string') {
+    return fault(
+      `SELECT \nFROM \n{${name}} t\n${window}`,
+      `SQLSTATE[42000]: Syntax error or access violation: 1064 You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for the right syntax to use near 'FROM \n${name} t\n${window}' at line 3`,
+    );
+  }
+  const found = table.rows.map((row) => entryOf(table, row)).filter((entry) => matches(entry, query));
+  const taken = isNumber ? sorted(found, query.sort).slice(offset, limit === 0 ? undefined : offset + limit) : [];
+  const wanted = Array.isArray(query.fields) ? query.fields.map(String) : null;
+  const records = taken.map((entry) =>
+    wanted === null ? entry : Object.fromEntries(wanted.map((column) => [column, entry[column] ?? null])),
+  );
+  const all = shown.includes('entry_id') ? shown : [...shown, 'entry_id'];
+  const fields = (wanted ?? all).map((id) => ({
+    id,
+    type: id === 'entry_id' ? 'serial' : 'text',
+  }));
+  return {
+    help: 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.',
+    success: records.length > 0,
+    result: { fields, resource_id: [query.resourceUuid], limit, total: found.length, records },
+  };
+};

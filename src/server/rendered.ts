@@ -1,0 +1,36 @@
+// Bodies that were written before: a read of what nobody has changed since costs no look into the store.
+
+/** Most text that is kept, in characters. */
+const most = 16_000_000;
+
+/** Bodies by key; all are forgotten as soon as anything in the store changes. */
+export class RenderedBodies {
+  readonly #changes: () => number;
+  readonly #bodies = new Map<string, string>();
+  #length = 0;
+  #seen = -1;
+
+  /** `changes` returns another number after every write to the store. */
+  constructor(changes: () => number) {
+    this.#changes = changes;
+  }
+
+  /** The body with that key, written by `write` where it is not known; `write` looks at nothing but the store and the key. */
+  get(key: string, write: () => string): string {
+    const changes = this.#changes();
+    if (changes !== this.#seen) this.#forget();
+    this.#seen = changes;
+    const known = this.#bodies.get(key);
+    if (known !== undefined) return known;
+    const body = write();
+    if (this.#length + body.length + key.length > most) this.#forget();
+    this.#length += body.length + key.length;
+    this.#bodies.set(key, body);
+    return body;
+  }
+
+  #forget(): void {
+    this.#bodies.clear();
+    this.#length = 0;
+  }
+}
