@@ -1,49 +1,25 @@
 // One request: route -> format -> body -> arguments -> CSRF -> access -> action -> format; and the error exits.
-import { createReadStream } from 'node:fs';
 import { METHODS } from 'node:http';
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dkan/paths.ts';
+import type { Log } from '../log.ts';
 import { type Answer, formatError, formatValue, internalFault } from './answer.ts';
 import { readBody } from './body.ts';
-import type { Call, Operation, Portal, RememberedResult, Resource, Result, StreamedBody } from './call.ts';
-import { type FormatName, formats } from './media/formats.ts';
+import type { Call, Operation, Portal, RememberedResult, Resource, Result } from './call.ts';
 import { parseQuery } from './media/form.ts';
+import { type FormatName, formats } from './media/formats.ts';
 import { MalformedBody } from './media/malformed.ts';
 import { discard } from './media/multipart.ts';
 import { chooseFormat, splitSuffix } from './media/negotiate.ts';
-import { openCall } from './open-call.ts';
 import type { Value } from './media/value.ts';
-import { cleanReason, escapeHtml, Refusal } from './refusal.ts';
+import { openCall } from './open-call.ts';
+import { escapeHtml, Refusal } from './refusal.ts';
 import { siteAnswer } from './resources/system.ts';
 import { resolveOperation, resourcesOf } from './resources/table.ts';
 import { hasValidToken } from './resources/user.ts';
+import { sendAnswer } from './send.ts';
 
 const emptyHtml = { contentType: 'text/html; charset=UTF-8', body: '' };
-
-const serviceHeaders = {
-  expires: 'Sun, 19 Nov 1978 05:00:00 GMT',
-  'cache-control': 'no-cache, must-revalidate',
-  'x-content-type-options': 'nosniff',
-};
-
-const send = (reply: FastifyReply, answer: Answer, longestReason: number): FastifyReply => {
-  const { status, reason, contentType, headers, body, plain } = answer;
-  if (reason !== undefined) reply.raw.statusMessage = cleanReason(reason, longestReason);
-  reply
-    .code(status)
-    .headers(plain === true ? {} : serviceHeaders)
-    .headers(headers ?? {})
-    .header('content-type', contentType);
-  if (typeof body === 'string') return reply.send(Buffer.from(body, 'utf8'));
-  return sendStream(reply, body);
-};
-
-const sendStream = (reply: FastifyReply, stream: StreamedBody): FastifyReply =>
-  reply
-    .header('content-length', stream.bytes)
-    .header('content-disposition', stream.disposition)
-    .header('content-security-policy', "sandbox; default-src 'none'")
-    .send(createReadStream(stream.path));
 
 /** The path below the prefix as decoded parts, the suffix taken off the last. */
 const splitPath = (path: string): { parts: string[]; suffix: string | null } => {
@@ -152,8 +128,7 @@ const remembered = (call: Call, { key, read, shape = 'plain' }: RememberedResult
   const { rendered, profile } = call.portal;
   const { callback } = call.query;
   // Resources answer with what JSON can say.
-  const write = (): string =>
-    formats[format].write(read() as Value, { style: profile.writeStyle, shape, callback });
+  const write = (): string => formats[format].write(read() as Value, { style: profile.writeStyle, shape, callback });
   if (callback !== undefined || key.length > 1000) return write();
   return rendered.get(`${format} ${call.baseUrl} ${key}`, write);
 };
@@ -237,6 +212,25 @@ const answer = async (
   return serve(portal, request, { call, route });
 };
 
+/** The access log: never the query, which may hold a token, nor a header or body. */
+const noteAccess = (
+  log: Log,
+  { raw, originalUrl }: FastifyRequest,
+  { status, began }: { status: number; began: number },
+): void => {
+  if (!log.isLevelEnabled('info')) return;
+  log.info(
+    {
+      method: raw.method,
+      path: originalUrl.split('?')[0]?.slice(0, 1000),
+      status,
+      ms: Math.round(performance.now() - began),
+      address: raw.socket.remoteAddress,
+    },
+    'answered',
+  );
+};
+
 /** Makes the HTTP application of a portal; the caller listens and closes. */
 export const createApp = (portal: Portal): FastifyInstance => {
   const { limits, log } = portal;
@@ -264,18 +258,15 @@ export const createApp = (portal: Portal): FastifyInstance => {
       const refusal = error instanceof Refusal ? error : internalFault(error, log);
       result = formatError(refusal, null, { style: 'sound' });
     }
-    log.debug(
-      {
-        method: request.raw.method,
-        path: request.originalUrl.split('?')[0],
-        status: result.status,
-        ms: Math.round(performance.now() - began),
-      },
-      'answered',
-    );
     // A client that still sends is not waited for: what it sends is not read.
-    if (!request.raw.complete) reply.header('connection', 'close');
-    return send(reply, result, portal.profile.longestReason);
+    const options = { longestReason: portal.profile.longestReason, isLast: !request.raw.complete };
+    try {
+      await sendAnswer(reply, result, options);
+    } catch (error) {
+      result = formatError(internalFault(error, log), null, { style: 'sound' });
+      await sendAnswer(reply, result, options);
+    }
+    noteAccess(log, request, { status: result.status, began });
   });
   return app;
 };

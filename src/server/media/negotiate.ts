@@ -1,6 +1,6 @@
 // Chooses the format of a response: suffix before Accept before the endpoint's default.
 import { contentTypeOf, type FormatName, formats, isFormatName } from './formats.ts';
-import { matchMime } from './mime-match.ts';
+import { type MimeMatch, matchMime } from './mime-match.ts';
 
 /** The formats for requests that leave the choice open. */
 export interface DefaultFormats {
@@ -33,6 +33,18 @@ export type FormatChoice =
   | { unsupported: true; vary: boolean }
   | { malformed: string; vary: boolean };
 
+const remembered = new Map<string, MimeMatch>();
+
+/** Clients send the same few headers again and again. */
+const matchFormat = (accept: string): MimeMatch => {
+  const known = remembered.get(accept);
+  if (known !== undefined) return known;
+  const match = matchMime(accept, [...byMime.keys()]);
+  if (remembered.size >= 200) remembered.clear();
+  if (accept.length < 1000) remembered.set(accept, match);
+  return match;
+};
+
 const byMime = new Map(Object.values(formats).flatMap((format) => format.mimeTypes.map((type) => [type, format.name])));
 
 /** An unasked-for format goes out under its alphabetically last name, as `*\/*` would choose it. */
@@ -48,7 +60,7 @@ export const chooseFormat = ({ suffix, accept, defaultFormat }: FormatWish): For
     return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]), vary: false };
   }
   if (accept === undefined || accept.trim() === '') return openChoice(defaultFormat.none);
-  const match = matchMime(accept, [...byMime.keys()]);
+  const match = matchFormat(accept);
   if ('malformed' in match) return { malformed: match.malformed, vary: true };
   const format = match.type === null ? undefined : byMime.get(match.type);
   if (match.type === null || format === undefined) return { unsupported: true, vary: true };

@@ -1,0 +1,77 @@
+// Puts an answer on the wire. Written straight to node's response: with fastify's reply it costs twice as much.
+import type { FileHandle } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import type { FastifyReply } from 'fastify';
+import type { Answer } from './answer.ts';
+import type { StreamedBody } from './call.ts';
+import { cleanReason } from './refusal.ts';
+
+const serviceHeaders = {
+  expires: 'Sun, 19 Nov 1978 05:00:00 GMT',
+  'cache-control': 'no-cache, must-revalidate',
+  'x-content-type-options': 'nosniff',
+};
+
+/** What of an answer depends on portal and request. */
+export interface SendOptions {
+  /** Most characters of a reason phrase. */
+  longestReason: number;
+  /** True: the connection ends with this answer. */
+  isLast: boolean;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII begins with them
+const ascii = /^[\u0000-\u007f]*$/;
+
+const headersOf = ({ contentType, headers, plain }: Answer, isLast: boolean): Record<string, string | number> => ({
+  ...(plain === true ? {} : serviceHeaders),
+  ...headers,
+  'content-type': contentType,
+  ...(isLast ? { connection: 'close' } : {}),
+});
+
+/** The bytes of a file; its own headers keep a browser from running them. */
+const sendFile = async (
+  raw: ServerResponse,
+  file: FileHandle,
+  { headers, status, body }: { headers: Record<string, string | number>; status: number; body: StreamedBody },
+): Promise<void> => {
+  raw.writeHead(status, {
+    ...headers,
+    'content-length': body.bytes,
+    'content-disposition': body.disposition,
+    'content-security-policy': "sandbox; default-src 'none'",
+  });
+  // A client that goes away, or a disk that fails half way, ends the connection; nothing more can be told.
+  await pipeline(file.createReadStream(), raw).catch(() => raw.destroy());
+};
+
+/**
+ * Sends the answer; resolves when node has taken it over. Throws what opening the file of a streamed body throws; then
+ * nothing has been sent and another answer can be.
+ */
+export const sendAnswer = async (
+  reply: FastifyReply,
+  answer: Answer,
+  { longestReason, isLast }: SendOptions,
+): Promise<void> => {
+  const { status, reason, body } = answer;
+  const file = typeof body === 'string' ? null : await open(body.path);
+  const { raw } = reply;
+  reply.hijack();
+  const headers = headersOf(answer, isLast);
+  if (reason !== undefined) raw.statusMessage = cleanReason(reason, longestReason);
+  if (typeof body !== 'string') {
+    if (file !== null) await sendFile(raw, file, { headers, status, body });
+    return;
+  }
+  // Head and body leave in one piece where both are plain text.
+  if (reason === undefined && ascii.test(body)) {
+    raw.writeHead(status, { ...headers, 'content-length': body.length }).end(body, 'latin1');
+    return;
+  }
+  const bytes = Buffer.from(body, 'utf8');
+  raw.writeHead(status, { ...headers, 'content-length': bytes.length }).end(bytes);
+};
