@@ -5,6 +5,7 @@ const benches: Record<string, () => Promise<{ run(options: BenchOptions): Promis
   publish: () => import('./publish.ts'),
   noop: () => import('./noop.ts'),
   upload: () => import('./upload.ts'),
+  portal: () => import('./portal.ts'),
 };
 
 /** What a benchmark can be told. */

@@ -47,16 +47,29 @@ export const runScript = async (
 /** Runs a sluice command to its end. */
 export const runSluice = (args: string[], env?: NodeJS.ProcessEnv): Promise<Ended> => runScript(cli, args, env);
 
-/** A portal in a process of its own. */
-export interface PortalProcess {
+/** Processor seconds that a live process has used in all its threads; 0 where the kernel does not tell. */
+export const cpuSeconds = (pid: number | undefined): number => {
+  try {
+    const [, , , , , , , , , , , user = '0', system = '0'] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^\d+ \(.*\) /s, '')
+      .split(' ');
+    return (Number(user) + Number(system)) / 100;
+  } catch {
+    return 0; // the process has ended
+  }
+};
+
+/** A server in a process of its own. */
+export interface ServerProcess {
   url: string;
   peak(): number;
+  cpu(): number;
   stop(): Promise<void>;
 }
 
-/** Starts `sluice portal` on an empty folder. */
-export const startPortal = async (data: string, users: string): Promise<PortalProcess> => {
-  const child: ChildProcess = spawn(process.execPath, [cli, 'portal', '--data', data, '--users', users], {
+/** Starts a script that prints its address on standard output. */
+export const startServer = async (script: string, args: string[], node: string[] = []): Promise<ServerProcess> => {
+  const child: ChildProcess = spawn(process.execPath, [...node, script, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const url = await new Promise<string>((resolve, reject) => {
@@ -66,11 +79,12 @@ export const startPortal = async (data: string, users: string): Promise<PortalPr
       const found = /http:\/\/\S+/.exec(text);
       if (found) resolve(found[0]);
     });
-    child.once('exit', () => reject(new Error(`the portal ended: ${text}`)));
+    child.once('exit', () => reject(new Error(`the server ended: ${text}`)));
   });
   return {
     url,
     peak: () => peakMegabytes(child.pid),
+    cpu: () => cpuSeconds(child.pid),
     stop: async () => {
       const exited = once(child, 'exit');
       child.kill('SIGTERM');
@@ -78,3 +92,7 @@ export const startPortal = async (data: string, users: string): Promise<PortalPr
     },
   };
 };
+
+/** Starts `sluice portal` on an empty folder; `node` are further options of Node, such as `--cpu-prof`. */
+export const startPortal = (data: string, users: string, node: string[] = []): Promise<ServerProcess> =>
+  startServer(cli, ['portal', '--data', data, '--users', users], node);
