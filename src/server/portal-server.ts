@@ -60,7 +60,7 @@ const openDatastore = (
   profile: Profile,
   { log, attachWaitMs }: { log: Log; attachWaitMs: number | undefined },
 ): PortalDatastore => {
-  if (!profile.importsOnAttach) return new RecordedDatastore({ db, write });
+  if (!profile.importsOnAttach) return new RecordedDatastore({ db, write }, profile.cronMs);
   return new Datastore({ db, dir: tablesDir, log, write, ...(attachWaitMs === undefined ? {} : { attachWaitMs }) });
 };
 

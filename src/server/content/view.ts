@@ -27,6 +27,7 @@ export interface NodeParts {
   targets: number[];
   files: StoredFile[];
   fileItemExtras: Readonly<Record<string, unknown>>;
+  pathFirst: boolean;
   /** Value of `field_datastore_status` when the portal keeps it; null: as stored. */
   datastoreStatus: string | null;
 }
@@ -97,9 +98,7 @@ export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unk
     view[field.name] = items.length === 0 ? [] : { und: items };
   }
   view.rdf_mapping = nodeRdf;
-  view.name = parts.author?.name ?? '';
-  view.picture = '0';
-  view.data = parts.author?.uid === 1 ? 'b:0;' : null;
-  view.path = publicPath(node, parts.baseUrl);
-  return view;
+  const author = { name: parts.author?.name ?? '', picture: '0', data: parts.author?.uid === 1 ? 'b:0;' : null };
+  const path = { path: publicPath(node, parts.baseUrl) };
+  return Object.assign(view, ...(parts.pathFirst ? [path, author] : [author, path]));
 };

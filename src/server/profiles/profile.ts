@@ -46,6 +46,8 @@ export interface ReadContext {
   /** The node as it is, null on create. */
   node: StoredNode | null;
   fields: readonly Field[];
+  /** Unix seconds. */
+  now: number;
 }
 
 /** What can be wrong with a list query (spec 4.3). */
@@ -74,6 +76,12 @@ export interface Profile {
   fileItemExtras: Readonly<Record<string, unknown>>;
   /** True: our own datastore, which imports a valid table when it is attached; false: that of release B as recorded. */
   importsOnAttach: boolean;
+  /** True: the portal keeps `field_datastore_status`; false: it shows what was sent. */
+  keepsDatastoreStatus: boolean;
+  /** How often tables that wait are imported by themselves, milliseconds; null: never. */
+  cronMs: number | null;
+  /** True: a read shows `path` before `name`. */
+  pathFirst: boolean;
   /** The answer to an attach (spec 4.8). */
   attachAnswer: (file: { fid: string; uri: string }) => unknown;
   /** The answer to a delete (spec 4.7): `null` for an empty body. */

@@ -73,9 +73,11 @@ async function* blocksOf(path: string): AsyncGenerator<string> {
   }
 }
 
-/** The datastore of the `dkan-7.18` profile; for rehearsals, not for large tables. */
+/** The datastore of the `dkan-7.x` profiles; for rehearsals, not for large tables. */
 export class RecordedDatastore implements PortalDatastore {
   readonly #parts: Parts;
+  #cron: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
   readonly #get: StatementSync;
   readonly #put: StatementSync;
   readonly #state: StatementSync;
@@ -85,9 +87,12 @@ export class RecordedDatastore implements PortalDatastore {
   readonly #addRow: StatementSync;
   readonly #count: StatementSync;
   readonly #rows: StatementSync;
+  readonly #waiting: StatementSync;
 
-  constructor(parts: Parts) {
+  /** `cronMs`: how often waiting tables are imported; null: never. */
+  constructor(parts: Parts, cronMs: number | null) {
     const { db } = parts;
+    if (cronMs !== null) this.#cron = setInterval(() => this.#runCron(), cronMs).unref();
     db.exec(schema);
     this.#parts = parts;
     this.#get = db.prepare('SELECT * FROM recorded_datastore WHERE nid = ?');
@@ -101,6 +106,7 @@ export class RecordedDatastore implements PortalDatastore {
     this.#clearRows = db.prepare('DELETE FROM recorded_row WHERE nid = ?');
     this.#addRow = db.prepare('INSERT INTO recorded_row (nid, entry_id, cells) VALUES (?, ?, ?)');
     this.#count = db.prepare('SELECT count(*) AS n FROM recorded_row WHERE nid = ?');
+    this.#waiting = db.prepare('SELECT nid, mime FROM recorded_datastore WHERE storage = 0');
     this.#rows = db.prepare('SELECT entry_id, cells FROM recorded_row WHERE nid = ? ORDER BY entry_id');
   }
 
@@ -163,8 +169,19 @@ export class RecordedDatastore implements PortalDatastore {
     };
   }
 
-  fieldStatus(): string {
-    return '0';
+  /** As release C shows it: 1 imported, 2 waits for its import, 3 cannot be imported, 0 without a file. */
+  fieldStatus(nid: string): string {
+    const row = this.#get.get(nid);
+    if (row === undefined) return '0';
+    if (!importable.has(String(row.mime))) return '3';
+    return Number(row.storage) > 0 ? '1' : '2';
+  }
+
+  /** What cron does in release C: imports every table that waits. */
+  async importWaiting(): Promise<void> {
+    for (const row of this.#waiting.all()) {
+      if (importable.has(String(row.mime))) await this.importNow(String(row.nid)).catch(() => undefined);
+    }
   }
 
   async fileRemoved(nid: string): Promise<void> {
@@ -197,7 +214,14 @@ export class RecordedDatastore implements PortalDatastore {
 
   async sweep(): Promise<void> {}
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    clearInterval(this.#cron);
+    await this.#running;
+  }
+
+  #runCron(): void {
+    this.#running = this.#running.then(() => this.importWaiting());
+  }
 
   #record(nid: string): Row | null {
     const row = this.#get.get(nid);

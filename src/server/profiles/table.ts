@@ -1,5 +1,6 @@
 // The profiles by name.
 
+import { dkan714Profile } from './dkan-7.14.ts';
 import { dkan718Profile } from './dkan-7.18.ts';
 import type { Profile, ProfileName } from './profile.ts';
 import { specProfile } from './spec.ts';
@@ -8,5 +9,5 @@ import { specProfile } from './spec.ts';
 export const profiles: Readonly<Record<ProfileName, Profile>> = {
   spec: specProfile,
   'dkan-7.18': dkan718Profile,
-  'dkan-7.14': specProfile,
+  'dkan-7.14': dkan714Profile,
 };

@@ -31,7 +31,8 @@ const view = (call: Call, node: StoredNode): Record<string, unknown> => {
     targets: store.nodes.targets(node.nid),
     files,
     fileItemExtras: profile.fileItemExtras,
-    datastoreStatus: profile.importsOnAttach && files.length > 0 ? datastore.fieldStatus(String(node.nid)) : null,
+    pathFirst: profile.pathFirst,
+    datastoreStatus: profile.keepsDatastoreStatus && files.length > 0 ? datastore.fieldStatus(String(node.nid)) : null,
   });
 };
 
@@ -69,7 +70,7 @@ const create = async (call: Call): Promise<Result> => {
   const body = nodeBody(call);
   const fields = profile.fields[type];
   const saved = await store.write(() => {
-    const context = { store, user, type, node: null, fields };
+    const context = { store, user, type, node: null, fields, now: portal.now() };
     const core = profile.readCore(body, context);
     checkUuid(portal, core.uuid);
     const changes = profile.readFields(body, context);
@@ -91,7 +92,7 @@ const update = async (call: Call): Promise<Result> => {
     }
     const nodeType = isNodeType(node.type) ? node.type : 'dataset';
     const fields = profile.fields[nodeType];
-    const context = { store, user, type: nodeType, node, fields };
+    const context = { store, user, type: nodeType, node, fields, now: portal.now() };
     const core = profile.readCore(body, context);
     const changes = profile.readFields(body, context);
     return updateNode(store, node, { core, changes, change: { uid: user.uid, now: portal.now() }, fields });
