@@ -121,10 +121,16 @@ const settleDrops = async (
     if (item.kind !== 'resource') continue;
     const work = await deps.runs.resourceWork(job.data.runId, item.key);
     if (work?.wish.source.kind !== 'file' || work.wish.source.claim === undefined) continue;
-    claims.push({ claim: work.wish.source.claim, reason: item.reason });
+    claims.push({ claim: work.wish.source.claim, reason: ownReason(item, report, work.wish.datasetKey) });
   }
   if (claims.length > 0) await deps.settleDrops(job.data.manifestPath, claims);
 };
+
+/** Why an item failed: of one that was not tried, the reason of its dataset decides what becomes of the file. */
+const ownReason = (item: ReportItem, report: Report, datasetKey: string): Reason | null =>
+  item.reason?.code === 'dataset-failed'
+    ? (report.items.find(({ key }) => key === datasetKey)?.reason ?? item.reason)
+    : item.reason;
 
 /** Keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {

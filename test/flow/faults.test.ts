@@ -1,8 +1,10 @@
 // Redis or the portal die in mid-run, the service is stopped in mid-run, the login is refused: the run ends right.
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
-import { isIdle, makePlace, type Place } from './support/place.ts';
+import { isIdle, makePlace, type Place, reportsOf } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { type PortalProcess, publisher, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
 
@@ -141,6 +143,35 @@ describe('in mid-run', () => {
     redis.disconnect();
     await expectAll('forced');
     expect(await next.end('SIGTERM')).toBe(0);
+  });
+});
+
+describe('a dropped file', () => {
+  it('stays taken while the portal fails, and is published when the portal works again', async () => {
+    const place = openPlace({ retry: { attempts: 2, backoff: '50ms', maxBackoff: '100ms' } });
+    gateway.before = ({ method }) => {
+      if (method === 'POST') throw new Error('out of order');
+    };
+    gateway.after = () => undefined;
+    const manifest = place.manifest({ name: 'waiting', drop: { folder: 'inbox', files: '**/*.csv' } });
+    place.write('inbox/patient.csv', 'id\n1\n');
+    const service = await place.serve([manifest]);
+    const redis = place.redis();
+    const [failed] = await waitUntil('a run that failed', async () => {
+      const reports = await reportsOf(place, redis, 'waiting');
+      return reports.length > 0 ? reports : null;
+    });
+    expect(failed?.items.map(({ reason }) => reason?.code)).toEqual(['portal-unreachable', 'dataset-failed']);
+    expect(existsSync(join(place.dir, 'inbox/.sluice/quarantine'))).toBe(false);
+    gateway.before = () => undefined;
+    await waitUntil('the row', async () => {
+      const row = (await reader.list()).find(({ type, title }) => type === 'resource' && /patient/i.test(title));
+      return row && (await reader.count(row.uuid)) === 1;
+    });
+    const archive = join(place.dir, 'inbox/.sluice/archive/patient/patient');
+    await waitUntil('the archive', () => existsSync(archive) && readdirSync(archive).length === 1);
+    redis.disconnect();
+    expect(await service.end('SIGTERM')).toBe(0);
   });
 });
 

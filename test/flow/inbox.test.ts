@@ -1,0 +1,169 @@
+// A watched folder under `sluice start`: however a file arrives, it is published once and never in part.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { LedgerEntry } from '../../src/ledger/entry.ts';
+import { startNode } from '../support/run-node.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { makePlace, type Place } from './support/place.ts';
+import { doubles, type Reader, readEmbedded } from './support/reader.ts';
+import type { Sluice } from './support/sluice.ts';
+
+const appendSlowly = fileURLToPath(new URL('../intake/support/append-slowly.ts', import.meta.url));
+const table = (rows: number, word: string): string =>
+  `id,word\n${Array.from({ length: rows }, (_, row) => `${row},${word}`).join('\n')}\n`;
+
+let place: Place;
+let inbox: string;
+let service: Sluice;
+let redis: Redis;
+let reader: Reader;
+beforeAll(async () => {
+  place = makePlace();
+  inbox = join(place.dir, 'inbox');
+  place.write('inbox/while-down/table.csv', table(4, 'down'));
+  const manifest = place.manifest({ name: 'inbox', drop: { folder: 'inbox', files: '**/*.csv' } });
+  service = await place.serve([manifest]);
+  redis = place.redis();
+  reader = await readEmbedded(place.stateDir);
+});
+afterAll(async () => {
+  redis.disconnect();
+  expect(await service.end('SIGTERM')).toBe(0);
+  const said = service.out() + service.err();
+  expect(said).not.toContain('"level":"error"');
+  expect(said).not.toContain('many-007,');
+  expect(said).not.toContain(readFileSync(join(place.stateDir, 'portal/local/service.password'), 'utf8').trim());
+});
+
+const entryOf = async (key: string): Promise<LedgerEntry | null> => {
+  const text = await redis.hget(place.keys.entries({ manifest: 'inbox', portal: 'local' }), `inbox/${key}`);
+  return text === null ? null : (JSON.parse(text) as LedgerEntry);
+};
+
+const live = (key: string, timeoutMs?: number): Promise<LedgerEntry> =>
+  waitUntil(
+    `${key} to be live`,
+    async () => {
+      const entry = await entryOf(key);
+      return entry?.live ? entry : null;
+    },
+    timeoutMs,
+  );
+
+const archived = (key: string): string[] => {
+  const folder = join(inbox, '.sluice/archive', key);
+  return existsSync(folder) ? readdirSync(folder) : [];
+};
+
+/** The portal holds these bytes and all their rows, from one claim that is in the archive. */
+const expectWhole = async (key: string, content: string): Promise<LedgerEntry> => {
+  const entry = await live(key);
+  expect((await reader.file(entry.nid ?? ''))?.content).toBe(content);
+  expect(await reader.count(entry.uuid)).toBe(content.trimEnd().split('\n').length - 1);
+  await waitUntil(`${key} to be archived`, () => archived(key).length > 0);
+  expect(archived(key)).toHaveLength(1);
+  return entry;
+};
+
+it('publishes what was dropped while it was down', async () => {
+  await expectWhole('while-down/table', table(4, 'down'));
+});
+
+it('publishes what is copied, moved in, or written slowly, each whole and once', async () => {
+  const big = table(150_000, 'copied');
+  const source = place.write('elsewhere/big.csv', big);
+  mkdirSync(join(inbox, 'copied'));
+  execFileSync('cp', [source, join(inbox, 'copied/big.csv')]);
+  const moved = place.write('elsewhere/moved.csv', table(9, 'moved'));
+  renameSync(moved, join(inbox, 'moved.csv'));
+
+  place.write('inbox/slow/log.csv', 'id,word\n');
+  const rows = 40;
+  const writer = startNode(appendSlowly, { args: [join(inbox, 'slow/log.csv'), String(rows), '100', 'hold'] });
+  await waitUntil('the first row', () => readFileSync(join(inbox, 'slow/log.csv'), 'utf8').includes('0,x'));
+  const told = await waitUntil('status to show the file', async () => {
+    const { out } = await place.run(['status']);
+    return /log\.csv/.test(out) ? out : null;
+  });
+  expect(told).toMatch(/settling slow\/log\.csv/);
+  expect(writer.exitCode).toBe(null);
+  const one = await place.run(['status', 'inbox/slow/log.csv']);
+  expect(one.code).toBe(3);
+  expect(one.out).toContain('still settling');
+
+  await expectWhole('copied/big', big);
+  await expectWhole('moved/moved', table(9, 'moved'));
+  await expectWhole('slow/log', `id,word\n${Array.from({ length: rows }, (_, row) => `${row},x`).join('\n')}\n`);
+  expect(writer.exitCode).toBe(0);
+});
+
+it('publishes a new version of a name to the same resource, and keeps the old file', async () => {
+  place.write('inbox/news.csv', table(9, 'first'));
+  const before = await expectWhole('news/news', table(9, 'first'));
+  place.write('inbox/news.csv', table(11, 'again'));
+  const after = await waitUntil('the new version', async () => {
+    const entry = await entryOf('news/news');
+    return entry?.live && entry.rows === 11 ? entry : null;
+  });
+  expect(after.nid).toBe(before.nid);
+  expect(await reader.count(after.uuid)).toBe(11);
+  await waitUntil('two versions in the archive', () => archived('news/news').length === 2);
+});
+
+it('quarantines a faulty file with its reason, and publishes it once it is mended and dropped again', async () => {
+  writeFileSync(join(inbox, 'faulty.csv'), 'a,b\n1,2,3\n');
+  const folder = join(inbox, '.sluice/quarantine/faulty');
+  const name = await waitUntil('the quarantine', () => {
+    const names = existsSync(folder) ? readdirSync(folder) : [];
+    return names.length === 2 ? names.find((each) => each.endsWith('.csv')) : null;
+  });
+  const reason = readFileSync(join(folder, `${name}.reason.yaml`), 'utf8');
+  expect(reason).toContain('code: table-ragged');
+  expect(reason).toContain('line: 2');
+  expect(readFileSync(join(folder, name), 'utf8')).toBe('a,b\n1,2,3\n');
+  const status = await place.run(['status', 'inbox/faulty.csv']);
+  expect(status.code).toBe(3);
+  expect(status.out).toContain('table-ragged');
+  writeFileSync(join(inbox, 'faulty.csv'), 'a,b\n1,2\n');
+  await expectWhole('faulty/faulty', 'a,b\n1,2\n');
+  expect((await place.run(['status', 'inbox/faulty.csv'])).code).toBe(0);
+});
+
+it('leaves alone what is not for it, and status says why', async () => {
+  place.write('inbox/a/b/deep.csv', table(1, 'deep'));
+  place.write('inbox/notes.pdf', 'x');
+  place.write('inbox/half.csv.part', 'x');
+  const out = await waitUntil('status to show them', async () => {
+    const status = await place.run(['status']);
+    return status.out.includes('deep.csv') ? status.out : null;
+  });
+  expect(out).toMatch(/left a\/b\/deep\.csv: \S/);
+  expect(out).toMatch(/left notes\.pdf: \S/);
+  for (const path of ['a/b/deep.csv', 'notes.pdf', 'half.csv.part']) expect(existsSync(join(inbox, path))).toBe(true);
+});
+
+it('publishes 500 files dropped at once, each once', { timeout: 120_000 }, async () => {
+  const names = Array.from({ length: 500 }, (_, index) => `many-${String(index).padStart(3, '0')}`);
+  for (const [index, name] of names.entries()) writeFileSync(join(inbox, `${name}.csv`), table((index % 9) + 1, name));
+  await waitUntil(
+    'all to be live',
+    async () => {
+      const entries = await redis.hvals(place.keys.entries({ manifest: 'inbox', portal: 'local' }));
+      const done = entries.map((text) => JSON.parse(text) as LedgerEntry);
+      return done.filter(({ key, live: isLive }) => isLive && /many-\d+\/many/.test(key)).length === names.length;
+    },
+    90_000,
+  );
+  const rows = await reader.list();
+  expect(doubles(rows)).toEqual([]);
+  for (const [index, name] of names.entries()) {
+    const entry = await entryOf(`${name}/${name}`);
+    expect(await reader.count(entry?.uuid ?? ''), name).toBe((index % 9) + 1);
+  }
+  await waitUntil('all to be archived', () => names.every((name) => archived(`${name}/${name}`).length === 1));
+  expect(readdirSync(inbox).filter((name) => name.startsWith('many-'))).toEqual([]);
+});
