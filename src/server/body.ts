@@ -59,6 +59,10 @@ const readBytes = async (request: IncomingMessage, most: number): Promise<Buffer
 };
 
 const malformed = (error: unknown, { status, words }: { status: number; words: string }, portal: Portal): unknown => {
+  // The client went away within the body; nobody will read the answer.
+  if (error instanceof Error && 'code' in error && error.code === 'ECONNRESET') {
+    return new Refusal(400, 'The body is cut short.');
+  }
   if (!(error instanceof MalformedBody)) return error;
   return new Refusal(status, portal.profile.explainsMalformed ? `${words} ${escapeHtml(error.message)}` : words);
 };
@@ -99,7 +103,8 @@ export const readBody = async (
       return { value: bytes.length === 0 ? null : parser(bytes), files: [] };
     }
     const { fields, files } = await readMultipart(request, {
-      tempDir: portal.store.tempDir,
+      dir: portal.store.filesDir,
+      syncDir: () => portal.store.syncFiles(),
       fileBytes: portal.limits.fileBytes,
       keepFiles,
     });

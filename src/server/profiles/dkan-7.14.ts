@@ -56,7 +56,7 @@ const readCore = (body: Record<string, unknown>, context: ReadContext): CoreChan
   if (fault !== null) throw fault;
   const isAdmin = may(user, 'administer nodes');
   const checked = (name: 'promote' | 'sticky'): Partial<CoreChanges> =>
-    isAdmin && name in body && body[name] !== null ? { [name]: 1 } : {};
+    name in body && body[name] !== null && (isAdmin || name === 'promote') ? { [name]: 1 } : {};
   const { uid } = authorOf(body, context);
   const language = textOf(body.language);
   return {
@@ -81,6 +81,7 @@ export const dkan714Profile: Profile = {
   readCore,
   readFields,
   extensions: [...extensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)), 'php'],
+  hasLoginVersions: false,
   keepsDatastoreStatus: true,
   pathFirst: true,
   cronMs: 60_000,

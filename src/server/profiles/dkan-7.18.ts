@@ -16,6 +16,7 @@ export const dkan718Profile: Profile = {
   uuidsAreUnique: false,
   fileItemExtras: {},
   importsOnAttach: false,
+  hasLoginVersions: true,
   keepsDatastoreStatus: false,
   cronMs: null,
   pathFirst: false,

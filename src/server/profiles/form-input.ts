@@ -133,7 +133,11 @@ const links: Widget = (field, und) => {
   const items: RawItem[] = [];
   for (const [index, row] of rows.entries()) {
     const url = textOf(row.url) ?? '';
-    if (url === '') continue;
+    if (url === '') {
+      if ((textOf(row.title) ?? '') !== '')
+        errors[`${field.name}][und][${index}][url`] = 'You cannot enter a title without a link url.';
+      continue;
+    }
     try {
       const { title, attributes } = readItem(field, { url, title: row.title });
       items.push({ url, title, attributes });
@@ -193,6 +197,7 @@ const special: Record<string, Widget> = {
   field_language: checkboxes,
   field_topic: checkboxes,
   field_is_part_of: unseen,
+  field_pod_theme: unseen,
   field_orphan: unseen,
 };
 

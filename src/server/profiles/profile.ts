@@ -76,6 +76,8 @@ export interface Profile {
   fileItemExtras: Readonly<Record<string, unknown>>;
   /** True: our own datastore, which imports a valid table when it is attached; false: that of release B as recorded. */
   importsOnAttach: boolean;
+  /** True: a request header selects version 1.1 of login. */
+  hasLoginVersions: boolean;
   /** True: the portal keeps `field_datastore_status`; false: it shows what was sent. */
   keepsDatastoreStatus: boolean;
   /** How often tables that wait are imported by themselves, milliseconds; null: never. */

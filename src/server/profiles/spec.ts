@@ -44,6 +44,7 @@ export const specProfile: Profile = {
   uuidsAreUnique: true,
   fileItemExtras: { alt: '', title: '' },
   importsOnAttach: true,
+  hasLoginVersions: true,
   keepsDatastoreStatus: true,
   cronMs: null,
   pathFirst: false,

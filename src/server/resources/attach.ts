@@ -1,6 +1,6 @@
 // attach_file: puts an uploaded file on a resource (spec 4.8, recorded behaviour 12).
-import { randomUUID } from 'node:crypto';
-import { open, rename, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
+import { basename } from 'node:path';
 import type { Call, Portal, Result } from '../call.ts';
 import { isNodeType } from '../content/fields.ts';
 import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/file-name.ts';
@@ -17,15 +17,6 @@ export const removeBytes = (portal: Portal, files: StoredFile[]): void => {
     rm(portal.store.pathOf(file), { force: true }).catch((error: unknown) =>
       portal.log.warn({ err: error, fid: file.fid }, 'could not remove the bytes of a file; the next start will'),
     );
-  }
-};
-
-const syncFolder = async (dir: string): Promise<void> => {
-  const handle = await open(dir, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 };
 
@@ -48,7 +39,10 @@ const needField = (call: Call, node: StoredNode): void => {
 };
 
 interface Named {
-  upload: UploadedFile & { path: string };
+  upload: UploadedFile;
+  /** The uploaded bytes lie where they stay, under this name. */
+  uuid: string;
+  /** The cleaned file name. */
   name: string;
 }
 
@@ -58,7 +52,7 @@ const needName = (call: Call, upload: UploadedFile): Named => {
   if (name === null || path === null) {
     throw new Refusal(406, `Failed to upload file. ${escapeHtml(keyOf(upload.part) ?? '')}`);
   }
-  return { upload: { ...upload, path }, name };
+  return { upload, uuid: basename(path), name };
 };
 
 /** What the datastore is told of a file. */
@@ -70,41 +64,34 @@ const noted = (portal: Portal, node: StoredNode, file: StoredFile): AttachedFile
   mime: file.filemime,
 });
 
-const commit = async (call: Call, node: StoredNode, { upload, name }: Named): Promise<StoredFile> => {
+const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Named): Promise<StoredFile> => {
   const { portal, user } = call;
   const { store } = portal;
-  const uuid = randomUUID();
-  await rename(upload.path, store.pathOf({ uuid }));
-  await syncFolder(store.filesDir);
-  try {
-    const { file, dropped } = await store.write(() => {
-      if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
-      refuseFilled(call, node);
-      const now = portal.now();
-      const filemime = mimeOf(name);
-      const row = {
-        uid: user.uid,
-        filename: name,
-        name: freeName(name, (candidate) => store.files.byName(candidate) !== null),
-        filemime,
-        filesize: upload.bytes,
-        timestamp: now,
-        type: fileTypeOf(filemime),
-        uuid,
-        sha256: upload.sha256,
-      };
-      const fid = store.files.add(row);
-      const freed = store.files.assign(node.nid, [fid]);
-      store.nodes.touch(node.nid, { at: now, uid: user.uid });
-      portal.datastore.note(noted(portal, node, { ...row, fid }));
-      return { file: { ...row, fid }, dropped: freed };
-    });
-    removeBytes(portal, dropped);
-    return file;
-  } catch (error) {
-    await rm(store.pathOf({ uuid }), { force: true });
-    throw error;
-  }
+  const { file, dropped } = await store.write(() => {
+    if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
+    refuseFilled(call, node);
+    const now = portal.now();
+    const filemime = mimeOf(name);
+    const row = {
+      uid: user.uid,
+      filename: name,
+      name: freeName(name, (candidate) => store.files.byName(candidate) !== null),
+      filemime,
+      filesize: upload.bytes,
+      timestamp: now,
+      type: fileTypeOf(filemime),
+      uuid,
+      sha256: upload.sha256,
+    };
+    const fid = store.files.add(row);
+    const freed = store.files.assign(node.nid, [fid]);
+    store.nodes.touch(node.nid, { at: now, uid: user.uid });
+    portal.datastore.note(noted(portal, node, { ...row, fid }));
+    return { file: { ...row, fid }, dropped: freed };
+  });
+  upload.path = null;
+  removeBytes(portal, dropped);
+  return file;
 };
 
 const refuseFilled = (call: Call, node: StoredNode): void => {

@@ -60,7 +60,7 @@ const isVersion11 = (call: Call, action: string): boolean =>
     call.request.headers[`services-user-${action}-version`]) === '1.1';
 
 const loginKeys = (call: Call): [string, string] =>
-  isVersion11(call, 'login') ? ['name', 'pass'] : ['username', 'password'];
+  call.portal.profile.hasLoginVersions && isVersion11(call, 'login') ? ['name', 'pass'] : ['username', 'password'];
 
 const refuseLogin = (status: number, message: string): never => {
   throw new Refusal(status, message);
