@@ -1,6 +1,8 @@
 // `sluice retry`: a new run limited to what failed.
 import { NotFoundError } from '../errors.ts';
+import { plainRequest } from '../job.ts';
 import { loadManifest } from '../manifest/load.ts';
+import { isDropManifest, type Manifest } from '../manifest/schema.ts';
 import type { Runtime } from '../runtime.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
@@ -19,11 +21,25 @@ export const retryCommand = async (what: string, options: CommonOptions, io: Io)
       return exitCodes.ok;
     }
     const manifest = await loadManifest(target.manifestPath);
-    const { runId } = await runtime.gate.request({ ...target, why: 'retry', only: keys });
+    const only = await stillWished(runtime, manifest, keys);
+    const { runId } = await runtime.gate.request({ ...target, why: 'retry', only });
     const run = { runId, manifest: manifest.name, portal: target.portal };
     const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
     showReports(reports, options, io);
     return exitCodeOfReports(reports);
+  });
+};
+
+/** Those of the keys that the manifest still names; NotFoundError when it names none. */
+const stillWished = async (runtime: Runtime, manifest: Manifest, keys: string[]): Promise<string[]> => {
+  const { wishes } = await runtime.gather(manifest.path);
+  const wished = new Set(wishes.flatMap((wish) => [wish.key, ...wish.resources.map(({ key }) => key)]));
+  const only = keys.filter((key) => wished.has(key));
+  if (only.length > 0) return only;
+  throw new NotFoundError(`nothing to run again: ${manifest.path} does not ask for ${keys.slice(0, 5).join(', ')}`, {
+    hint: isDropManifest(manifest)
+      ? 'a dropped file that was quarantined is submitted again by dropping it into the inbox'
+      : '`sluice status` lists the keys; mend the manifest, then publish it',
   });
 };
 

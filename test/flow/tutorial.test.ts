@@ -78,7 +78,7 @@ describe('the tutorial', () => {
     });
     await waitUntil('the service to run', () => log.includes('sluice is running'));
     expect(type(step('inbox/bike-counts').commands)).toMatchObject({ code: 0 });
-    await waitUntil('the run to end', () => /"msg":"ended:.*"imported":1/.test(log));
+    await waitUntil('the run to end', () => /"msg":"ended: .*imported\\":1/.test(log));
     const status = type(step('sluice status inbox/').commands);
     expect(status).toMatchObject({ code: 0, out: expect.stringMatching(/: live$/m) });
     running.kill('SIGINT');
