@@ -163,6 +163,7 @@ example(
     .option('--users <file>', 'users file')
     .option('--profile <name>', 'behaviour to show', 'spec')
     .option('--seed <file>', 'fill an empty store with users, terms and next ids')
+    .option('--faults <file>', 'inject faults by these rules, to rehearse them')
     .action(async (options: Record<string, string>) => {
       const { portalCommand } = await import('./commands/portal.ts');
       await finish(portalCommand(options, io));

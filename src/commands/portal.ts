@@ -1,7 +1,9 @@
 // `sluice portal`: the embedded portal alone.
 import { resolve } from 'node:path';
 import { UsageError } from '../errors.ts';
-import { createLog } from '../log.ts';
+import { createLog, type Log } from '../log.ts';
+import { readFaults } from '../server/faults/rules.ts';
+import { openSwitchboard, type Switchboard } from '../server/faults/switchboard.ts';
 import { type PortalServer, startPortalServer } from '../server/portal-server.ts';
 import type { ProfileName } from '../server/profiles/profile.ts';
 import { profiles } from '../server/profiles/table.ts';
@@ -21,6 +23,8 @@ export interface PortalCommandOptions {
   profile?: string;
   /** Seed file for an empty store. */
   seed?: string;
+  /** File of fault rules: a switchboard listens in the portal's place, see `server/faults/`. */
+  faults?: string;
   /** Level of the log on standard output; `warn` when absent. */
   logLevel?: string;
 }
@@ -38,33 +42,60 @@ const stopped = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => done(), { once: true });
   });
 
-const announce = (io: Io, server: PortalServer, profile: ProfileName): void => {
-  say(io, `portal ready at ${server.url} (profile ${profile}, store ${server.dataDir})`);
+const announce = (io: Io, server: PortalServer, { url, profile }: { url: string; profile: ProfileName }): void => {
+  say(io, `portal ready at ${url} (profile ${profile}, store ${server.dataDir})`);
   if (server.newAdminPassword !== null) {
     say(io, `the password of its user admin is ${server.newAdminPassword} (shown this once)`);
   }
 };
 
+/** The switchboard before a portal that listens behind it; every injected fault is logged, and counted at the end. */
+const rehearse = async (
+  file: string,
+  { server, log, io }: { server: PortalServer; log: Log; io: Io },
+  place: { host: string; port: number },
+): Promise<Switchboard> => {
+  const plan = await readFaults(file);
+  const switchboard = await openSwitchboard({
+    ...place,
+    target: server.url,
+    plan,
+    onEnd: ({ method, path, status, fault }) => {
+      if (fault) log.info({ method, path: path.split('?')[0], status, fault }, 'fault injected');
+    },
+  });
+  say(io, `${plan.rules.length} fault rules of ${file}, seed ${plan.seed}; without faults: ${server.url}`);
+  return switchboard;
+};
+
 /**
  * Runs the portal until it is told to stop: requests under way end, then the store closes; a second signal ends at once.
- * Prints its address, and the password of `admin` when that account was made just now. Throws what `startPortalServer` does.
+ * Prints its address, and the password of `admin` when that account was made just now. Throws what `startPortalServer` and
+ * `readFaults` do.
  */
 export const portalCommand = async (options: PortalCommandOptions, io: Io): Promise<number> => {
   const profile = profileOf(options.profile ?? 'spec');
+  const log = createLog({ level: options.logLevel ?? io.env.SLUICE_LOG_LEVEL ?? 'warn', pretty: io.terminal });
+  const place = { host: options.host ?? '127.0.0.1', port: Number(options.port ?? 0) };
+  const faults = options.faults === undefined ? null : resolve(io.cwd, options.faults);
+  if (faults !== null) await readFaults(faults); // its faults are told before anything is started
   const server = await startPortalServer({
     dataDir: resolve(io.cwd, options.data ?? '.sluice/portal/local'),
     profile,
-    port: Number(options.port ?? 0),
-    log: createLog({ level: options.logLevel ?? io.env.SLUICE_LOG_LEVEL ?? 'warn', pretty: io.terminal }),
-    ...(options.host === undefined ? {} : { host: options.host }),
+    ...(faults === null ? place : {}),
+    log,
     ...(options.users === undefined ? {} : { usersFile: resolve(io.cwd, options.users) }),
     ...(options.seed === undefined ? {} : { seedFile: resolve(io.cwd, options.seed) }),
   });
+  let switchboard: Switchboard | null = null;
   try {
-    announce(io, server, profile);
+    if (faults !== null) switchboard = await rehearse(faults, { server, log, io }, place);
+    announce(io, server, { url: switchboard?.url ?? server.url, profile });
     await stopped(io.stop);
     io.force.addEventListener('abort', () => process.exit(exitCodes.interrupted));
+    if (switchboard) say(io, `faults injected: ${JSON.stringify(switchboard.counts())}`);
   } finally {
+    await switchboard?.close();
     await server.close();
   }
   return exitCodes.ok;
