@@ -1,0 +1,151 @@
+// The import step against the states that portals tell of: what is ordered, and what is believed.
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ImportFailedError } from '../../src/errors.ts';
+import { importFile } from '../../src/handlers/datastore-import.ts';
+import type { ResourceState } from '../../src/handlers/resource-state.ts';
+import { openForTest } from '../portal/support/open.ts';
+import { type SmallPortal, startSmallPortal } from '../portal/support/small-portal.ts';
+import { attachedState, jobOf, useLedger } from './support/job.ts';
+
+const { ledger } = useLedger();
+
+/** `storage` and `data_import`; a list is told one after the other, the last one for ever. */
+type Told = [number, number];
+
+interface Case {
+  portal: SmallPortal;
+  state: ResourceState;
+  /** Changing requests for the datastore, as `METHOD path`. */
+  orders: () => string[];
+}
+
+let count = 0;
+const prepare = async (told: Told[], more: Partial<ResourceState> = {}, total: number | null = 2): Promise<Case> => {
+  let turn = 0;
+  const portal = await startSmallPortal({
+    intercept: ({ method, path }) => {
+      if (path.startsWith('/api/action/datastore/search')) {
+        if (total === null) return { body: { success: false } };
+        return { body: { help: '', success: true, result: { total, fields: [{ id: 'a' }], records: [] } } };
+      }
+      if (!path.startsWith('/api/dataset/datastore/7')) return undefined;
+      if (method !== 'GET') return { body: [true] };
+      const [storage, data_import] = told[Math.min(turn++, told.length - 1)] ?? [0, 3];
+      return { body: { storage, data_import } };
+    },
+  });
+  onTestFinished(() => portal.close());
+  portal.nodes.set('7', { nid: '7', type: 'resource' });
+  const { job } = jobOf(`import/one/case-${count++}`);
+  const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url), job }, more);
+  return {
+    portal,
+    state,
+    orders: () =>
+      portal.seen
+        .filter(({ method, path }) => method !== 'GET' && path.includes('/datastore/'))
+        .map(({ method, path }) => `${method} ${path.replace('/api/dataset/datastore/7', '')}`),
+  };
+};
+
+const importOrder = 'POST /import';
+
+describe('the import step', () => {
+  it('orders nothing where the portal has imported on attach', async () => {
+    const { state, orders } = await prepare([[1, 2]]);
+    await importFile(state);
+    expect(orders()).toEqual([]);
+    expect(state.entry).toMatchObject({ datastore: 'imported', rows: 2 });
+    expect(state.job.data.actions).toEqual(['imported']);
+  });
+
+  it('orders the import of a file that is ready, and waits until it is done', async () => {
+    const { state, orders } = await prepare([
+      [0, 3],
+      [1, 4],
+      [1, 4],
+      [1, 6],
+    ]);
+    await importFile(state);
+    expect(orders()).toEqual([importOrder]);
+    expect(state.entry.datastore).toBe('imported');
+  });
+
+  it('waits for an import that is under way without ordering another', async () => {
+    const { state, orders } = await prepare([
+      [1, 4],
+      [1, 6],
+    ]);
+    await importFile(state);
+    expect(orders()).toEqual([]);
+    expect(state.entry.datastore).toBe('imported');
+  });
+
+  it('removes the rows of the former file where the portal would keep them', async () => {
+    const { state, orders } = await prepare([
+      [1, 6],
+      [1, 6],
+    ]);
+    await importFile(state);
+    expect(orders()).toEqual(['DELETE ', importOrder]);
+  });
+
+  it('goes on from an import that was ordered before a kill', async () => {
+    const { state, orders } = await prepare([[1, 6]], { intent: { action: 'import', nid: '7', at: 1 } });
+    await importFile(state);
+    expect(orders()).toEqual([]);
+    expect(state.entry.datastore).toBe('imported');
+  });
+
+  it('does not take an open import of another node for its own', async () => {
+    const { state, orders } = await prepare(
+      [
+        [1, 6],
+        [1, 6],
+      ],
+      { intent: { action: 'import', nid: '6', at: 1 } },
+    );
+    await importFile(state);
+    expect(orders()).toEqual(['DELETE ', importOrder]);
+  });
+
+  it('imports again what was counted and found wrong', async () => {
+    const { state, orders } = await prepare([
+      [1, 2],
+      [1, 2],
+    ]);
+    state.entry = { ...state.entry, datastore: 'failed' };
+    await importFile(state);
+    expect(orders()).toEqual([importOrder]);
+  });
+
+  it('believes no success: a portal that says yes and then tells an error has failed', async () => {
+    const { state, orders } = await prepare([
+      [0, 3],
+      [0, 7],
+    ]);
+    await expect(importFile(state)).rejects.toBeInstanceOf(ImportFailedError);
+    expect(orders()).toEqual([importOrder]);
+    expect(await ledger().intent('city', state.job.data.key)).toMatchObject({ action: 'import', nid: '7' });
+  });
+
+  it('keeps the rows of a portal that failed before, until new ones are in', async () => {
+    const { state, orders } = await prepare([
+      [1, 7],
+      [1, 6],
+    ]);
+    await importFile(state);
+    expect(orders()).toEqual([importOrder]);
+  });
+
+  it('asks nothing of a portal without a datastore', async () => {
+    const portal = await startSmallPortal({ datastore: false });
+    onTestFinished(() => portal.close());
+    portal.nodes.set('7', { nid: '7', type: 'resource' });
+    const { job } = jobOf('import/one/none');
+    const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url), job });
+    await importFile(state);
+    expect(state.entry).toMatchObject({ datastore: 'none' });
+    expect(job.data.actions).toEqual([]);
+  });
+});
