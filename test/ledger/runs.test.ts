@@ -1,0 +1,113 @@
+// Records of runs: what was asked, how far it is, and the report.
+import { describe, expect, it } from 'vitest';
+import { redisKeys } from '../../src/ledger/keys.ts';
+import { type DatasetWork, type ResourceWork, Runs } from '../../src/ledger/runs.ts';
+import { countItems, type Report, type ReportItem } from '../../src/report.ts';
+import { useLedger } from '../handlers/support/job.ts';
+
+const { redis } = useLedger();
+const day = 24 * 3600 * 1000;
+const runs = (keepMs = day): Runs => new Runs(redis(), redisKeys('test'), keepMs);
+const target = { manifest: 'city', portal: 'p' };
+
+const item = (key: string, outcome: ReportItem['outcome']): ReportItem => ({
+  key,
+  kind: key.split('/').length > 2 ? 'resource' : 'dataset',
+  nid: '1',
+  uuid: 'u',
+  url: null,
+  actions: outcome === 'done' ? ['created'] : [],
+  outcome,
+  live: true,
+  stale: false,
+  rows: null,
+  file: null,
+  reason: null,
+  jobId: null,
+  attempts: 1,
+  ms: 1,
+});
+
+const common = { removal: null, onDrift: 'overwrite' as const, verify: false };
+const uuid = 'f4660933-c557-589c-bd84-ee83ec75e507';
+const wish = { uuid, title: 't', published: true, fields: {}, metadataFingerprint: 'm' };
+const dataset = (key: string): DatasetWork => {
+  const work = { wish: { ...wish, key }, why: 'new', nid: null, resources: [`${key}/a`], unchanged: [], ...common };
+  return work;
+};
+const resource = (key: string): ResourceWork => {
+  const source = { kind: 'link' as const, url: 'https://x.example' };
+  const full = { ...wish, key, datasetKey: 'city/one', source, import: 'never' as const };
+  const work = { wish: full, why: 'new', source: null, ...common };
+  return work;
+};
+
+const report = (runId: string): Report => {
+  const items = [item('city/one', 'done'), item('city/one/a', 'quarantined')];
+  const at = '2026-11-21T12:00:00.000Z';
+  const counts = countItems(items);
+  return { runId, ...target, startedAt: at, endedAt: at, counts, reason: null, items };
+};
+
+describe('a run', () => {
+  it('is queued before it begins, running with a plan, done with a report', async () => {
+    expect((await runs().progress('r1')).state).toBe('queued');
+    expect(await runs().exists('r1')).toBe(false);
+    const begun = await runs().begin('r1', target);
+    expect(await runs().begin('r1', target)).toBe(begun);
+    expect(await runs().planned('r1')).toBeNull();
+    const work = {
+      datasets: [dataset('city/one')],
+      resources: [resource('city/one/a')],
+      spare: [resource('city/one/b')],
+      settled: [item('city/two', 'unchanged')],
+      claims: [{ claim: 'c1', reason: null }],
+    };
+    await runs().plan('r1', work);
+    expect(await runs().planned('r1')).toMatchObject({
+      datasets: ['city/one'],
+      settled: work.settled,
+      claims: work.claims,
+    });
+    expect(await runs().progress('r1')).toMatchObject({ state: 'running', total: 2, done: 0, failed: 0 });
+    expect(await runs().datasetWork('r1', 'city/one')).toMatchObject({
+      wish: { key: 'city/one' },
+      resources: ['city/one/a'],
+    });
+    expect((await runs().resourceWork('r1', 'city/one/b'))?.wish.key).toBe('city/one/b');
+    expect(await runs().resourceWork('r1', 'city/nothing')).toBeNull();
+
+    await runs().outcome('r1', 'city/one', 'done');
+    await runs().outcome('r1', 'city/one/a', 'quarantined');
+    expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 2, failed: 1 });
+    // A spare resource that got a job after all: never more done than there are.
+    await runs().outcome('r1', 'city/one/b', 'done');
+    expect(await runs().progress('r1')).toMatchObject({ total: 3, done: 3 });
+
+    await runs().close(report('r1'));
+    expect((await runs().progress('r1')).state).toBe('done');
+    expect(await runs().report('r1')).toEqual(report('r1'));
+    await runs().drop('r1');
+    await runs().drop('r1');
+    expect(await runs().datasetWork('r1', 'city/one')).toBeNull();
+    expect(await runs().report('r1')).toEqual(report('r1'));
+    expect(await runs().target('r1')).toEqual(target);
+    expect(await redis().ttl(redisKeys('test').run('r1'))).toBeGreaterThan(0);
+  });
+
+  it('is listed by age, newest first, as long as it is kept', async () => {
+    await redis().zadd(redisKeys('test').runs, Date.now() - 3 * day, 'old', Date.now() - 1000, 'young');
+    expect(await runs().latest(10)).toContain('old');
+    await runs().begin('now', target);
+    await runs().drop('now');
+    const ids = await runs().latest(10);
+    expect(ids).not.toContain('old');
+    expect(ids.indexOf('now')).toBeLessThan(ids.indexOf('young'));
+  });
+});
+
+describe('counts of a report', () => {
+  it('go by kind and outcome, and by action', () => {
+    expect(report('r').counts).toEqual({ dataset: { done: 1 }, resource: { quarantined: 1 }, actions: { created: 1 } });
+  });
+});
