@@ -1,21 +1,23 @@
 // Reads multipart/form-data: text parts into a tree, file parts straight to disk.
 import { createHash, randomUUID } from 'node:crypto';
-import { open, rm } from 'node:fs/promises';
+import { close, fsync, open, write } from 'node:fs';
+import { unlink } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { Refusal } from '../refusal.ts';
 import { type FormTree, treeOf } from './form.ts';
 import { MalformedBody } from './malformed.ts';
 
-/** A file part, complete on disk and fsynced. Whoever takes it moves or removes it. */
+/** A file part, complete and durable on disk. Whoever keeps the bytes sets `path` to null, or they are removed. */
 export interface UploadedFile {
   /** Name of the part, such as `files[1]`. */
   part: string;
   /** File name as sent; empty when the form had a file field without a file. */
   filename: string;
-  /** Where the bytes lie; null when they were not kept. */
+  /** Where the bytes lie; null when they were not kept, or belong to somebody now. The last part is a random UUID. */
   path: string | null;
   bytes: number;
   sha256: string;
@@ -29,7 +31,10 @@ export interface MultipartBody {
 
 /** How a multipart body is read. */
 export interface MultipartOptions {
-  tempDir: string;
+  /** Where file parts grow. */
+  dir: string;
+  /** Makes the names in `dir` durable. */
+  syncDir: () => Promise<void>;
   /** Largest file, bytes; more is 413. */
   fileBytes: number;
   /** False: file parts are read and thrown away (the caller may not store anything). */
@@ -38,19 +43,35 @@ export interface MultipartOptions {
 
 const limits = { fieldNameSize: 1000, fieldSize: 1_000_000, fields: 5000, files: 20, parts: 5020, headerPairs: 50 };
 
-const store = async (stream: Readable, path: string): Promise<{ bytes: number; sha256: string }> => {
+const [openFile, writeFile, syncFile] = [promisify(open), promisify(write), promisify(fsync)];
+
+const writeAll = async (file: number, chunk: Buffer): Promise<void> => {
+  for (let rest = chunk; rest.length > 0; ) {
+    const { bytesWritten } = await writeFile(file, rest, 0, rest.length, null);
+    rest = rest.subarray(bytesWritten);
+  }
+};
+
+/** Few steps, because each of them waits for a turn of the event loop: plain descriptors, name and bytes synced together. */
+const store = async (
+  stream: Readable,
+  path: string,
+  syncDir: () => Promise<void>,
+): Promise<{ bytes: number; sha256: string }> => {
   const hash = createHash('sha256');
   let bytes = 0;
-  const file = await open(path, 'wx', 0o600);
+  const file = await openFile(path, 'wx', 0o600);
+  const named = syncDir();
+  named.catch(() => undefined); // looked at below, unless the body fails first
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       hash.update(chunk);
       bytes += chunk.length;
-      await file.write(chunk);
+      await writeAll(file, chunk);
     }
-    await file.sync();
+    await Promise.all([syncFile(file), named]);
   } finally {
-    await file.close();
+    close(file, () => undefined);
   }
   return { bytes, sha256: hash.digest('hex') };
 };
@@ -61,9 +82,18 @@ const drain = async (stream: Readable): Promise<{ bytes: number; sha256: string 
   return { bytes, sha256: '' };
 };
 
+/** Removes a file; none is there when it could not even be made. */
+const remove = async (path: string): Promise<void> => {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+};
+
 /** Removes the files of a body that nobody took. */
 export const discard = async (files: UploadedFile[]): Promise<void> => {
-  await Promise.all(files.map((file) => (file.path === null ? null : rm(file.path, { force: true }))));
+  await Promise.all(files.map(({ path }) => (path === null ? null : remove(path))));
 };
 
 class Reading {
@@ -78,14 +108,14 @@ class Reading {
   }
 
   file(part: string, stream: Readable, filename: string): void {
-    const keep = this.#options.keepFiles && filename !== '';
-    const path = keep ? join(this.#options.tempDir, randomUUID()) : null;
+    const { dir, syncDir, keepFiles } = this.#options;
+    const path = keepFiles && filename !== '' ? join(dir, randomUUID()) : null;
     // Busboy reports a body that is cut short on the part, perhaps before anybody reads it.
     stream.on('error', (error) => stream.destroy(error));
     this.#streams.push(stream);
     const entry: UploadedFile = { part, filename, path, bytes: 0, sha256: '' };
     this.files.push(entry);
-    const reading = (path === null ? drain(stream) : store(stream, path)).then((facts) => {
+    const reading = (path === null ? drain(stream) : store(stream, path, syncDir)).then((facts) => {
       Object.assign(entry, facts);
     });
     reading.catch(() => stream.resume());
@@ -139,7 +169,7 @@ const parseParts = (request: IncomingMessage, reading: Reading, fileBytes: numbe
   });
 
 /**
- * Reads a multipart body; file parts stream to `tempDir` (fsynced, SHA-256 on the way), so memory stays flat.
+ * Reads a multipart body; file parts stream to `dir` (fsynced, SHA-256 on the way), so memory stays flat.
  * Throws MalformedBody or a {@link Refusal} (413); then nothing is left on disk.
  */
 export const readMultipart = async (request: IncomingMessage, options: MultipartOptions): Promise<MultipartBody> => {

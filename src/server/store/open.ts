@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../errors.ts';
 import { Files } from './files.ts';
 import { Flood } from './flood.ts';
+import { FolderSync } from './folder-sync.ts';
 import { lockStore } from './lock.ts';
 import { Nodes } from './nodes.ts';
 import { migrate } from './schema.ts';
@@ -29,9 +30,10 @@ export interface Store {
   changes(): number;
   /** Where the bytes of a file lie. */
   pathOf(file: { uuid: string }): string;
-  /** Where uploads grow before they are complete; on the same file system. */
-  tempDir: string;
+  /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */
   filesDir: string;
+  /** Makes the names in {@link Store.filesDir} durable. */
+  syncFiles(): Promise<void>;
   /** Where the datastore keeps its tables. */
   tablesDir: string;
   /** True when this call has just made the store. */
@@ -50,8 +52,7 @@ const prepare = (dir: string): DatabaseSync => {
 };
 
 /** Removes what a killed process left: half uploads, and bytes no row names. */
-const sweep = (tempDir: string, filesDir: string, files: Files): void => {
-  for (const name of readdirSync(tempDir)) rmSync(join(tempDir, name), { force: true, recursive: true });
+const sweep = (filesDir: string, files: Files): void => {
   const known = files.uuids();
   for (const name of readdirSync(filesDir)) if (!known.has(name)) rmSync(join(filesDir, name), { force: true });
 };
@@ -67,10 +68,9 @@ const failed = (dir: string, cause: unknown): PortalStoreError =>
  * Throws PortalPortError when another process holds it, {@link PortalStoreError} when it cannot be opened.
  */
 export const openStore = (dir: string): Store => {
-  const tempDir = join(dir, 'tmp');
   const filesDir = join(dir, 'files');
   try {
-    for (const folder of [dir, tempDir, filesDir]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    for (const folder of [dir, filesDir]) mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (cause) {
     throw failed(dir, cause);
   }
@@ -78,6 +78,7 @@ export const openStore = (dir: string): Store => {
   try {
     const db = prepare(dir);
     const nodes = new Nodes(db);
+    const filesSync = new FolderSync(filesDir);
     let changes = 0;
     const writer = new Writer(db, {
       onChange: () => {
@@ -88,12 +89,12 @@ export const openStore = (dir: string): Store => {
     const users = new Users(db);
     const terms = new Terms(db);
     const files = new Files(db);
-    sweep(tempDir, filesDir, files);
+    sweep(filesDir, files);
     let open = true;
     return {
       dir,
       db,
-      tempDir,
+      syncFiles: () => filesSync.sync(),
       filesDir,
       tablesDir: join(dir, 'tables'),
       users,
@@ -110,6 +111,7 @@ export const openStore = (dir: string): Store => {
         if (!open) return;
         open = false;
         writer.flush();
+        filesSync.close().catch(() => undefined); // nothing can be lost by it
         db.close();
         lock.release();
       },
