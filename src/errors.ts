@@ -55,6 +55,8 @@ export const errorCodes = {
   'poison-job': 'A job was killed five times in the same step and is not tried again.',
   'dataset-failed': 'The resource was not tried because its dataset could not be published.',
   'job-lost': 'A job of the run vanished from the queue.',
+  drift: 'Somebody edited fields of ours on the portal since our last write; the item is held (`onDrift`).',
+  'plan-moved': 'Source or portal changed since the plan was made; nothing was done to the item.',
   held: 'A guard held the run; nothing was changed.',
   unfinished: 'The run did not end in the time allowed; it stays queued.',
   interrupted: 'The command was interrupted; the work that was begun is resumed by the next start.',
@@ -282,6 +284,16 @@ export class JobLostError extends SluiceError {
 /** A guard held the run. */
 export class HeldError extends SluiceError {
   readonly code = 'held';
+}
+
+/** Somebody edited our fields on the portal. */
+export class DriftError extends SluiceError {
+  readonly code = 'drift';
+}
+
+/** Source or portal are not as they were when the plan was made. */
+export class PlanMovedError extends SluiceError {
+  readonly code = 'plan-moved';
 }
 
 /** The wait for a run ended before the run did. */

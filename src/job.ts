@@ -13,7 +13,16 @@ const requestData = {
   why: z.enum(['command', 'schedule', 'drop', 'retry']),
   /** Keys the run is limited to; null for all. */
   only: z.array(z.string()).nullable(),
+  /** Id of a stored plan that the run must do exactly; null for none. */
+  plan: z.string().nullable().default(null),
+  /** Run that a guard held and an operator released; null for none. */
+  release: z.string().nullable().default(null),
+  /** Goes before the manifest's `onDrift`; null to obey the manifest. */
+  onDrift: z.enum(['hold', 'overwrite', 'keep']).nullable().default(null),
 };
+
+/** What a run is asked for, without the job around it. */
+export const runRequestSchema = z.object(requestData);
 
 /** A schedule or an event asks for a run. */
 export const triggerDataSchema = z.object({ kind: z.literal('trigger'), ...requestData });
@@ -58,8 +67,11 @@ export type DatasetData = z.infer<typeof datasetDataSchema>;
 /** Data of a `resource` job. */
 export type ResourceData = z.infer<typeof resourceDataSchema>;
 
-/** What a run is asked for, without the job around it. */
-export type RunRequest = Omit<TriggerData, 'kind'>;
+/** A request that is pinned to nothing and obeys the manifest. */
+export const plainRequest = { plan: null, release: null, onDrift: null } as const;
+
+/** See {@link runRequestSchema}. */
+export type RunRequest = z.infer<typeof runRequestSchema>;
 
 /** The schema of every job kind. */
 export const jobSchemas = {

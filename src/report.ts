@@ -2,7 +2,17 @@
 import { z } from 'zod';
 
 /** What a run did to an item. */
-export const itemActions = ['created', 'adopted', 'updated', 'recreated', 'attached', 'imported'] as const;
+export const itemActions = [
+  'created',
+  'adopted',
+  'updated',
+  'recreated',
+  'attached',
+  'imported',
+  'orphaned',
+  'unpublished',
+  'deleted',
+] as const;
 
 /** See {@link itemActions}. */
 export type ItemAction = (typeof itemActions)[number];

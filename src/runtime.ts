@@ -1,5 +1,6 @@
 // The composition root: from a configuration to opened Redis, queues, ledger, portals and workers. The only place choices are made.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Config } from './config/config.ts';
 import { type ErrorCode, UsageError } from './errors.ts';
@@ -12,18 +13,21 @@ import { runHandler } from './handlers/run.ts';
 import { triggerHandler } from './handlers/trigger.ts';
 import { foldersOf } from './intake/claim.ts';
 import { archiveClaim, listClaims, quarantineClaim } from './intake/spool.ts';
-import type { RunRequest } from './job.ts';
+import { plainRequest, type RunRequest } from './job.ts';
 import { type RedisKeys, redisKeys } from './ledger/keys.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { Runs, type SettledClaim } from './ledger/runs.ts';
+import { StoredPlans } from './ledger/stored-plans.ts';
 import type { Log } from './log.ts';
 import { loadManifest } from './manifest/load.ts';
 import { isDropManifest, type Manifest } from './manifest/schema.ts';
 import type { Dialect, Portal } from './portal/client.ts';
 import { PortalAccess } from './portal-access.ts';
+import { CircuitBreaker } from './queue/breaker.ts';
 import { RunGate } from './queue/gate.ts';
 import { JobLogs } from './queue/job-logs.ts';
 import { PortalPauses } from './queue/pause.ts';
+import { PortalWatch } from './queue/portal-watch.ts';
 import { portalQueue, Queues, runsQueue } from './queue/queues.ts';
 import { tokenBucket } from './queue/rate-limit.ts';
 import { QueueWorker } from './queue/worker.ts';
@@ -70,10 +74,12 @@ export class Runtime {
   readonly pauses: PortalPauses;
   readonly jobLogs: JobLogs;
   readonly portals: PortalAccess;
+  readonly plans: StoredPlans;
   readonly #role: string;
   readonly #dialects = new Map<string, Dialect>();
   #presence: Presence | null = null;
   #workers: QueueWorker[] = [];
+  #watch: PortalWatch | null = null;
   #repair: NodeJS.Timeout | null = null;
   #closing: Promise<void> | null = null;
 
@@ -93,6 +99,7 @@ export class Runtime {
       keepLogs: config.jobs.keepLogs,
       keepMs: config.jobs.keepRunsMs,
     });
+    this.plans = new StoredPlans(redis, this.keys, config.jobs.keepRunsMs);
     this.gate = new RunGate(redis, this.keys, this.queues);
     this.pauses = new PortalPauses(redis, this.keys, this.queues);
     this.portals = new PortalAccess(config, options.log);
@@ -135,15 +142,20 @@ export class Runtime {
     return this.#presence?.limits(name) ?? { concurrency, requestsPerSecond };
   }
 
-  /** Asks for a run of a manifest. */
+  /** Asks for a run of a manifest. A request pinned to a plan or a held run waits until no other run is current. */
   async requestRun(
-    manifest: Manifest,
+    manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
     why: RunRequest['why'],
-    only: string[] | null = null,
-  ): Promise<{ runId: string; starts: 'now' | 'later' }> {
+    more: Partial<Pick<RunRequest, 'only' | 'plan' | 'release' | 'onDrift'>> = {},
+  ): Promise<{ runId: string }> {
     const portal = this.portalOf(manifest);
     this.portals.config(portal);
-    return this.gate.request({ manifestPath: manifest.path, manifest: manifest.name, portal, why, only });
+    const target = { manifestPath: manifest.path, manifest: manifest.name, portal };
+    for (;;) {
+      const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
+      if (starts !== 'busy') return { runId };
+      await sleep(100);
+    }
   }
 
   /** True when some process works the jobs of this Redis. */
@@ -162,6 +174,7 @@ export class Runtime {
       await this.queues.portal(name).setGlobalConcurrency(concurrency);
     });
     const handlers = this.#handlers();
+    const breaker = this.#breaker();
     const worker = (queue: string, concurrency: number): QueueWorker =>
       new QueueWorker({
         queue,
@@ -169,6 +182,7 @@ export class Runtime {
         queues: this.queues,
         handlers,
         pauses: this.pauses,
+        breaker,
         retry: this.config.retry,
         lockMs: this.config.jobs.lockMs,
         stalledCheckMs: this.config.jobs.stalledCheckMs,
@@ -179,6 +193,8 @@ export class Runtime {
       ...portals.map((name) => worker(portalQueue(name), this.portals.config(name).concurrency)),
     ];
     await Promise.all(this.#workers.map((each) => each.ready()));
+    this.#watch = this.#watchPortals(portals, breaker);
+    await this.#watch.start();
     await this.#repairGates();
     this.#repair = setInterval(() => {
       this.#repairGates().catch((error: unknown) => this.log.warn({ err: error }, 'run gates could not be checked'));
@@ -199,6 +215,8 @@ export class Runtime {
     const workers = this.#workers;
     this.#workers = [];
     await Promise.all(workers.map((worker) => (force ? worker.kill() : worker.stop())));
+    await this.#watch?.stop();
+    this.#watch = null;
     await this.#presence?.stop();
     this.#presence = null;
   }
@@ -218,6 +236,27 @@ export class Runtime {
     await this.redisHandle.close();
   }
 
+  #breaker(): CircuitBreaker {
+    const { redis, keys, pauses, log } = this;
+    return new CircuitBreaker({ redis, keys, pauses, settings: this.config.breaker, log });
+  }
+
+  #watchPortals(portals: string[], breaker: CircuitBreaker): PortalWatch {
+    const { redis, keys, pauses, log } = this;
+    const { lockMs } = this.config.jobs;
+    return new PortalWatch({
+      redis,
+      keys,
+      pauses,
+      breaker,
+      portals,
+      probe: async (name, signal) => (await this.openPortal(name)).ping(signal),
+      tell: async () => undefined,
+      lockMs,
+      log,
+    });
+  }
+
   #handlers() {
     const deps: HandlerDeps = {
       ledger: this.ledger,
@@ -234,6 +273,10 @@ export class Runtime {
         return portal;
       },
       gather: (path) => this.gather(path),
+      holdRun: (run) => this.plans.hold(run),
+      heldRemovals: async (runId) => new Set((await this.plans.heldRun(runId)).removals),
+      dropHeld: (runId) => this.plans.dropHeld(runId),
+      storedPlan: (id) => this.plans.read(id),
       settleDrops: (path, claims) => this.#settleDrops(path, claims),
       requestRun: (request) => this.gate.request(request),
       closeJobs: (portal, runId, keys) => this.jobLogs.closeRun(portal, runId, keys),
@@ -251,9 +294,10 @@ export class Runtime {
   async gather(manifestPath: string): Promise<Gathered> {
     const manifest = await loadManifest(manifestPath);
     if (!isDropManifest(manifest)) {
-      return { wishes: await gatherManifest(manifest), superseded: [], refused: [] };
+      return { wishes: await gatherManifest(manifest), superseded: [], refused: [], isDrop: false, manifest };
     }
-    return gatherDrop(manifest, await listClaims(foldersOf(manifest.drop.folder).spool));
+    const claims = await listClaims(foldersOf(manifest.drop.folder).spool);
+    return { ...(await gatherDrop(manifest, claims)), isDrop: true, manifest };
   }
 
   async #settleDrops(manifestPath: string, settled: SettledClaim[]): Promise<void> {

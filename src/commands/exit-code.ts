@@ -37,6 +37,6 @@ export const exitCodeOfReports = (reports: Report[]): number => {
   ) {
     return exitCodes.usage;
   }
-  if (codes.has('held')) return exitCodes.held;
+  if (codes.has('held') || codes.has('drift') || codes.has('plan-moved')) return exitCodes.held;
   return codes.size > 0 ? exitCodes.someFailed : exitCodes.ok;
 };

@@ -22,7 +22,7 @@ export const retryCommand = async (what: string, options: CommonOptions, io: Io)
     }
     const manifest = await loadManifest(target.manifestPath);
     const only = await stillWished(runtime, manifest, keys);
-    const { runId } = await runtime.gate.request({ ...target, why: 'retry', only });
+    const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
     const run = { runId, manifest: manifest.name, portal: target.portal };
     const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
     showReports(reports, options, io);

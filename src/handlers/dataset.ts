@@ -9,11 +9,13 @@ import { type Reason, type ReportItem, reportItemSchema } from '../report.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfEntry, itemOfJob, outcomeOf } from './items.ts';
 import { type NodeTarget, type NodeWish, proveNode, recreateNode, writeNode } from './node-write.ts';
+import { removeNode } from './removal.ts';
 
 /** Returns the report items of the dataset and of its resources. */
 export const datasetHandler = (deps: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
     const work = await workOf(deps, job);
+    if (work.removal) return removeDataset(deps, job, work, work.removal);
     const entry = await publishDataset(deps, job, work);
     // A node created anew: all its resources point to one that is gone.
     const isMoved = work.nid !== null && work.nid !== entry.nid;
@@ -46,19 +48,37 @@ const unknownEntry = async (deps: HandlerDeps, job: JobContext<'dataset'>): Prom
   return newEntry({ key: wish.key, kind: 'dataset', uuid: wish.uuid, title: wish.title });
 };
 
+/** Takes the resources down first, then the dataset. */
+const removeDataset = async (
+  deps: HandlerDeps,
+  job: JobContext<'dataset'>,
+  work: DatasetWork,
+  how: NonNullable<DatasetWork['removal']>,
+): Promise<ReportItem[]> => {
+  const { portal } = job.data;
+  const outcomes = await job.children('resource', resourceJobs(job, work.resources, work.nid ?? ''));
+  const items: ReportItem[] = [];
+  for (const [key, outcome] of outcomes) items.push(await resourceItem(deps, job, key, outcome));
+  const known = (await deps.ledger.entry(portal, job.data.key)) ?? (await unknownEntry(deps, job));
+  const target = { job, ledger: deps.ledger, portal: deps.portal(portal), onDrift: work.onDrift };
+  const entry = await removeNode(target, known, how);
+  await deps.runs.outcome(job.data.runId, job.data.key, 'done');
+  return [itemOfJob(job, entry, { outcome: 'done', reason: null }), ...items];
+};
+
 /** Writes the node where needed, proves it by reading it back, and records that. */
 const publishDataset = async (
   deps: HandlerDeps,
   job: JobContext<'dataset'>,
-  { wish }: DatasetWork,
+  { wish, verify, onDrift }: DatasetWork,
 ): Promise<LedgerEntry> => {
   const portal = deps.portal(job.data.portal);
   const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
   const { entry: known, intent } = await deps.ledger.known(job.data.portal, wish.key);
   const before = known ?? newEntry({ key: wish.key, kind: 'dataset', uuid: wish.uuid, title: wish.title });
-  if (isProven(before, node) && !intent) return before;
+  if (isProven(before, node) && !intent && !verify) return before;
   const begun = performance.now();
-  const target = { job, ledger: deps.ledger, portal };
+  const target = { job, ledger: deps.ledger, portal, onDrift };
   let entry = await writeNode(target, node, before, intent);
   entry = await job.step(
     { name: 'verify', on: `dataset node ${entry.nid}` },

@@ -4,6 +4,9 @@ import type { RunRequest } from '../job.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Runs, SettledClaim } from '../ledger/runs.ts';
+import type { HeldRun } from '../ledger/stored-plans.ts';
+import type { Manifest } from '../manifest/schema.ts';
+import type { PlanFile } from '../plan/whole-plan.ts';
 import type { Portal } from '../portal/client.ts';
 import type { Reason } from '../report.ts';
 import type { DatasetWish } from '../wish.ts';
@@ -25,6 +28,10 @@ export interface Gathered {
   superseded: Claim[];
   /** Claims that cannot become a wish. */
   refused: { claim: Claim; reason: Reason }[];
+  /** True for a drop manifest: what it does not name is archived, not missing. */
+  isDrop: boolean;
+  /** The rules of the manifest that was gathered. */
+  manifest: Pick<Manifest, 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'>;
 }
 
 /** See the head of this file. */
@@ -36,10 +43,18 @@ export interface HandlerDeps {
   portal(name: string): Portal;
   /** Gathers the wishes of a manifest as it is now. */
   gather(manifestPath: string): Promise<Gathered>;
+  /** A stored plan that a run is pinned to. */
+  storedPlan(id: string): Promise<PlanFile>;
+  /** Remembers a run that the guard holds. */
+  holdRun(run: HeldRun): Promise<void>;
+  /** Keys that a held run would take down; NotFoundError when it is not held any more. */
+  heldRemovals(runId: string): Promise<ReadonlySet<string>>;
+  /** Forgets a held run. */
+  dropHeld(runId: string): Promise<unknown>;
   /** Moves dropped files where a closed run puts them; idempotent. */
   settleDrops(manifestPath: string, claims: SettledClaim[]): Promise<void>;
   /** Asks the run gate for a run. */
-  requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' }>;
+  requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }>;
   /** Keeps the logs of a closed run and removes its jobs. */
   closeJobs(portal: string, runId: string, keys: string[]): Promise<void>;
   /** Opens the run gate after a run. */

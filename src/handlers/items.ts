@@ -42,8 +42,10 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason }: ItemEnd): R
 });
 
 /** How a failure is told: faults of the file itself are quarantined, everything else failed. */
-export const outcomeOf = (reason: Reason): ItemOutcome =>
-  reason.code.startsWith('table-') || reason.code === 'source-refused' ? 'quarantined' : 'failed';
+export const outcomeOf = (reason: Reason): ItemOutcome => {
+  if (reason.code === 'drift' || reason.code === 'plan-moved' || reason.code === 'held') return 'held';
+  return reason.code.startsWith('table-') || reason.code === 'source-refused' ? 'quarantined' : 'failed';
+};
 
 /** The entry of an item that failed for good: what the portal still serves is older than the wish. */
 export const failedEntry = (entry: LedgerEntry, reason: Reason, runId: string): LedgerEntry => ({

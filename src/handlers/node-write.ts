@@ -2,11 +2,13 @@
 import { missingFields } from '../dkan/compare.ts';
 import { PortalConflictError, PortalGoneError, VerifyFailedError } from '../errors.ts';
 import type { JobContext } from '../job.ts';
-import type { Intent, LedgerEntry } from '../ledger/entry.ts';
+import type { Intent, LedgerEntry, SentNode } from '../ledger/entry.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { OnDrift } from '../manifest/schema.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';
 import type { ItemAction } from '../report.ts';
 import type { NodeFields } from '../wish.ts';
+import { driftedFields, settleDrift } from './drift.ts';
 
 /** The node that a wish asks for. */
 export interface NodeWish {
@@ -25,6 +27,8 @@ export interface NodeTarget {
   job: JobContext<'dataset'> | JobContext<'resource'>;
   ledger: Ledger;
   portal: Portal;
+  /** What to do with a node that somebody edited on the portal. */
+  onDrift: OnDrift;
 }
 
 /** Marker in a revision's log message by which we know our own writes again. */
@@ -43,7 +47,7 @@ export const writeNode = async (
 ): Promise<LedgerEntry> => {
   const known = intent?.action === 'create' ? await resumeCreate(target, wish, entry, intent) : entry;
   if (!known.nid) return createNode(target, wish, known);
-  if (known.metadataFingerprint === wish.fingerprint) return known;
+  if (known.metadataFingerprint === wish.fingerprint && known.removed === null) return known;
   try {
     return await updateNode(target, wish, known, intent?.action === 'update' ? intent : null);
   } catch (error) {
@@ -93,7 +97,7 @@ const resumeCreate = async (
   }
   await job.note(`an interrupted create had taken effect: going on with node ${found}`);
   await didAction(job, 'created');
-  return settleNode(target, wish, { ...entry, nid: found, fieldNames: Object.keys(wish.fields) });
+  return settleNode(target, wish, { ...entry, nid: found, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
 };
 
 /** Where lists hide the node or the portal ignores uuids: reads the nodes above the mark one by one. */
@@ -149,7 +153,7 @@ const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry
           signal,
         );
         await didAction(job, 'created');
-        return await settleNode(target, wish, { ...entry, nid, fieldNames: Object.keys(wish.fields) });
+        return await settleNode(target, wish, { ...entry, nid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
       } catch (error) {
         if (error instanceof PortalConflictError && error.nid) return adopt(target, wish, entry, error.nid);
         throw error;
@@ -167,16 +171,43 @@ const adopt = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid
   return updateNode(target, wish, known, null);
 };
 
-const settleNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<LedgerEntry> => {
+const settleNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  sent?: SentNode,
+): Promise<LedgerEntry> => {
   const settled: LedgerEntry = {
     ...entry,
     uuid: wish.uuid,
     title: wish.title,
+    removed: null,
+    missingSince: null,
     runId: target.job.data.runId,
     syncedAt: Date.now(),
   };
-  await target.ledger.settle(target.job.data.portal, settled);
+  await target.ledger.settle(target.job.data.portal, settled, sent);
   return settled;
+};
+
+/** Undoes the mark of an orphan that is wished again. */
+const noOrphan = { field_orphan: { und: [{ value: '0' }] } };
+
+const sentOf = (wish: NodeWish): SentNode => ({ title: wish.title, published: wish.published, fields: wish.fields });
+
+/** True when somebody's edit on the portal is to be kept. @throws DriftError when it holds the item */
+const keepsDrift = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  node: PortalNode,
+): Promise<boolean> => {
+  const sent = await target.ledger.sentFor(target.job.data.portal, wish.key);
+  const fields = entry.removed === null ? driftedFields(entry, sent, node) : [];
+  if (fields.length === 0) return false;
+  const choice = settleDrift(target.portal, node, fields, target.onDrift);
+  await target.job.note(`node ${node.nid} was edited on the portal (${fields.join(', ')}): ${choice}`);
+  return choice === 'keep';
 };
 
 const updateNode = async (
@@ -192,11 +223,14 @@ const updateNode = async (
   if (intent && intent.marker === marker && before.vid !== intent.vid && before.log === marker) {
     await job.note('an interrupted update had taken effect');
     await didAction(job, 'updated');
-    return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) });
+    return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
   }
   if (before.log === marker && differences(wish, before).length === 0) {
     await job.note(`node ${nid} already holds the wished metadata`);
-    return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) });
+    return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
+  }
+  if (await keepsDrift(target, wish, entry, before)) {
+    return settleNode(target, wish, { ...entry, vid: before.vid, metadataFingerprint: wish.fingerprint });
   }
   const emptied = Object.fromEntries(
     entry.fieldNames.filter((name) => !(name in wish.fields)).map((name) => [name, []]),
@@ -205,11 +239,16 @@ const updateNode = async (
     await ledger.begin(job.data.portal, wish.key, { action: 'update', nid, vid: before.vid, marker, at: Date.now() });
     await portal.updateNode(
       nid,
-      { title: wish.title, status: wish.published ? 1 : 0, log: marker, fields: { ...emptied, ...wish.fields } },
+      {
+        title: wish.title,
+        status: wish.published ? 1 : 0,
+        log: marker,
+        fields: { ...emptied, ...(entry.removed === 'orphan' ? noOrphan : {}), ...wish.fields },
+      },
       signal,
     );
     await didAction(job, 'updated');
-    return settleNode(target, wish, { ...entry, fieldNames: Object.keys(wish.fields) });
+    return settleNode(target, wish, { ...entry, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
   });
 };
 
@@ -235,6 +274,7 @@ export const proveNode = async (
     verifyNode(target.portal, wish, node);
     return { entry, node };
   }
+  if (await keepsDrift(target, wish, entry, node)) return { entry: { ...entry, vid: node.vid }, node };
   await target.job.note(`node ${entry.nid} was changed on the portal (${wrong.join(', ')}): restoring it`);
   const restored = await updateNode(target, wish, entry, null);
   const now = await target.portal.readNode(restored.nid ?? '', signal);

@@ -1,10 +1,12 @@
 // What the steps of a resource job share.
 import type { JobContext } from '../job.ts';
 import type { Intent, LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
+import type { OnDrift } from '../manifest/schema.ts';
 import type { Portal } from '../portal/client.ts';
 import type { TableReport } from '../table/check.ts';
 import type { ResourceWish } from '../wish.ts';
 import type { HandlerDeps } from './deps.ts';
+import type { NodeTarget } from './node-write.ts';
 
 /** What the steps of one attempt share. */
 export interface ResourceState {
@@ -12,6 +14,7 @@ export interface ResourceState {
   readonly job: JobContext<'resource'>;
   readonly portal: Portal;
   readonly wish: ResourceWish;
+  readonly onDrift: OnDrift;
   /** The file as the run saw it, to spare the hash. */
   readonly seen: SourceFingerprint | null;
   entry: LedgerEntry;
@@ -24,6 +27,14 @@ export interface ResourceState {
   /** True once the size of the portal's table was proven in this attempt. */
   counted: boolean;
 }
+
+/** Where the steps write the node. */
+export const nodeTarget = ({ job, deps, portal, onDrift }: ResourceState): NodeTarget => ({
+  job,
+  ledger: deps.ledger,
+  portal,
+  onDrift,
+});
 
 /** One step: whether the wish needs it, and what it does. */
 export interface ResourceStep {

@@ -1,5 +1,4 @@
 // The steps of a resource job, in order; each looks at what is true before it acts.
-import { datastoreState } from '../dkan/datastore-status.ts';
 import { contentTypeOf } from '../dkan/file-types.ts';
 import { SourceChangedError, SourceRefusedError } from '../errors.ts';
 import { fingerprintFile } from '../intake/fingerprint.ts';
@@ -9,7 +8,7 @@ import { checkTable } from '../table/check.ts';
 import { importFile } from './datastore-import.ts';
 import { fileOf } from './node-file.ts';
 import { didAction, type NodeWish, writeNode } from './node-write.ts';
-import type { ResourceState, ResourceStep } from './resource-state.ts';
+import { nodeTarget, type ResourceState, type ResourceStep } from './resource-state.ts';
 import { verifyResource } from './resource-verify.ts';
 
 const hasFile = ({ wish }: ResourceState): boolean => wish.source.kind === 'file';
@@ -73,7 +72,7 @@ const changed = (state: ResourceState): SourceChangedError =>
 
 const node = async (state: ResourceState): Promise<void> => {
   const { job, deps, portal } = state;
-  state.entry = await writeNode({ job, ledger: deps.ledger, portal }, nodeWishOf(state), state.entry, state.intent);
+  state.entry = await writeNode(nodeTarget(state), nodeWishOf(state), state.entry, state.intent);
   if (state.intent?.action === 'create' || state.intent?.action === 'update') state.intent = null;
 };
 
@@ -165,10 +164,6 @@ const settleAttach = async (state: ResourceState, source: SourceFingerprint, fid
   state.intent = null;
   await deps.ledger.settle(job.data.portal, state.entry);
 };
-
-/** True when the status says that rows are in. */
-export const isImported = (numbers: { storage: number; data_import: number }): boolean =>
-  datastoreState(numbers) === 'imported';
 
 const record = async (state: ResourceState): Promise<void> => {
   state.entry = {

@@ -4,15 +4,14 @@ import { VerifyFailedError } from '../errors.ts';
 import type { PortalNode } from '../portal/client.ts';
 import { fileOf } from './node-file.ts';
 import { type NodeWish, proveNode } from './node-write.ts';
-import type { ResourceState } from './resource-state.ts';
+import { nodeTarget, type ResourceState } from './resource-state.ts';
 
 /** Proves node, file and datastore of a resource; throws {@link VerifyFailedError} naming what differs. */
 export const verifyResource = async (state: ResourceState, wish: NodeWish): Promise<void> => {
   await state.job.step(
     { name: 'verify', on: `node ${state.entry.nid}` },
     async (signal) => {
-      const target = { job: state.job, ledger: state.deps.ledger, portal: state.portal };
-      const { entry, node } = await proveNode(target, wish, state.entry, signal);
+      const { entry, node } = await proveNode(nodeTarget(state), wish, state.entry, signal);
       state.entry = entry;
       await verifyFile(state, node);
       const rows = await verifyRows(state, signal);

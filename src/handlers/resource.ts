@@ -3,17 +3,24 @@ import { performance } from 'node:perf_hooks';
 import { JobLostError, PortalGoneError } from '../errors.ts';
 import type { Handler, JobContext } from '../job.ts';
 import { newEntry } from '../ledger/entry.ts';
+import type { ResourceWork } from '../ledger/runs.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
 import { recreateNode } from './node-write.ts';
-import type { ResourceState } from './resource-state.ts';
+import { removeNode } from './removal.ts';
+import { nodeTarget, type ResourceState } from './resource-state.ts';
 import { nodeWishOf, resourceSteps } from './resource-steps.ts';
 
 /** Returns the report item of the resource. */
 export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
   run: async (job) => {
     const begun = performance.now();
-    const state = await openState(deps, job);
+    const { state, removal } = await openState(deps, job);
+    if (removal) {
+      const entry = await removeNode(nodeTarget(state), state.entry, removal);
+      await deps.runs.outcome(job.data.runId, job.data.key, 'done');
+      return itemOfJob(job, entry, { outcome: 'done', reason: null });
+    }
     try {
       for (const step of resourceSteps) {
         if (!step.applies(state)) continue;
@@ -36,7 +43,10 @@ export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
   },
 });
 
-const openState = async (deps: HandlerDeps, job: JobContext<'resource'>): Promise<ResourceState> => {
+const openState = async (
+  deps: HandlerDeps,
+  job: JobContext<'resource'>,
+): Promise<{ state: ResourceState; removal: ResourceWork['removal'] }> => {
   const work = await deps.runs.resourceWork(job.data.runId, job.data.key);
   if (!work) {
     throw new JobLostError(`run ${job.data.runId} holds no work on ${job.data.key} any more`, {
@@ -45,11 +55,12 @@ const openState = async (deps: HandlerDeps, job: JobContext<'resource'>): Promis
   }
   const { wish } = work;
   const { entry, intent } = await deps.ledger.known(job.data.portal, wish.key);
-  return {
+  const state: ResourceState = {
     deps,
     job,
     portal: deps.portal(job.data.portal),
     wish,
+    onDrift: work.onDrift,
     seen: work.source,
     entry: entry ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title }),
     intent,
@@ -58,6 +69,7 @@ const openState = async (deps: HandlerDeps, job: JobContext<'resource'>): Promis
     recreated: false,
     counted: false,
   };
+  return { state, removal: work.removal };
 };
 
 /** A node that vanished in mid-job is created anew once; the steps that follow then see an empty node. */
@@ -66,8 +78,7 @@ const runStep = async (run: (state: ResourceState) => Promise<void>, state: Reso
     await run(state);
   } catch (error) {
     if (!(error instanceof PortalGoneError) || state.recreated || !state.entry.nid) throw error;
-    const target = { job: state.job, ledger: state.deps.ledger, portal: state.portal };
-    state.entry = await recreateNode(target, nodeWishOf(state), state.entry);
+    state.entry = await recreateNode(nodeTarget(state), nodeWishOf(state), state.entry);
     state.recreated = true;
     for (const step of resourceSteps) {
       if (step.applies(state)) await step.run(state);

@@ -13,6 +13,7 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
   run: async (job) => {
     const { runId } = job.data;
     const report = (await deps.runs.report(runId)) ?? (await execute(deps, job));
+    if (job.data.release !== null) await deps.dropHeld(job.data.release);
     await closeRun(deps, job, report);
     return report.counts;
   },

@@ -1,6 +1,7 @@
 // What we know was published: one entry per key and portal, and the intents of writes that have begun.
 import { z } from 'zod';
 import { reasonSchema } from '../report.ts';
+import { nodeFieldsSchema } from '../wish.ts';
 
 /** Identity of a local file as last read: equal facts mean equal bytes, see `intake/fingerprint.ts`. */
 export const sourceFingerprintSchema = z.object({
@@ -57,6 +58,10 @@ export const ledgerEntrySchema = z.object({
   /** True while the portal still serves an older version. */
   stale: z.boolean(),
   reason: reasonSchema.nullable(),
+  /** How the item was taken down on purpose, null while it is not. */
+  removed: z.enum(['orphan', 'unpublish', 'delete']).nullable().default(null),
+  /** When it was first missing from the wishes, Unix milliseconds. */
+  missingSince: z.number().int().nullable().default(null),
   runId: z.string(),
   /** Unix milliseconds of the last change of this entry. */
   syncedAt: z.number().int(),
@@ -64,6 +69,12 @@ export const ledgerEntrySchema = z.object({
 
 /** See {@link ledgerEntrySchema}. */
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
+
+/** What we sent last for a node, to tell changes field by field and edits of others from our own. */
+export const sentNodeSchema = z.object({ title: z.string(), published: z.boolean(), fields: nodeFieldsSchema });
+
+/** See {@link sentNodeSchema}. */
+export type SentNode = z.infer<typeof sentNodeSchema>;
 
 /** A write that has begun and whose effect is not known yet, with what was true before it. */
 export const intentSchema = z.discriminatedUnion('action', [
@@ -101,6 +112,8 @@ export const newEntry = (of: { key: string; kind: LedgerEntry['kind']; uuid: str
   live: false,
   stale: false,
   reason: null,
+  removed: null,
+  missingSince: null,
   runId: '',
   syncedAt: 0,
 });

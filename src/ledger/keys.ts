@@ -18,6 +18,12 @@ export const redisKeys = (prefix: string) => ({
   entries: (target: Target) => `${prefix}.ledger:${targetName(target)}`,
   /** Hash: key -> intent (JSON). */
   intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
+  /** Hash: key -> what we sent last for the node (JSON). */
+  sent: (target: Target) => `${prefix}.sent:${targetName(target)}`,
+  /** A stored plan (JSON) that a run is pinned to. */
+  plan: (id: string) => `${prefix}.plan:${id}`,
+  /** Hash: run id -> the held run (JSON), of every run that a guard holds. */
+  held: `${prefix}.held`,
   /** Hash: target name -> absolute path of its manifest, of every target that was ever run. */
   targets: `${prefix}.targets`,
   /** Hash: what a run was asked for, its state and its report. */
@@ -36,8 +42,12 @@ export const redisKeys = (prefix: string) => ({
   gates: `${prefix}.gates`,
   /** List: log lines of a job whose run is closed. */
   jobLog: (jobId: string) => `${prefix}.log:${jobId}`,
-  /** Hash: facts about a portal shared by all workers (dialect, pause). */
+  /** Hash: facts about a portal shared by all workers (dialect, pause, circuit breaker). */
   portal: (portal: string) => `${prefix}.portal:${portal}`,
+  /** Held by the one worker that asks a portal whether it answers. */
+  probeLock: (portal: string) => `${prefix}.probe:${portal}`,
+  /** Hash: target name -> its open incident (JSON); portal name with `@` before it -> what was told last. */
+  incidents: `${prefix}.incidents`,
   /** Hash: token bucket of a portal. */
   bucket: (portal: string) => `${prefix}.bucket:${portal}`,
   /** Hash: worker id -> heartbeat (JSON). */

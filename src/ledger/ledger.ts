@@ -1,7 +1,14 @@
 // The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
-import { type Intent, intentSchema, type LedgerEntry, ledgerEntrySchema } from './entry.ts';
+import {
+  type Intent,
+  intentSchema,
+  type LedgerEntry,
+  ledgerEntrySchema,
+  type SentNode,
+  sentNodeSchema,
+} from './entry.ts';
 import { manifestOfKey, type RedisKeys, type Target, targetName } from './keys.ts';
 
 /** A cache of what the portals hold; it can be rebuilt from them, so an entry of an unknown shape is treated as absent. */
@@ -56,14 +63,43 @@ export class Ledger {
     await this.#redis.hset(this.#keys.intents(targetOf(portal, key)), key, JSON.stringify(intent));
   }
 
-  /** Records what a write led to and closes its intent, in one transaction. */
-  async settle(portal: string, entry: LedgerEntry): Promise<void> {
+  /** Records what a write led to (and what was sent by it) and closes its intent, in one transaction. */
+  async settle(portal: string, entry: LedgerEntry, sent?: SentNode): Promise<void> {
     const target = targetOf(portal, entry.key);
-    await this.#redis
+    const multi = this.#redis
       .multi()
       .hset(this.#keys.entries(target), entry.key, JSON.stringify(entry))
-      .hdel(this.#keys.intents(target), entry.key)
-      .exec();
+      .hdel(this.#keys.intents(target), entry.key);
+    if (sent) multi.hset(this.#keys.sent(target), entry.key, JSON.stringify(sent));
+    await multi.exec();
+  }
+
+  /** What was sent last for a key, or null. */
+  async sentFor(portal: string, key: string): Promise<SentNode | null> {
+    return parse(sentNodeSchema, await this.#redis.hget(this.#keys.sent(targetOf(portal, key)), key));
+  }
+
+  /** What was sent last for each key of a target. */
+  async sent(target: Target): Promise<Map<string, SentNode>> {
+    const sent = new Map<string, SentNode>();
+    for (const [key, text] of Object.entries(await this.#redis.hgetall(this.#keys.sent(target)))) {
+      const node = parse(sentNodeSchema, text);
+      if (node) sent.set(key, node);
+    }
+    return sent;
+  }
+
+  /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
+  async rename(portal: string, from: LedgerEntry, to: string): Promise<void> {
+    const target = targetOf(portal, from.key);
+    const sent = await this.#redis.hget(this.#keys.sent(target), from.key);
+    const multi = this.#redis
+      .multi()
+      .hset(this.#keys.entries(target), to, JSON.stringify({ ...from, key: to, missingSince: null }))
+      .hdel(this.#keys.entries(target), from.key)
+      .hdel(this.#keys.sent(target), from.key);
+    if (sent !== null) multi.hset(this.#keys.sent(target), to, sent);
+    await multi.exec();
   }
 
   /** Closes an intent whose write is known not to have happened. */

@@ -14,6 +14,9 @@ import { sourceFingerprintSchema } from './entry.ts';
 import type { RedisKeys, Target } from './keys.ts';
 import { targetName } from './keys.ts';
 
+const removalSchema = z.enum(['orphan', 'unpublish', 'delete']).nullable();
+const onDriftSchema = z.enum(['hold', 'overwrite', 'keep']);
+
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
 export const datasetWorkSchema = z.object({
   wish: datasetWishSchema.omit({ resources: true }),
@@ -23,6 +26,11 @@ export const datasetWorkSchema = z.object({
   resources: z.array(z.string()),
   /** Report items of the resources that need none. */
   unchanged: z.array(reportItemSchema),
+  /** True when the node is to be read and proven although the ledger knows nothing against it. */
+  verify: z.boolean(),
+  /** How the dataset is to be taken down; null when it is to be published. */
+  removal: removalSchema,
+  onDrift: onDriftSchema,
 });
 
 /** The planned work on one resource. */
@@ -31,6 +39,8 @@ export const resourceWorkSchema = z.object({
   why: z.string(),
   /** The file as the run saw it; null when it could not be read. */
   source: sourceFingerprintSchema.nullable(),
+  removal: removalSchema,
+  onDrift: onDriftSchema,
 });
 
 /** See {@link datasetWorkSchema}. */

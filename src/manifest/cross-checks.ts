@@ -25,6 +25,9 @@ const checkKind = (value: Mapping, report: Report): void => {
   const dropped = value.drop !== undefined;
   if (listed && dropped) report(['drop'], 'a manifest has either `datasets` or `drop`, not both', 'key');
   if (!listed && !dropped) report([], 'the manifest publishes nothing: it needs `datasets` or `drop`');
+  if (dropped && value.onMissing !== undefined && value.onMissing !== 'keep') {
+    report(['onMissing'], 'must be `keep` in a `drop` manifest: an archived drop is always missing');
+  }
 };
 
 const checkSchedule = (value: Mapping, report: Report): void => {

@@ -17,6 +17,13 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     ...(file.schedule === undefined ? {} : { schedule: { cron: file.schedule, timezone: file.timezone ?? 'UTC' } }),
     ...(file.renamedFrom === undefined ? {} : { renamedFrom: file.renamedFrom }),
     onMissing: file.onMissing ?? 'keep',
+    missingForMs: file.missingFor === undefined ? 0 : durationMs(file.missingFor),
+    onDrift: file.onDrift ?? 'hold',
+    guard: {
+      maxRemovals: shareOf(file.guard?.maxRemovals ?? '10%'),
+      min: file.guard?.min ?? 5,
+      maxUpdates: file.guard?.maxUpdates === undefined ? null : shareOf(file.guard.maxUpdates),
+    },
     defaults: { dataset: file.defaults?.dataset ?? {}, resource: file.defaults?.resource ?? {} },
   };
   if (file.drop === undefined)
@@ -32,6 +39,9 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     },
   };
 };
+
+/** `10%` as 0.1. */
+const shareOf = (text: string): number => Number.parseFloat(text) / 100;
 
 const resolveDataset = (file: DatasetFile, { defaults }: ManifestBase, dir: string): DatasetSpec => {
   const { id, title, renamedFrom, resources, ...own } = file;

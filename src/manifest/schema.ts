@@ -20,6 +20,11 @@ const webAddress = z.url({
   error: 'must be a full address that begins with http:// or https://',
 });
 
+/** A share as people write it: `10%`. */
+const share = z
+  .string({ error: 'must be a share such as `10%`' })
+  .regex(/^(?:100|\d{1,2})(?:\.\d+)?%$/, { error: 'must be a share such as `10%`, from 0% to 100%' });
+
 const published = z
   .boolean()
   .exactOptional()
@@ -137,13 +142,50 @@ export const manifestFileSchema = z
       .exactOptional()
       .meta({ description: 'Former name; all keys keep their identity.', examples: ['finance'] }),
     onMissing: z
-      .enum(['keep'])
+      .enum(['keep', 'orphan', 'unpublish', 'delete'])
       .exactOptional()
       .meta({
         default: 'keep',
-        description: 'What becomes of nodes that the manifest no longer names: they are kept.',
-        examples: ['keep'],
+        description:
+          'What becomes of nodes that the manifest no longer names. `orphan` marks them and unpublishes them. Not in a `drop` manifest.',
+        examples: ['orphan'],
       }),
+    missingFor: durationText.exactOptional().meta({
+      default: '0s',
+      description: 'How long a node must have been missing before `onMissing` acts.',
+      examples: ['7d'],
+    }),
+    onDrift: z
+      .enum(['hold', 'overwrite', 'keep'])
+      .exactOptional()
+      .meta({
+        default: 'hold',
+        description: 'What to do with a node whose fields of ours somebody edited on the portal since our last write.',
+        examples: ['overwrite'],
+      }),
+    guard: z
+      .strictObject({
+        maxRemovals: share.exactOptional().meta({
+          default: '10%',
+          description: 'A run that would take down more of the known items is held whole.',
+          examples: ['10%'],
+        }),
+        min: z
+          .int()
+          .nonnegative()
+          .exactOptional()
+          .meta({
+            default: 5,
+            description: 'So many items may always be taken down or updated.',
+            examples: [5],
+          }),
+        maxUpdates: share.exactOptional().meta({
+          description: 'A run that would update more of the known items is held whole; no limit when left out.',
+          examples: ['50%'],
+        }),
+      })
+      .exactOptional()
+      .meta({ description: 'Limits beyond which a run is held before it touches anything.' }),
     defaults: z
       .strictObject({
         dataset: z
@@ -220,6 +262,27 @@ export interface DatasetSpec {
   resources: ResourceSpec[];
 }
 
+/** What becomes of nodes that a manifest no longer names. */
+export type OnMissing = 'keep' | 'orphan' | 'unpublish' | 'delete';
+
+/** What to do with a node that somebody edited on the portal. */
+export type OnDrift = 'hold' | 'overwrite' | 'keep';
+
+/** Limits beyond which a run is held whole. Shares are 0 to 1; null = no limit. */
+export interface GuardRules {
+  maxRemovals: number;
+  min: number;
+  maxUpdates: number | null;
+}
+
+/** The rules of a manifest that states none. */
+export const defaultRules: Pick<ManifestBase, 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'> = {
+  onMissing: 'keep',
+  missingForMs: 0,
+  onDrift: 'hold',
+  guard: { maxRemovals: 0.1, min: 5, maxUpdates: null },
+};
+
 /** What every manifest has. */
 export interface ManifestBase {
   /** Absolute path of the file. */
@@ -230,7 +293,10 @@ export interface ManifestBase {
   schedule?: { cron: string; timezone: string };
   /** Former name, whose identities the keys keep. */
   renamedFrom?: string;
-  onMissing: 'keep';
+  onMissing: OnMissing;
+  missingForMs: number;
+  onDrift: OnDrift;
+  guard: GuardRules;
   defaults: { dataset: DatasetDetails; resource: ResourceDetails };
 }
 

@@ -1,18 +1,70 @@
-// Compares wishes with the ledger: what has to be done, and why. Pure.
+// Compares wishes with the ledger (and, when asked, with the portal's own listing): what has to be done, and why. Pure.
 import { createHash } from 'node:crypto';
-import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
+import type { LedgerEntry, SentNode, SourceFingerprint } from '../ledger/entry.ts';
 import type { DatasetWish, ResourceWish } from '../wish.ts';
+import { type FieldChange, nodeChanges } from './changes.ts';
 
-/** What the plan says of one item: nothing to do, or why there is. */
+/** What a plan can ask of an item. `verify` reads only. */
+export const plannedActions = [
+  'create',
+  'update',
+  'attach',
+  'import',
+  'verify',
+  'orphan',
+  'unpublish',
+  'delete',
+] as const;
+
+/** See {@link plannedActions}. */
+export type PlannedAction = (typeof plannedActions)[number];
+
+/** A node as the portal's listing shows it. */
+export interface ListedNode {
+  nid: string;
+  vid: string;
+  status: string;
+  title: string;
+  /** Unix seconds, as text. */
+  changed: string;
+}
+
+/** What the plan says of one dataset or resource. */
 export interface PlannedItem {
   key: string;
+  kind: 'dataset' | 'resource';
+  title: string;
+  uuid: string;
+  /** Node and revision the plan was made for; null where there is none yet. */
+  nid: string | null;
+  vid: string | null;
+  /** Empty when nothing has to be done. */
+  actions: PlannedAction[];
   /** Null when nothing has to be done. */
   why: string | null;
+  /** Bytes of the file that would be sent. */
+  bytes: number;
+  /** Field by field, for updates. */
+  changes: FieldChange[];
+  /** Fingerprints the plan was made for. */
+  metadata: string | null;
+  sha256: string | null;
 }
 
 /** The plan for one dataset and its resources. */
 export interface PlannedDataset extends PlannedItem {
   resources: PlannedItem[];
+}
+
+/** What is known beside the wishes. */
+export interface Knowledge {
+  entries: ReadonlyMap<string, LedgerEntry>;
+  /** The file of each resource as it is now, by key; null where it cannot be read (the job will tell the reason). */
+  sources: ReadonlyMap<string, SourceFingerprint | null>;
+  /** What we sent last, by key. */
+  sent: ReadonlyMap<string, SentNode>;
+  /** The portal's published nodes by nid; null when it was not asked. */
+  listed: ReadonlyMap<string, ListedNode> | null;
 }
 
 /** Files that the datastore takes. */
@@ -26,47 +78,94 @@ export const wantsImport = (wish: ResourceWish): boolean =>
 export const resourceFingerprint = (wish: ResourceWish, datasetNid: string): string =>
   createHash('sha256').update(`${wish.metadataFingerprint}@${datasetNid}`).digest('hex');
 
-/**
- * Plans one dataset. `sources` holds the fingerprint of each resource's file as it is now, null where it cannot be
- * read (the job will tell the reason).
- */
-export const planDataset = (
-  wish: DatasetWish,
-  sources: ReadonlyMap<string, SourceFingerprint | null>,
-  entries: ReadonlyMap<string, LedgerEntry>,
-): PlannedDataset => {
-  const entry = entries.get(wish.key);
+/** Plans one dataset with its resources. */
+export const planDataset = (wish: DatasetWish, known: Knowledge): PlannedDataset => {
+  const entry = known.entries.get(wish.key);
+  const need = nodeNeed(wish, entry, wish.metadataFingerprint, known);
+  const dataset = planned(wish, 'dataset', entry, need, known);
+  return { ...dataset, resources: wish.resources.map((resource) => planResource(resource, entry?.nid ?? '', known)) };
+};
+
+interface Need {
+  actions: PlannedAction[];
+  why: string[];
+}
+
+const planned = (
+  wish: Omit<DatasetWish, 'resources'> | ResourceWish,
+  kind: PlannedItem['kind'],
+  entry: LedgerEntry | undefined,
+  need: Need,
+  known: Knowledge,
+): PlannedItem => {
+  const nid = entry?.nid ?? null;
   return {
     key: wish.key,
-    why: whyNode(entry, wish.metadataFingerprint),
-    resources: wish.resources.map((resource) => ({
-      key: resource.key,
-      why: whyResource(resource, sources.get(resource.key) ?? null, entries.get(resource.key), entry?.nid ?? ''),
-    })),
+    kind,
+    title: wish.title,
+    uuid: wish.uuid,
+    nid,
+    vid: (nid && known.listed?.get(nid)?.vid) || (entry?.vid ?? null),
+    actions: need.actions,
+    why: need.why.length > 0 ? need.why.join('; ') : null,
+    bytes: 0,
+    changes: need.actions.includes('update') ? nodeChanges(known.sent.get(wish.key) ?? null, wish) : [],
+    metadata: wish.metadataFingerprint,
+    sha256: null,
   };
 };
 
-const whyNode = (entry: LedgerEntry | undefined, fingerprint: string): string | null => {
-  if (!entry?.nid) return 'not on the portal yet';
-  if (entry.metadataFingerprint !== fingerprint) return 'its metadata changed';
-  if (!entry.live) return 'not proven live';
-  return null;
+const nodeNeed = (
+  wish: { published: boolean },
+  entry: LedgerEntry | undefined,
+  fingerprint: string,
+  { listed }: Knowledge,
+): Need => {
+  if (!entry?.nid) return { actions: ['create'], why: ['not on the portal yet'] };
+  if (entry.removed) return { actions: ['update'], why: ['it was taken down and is wished again'] };
+  const row = listed?.get(entry.nid);
+  if (listed && !row && wish.published && entry.live) {
+    return { actions: ['create'], why: ['it is not on the portal any more'] };
+  }
+  if (entry.metadataFingerprint !== fingerprint) return { actions: ['update'], why: ['its metadata changed'] };
+  if (row && entry.vid !== null && row.vid !== entry.vid) {
+    return { actions: ['verify'], why: [`it was edited on the portal (revision ${row.vid}, ours was ${entry.vid})`] };
+  }
+  return isProven(wish, entry) ? { actions: [], why: [] } : { actions: ['verify'], why: ['not proven live'] };
 };
 
-const whyResource = (
+/** Live, or published as a draft as wished. */
+const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
+  entry.live || (!wish.published && entry.reason === null);
+
+const planResource = (wish: ResourceWish, datasetNid: string, known: Knowledge): PlannedItem => {
+  const entry = known.entries.get(wish.key);
+  const source = known.sources.get(wish.key) ?? null;
+  const need = nodeNeed(wish, entry, resourceFingerprint(wish, datasetNid), known);
+  const file = fileNeed(wish, entry, source, need.actions.includes('create'));
+  const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
+  const item = planned(wish, 'resource', entry, both, known);
+  return { ...item, bytes: file.actions.includes('attach') ? (source?.bytes ?? 0) : 0, sha256: source?.sha256 ?? null };
+};
+
+const fileNeed = (
   wish: ResourceWish,
-  source: SourceFingerprint | null,
   entry: LedgerEntry | undefined,
-  datasetNid: string,
-): string | null => {
-  if (!entry?.nid) return 'not on the portal yet';
-  if (entry.metadataFingerprint !== resourceFingerprint(wish, datasetNid)) return 'its metadata changed';
-  if (wish.source.kind === 'file') {
-    if (!source) return 'its file cannot be read';
-    if (entry.file?.sha256 !== source.sha256) return entry.file ? 'its file changed' : 'its file is not attached yet';
-    if (wantsImport(wish) && (entry.datastore === 'pending' || entry.datastore === 'failed')) {
-      return 'its import is not proven yet';
-    }
+  source: SourceFingerprint | null,
+  isNew: boolean,
+): Need => {
+  if (wish.source.kind !== 'file') return { actions: [], why: [] };
+  const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
+  if (!source) return { actions: ['attach', ...imports], why: ['its file cannot be read'] };
+  if (isNew) return { actions: ['attach', ...imports], why: [] };
+  if (entry?.file?.sha256 !== source.sha256) {
+    return {
+      actions: ['attach', ...imports],
+      why: [entry?.file ? 'its file changed' : 'its file is not attached yet'],
+    };
   }
-  return entry.live ? null : 'not proven live';
+  if (imports.length > 0 && (entry.datastore === 'pending' || entry.datastore === 'failed')) {
+    return { actions: imports, why: ['its import is not proven yet'] };
+  }
+  return { actions: [], why: [] };
 };

@@ -1,7 +1,7 @@
 // The run gate: one run of a manifest per portal at a time, and no request is ever lost.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { RunData, RunRequest } from '../job.ts';
+import { type RunData, type RunRequest, runRequestSchema } from '../job.ts';
 import type { RedisKeys, Target } from '../ledger/keys.ts';
 import { targetName } from '../ledger/keys.ts';
 import type { Queues } from './queues.ts';
@@ -15,6 +15,7 @@ if not redis.call('HGET', gate, 'current') then
   redis.call('HSET', gate, 'current', id, 'currentRequest', request)
   return {id, 'start'}
 end
+if ARGV[5] == '1' then return {redis.call('HGET', gate, 'current'), 'busy'} end
 local again = redis.call('HGET', gate, 'again')
 if not again then
   again = id
@@ -23,7 +24,7 @@ if not again then
 elseif all == '1' then
   redis.call('HSET', gate, 'againAll', '1', 'againRequest', request)
 end
-for i = 5, #ARGV do redis.call('SADD', only, ARGV[i]) end
+for i = 6, #ARGV do redis.call('SADD', only, ARGV[i]) end
 return {again, 'again'}
 `;
 
@@ -46,14 +47,6 @@ redis.call('HSET', gate, 'current', again, 'currentRequest', request)
 return {again, request}
 `;
 
-const requestSchema = z.object({
-  manifestPath: z.string(),
-  manifest: z.string(),
-  portal: z.string(),
-  why: z.enum(['command', 'schedule', 'drop', 'retry']),
-  only: z.array(z.string()).nullable(),
-});
-
 /** Decides which run of a target goes and which waits. */
 export class RunGate {
   readonly #redis: Redis;
@@ -68,9 +61,10 @@ export class RunGate {
 
   /**
    * Asks for a run. Returns the id of the run that will serve the request: a new one that starts now, or the one that
-   * starts when the current run closes (requests that come meanwhile share it).
+   * starts when the current run closes (requests that come meanwhile share it). A request pinned to a plan or a held run
+   * is never shared: while another run is current it is refused as `busy`, with the id of that run.
    */
-  async request(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' }> {
+  async request(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }> {
     const target = { manifest: request.manifest, portal: request.portal };
     const answer = await this.#redis.eval(
       requestScript,
@@ -82,11 +76,12 @@ export class RunGate {
       JSON.stringify(request),
       request.only === null ? '1' : '0',
       targetName(target),
+      isPinned(request) ? '1' : '0',
       ...(request.only ?? []),
     );
-    const [runId, how] = z.tuple([z.string(), z.enum(['start', 'again'])]).parse(answer);
+    const [runId, how] = z.tuple([z.string(), z.enum(['start', 'again', 'busy'])]).parse(answer);
     if (how === 'start') await this.#enqueue(runId, request);
-    return { runId, starts: how === 'start' ? 'now' : 'later' };
+    return { runId, starts: how === 'start' ? 'now' : how === 'again' ? 'later' : 'busy' };
   }
 
   /** Opens the gate after a run; starts the run that was asked for meanwhile. Does nothing when that run is not current. */
@@ -94,7 +89,7 @@ export class RunGate {
     const answer = await this.#redis.eval(closeScript, 2, this.#keys.gate(target), this.#keys.gateOnly(target), runId);
     if (!answer) return;
     const [next, text] = z.tuple([z.string(), z.string()]).parse(answer);
-    await this.#enqueue(next, requestSchema.parse(JSON.parse(text)));
+    await this.#enqueue(next, runRequestSchema.parse(JSON.parse(text)));
   }
 
   /** The run that holds the gate of a target, and the one that waits for it. */
@@ -120,7 +115,7 @@ export class RunGate {
         await this.close(target, current);
         mended.push(`opened the gate of ${name}: its run ${current} had ended`);
       } else if (state === 'unknown') {
-        await this.#enqueue(current, requestSchema.parse(JSON.parse(text)));
+        await this.#enqueue(current, runRequestSchema.parse(JSON.parse(text)));
         mended.push(`added the job of run ${current} of ${name} again`);
       }
     }
@@ -132,6 +127,9 @@ export class RunGate {
     await this.#queues.runs.add('run', data, this.#queues.runOptions(runId));
   }
 }
+
+/** Requests that stand for themselves alone. */
+const isPinned = (request: RunRequest): boolean => request.plan !== null || request.release !== null;
 
 /** A run id that sorts by time and reads well: `20261121-113005-k3x9`. */
 export const newRunId = (now: Date = new Date(), random: () => number = Math.random): string => {

@@ -1,5 +1,6 @@
 // The long-running service: workers, watched folders, schedules, health.
 import { resolve } from 'node:path';
+import { plainRequest } from '../job.ts';
 import { isDropManifest, type Manifest } from '../manifest/schema.ts';
 import { type Schedule, syncSchedules } from '../queue/schedules.ts';
 import type { Runtime } from '../runtime.ts';
@@ -72,6 +73,7 @@ export class Service {
       portal: this.#runtime.portalOf(manifest),
       why: 'schedule',
       only: null,
+      ...plainRequest,
     } as const;
     return [{ request, cron: manifest.schedule.cron, timezone: manifest.schedule.timezone }];
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../src/dkan/identity.ts';
 import { type DroppedFile, gatherDrop } from '../../src/gather/drop.ts';
-import type { DropManifest } from '../../src/manifest/schema.ts';
+import { type DropManifest, defaultRules } from '../../src/manifest/schema.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const manifestOf = (folder: string, defaults: DropManifest['defaults'] = { dataset: {}, resource: {} }) =>
@@ -11,7 +11,7 @@ const manifestOf = (folder: string, defaults: DropManifest['defaults'] = { datas
     path: join(folder, '../inbox.yaml'),
     name: 'inbox',
     portal: 'local',
-    onMissing: 'keep',
+    ...defaultRules,
     defaults,
     drop: { folder, files: ['**/*.csv'], settleMs: null },
   }) satisfies DropManifest;

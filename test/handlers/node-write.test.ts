@@ -24,7 +24,7 @@ const prepare = async (options: SmallPortalOptions = {}, more: Partial<NodeWish>
   const portal = await startSmallPortal(options);
   onTestFinished(() => portal.close());
   const { job, said } = jobOf(`write/one/case-${count++}`);
-  const target: NodeTarget = { job, ledger: ledger(), portal: openForTest(portal.url) };
+  const target: NodeTarget = { job, ledger: ledger(), portal: openForTest(portal.url), onDrift: 'overwrite' };
   const wish = nodeWish(job.data.key, more);
   return {
     portal,

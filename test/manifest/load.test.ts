@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { loadManifest } from '../../src/manifest/load.ts';
-import { isDropManifest, type ListManifest, type Manifest } from '../../src/manifest/schema.ts';
+import { defaultRules, isDropManifest, type ListManifest, type Manifest } from '../../src/manifest/schema.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { problemsOf, writeText } from '../support/yaml-file.ts';
 
@@ -41,7 +41,7 @@ datasets:
       name: 'city-finance',
       portal: 'city',
       schedule: { cron: '15 3 * * *', timezone: 'Europe/Berlin' },
-      onMissing: 'keep',
+      ...defaultRules,
       defaults: {
         dataset: { license: 'cc-by', tags: ['city'], contact: { name: 'Office' } },
         resource: { import: 'never' },
@@ -133,7 +133,7 @@ describe('faults', () => {
     const text = `nmae: x
 schedule: "61 3 * * *"
 timezone: Mars/Olympus
-onMissing: delete
+onMissing: destroy
 defaults: { dataset: { licence: cc-by } }
 datasets:
   - id: Budget
@@ -161,7 +161,7 @@ datasets:
       '1:1 nmae: unknown key; did you mean `name`?',
       expect.stringMatching(/^2:11 schedule: is not a cron expression: /),
       '3:11 timezone: is no known time zone; write an IANA name such as `Europe/Berlin` or `UTC`',
-      '4:12 onMissing: `delete` is not allowed; allowed: keep',
+      '4:12 onMissing: `destroy` is not allowed; allowed: keep, orphan, unpublish, delete',
       '5:24 defaults.dataset.licence: unknown key; did you mean `license`?',
       expect.stringMatching(/^7:9 datasets\.0\.id: must be 1 to 64 of/),
       expect.stringMatching(

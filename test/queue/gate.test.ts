@@ -1,7 +1,7 @@
 // One run of a manifest per portal at a time; no request is ever lost.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RunRequest } from '../../src/job.ts';
+import { plainRequest, type RunRequest } from '../../src/job.ts';
 import { redisKeys } from '../../src/ledger/keys.ts';
 import { newRunId, RunGate } from '../../src/queue/gate.ts';
 import { Queues } from '../../src/queue/queues.ts';
@@ -16,6 +16,7 @@ const request = (only: string[] | null = null): RunRequest => ({
   ...target,
   manifestPath: '/city.yaml',
   why: 'command',
+  ...plainRequest,
   only,
 });
 const never = async (): Promise<boolean> => false;

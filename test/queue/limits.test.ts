@@ -1,6 +1,7 @@
 // Limits that all workers of one Redis keep together, pauses and schedules.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { plainRequest } from '../../src/job.ts';
 import { redisKeys } from '../../src/ledger/keys.ts';
 import { createLog } from '../../src/log.ts';
 import { PortalPauses } from '../../src/queue/pause.ts';
@@ -97,7 +98,14 @@ describe('a pause', () => {
 
 describe('schedules', () => {
   const schedule = (cron: string) => ({
-    request: { manifestPath: '/c.yaml', manifest: 'city', portal: 'p', why: 'schedule' as const, only: null },
+    request: {
+      manifestPath: '/c.yaml',
+      manifest: 'city',
+      portal: 'p',
+      why: 'schedule' as const,
+      only: null,
+      ...plainRequest,
+    },
     cron,
     timezone: 'Europe/Oslo',
   });

@@ -105,6 +105,7 @@ export const attachedState = (
       import: 'auto',
       metadataFingerprint: 'm',
     },
+    onDrift: 'overwrite',
     seen: null,
     entry: entryOf(job.data.key, {
       nid: '7',

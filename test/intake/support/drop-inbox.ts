@@ -3,14 +3,14 @@ import { afterEach } from 'vitest';
 import type { Claim } from '../../../src/intake/claim.ts';
 import { type Inbox, openInbox } from '../../../src/intake/inbox.ts';
 import { createLog } from '../../../src/log.ts';
-import type { DropManifest } from '../../../src/manifest/schema.ts';
+import { type DropManifest, defaultRules } from '../../../src/manifest/schema.ts';
 
 /** A drop manifest named `inbox` over `folder`. */
 export const dropManifest = (folder: string, drop: Partial<DropManifest['drop']> = {}): DropManifest => ({
   path: `${folder}.yaml`,
   name: 'inbox',
   portal: 'local',
-  onMissing: 'keep',
+  ...defaultRules,
   defaults: { dataset: {}, resource: {} },
   drop: { folder, files: ['**/*.csv'], settleMs: null, ...drop },
 });

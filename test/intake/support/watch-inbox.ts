@@ -1,8 +1,10 @@
 // Child process of the inbox tests: watches an inbox and appends the claims of each batch to a file, one JSON line per claim.
 // argv: <inbox> <file> [once]; `once` ends after the first batch, otherwise SIGTERM does.
+
 import { appendFileSync } from 'node:fs';
 import { openInbox } from '../../../src/intake/inbox.ts';
 import { createLog } from '../../../src/log.ts';
+import { defaultRules } from '../../../src/manifest/schema.ts';
 
 const [folder = '', told = '', once] = process.argv.slice(2);
 const inbox = await openInbox({
@@ -10,7 +12,7 @@ const inbox = await openInbox({
     path: `${folder}.yaml`,
     name: 'inbox',
     portal: 'local',
-    onMissing: 'keep',
+    ...defaultRules,
     defaults: { dataset: {}, resource: {} },
     drop: { folder, files: ['**/*.csv'], settleMs: null },
   },

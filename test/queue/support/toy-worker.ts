@@ -7,6 +7,7 @@ import { PortalLoginError, PortalRefusedError, PortalUnreachableError } from '..
 import { freshItem, type JobContext } from '../../../src/job.ts';
 import { redisKeys } from '../../../src/ledger/keys.ts';
 import { createLog } from '../../../src/log.ts';
+import { CircuitBreaker } from '../../../src/queue/breaker.ts';
 import { PortalPauses } from '../../../src/queue/pause.ts';
 import { portalQueue, Queues, runsQueue } from '../../../src/queue/queues.ts';
 import { type Handlers, QueueWorker } from '../../../src/queue/worker.ts';
@@ -15,6 +16,13 @@ const [path = '', trick] = process.argv.slice(2);
 const redis = new Redis({ path, maxRetriesPerRequest: null });
 const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
 const pauses = new PortalPauses(redis, redisKeys('toy'), queues);
+const breaker = new CircuitBreaker({
+  redis,
+  keys: redisKeys('toy'),
+  pauses,
+  settings: { failures: 5, probeMs: 200, maxProbeMs: 1000 },
+  log: createLog({ level: 'silent' }),
+});
 const facts = { method: 'POST', path: '/api/dataset/node', status: 400 };
 
 const die = (): never => {
@@ -84,6 +92,7 @@ const common = {
   queues,
   handlers,
   pauses,
+  breaker,
   retry: { backoffMs: 50, maxBackoffMs: 200 },
   lockMs: 1500,
   stalledCheckMs: 500,

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import type { ChildOutcome, RunData } from '../../../src/job.ts';
+import { type ChildOutcome, plainRequest, type RunData } from '../../../src/job.ts';
 import { Queues } from '../../../src/queue/queues.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { startNode } from '../../support/run-node.ts';
@@ -54,6 +54,7 @@ export const openToy = async () => {
         manifest: 'm',
         portal: 'p',
         why: 'command',
+        ...plainRequest,
         only: keys.map((key) => `m/${key}`),
       };
       await queues.runs.add('run', data, queues.runOptions(runId));

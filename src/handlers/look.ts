@@ -1,0 +1,90 @@
+// Looks at everything a plan is made of: wishes, ledger, files, and when asked the portal's own listing. Writes nothing.
+import { SluiceError } from '../errors.ts';
+import { fingerprintFile } from '../intake/fingerprint.ts';
+import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
+import type { Target } from '../ledger/keys.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Knowledge, ListedNode } from '../plan/plan.ts';
+import type { Portal } from '../portal/client.ts';
+import type { DatasetWish } from '../wish.ts';
+
+/** Files and list pages that are looked at together. */
+const filesAtOnce = 8;
+const pagesAtOnce = 4;
+const pageSize = 20;
+
+/** Looks at ledger and files for the wishes of a target; `portal` is asked for its listing when given. */
+export const lookAt = async (
+  parts: { ledger: Ledger; target: Target; wishes: DatasetWish[]; portal: Portal | null },
+  signal: AbortSignal,
+): Promise<Knowledge> => {
+  const { ledger, target, wishes, portal } = parts;
+  const [entries, sent] = await Promise.all([ledger.entries(target), ledger.sent(target)]);
+  const [sources, listed] = await Promise.all([
+    lookAtFiles(wishes, entries, signal),
+    portal ? listNodes(portal, signal) : null,
+  ]);
+  return { entries, sent, sources, listed };
+};
+
+/** The wishes with the uuids that their nodes really have: renamed and adopted nodes keep the one they were born with. */
+export const withKnownUuids = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
+  const uuidOf = (wish: { key: string; uuid: string }): string => {
+    const entry = entries.get(wish.key);
+    return entry?.nid ? entry.uuid : wish.uuid;
+  };
+  return wishes.map((wish) => ({
+    ...wish,
+    uuid: uuidOf(wish),
+    resources: wish.resources.map((resource) => ({ ...resource, uuid: uuidOf(resource) })),
+  }));
+};
+
+/** Every node the listing shows, by nid; several pages at once until one comes back short. */
+const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
+  const listed = new Map<string, ListedNode>();
+  const fields = ['nid', 'uuid', 'vid', 'changed', 'status', 'title'];
+  const orderBy = { column: 'nid', direction: 'ASC' } as const;
+  for (let first = 0; ; first += pagesAtOnce) {
+    const pages = await Promise.all(
+      Array.from({ length: pagesAtOnce }, (_, index) =>
+        portal.listNodes({ fields, page: first + index, pageSize, orderBy }, signal),
+      ),
+    );
+    for (const row of pages.flat()) listed.set(row.nid, row);
+    if (pages.some((page) => page.length < pageSize)) return listed;
+  }
+};
+
+const lookAtFiles = async (
+  wishes: DatasetWish[],
+  entries: ReadonlyMap<string, LedgerEntry>,
+  signal: AbortSignal,
+): Promise<Map<string, SourceFingerprint | null>> => {
+  const sources = new Map<string, SourceFingerprint | null>();
+  const files = wishes.flatMap((wish) => wish.resources).filter((resource) => resource.source.kind === 'file');
+  const next = files.values();
+  const look = async (): Promise<void> => {
+    for (const resource of next) {
+      if (resource.source.kind !== 'file') continue;
+      const known = entries.get(resource.key)?.source ?? null;
+      sources.set(resource.key, await fingerprintOrNull(resource.source.path, known, signal));
+    }
+  };
+  await Promise.all(Array.from({ length: filesAtOnce }, look));
+  return sources;
+};
+
+/** A file that cannot be read is the fault of its own job, which tells the reason. */
+const fingerprintOrNull = async (
+  path: string,
+  known: SourceFingerprint | null,
+  signal: AbortSignal,
+): Promise<SourceFingerprint | null> => {
+  try {
+    return await fingerprintFile(path, known, signal);
+  } catch (error) {
+    if (error instanceof SluiceError) return null;
+    throw error;
+  }
+};

@@ -1,0 +1,130 @@
+// The plan of a whole manifest: every item, what is missing, the guard's verdict, totals. Pure.
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { Manifest } from '../manifest/schema.ts';
+import type { DatasetWish } from '../wish.ts';
+import { guardVerdict } from './guard.ts';
+import { type Knowledge, type PlannedDataset, type PlannedItem, planDataset, plannedActions } from './plan.ts';
+import { findMissing, type Missing } from './removals.ts';
+
+/** A plan with everything it was made of. */
+export interface WholePlan {
+  datasets: PlannedDataset[];
+  missing: Missing;
+  /** Why the run would be held, or null. */
+  held: string | null;
+}
+
+/** Plans all wishes of a manifest. A limited run (`limited`) says nothing about what is missing. */
+export const planManifest = (
+  manifest: Pick<Manifest, 'onMissing' | 'missingForMs' | 'guard'>,
+  wishes: DatasetWish[],
+  known: Knowledge,
+  options: { limited: boolean; now: number },
+): WholePlan => {
+  const rules = { onMissing: manifest.onMissing, missingForMs: manifest.missingForMs, now: options.now };
+  const none: Missing = { renames: [], newlyMissing: [], removals: [] };
+  const missing = options.limited ? none : findMissing(wishes, known.entries, known.sources, rules);
+  const renamed = applyRenames(known, missing);
+  const datasets = wishes.map((wish) => planDataset(wish, renamed));
+  const items = flatten(datasets);
+  const counts = {
+    known: [...known.entries.values()].filter((entry) => entry.nid !== null && !entry.removed).length,
+    removals: missing.removals.length,
+    updates: items.filter((item) => item.nid !== null && item.actions.some((action) => action !== 'verify')).length,
+    wished: wishes.length,
+  };
+  return { datasets, missing, held: guardVerdict(counts, manifest.guard) };
+};
+
+/** What is known, as if the renames were written down already. */
+export const applyRenames = (known: Knowledge, missing: Missing): Knowledge => {
+  if (missing.renames.length === 0) return known;
+  const [entries, sent] = [new Map(known.entries), new Map(known.sent)];
+  for (const { from, to } of missing.renames) {
+    entries.delete(from.key);
+    entries.set(to, { ...from, key: to, missingSince: null });
+    const before = sent.get(from.key);
+    if (before) sent.set(to, before);
+  }
+  return { ...known, entries, sent };
+};
+
+/** Datasets and resources of a plan as one list. */
+export const flatten = (datasets: PlannedDataset[]): PlannedItem[] =>
+  datasets.flatMap(({ resources, ...dataset }) => [dataset, ...resources]);
+
+/** One item of a plan file. */
+export const planFileItemSchema = z.object({
+  key: z.string(),
+  kind: z.enum(['dataset', 'resource']),
+  title: z.string(),
+  uuid: z.string(),
+  nid: z.string().nullable(),
+  vid: z.string().nullable(),
+  actions: z.array(z.enum(plannedActions)),
+  why: z.string().nullable(),
+  bytes: z.number().int(),
+  changes: z.array(z.looseObject({ field: z.string() })),
+  metadata: z.string().nullable(),
+  sha256: z.string().nullable(),
+});
+
+/** A plan as `sluice plan -o` writes it and `sluice apply` takes it. */
+export const planFileSchema = z.object({
+  sluicePlan: z.literal(1),
+  manifest: z.string(),
+  manifestPath: z.string(),
+  portal: z.string(),
+  /** ISO 8601, UTC. */
+  madeAt: z.string(),
+  /** True when the portal's own listing was looked at. */
+  refreshed: z.boolean(),
+  /** sha256 over what all wishes were. */
+  wishes: z.string(),
+  /** Why the run would be held, or null. */
+  held: z.string().nullable(),
+  totals: z.object({ actions: z.record(z.string(), z.number()), bytes: z.number().int() }),
+  items: z.array(planFileItemSchema),
+});
+
+/** See {@link planFileSchema}. */
+export type PlanFile = z.infer<typeof planFileSchema>;
+
+/** sha256 over the metadata of all wishes and the bytes of all files. */
+export const wishesHash = (items: Pick<PlannedItem, 'key' | 'metadata' | 'sha256'>[]): string => {
+  const hash = createHash('sha256');
+  for (const { key, metadata, sha256 } of items) hash.update(`${key} ${metadata ?? ''} ${sha256 ?? ''}\n`);
+  return hash.digest('hex');
+};
+
+/** Items of the plan file: those of the wishes, then what is taken down. */
+export const planFileItems = (plan: WholePlan): PlanFile['items'] => [
+  ...flatten(plan.datasets).map((item) => ({ ...item, changes: item.changes.map((change) => ({ ...change })) })),
+  ...plan.missing.removals.map(({ key, kind, how, entry }) => ({
+    key,
+    kind,
+    title: entry.title,
+    uuid: entry.uuid,
+    nid: entry.nid,
+    vid: entry.vid,
+    actions: [how],
+    why: 'the manifest no longer names it',
+    bytes: 0,
+    changes: [],
+    metadata: null,
+    sha256: null,
+  })),
+];
+
+/** Totals of a plan: actions by name, bytes to send. */
+export const planTotals = (items: PlanFile['items']): PlanFile['totals'] => {
+  const actions: Record<string, number> = {};
+  let bytes = 0;
+  for (const item of items) {
+    bytes += item.bytes;
+    for (const action of item.actions.length > 0 ? item.actions : ['none'])
+      actions[action] = (actions[action] ?? 0) + 1;
+  }
+  return { actions, bytes };
+};
