@@ -4,15 +4,19 @@ import type { StoredNode } from './store/nodes.ts';
 import type { User } from './store/users.ts';
 
 /** What a role can be given. */
-export type Permission =
-  | 'create content'
-  | 'edit own content'
-  | 'edit any content'
-  | 'manage datastore'
-  | 'create other content'
-  | 'administer nodes'
-  | 'unlimited lists'
-  | 'administer users';
+export const permissions = [
+  'create content',
+  'edit own content',
+  'edit any content',
+  'manage datastore',
+  'create other content',
+  'administer nodes',
+  'unlimited lists',
+  'administer users',
+] as const;
+
+/** A permission of {@link permissions}. */
+export type Permission = (typeof permissions)[number];
 
 /** A role: its number and what it may do. */
 export interface Role {
@@ -20,11 +24,17 @@ export interface Role {
   permissions: readonly Permission[];
 }
 
+/** Roles by name. */
+export type RoleTable = Readonly<Record<string, Role>>;
+
 const writer = ['create content', 'edit own content', 'manage datastore'] as const;
 const editor = [...writer, 'edit any content'] as const;
 
-/** The default roles by name (recorded behaviour 14). "authenticated user" is every logged-in user. */
-export const roles: Readonly<Record<string, Role>> = {
+/**
+ * The default roles by name (recorded behaviour 14). "anonymous user" is everybody without a session, "authenticated
+ * user" everybody with one.
+ */
+export const defaultRoles: RoleTable = {
   'anonymous user': { rid: 1, permissions: [] },
   'authenticated user': { rid: 2, permissions: [] },
   administrator: {
@@ -36,12 +46,35 @@ export const roles: Readonly<Record<string, Role>> = {
   'content creator': { rid: 6, permissions: writer },
 };
 
-/** The roles that an account can be given. */
-export const assignableRoles = Object.keys(roles).filter((name) => !/^(anonymous|authenticated) user$/.test(name));
+/** The default roles with other permissions for those that `changes` names, and new roles for names that are none. */
+export const roleTableOf = (changes: Readonly<Record<string, readonly Permission[]>> = {}): RoleTable => {
+  const table: Record<string, Role> = { ...defaultRoles };
+  let next = Math.max(...Object.values(defaultRoles).map(({ rid }) => rid)) + 1;
+  for (const [name, granted] of Object.entries(changes)) {
+    table[name] = { rid: table[name]?.rid ?? next++, permissions: granted };
+  }
+  return table;
+};
+
+/** The names of the roles that an account can be given. */
+export const assignableRoles = (table: RoleTable = defaultRoles): string[] =>
+  Object.keys(table).filter((name) => !/^(anonymous|authenticated) user$/.test(name));
+
+/** What the roles of an account grant: the stored ones, and the one that everybody has with or without a session. */
+export const grantsOf = (
+  table: RoleTable,
+  { uid, roles }: { uid: number; roles: readonly string[] },
+): { permissions: ReadonlySet<Permission>; roleMap: Readonly<Record<string, string>> } => {
+  const implied = uid === 0 ? 'anonymous user' : 'authenticated user';
+  const names = [implied, ...roles];
+  return {
+    permissions: new Set(names.flatMap((name) => table[name]?.permissions ?? [])),
+    roleMap: Object.fromEntries(names.map((name) => [String(table[name]?.rid ?? name), name])),
+  };
+};
 
 /** True when a role of the user has the permission; user 1 may everything. */
-export const may = (user: User, permission: Permission): boolean =>
-  user.uid === 1 || user.roles.some((name) => roles[name]?.permissions.includes(permission) === true);
+export const may = (user: User, permission: Permission): boolean => user.uid === 1 || user.permissions.has(permission);
 
 const owns = (user: User, node: StoredNode): boolean => user.uid !== 0 && node.uid === user.uid;
 
@@ -56,12 +89,4 @@ export const mayEdit = (user: User, node: StoredNode): boolean =>
 /** Throws 403 unless `allowed`. */
 export const demand = (user: User, allowed: boolean): void => {
   if (!allowed) throw accessDenied(user.name);
-};
-
-/** The `roles` of a user object: role number to name (spec 2.4). */
-export const roleMap = (user: User): Record<string, string> => {
-  if (user.uid === 0) return { '1': 'anonymous user' };
-  const map: Record<string, string> = { '2': 'authenticated user' };
-  for (const name of user.roles) map[String(roles[name]?.rid ?? name)] = name;
-  return map;
 };

@@ -248,7 +248,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
   for (const method of METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  const resources = resourcesOf(portal.profile);
+  const resources = resourcesOf(portal.profile, portal.expose);
   app.all('/', async (request, reply) => {
     const began = performance.now();
     let result: Answer;

@@ -44,6 +44,10 @@ export interface Portal {
   profile: Profile;
   limits: PortalLimits;
   log: Log;
+  /** Address of the portal as clients know it, without a slash at the end; null: what their Host header says. */
+  publicUrl: string | null;
+  /** Operations by resource that exist; null: all of the profile. */
+  expose: Readonly<Record<string, readonly string[]>> | null;
   /** Unix seconds. */
   now: () => number;
   counts: { reads: number; writes: number };

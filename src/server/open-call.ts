@@ -1,24 +1,33 @@
 // Opens a call: address of the portal, session, user.
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Call, Portal } from './call.ts';
 import type { FormTree } from './media/form.ts';
 import type { Session } from './store/sessions.ts';
-import { anonymous } from './store/users.ts';
 
 const hostPattern = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
 
 const cookieNames = new Map<string, string>();
 
-/** Name of the session cookie: `SESS` and 32 hex digits made from the host (recorded behaviour 5). */
-const cookieNameOf = (host: string): string => {
-  let name = cookieNames.get(host);
+/** Name of the session cookie: `SESS` (`SSESS` on https) and 32 hex digits made from the host (recorded behaviour 5). */
+const cookieNameOf = (baseUrl: string): string => {
+  let name = cookieNames.get(baseUrl);
   if (name === undefined) {
-    name = `SESS${createHash('sha256').update(host).digest('hex').slice(0, 32)}`;
+    const [scheme = '', host = ''] = baseUrl.split('://');
+    const digest = createHash('sha256').update(host).digest('hex').slice(0, 32);
+    name = `${scheme === 'https' ? 'SSESS' : 'SESS'}${digest}`;
     if (cookieNames.size > 1000) cookieNames.clear();
-    cookieNames.set(host, name);
+    cookieNames.set(baseUrl, name);
   }
   return name;
+};
+
+/** The address by which the client knows the portal: the configured one, else what its Host header says, if that is one. */
+const baseUrlOf = (portal: Portal, { headers, socket }: IncomingMessage): string => {
+  if (portal.publicUrl !== null) return portal.publicUrl;
+  const sent = headers.host ?? '';
+  return `http://${hostPattern.test(sent) ? sent : `${socket.localAddress}:${socket.localPort}`}`;
 };
 
 const cookieValue = (header: string | undefined, name: string): string | null => {
@@ -49,20 +58,19 @@ export const openCall = (
   request: FastifyRequest,
   { query, queryText }: { query: FormTree; queryText: string },
 ): Call => {
-  const sent = request.headers.host ?? '';
-  const socket = request.raw.socket;
-  const host = hostPattern.test(sent) ? sent : `${socket.localAddress}:${socket.localPort}`;
-  const cookieName = cookieNameOf(host);
+  const { users } = portal.store;
+  const baseUrl = baseUrlOf(portal, request.raw);
+  const cookieName = cookieNameOf(baseUrl);
   const session = findSession(portal, cookieValue(request.headers.cookie, cookieName));
   return {
     portal,
     request: request.raw,
-    baseUrl: `http://${host}`,
-    isSecure: false,
+    baseUrl,
+    isSecure: baseUrl.startsWith('https:'),
     cookieName,
-    address: socket.remoteAddress ?? '',
+    address: request.raw.socket.remoteAddress ?? '',
     session,
-    user: session === null ? anonymous : (portal.store.users.byUid(session.uid) ?? anonymous),
+    user: (session === null ? null : users.byUid(session.uid)) ?? users.anonymous,
     query,
     queryText,
     args: [],

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { PortalPortError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { assignableRoles, type Permission, roleTableOf } from './access.ts';
 import { createApp } from './app.ts';
 import type { Portal, PortalDatastore } from './call.ts';
 import { Datastore } from './datastore/datastore.ts';
@@ -32,6 +33,12 @@ export interface PortalServerOptions {
   /** YAML file of users, terms and next ids that fills the store, which must be empty; see `seed.ts`. Loopback only. */
   seedFile?: string;
   limits?: Partial<PortalLimits>;
+  /** Address under which clients reach the portal, when a proxy stands before it; on https cookies are `Secure`. */
+  publicUrl?: string;
+  /** Permissions of roles: those of a default role are replaced, other names are new roles. */
+  roles?: Readonly<Record<string, readonly Permission[]>>;
+  /** Operations that exist by resource, such as `{ node: ['index', 'retrieve'] }`; all when absent. */
+  expose?: Readonly<Record<string, readonly string[]>>;
   /** How long an attach or import waits for the import; 30 s when absent. */
   attachWaitMs?: number;
   log: Log;
@@ -97,7 +104,9 @@ const listen = async (app: FastifyInstance, host: string, port: number): Promise
 export const startPortalServer = async (options: PortalServerOptions): Promise<PortalServer> => {
   const { log, attachWaitMs, usersFile } = options;
   const dataDir = resolve(options.dataDir);
-  const users = [...(usersFile === undefined ? [] : readUsersFile(usersFile)), ...(options.users ?? [])];
+  const roleTable = roleTableOf(options.roles);
+  const fromFile = usersFile === undefined ? [] : readUsersFile(usersFile, assignableRoles(roleTable));
+  const users = [...fromFile, ...(options.users ?? [])];
   const host = options.host ?? '127.0.0.1';
   if (options.seedFile !== undefined && !isLoopback(host)) {
     throw new PortalPortError(`a seeded portal listens on loopback only, not on ${host}`, {
@@ -106,6 +115,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   }
   const seed = options.seedFile === undefined ? null : readSeed(options.seedFile);
   const store = openStore(dataDir);
+  store.users.useRoles(roleTable);
   const profile = profiles[options.profile ?? 'spec'];
   const datastore = openDatastore(store, profile, { log, attachWaitMs });
   let app: FastifyInstance | null = null;
@@ -126,6 +136,8 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       profile,
       limits: { ...defaultLimits, ...options.limits },
       log,
+      publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
+      expose: options.expose ?? null,
       now: unixNow,
       counts: { reads: 0, writes: 0 },
       rendered: new RenderedBodies(store.changes),

@@ -4,13 +4,13 @@ import { load } from 'js-yaml';
 import { z } from 'zod';
 import { PortalStoreError, UsersFileError } from '../errors.ts';
 import type { Store } from './store/open.ts';
-import { saveUsers, userSchema } from './users-file.ts';
+import { saveUsers, userSchemaOf } from './users-file.ts';
 
 const positive = z.int().positive();
 
 const seedSchema = z.strictObject({
   next: z.strictObject({ nid: positive, vid: positive, fid: positive }).partial().optional(),
-  users: z.array(userSchema).min(1),
+  users: z.array(userSchemaOf()).min(1),
   terms: z.array(z.strictObject({ vocabulary: z.string().min(1), tid: positive, name: z.string().min(1) })).optional(),
 });
 

@@ -8,19 +8,21 @@ import { hashPassword, isPasswordHash } from './password.ts';
 import type { Store } from './store/open.ts';
 import type { UserInput } from './store/users.ts';
 
-/** One account as files write it. */
-export const userSchema = z.strictObject({
-  name: z.string().min(1).max(60),
-  password: z.string().min(1),
-  roles: z.array(z.enum(assignableRoles as [string, ...string[]])).default([]),
-  mail: z.string().max(254).optional(),
-  uid: z.int().positive().optional(),
-  status: z.union([z.literal(0), z.literal(1)]).optional(),
-});
+/** One account as files write it; `roles` must be among the given names. */
+export const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
+  z.strictObject({
+    name: z.string().min(1).max(60),
+    password: z.string().min(1),
+    roles: z.array(z.enum(roleNames as [string, ...string[]])).default([]),
+    mail: z.string().max(254).optional(),
+    uid: z.int().positive().optional(),
+    status: z.union([z.literal(0), z.literal(1)]).optional(),
+  });
 
-const fileSchema = z.strictObject({ users: z.array(userSchema).min(1) });
+const fileSchemaOf = (roleNames: string[] | undefined) =>
+  z.strictObject({ users: z.array(userSchemaOf(roleNames)).min(1) });
 
-/** An account to add or update. `password` is plain or a `scrypt:…` hash; `roles` are the recorded names. */
+/** An account to add or update. `password` is plain or a `scrypt:…` hash; `roles` are names of the role table. */
 export interface UserSpec {
   name: string;
   password: string;
@@ -46,15 +48,15 @@ const checkMode = (path: string, users: UserSpec[]): void => {
   }
 };
 
-/** Reads a users file (YAML). Throws {@link UsersFileError} naming every problem, or when others can read plain passwords. */
-export const readUsersFile = (path: string): UserSpec[] => {
+/** Reads a users file (YAML); roles must be among `roleNames`, the default ones when absent. Throws {@link UsersFileError} naming every problem, or when others can read plain passwords. */
+export const readUsersFile = (path: string, roleNames?: string[]): UserSpec[] => {
   let value: unknown;
   try {
     value = load(readFileSync(path, 'utf8'));
   } catch (cause) {
     throw new UsersFileError(`the users file ${path} cannot be read: ${(cause as Error).message}`, { hint, cause });
   }
-  const result = fileSchema.safeParse(value);
+  const result = fileSchemaOf(roleNames).safeParse(value);
   if (!result.success) {
     const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
     throw new UsersFileError(`the users file ${path} is wrong: ${problems.join('; ')}`, { hint });

@@ -6,8 +6,48 @@ import { fileResource } from './file.ts';
 import { nodeResource } from './node.ts';
 import { userResource } from './user.ts';
 
-/** The resources of a profile by name. */
-export const resourcesOf = (profile: Profile): ReadonlyMap<string, Resource> => {
+const chosen = (
+  table: Record<string, Operation> | undefined,
+  names: readonly string[],
+): Record<string, Operation> | undefined =>
+  table === undefined ? undefined : Object.fromEntries(Object.entries(table).filter(([name]) => names.includes(name)));
+
+const simple = ['index', 'retrieve', 'create', 'update', 'delete'] as const;
+
+const narrowed = (resource: Resource, names: readonly string[]): Resource => {
+  const { actions, targetedActions, relationships, createOn } = resource;
+  const kept: Resource = {};
+  for (const name of simple) {
+    const one = resource[name];
+    if (one !== undefined && names.includes(name)) kept[name] = one;
+  }
+  if (createOn !== undefined && names.includes('create')) kept.createOn = createOn;
+  return Object.assign(kept, {
+    actions: chosen(actions, names),
+    targetedActions: chosen(targetedActions, names),
+    relationships: chosen(relationships, names),
+  });
+};
+
+/**
+ * The resources of a profile by name. `expose` names the operations that exist (`index`, `retrieve`, `create`, `update`,
+ * `delete`, actions and relationships by their own names); a resource that it does not name does not exist. Null: all.
+ */
+export const resourcesOf = (
+  profile: Profile,
+  expose: Readonly<Record<string, readonly string[]>> | null,
+): ReadonlyMap<string, Resource> => {
+  const all = everyResource(profile);
+  if (expose === null) return all;
+  return new Map(
+    [...all].flatMap(([name, resource]) => {
+      const names = Object.hasOwn(expose, name) ? expose[name] : undefined;
+      return names === undefined ? [] : [[name, narrowed(resource, names)] as const];
+    }),
+  );
+};
+
+const everyResource = (profile: Profile): ReadonlyMap<string, Resource> => {
   const table = new Map<string, Resource>([
     ['node', nodeResource],
     ['user', userResource],

@@ -1,6 +1,6 @@
 // The user resource: login, logout, token, retrieve (spec 4.1, 4.2; recorded behaviour 5).
 import { timingSafeEqual } from 'node:crypto';
-import { may, roleMap } from '../access.ts';
+import { may } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { checkPassword } from '../password.ts';
@@ -34,7 +34,7 @@ const userView = (user: User, viewer: User, login: number | string): Record<stri
     ...(administers ? { init: user.mail } : {}),
     data: false,
     uuid: user.uuid,
-    roles: roleMap(user),
+    roles: user.roleMap,
     field_about: [],
     og_user_node: [],
     rdf_mapping: userRdf,
@@ -112,7 +112,10 @@ const logout = async (call: Call): Promise<Result> => {
   call.headers['set-cookie'] =
     `${call.cookieName}=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/; HttpOnly`;
   if (!isVersion11(call, 'logout')) return { value: true };
-  return { value: { uid: 0, hostname: call.address, roles: { '1': 'anonymous user' }, cache: 0 }, shape: 'object' };
+  return {
+    value: { uid: 0, hostname: call.address, roles: portal.store.users.anonymous.roleMap, cache: 0 },
+    shape: 'object',
+  };
 };
 
 const retrieve = (call: Call): Result => {

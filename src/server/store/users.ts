@@ -1,6 +1,7 @@
 // Accounts of the portal.
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { defaultRoles, grantsOf, type Permission, type RoleTable } from '../access.ts';
 
 /** One account. `uid` 0 is nobody (anonymous). Times are Unix seconds. */
 export interface User {
@@ -12,6 +13,10 @@ export interface User {
   status: number;
   /** Stored roles by name, such as `editor`; "authenticated user" is implied. */
   roles: string[];
+  /** What those roles grant. */
+  permissions: ReadonlySet<Permission>;
+  /** The `roles` of a user object: role number to name (spec 2.4). */
+  roleMap: Readonly<Record<string, string>>;
   created: number;
   access: number;
   login: number;
@@ -30,20 +35,21 @@ export interface UserInput {
 }
 
 /** The user of requests without a session. */
-export const anonymous: User = {
+const anonymousOf = (table: RoleTable): User => ({
   uid: 0,
   name: '',
   mail: '',
   pass: '',
   status: 0,
   roles: [],
+  ...grantsOf(table, { uid: 0, roles: [] }),
   created: 0,
   access: 0,
   login: 0,
   uuid: '',
-};
+});
 
-const toUser = (row: Record<string, unknown>): User => ({
+const toUser = (row: Record<string, unknown>): Omit<User, 'permissions' | 'roleMap'> => ({
   uid: Number(row.uid),
   name: String(row.name),
   mail: String(row.mail),
@@ -66,6 +72,9 @@ export class Users {
   readonly #count: StatementSync;
   readonly #cache = new Map<number, User>();
 
+  #roles: RoleTable = defaultRoles;
+  #anonymous = anonymousOf(defaultRoles);
+
   constructor(db: DatabaseSync) {
     this.#byUid = db.prepare('SELECT * FROM user WHERE uid = ?');
     this.#byName = db.prepare('SELECT * FROM user WHERE name = ?');
@@ -77,13 +86,25 @@ export class Users {
     this.#count = db.prepare('SELECT count(*) AS n FROM user');
   }
 
+  /** The user of requests without a session. */
+  get anonymous(): User {
+    return this.#anonymous;
+  }
+
+  /** Uses other roles than the default ones from now on. */
+  useRoles(table: RoleTable): void {
+    this.#roles = table;
+    this.#anonymous = anonymousOf(table);
+    this.#cache.clear();
+  }
+
   /** The account with that uid, or null. */
   byUid(uid: number): User | null {
     const known = this.#cache.get(uid);
     if (known !== undefined) return known;
     const row = this.#byUid.get(uid);
     if (row === undefined) return null;
-    const user = toUser(row);
+    const user = this.#grant(row);
     if (this.#cache.size > 10_000) this.#cache.clear();
     this.#cache.set(uid, user);
     return user;
@@ -92,7 +113,7 @@ export class Users {
   /** The account with that name, whatever its case (recorded behaviour 5), or null. */
   byName(name: string): User | null {
     const row = this.#byName.get(name);
-    return row === undefined ? null : toUser(row);
+    return row === undefined ? null : this.#grant(row);
   }
 
   /** How many accounts there are. */
@@ -111,12 +132,17 @@ export class Users {
       this.#update.run(input.name, input.mail, input.pass, input.status, roles, known.uid);
     }
     this.#cache.clear();
-    return this.byName(input.name) ?? anonymous;
+    return this.byName(input.name) ?? this.#anonymous;
   }
 
   /** Notes a login (both times, Unix seconds); to be called inside a write. */
   loggedIn(uid: number, at: { access: number; login: number }): void {
     this.#seen.run(at.access, at.login, uid);
     this.#cache.delete(uid);
+  }
+
+  #grant(row: Record<string, unknown>): User {
+    const user = toUser(row);
+    return { ...user, ...grantsOf(this.#roles, user) };
   }
 }
