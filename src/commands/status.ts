@@ -133,6 +133,7 @@ const targetStatus = async (runtime: Runtime, target: { manifest: string; portal
     notLive: own.filter((entry) => !entry.live && !entry.stale && entry.reason).length,
     running: current,
     pause: await runtime.pauses.state(target.portal),
+    lastPause: await runtime.pauses.last(target.portal),
   };
 };
 
@@ -150,7 +151,7 @@ const overviewLines = (
   if (targets.length === 0 && inboxes.length === 0) return ['nothing was published yet: `sluice publish <manifest>`'];
   const lines = targets.flatMap((target) => [
     `${target.target}: ${target.live} live, ${target.stale} stale, ${target.notLive} not live${target.running ? `, run ${target.running} in progress` : ''}`,
-    ...(target.pause ? ['  the portal is paused:', ...reasonLines(target.pause.reason, '    ')] : []),
+    ...pauseLines(target),
   ]);
   for (const entry of keys.filter((key) => !isFine(key))) {
     lines.push(`  ${entry.key}: ${stateOf(entry)}`);
@@ -162,6 +163,28 @@ const overviewLines = (
     lines.push(`  ${run.runId}  ${run.target}  ${run.state}, ${run.done}/${run.total} items, ${run.failed} failed`);
   return lines;
 };
+
+/** Ended pauses that are still worth a line, milliseconds. */
+const recentMs = 24 * 3600 * 1000;
+
+const pauseLines = ({ pause, lastPause }: TargetStatus): string[] => {
+  if (!pause) {
+    if (!lastPause || Date.now() - lastPause.until > recentMs) return [];
+    const [since, until] = [isoTime(lastPause.since), isoTime(lastPause.until)];
+    return [`  the portal was paused from ${since} to ${until} (${lastPause.reason.code}) and works again`];
+  }
+  const { reason, since, probe } = pause;
+  const next = probe ? isoTime(Math.max(probe.nextAt, Date.now())) : '';
+  return [
+    `  the portal is paused since ${isoTime(since)}:`,
+    ...reasonLines(reason, '    '),
+    ...(probe
+      ? [`    asked ${probe.failed === 1 ? 'once' : `${probe.failed} times`} in vain, next by a worker at ${next}`]
+      : []),
+  ];
+};
+
+const isoTime = (ms: number): string => new Date(ms).toISOString();
 
 const inboxLines = (view: InboxViewOfService): string[] => [
   `inbox ${view.folder} (${view.manifest}): ${view.settling.length} settling, ${view.spooled} taken, ${view.left.length} left alone`,

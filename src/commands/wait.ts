@@ -17,7 +17,7 @@ export interface AwaitedRun {
 export interface WaitOptions {
   /** Show progress on standard error. */
   progress: boolean;
-  /** Longest wait in milliseconds for a portal that is paused; the runs stay queued. */
+  /** Longest wait in milliseconds for a portal that stays paused; the runs stay queued. */
   pausedMs: number;
 }
 
@@ -44,7 +44,7 @@ export const waitForRuns = async (
       if (Date.now() - checkedWorkers > 1000) {
         if (!(await runtime.hasWorkers())) await runtime.startWorkers([...new Set(runs.map((run) => run.portal))]);
         checkedWorkers = Date.now();
-        await refusePaused(runtime, runs, begun + options.pausedMs);
+        await refusePaused(runtime, runs, { begun, pausedMs: options.pausedMs });
       }
       for (const run of runs) {
         const report = reports.has(run.runId) ? null : await runtime.runs.report(run.runId);
@@ -64,10 +64,17 @@ const interrupted = (runs: AwaitedRun[]): InterruptedError =>
     hint: 'what was begun is resumed by the next `sluice publish` or `sluice start` on the same state',
   });
 
-const refusePaused = async (runtime: Runtime, runs: AwaitedRun[], deadline: number): Promise<void> => {
+/** A refused login needs a person, so it is told at once; a portal that is down is waited for. */
+const refusePaused = async (
+  runtime: Runtime,
+  runs: AwaitedRun[],
+  { begun, pausedMs }: { begun: number; pausedMs: number },
+): Promise<void> => {
   for (const portal of new Set(runs.map((run) => run.portal))) {
     const pause = await runtime.pauses.state(portal);
-    if (!pause || (pause.reason.code !== 'portal-login' && Date.now() < deadline)) continue;
+    if (!pause) continue;
+    const waitedMs = Date.now() - Math.max(pause.since, begun);
+    if (pause.reason.code !== 'portal-login' && waitedMs < pausedMs) continue;
     throw new UnfinishedError(
       `portal ${portal} is paused since ${new Date(pause.since).toISOString()}: ${pause.reason.message}`,
       { hint: `${pause.reason.hint ?? 'mend it'}; the run stays queued, and publishing again resumes it` },

@@ -17,11 +17,11 @@ export const portalUrlFault = (address: string): string | null => {
 /** A base address as requests use it: without a slash at the end. */
 export const normalUrl = (address: string): string => new URL(address).href.replace(/\/+$/, '');
 
-/** Problems of the addresses of all portals and of Redis; `value` is the configuration with references replaced. */
+/** Problems of the addresses of all portals, of the webhook and of Redis; `value` is the configuration with references replaced. */
 export const addressProblems = (
   document: YamlDocument,
   value: unknown,
-  redisUrl: string | undefined,
+  secrets: ReadonlyMap<string, string>,
 ): FileProblem[] => {
   const problems: FileProblem[] = [];
   for (const [name, portal] of Object.entries(recordOf(recordOf(value).portals))) {
@@ -29,11 +29,21 @@ export const addressProblems = (
     const fault = typeof url === 'string' ? portalUrlFault(url) : null;
     if (fault !== null) problems.push(document.problem(['portals', name, 'url'], fault));
   }
+  const hook = secrets.get('notify.webhook.url');
+  const hookFault = hook === undefined || hook.includes('${') ? null : webAddressFault(hook);
+  if (hookFault !== null) problems.push(document.problem(['notify', 'webhook', 'url'], hookFault));
+  const redisUrl = secrets.get('redis.url');
   const written = recordOf(recordOf(document.value).redis).url;
   const fault = redisUrl === undefined ? null : redisUrlFault(redisUrl, written);
   if (fault !== null) problems.push(document.problem(['redis', 'url'], fault));
   return problems;
 };
+
+/** What is wrong with a web address; null when it is sound. Never repeats the address. */
+export const webAddressFault = (address: string): string | null =>
+  /^https?:$/.test(parsed(address)?.protocol ?? '')
+    ? null
+    : 'must be a full address that begins with http:// or https://';
 
 const redisUrlFault = (address: string, written: unknown): string | null => {
   if (/\$\{/.test(address)) return null; // its variable is missing, which is said already

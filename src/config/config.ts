@@ -43,6 +43,23 @@ export interface RemotePortalConfig extends PortalConfigBase {
 /** See its two kinds. */
 export type PortalConfig = EmbeddedPortalConfig | RemotePortalConfig;
 
+/** Who is told when something goes wrong or is well again. */
+export interface NotifyConfig {
+  /** Null where none is configured. The address may hold a token and is redacted like `secret`. */
+  webhook: { url: string; secret: string | null } | null;
+  /** Null where none is configured. `password` is redacted. */
+  email: {
+    host: string;
+    port: number;
+    /** TLS from the first byte; otherwise STARTTLS, which a login requires. */
+    secure: boolean;
+    username: string | null;
+    password: string | null;
+    from: string;
+    to: string[];
+  } | null;
+}
+
 /** Where and how to run. Durations are milliseconds (`…Ms`), sizes bytes (`…Bytes`), paths absolute. */
 export interface Config {
   /** Absolute path of the file it came from; null for the defaults. */
@@ -62,11 +79,14 @@ export interface Config {
     prefix: string;
   };
   retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
+  /** Transient failures in a row that pause a portal; first and longest time between two probes of it. */
+  breaker: { failures: number; probeMs: number; maxProbeMs: number };
   http: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; readRetries: number };
   jobs: { keepLogs: number; keepRunsMs: number; lockMs: number; stalledCheckMs: number };
   inbox: { settleMs: number; rescanMs: number; poll: boolean; archiveKeep: number };
   limits: { tableBytes: number; rowBytes: number };
   /** Port 0 takes a free one. */
   health: { port: number };
+  notify: NotifyConfig;
   log: { level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent' };
 }

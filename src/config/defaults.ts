@@ -15,10 +15,12 @@ export const defaults = {
   remote: { concurrency: 4, requestsPerSecond: 10 },
   redis: { appendfsync: 'everysec', fetch: true, prefix: 'sluice' },
   retry: { attempts: 8, backoff: '1s', maxBackoff: '60s' },
+  breaker: { failures: 5, probe: '5s', maxProbe: '5m' },
   http: { connect: '10s', headers: '60s', body: '60s', upload: '30m', readRetries: 3 },
   jobs: { keepLogs: 1000, keepRuns: '30d', lock: '5s', stalledCheck: '2s' },
   inbox: { settle: '2s', rescan: '60s', poll: false, archiveKeep: 5 },
   limits: { table: '10 GB', row: '1 MB' },
   health: { port: 0 },
   log: { level: 'info' },
+  email: { port: 587, secure: false },
 } as const;

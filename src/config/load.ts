@@ -54,7 +54,7 @@ const readConfig = async (
   if (document === null) throw new ConfigError(problems);
   const resolved = await resolveReferences(document, { env, dir: dirname(path) });
   const checked = checkDocument(document, configFileSchema, resolved.value);
-  const addresses = addressProblems(document, resolved.value, resolved.secrets.get('redis.url'));
+  const addresses = addressProblems(document, resolved.value, resolved.secrets);
   const all = [...resolved.problems, ...checked.problems, ...addresses];
   if (checked.value === null || all.length > 0) throw new ConfigError(all.sort(byPlace));
   return { file: checked.value, secrets: resolved.secrets };

@@ -13,7 +13,7 @@ export const portNumber = z.int().min(0).max(65_535);
 const secretRule = 'must be a reference, so that no secret stands in this file: `${NAME}` or `{file: path}`';
 
 /** A secret by reference: an environment variable, or a file of which one newline at the end is cut. */
-const secret = z.union(
+export const secret = z.union(
   [
     z.string().regex(/^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/, { error: secretRule }),
     z.strictObject({ file: text.meta({ description: 'File that holds the secret.', examples: ['portal-password'] }) }),

@@ -2,7 +2,14 @@
 import { join, resolve } from 'node:path';
 import { durationMs, sizeBytes } from '../quantity.ts';
 import { normalUrl } from './addresses.ts';
-import type { Config, EmbeddedPortalConfig, PortalConfig, PortalConfigBase, RemotePortalConfig } from './config.ts';
+import type {
+  Config,
+  EmbeddedPortalConfig,
+  NotifyConfig,
+  PortalConfig,
+  PortalConfigBase,
+  RemotePortalConfig,
+} from './config.ts';
 import { defaults } from './defaults.ts';
 import type { PortalFile } from './portal-schema.ts';
 import { redacting } from './redact.ts';
@@ -22,6 +29,7 @@ export interface ResolveContext {
 export const resolveConfig = (file: ConfigFile, context: ResolveContext): Config => {
   const portals = Object.entries(file.portals ?? { local: { kind: 'embedded' } as const });
   const retry = { ...defaults.retry, ...file.retry };
+  const breaker = { ...defaults.breaker, ...file.breaker };
   const http = { ...defaults.http, ...file.http };
   const jobs = { ...defaults.jobs, ...file.jobs };
   const inbox = { ...defaults.inbox, ...file.inbox };
@@ -37,6 +45,11 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext): Config
       attempts: retry.attempts,
       backoffMs: durationMs(retry.backoff),
       maxBackoffMs: durationMs(retry.maxBackoff),
+    },
+    breaker: {
+      failures: breaker.failures,
+      probeMs: durationMs(breaker.probe),
+      maxProbeMs: durationMs(breaker.maxProbe),
     },
     http: {
       connectMs: durationMs(http.connect),
@@ -59,6 +72,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext): Config
     },
     limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
     health: { ...defaults.health, ...file.health },
+    notify: resolveNotify(file.notify, context),
     log: { ...defaults.log, ...file.log },
   };
 };
@@ -67,6 +81,25 @@ const resolveRedis = (file: ConfigFile['redis'], { env, secrets }: ResolveContex
   const { appendfsync, fetch, prefix } = { ...defaults.redis, ...file };
   const url = env.REDIS_URL || secrets.get('redis.url');
   return redacting({ url, appendfsync, fetch, prefix }, 'url');
+};
+
+const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext): NotifyConfig => {
+  const url = secrets.get('notify.webhook.url');
+  const email = file?.email && { ...defaults.email, ...file.email };
+  return {
+    webhook: url ? redacting({ url, secret: secrets.get('notify.webhook.secret') ?? null }, 'url', 'secret') : null,
+    email: email
+      ? redacting(
+          {
+            ...email,
+            username: email.username ?? null,
+            password: secrets.get('notify.email.password') ?? null,
+            to: typeof email.to === 'string' ? [email.to] : email.to,
+          },
+          'password',
+        )
+      : null,
+  };
 };
 
 const resolvePortal = (name: string, file: PortalFile, context: ResolveContext): PortalConfig => {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { idPattern } from '../dkan/identity.ts';
 import { durationText, sizeText } from '../quantity.ts';
 import { defaults } from './defaults.ts';
+import { notifyFileSchema } from './notify-schema.ts';
 import { portalFileSchema, portNumber } from './portal-schema.ts';
 
 const text = z.string().trim().min(1);
@@ -84,6 +85,25 @@ export const configFileSchema = z
       })
       .exactOptional()
       .meta({ description: 'Repeats of failed work.' }),
+    breaker: z
+      .strictObject({
+        failures: count
+          .max(1000)
+          .exactOptional()
+          .meta({
+            default: defaults.breaker.failures,
+            description: 'Passing faults of a portal in a row after which its jobs wait until it answers again.',
+            examples: [10],
+          }),
+        probe: duration(
+          defaults.breaker.probe,
+          'Pause before such a portal is asked again; it doubles each time.',
+          '30s',
+        ),
+        maxProbe: duration(defaults.breaker.maxProbe, 'Longest pause between two such questions.', '15m'),
+      })
+      .exactOptional()
+      .meta({ description: 'What happens while a portal is down.' }),
     http: z
       .strictObject({
         connect: duration(defaults.http.connect, 'Time to reach a portal.', '5s'),
@@ -161,6 +181,7 @@ export const configFileSchema = z
       })
       .exactOptional()
       .meta({ description: 'Health of the service.' }),
+    notify: notifyFileSchema.exactOptional(),
     log: z
       .strictObject({
         level: z

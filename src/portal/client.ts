@@ -117,6 +117,11 @@ export class Portal {
     return this.lookup.find(uuid, signal);
   }
 
+  /** One read of one row, sent once: does the portal answer? Logs in when needed. */
+  ping(signal: AbortSignal): Promise<void> {
+    return this.nodes.ping(signal);
+  }
+
   /** The highest listed node id, "0" on an empty portal. */
   async highestNid(signal: AbortSignal): Promise<string> {
     const orderBy = { column: 'nid', direction: 'DESC' } as const;

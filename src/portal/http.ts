@@ -17,6 +17,8 @@ export interface HttpRequest {
   body?: string | Buffer | (() => AsyncIterable<Buffer>);
   /** Milliseconds to wait for the reply's head instead of the portal's `headersMs`. */
   headersMs?: number;
+  /** How often a read is repeated, instead of the portal's `readRetries`. */
+  retries?: number;
   /** Milliseconds the whole exchange may take; for uploads and imports. */
   totalMs?: number;
 }
@@ -62,7 +64,7 @@ export class Http {
    * @throws PortalUnreachableError when the last try failed, PortalNotApiError when no HTTP is spoken there.
    */
   async exchange(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
-    const retries = request.method === 'GET' ? this.settings.readRetries : 0;
+    const retries = request.method === 'GET' ? (request.retries ?? this.settings.readRetries) : 0;
     for (let attempt = 0; ; attempt++) {
       try {
         const reply = await this.follow(request, signal);

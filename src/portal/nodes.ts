@@ -111,6 +111,13 @@ export class Nodes {
     return bodyOf(await this.session.call(call, signal), nodeRowsSchema, this.session.portal, 'a list of nodes');
   }
 
+  /** See `Portal.ping`. */
+  async ping(signal: AbortSignal): Promise<void> {
+    const path = `${paths.nodes}?${queryString({ fields: ['nid'], pageSize: 1 })}`;
+    const reply = await this.session.call({ action: 'list nodes', method: 'GET', path, retries: 0 }, signal);
+    bodyOf(reply, nodeRowsSchema, this.session.portal, 'a list of nodes');
+  }
+
   /** Sends a node; once more in the other dialect where the refusal shows that the first one was wrong. */
   private async write(call: Call, body: () => Promise<unknown>, signal: AbortSignal): Promise<Reply> {
     const headers = { 'content-type': 'application/json' };

@@ -21,6 +21,8 @@ export interface ContextParts<K extends JobKind> {
   log: Log;
   queues: Queues;
   books: Bookkeeping;
+  /** Told when a write came through. */
+  worked: () => void;
 }
 
 /** Makes the context of a job. */
@@ -45,6 +47,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     if ('step' in data) await save({ step: label.name } as unknown as Partial<JobDataOf[K]>); // an item's data, just checked
     try {
       const result = await work(label.writes ? AbortSignal.timeout(maxWriteMs) : signal);
+      if (label.writes) parts.worked();
       const outcome = tell?.(result) ?? 'ok';
       log.info({ action: label.name, on: label.on, ms: ms(), outcome }, 'step done');
       books.line(`${label.name} ${label.on}: ${outcome} (${ms()} ms)`);

@@ -1,13 +1,14 @@
 // A worker on one queue: validates job data, calls the handler, and sorts what it throws.
-import { type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
+import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import { PoisonJobError, PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
 import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
 import type { Log } from '../log.ts';
 import type { Reason } from '../report.ts';
 import { Bookkeeping } from './bookkeeping.ts';
+import type { CircuitBreaker } from './breaker.ts';
 import { createContext, GiveBack } from './context.ts';
 import type { PortalPauses } from './pause.ts';
-import type { Queues } from './queues.ts';
+import { type Queues, runsQueue } from './queues.ts';
 import { backoffMs, isRetryable, type RetrySettings } from './retry.ts';
 
 /** A handler for every kind of job. */
@@ -20,6 +21,7 @@ export interface WorkerParts {
   queues: Queues;
   handlers: Handlers;
   pauses: PortalPauses;
+  breaker: CircuitBreaker;
   retry: RetrySettings;
   /** Lock of a job and interval of the check for stalled jobs, milliseconds. */
   lockMs: number;
@@ -85,12 +87,14 @@ export class QueueWorker {
       ...('key' in data ? { key: data.key } : {}),
     });
     const books = new Bookkeeping(job);
-    const context = createContext({ job, token, data, signal, log, queues: this.#parts.queues, books });
+    const worked = (): void => void this.#parts.breaker.worked(data.portal);
+    const context = createContext({ job, token, data, signal, log, queues: this.#parts.queues, books, worked });
     const handler = this.#parts.handlers[kind] as Handler; // the table is keyed by kind
     try {
       if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
       await countKills(job, context);
       const result = await handler.run(context);
+      if (kind === 'resource') worked(); // it ends with a look at the portal
       await books.settled();
       return result;
     } catch (error) {
@@ -110,6 +114,10 @@ export class QueueWorker {
       await this.#parts.pauses.pause(context.data.portal, reasonOf(error));
       return this.#giveBack(job, token);
     }
+    if (await this.#parts.breaker.failed(context.data.portal, error)) {
+      await context.note(`waits without spending an attempt, because the portal is paused: ${reasonOf(error).message}`);
+      return this.#giveBack(job, token);
+    }
     const last = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     if (isRetryable(error) && !last) return error;
     const reason = reasonOf(error);
@@ -125,7 +133,12 @@ export class QueueWorker {
     await context.save({ failure: reason } as object);
   }
 
-  async #giveBack(job: Job, token: string): Promise<WaitingError> {
+  /** The queue of runs is never paused: a run of a paused portal comes again a little later instead of at once. */
+  async #giveBack(job: Job, token: string): Promise<WaitingError | DelayedError> {
+    if (this.#parts.queue === runsQueue && !this.#stop.signal.aborted) {
+      await job.moveToDelayed(Date.now() + Math.min(5000, this.#parts.retry.maxBackoffMs), token);
+      return new DelayedError();
+    }
     await job.moveToWait(token);
     return new WaitingError();
   }

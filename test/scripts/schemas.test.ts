@@ -28,7 +28,7 @@ const written = (schema: z.ZodType): string[] => [
   ...new Set(
     schemaKeys(schema)
       .map(({ key }) => key.replace(/\|\d/, ''))
-      .filter((key) => !/^defaults$|^defaults\.(dataset|resource)\..+|\.(password|url)\.file$/.test(key)),
+      .filter((key) => !/^defaults$|^defaults\.(dataset|resource)\..+|\.(password|url|secret)\.file$/.test(key)),
   ),
 ];
 
@@ -37,7 +37,7 @@ describe.each([
   { page: 'docs/reference/manifest.md', schema: manifestFileSchema },
 ])('$page', ({ page, schema }) => {
   const pageKeys = documented(page);
-  const sections = ['redis', 'retry', 'http', 'jobs', 'inbox', 'limits', 'health', 'log'];
+  const sections = ['redis', 'retry', 'breaker', 'http', 'jobs', 'inbox', 'limits', 'health', 'notify', 'log'];
 
   it('documents every key', () => {
     const keys = written(schema).filter((key) => schema !== configFileSchema || !sections.includes(key));

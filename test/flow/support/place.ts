@@ -13,6 +13,7 @@ const quick = {
   jobs: { lock: '1500ms', stalledCheck: '500ms' },
   retry: { backoff: '100ms', maxBackoff: '500ms' },
   inbox: { settle: '300ms', rescan: '1s' },
+  breaker: { probe: '200ms', maxProbe: '1s' },
 };
 
 /** A process beside its working directory. */

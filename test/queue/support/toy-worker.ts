@@ -9,6 +9,7 @@ import { redisKeys } from '../../../src/ledger/keys.ts';
 import { createLog } from '../../../src/log.ts';
 import { CircuitBreaker } from '../../../src/queue/breaker.ts';
 import { PortalPauses } from '../../../src/queue/pause.ts';
+import { PortalWatch } from '../../../src/queue/portal-watch.ts';
 import { portalQueue, Queues, runsQueue } from '../../../src/queue/queues.ts';
 import { type Handlers, QueueWorker } from '../../../src/queue/worker.ts';
 
@@ -43,6 +44,14 @@ if (trick === 'kill-before-waiting') {
   };
 }
 
+/** The toy portal of the test, over HTTP; without one every request fails. */
+const ask = async (portal: string, what: string): Promise<void> => {
+  const url = await redis.get('toy.portal');
+  const reply = url === null ? null : await fetch(`${url}/${portal}/${what}`);
+  await reply?.text();
+  if (reply?.status !== 200) throw new PortalUnreachableError(`portal ${portal}: 503`, { ...facts, status: 503 });
+};
+
 const item = async (job: JobContext<'dataset'>): Promise<string> => {
   const name = job.data.key.slice(2);
   await redis.incr(`toy.starts:${name}`);
@@ -51,6 +60,9 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
     await job.step({ name: 'boom', on: name }, async () => {
       if ((await redis.incr(`toy.kills:${name}`)) <= Number(kills[1])) die();
     });
+  }
+  if (name.startsWith('http')) {
+    await job.step({ name: 'send', on: name, writes: true }, () => ask(job.data.portal, 'work'));
   }
   if (name.startsWith('fail')) throw new PortalRefusedError('portal p: no', facts, { hint: 'ask' });
   if (name.startsWith('bug')) throw new TypeError('oops');
@@ -101,12 +113,25 @@ const common = {
 const workers = [
   new QueueWorker({ queue: runsQueue, concurrency: 2, ...common }),
   new QueueWorker({ queue: portalQueue('p'), concurrency: 4, ...common }),
+  new QueueWorker({ queue: portalQueue('q'), concurrency: 4, ...common }),
 ];
+const watch = new PortalWatch({
+  redis,
+  keys: redisKeys('toy'),
+  pauses,
+  breaker,
+  portals: ['p', 'q'],
+  probe: (portal) => ask(portal, 'probe'),
+  tell: async () => undefined,
+  lockMs: 1500,
+  log: createLog({ level: 'silent' }),
+});
 process.on('SIGTERM', () => {
-  Promise.all(workers.map((worker) => worker.stop())).then(
+  Promise.all([watch.stop(), ...workers.map((worker) => worker.stop())]).then(
     () => process.exit(0),
     () => process.exit(1),
   );
 });
 await Promise.all(workers.map((worker) => worker.ready()));
+await watch.start();
 await redis.set('toy.ready', '1');

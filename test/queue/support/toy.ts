@@ -46,13 +46,13 @@ export const openToy = async () => {
       );
       return starts;
     },
-    async addRun(runId: string, keys: string[]): Promise<void> {
+    async addRun(runId: string, keys: string[], portal = 'p'): Promise<void> {
       const data: RunData = {
         kind: 'run',
         runId,
         manifestPath: '/m.yaml',
         manifest: 'm',
-        portal: 'p',
+        portal,
         why: 'command',
         ...plainRequest,
         only: keys.map((key) => `m/${key}`),

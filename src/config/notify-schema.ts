@@ -1,0 +1,74 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
+// The shape of `notify` in a configuration file: who is told, and how.
+import { z } from 'zod';
+import { defaults } from './defaults.ts';
+import { portNumber, secret } from './portal-schema.ts';
+
+const text = z.string().trim().min(1);
+const mailbox = z.string().regex(/^(?:[^<>\r\n]+<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/, {
+  error: 'must be an e-mail address: `ops@example.org` or `Data team <ops@example.org>`',
+});
+
+/** Recipients of e-mail: one address or a list of them. */
+export const recipientsSchema = z.union([mailbox, z.array(mailbox).min(1)], {
+  error: 'must be an e-mail address or a list of them',
+});
+
+const webhook = z.strictObject({
+  url: z
+    .union(
+      [
+        text,
+        z.strictObject({ file: text.meta({ description: 'File that holds the address.', examples: ['webhook-url'] }) }),
+      ],
+      {
+        error: 'must be an address such as `https://example.org/hook`, or `{file: path}`',
+      },
+    )
+    .meta({
+      description: 'Address that gets each notice as JSON by POST; it may hold a token: `${NAME}` or `{file: path}`.',
+      examples: ['https://ops.example.org/sluice'],
+    }),
+  secret: secret.exactOptional().meta({
+    description: 'Key of the HMAC-SHA256 signature, only by reference; without it notices are not signed.',
+    examples: ['${SLUICE_WEBHOOK_SECRET}'],
+  }),
+});
+
+const email = z.strictObject({
+  host: text.meta({ description: 'Mail server.', examples: ['smtp.example.org'] }),
+  port: portNumber.exactOptional().meta({
+    default: defaults.email.port,
+    description: 'Its port.',
+    examples: [465],
+  }),
+  secure: z
+    .boolean()
+    .exactOptional()
+    .meta({
+      default: defaults.email.secure,
+      description: 'TLS from the first byte (port 465). Otherwise STARTTLS where offered; with a login it is required.',
+      examples: [true],
+    }),
+  username: text.exactOptional().meta({ description: 'User to log in as; without it no login.', examples: ['sluice'] }),
+  password: secret.exactOptional().meta({
+    description: 'Password, only by reference: `${NAME}` of the environment, or `{file: path}`.',
+    examples: ['${SMTP_PASSWORD}'],
+  }),
+  from: mailbox.meta({ description: 'Sender.', examples: ['sluice@example.org'] }),
+  to: recipientsSchema.meta({ description: 'Recipients: an address or a list.', examples: [['ops@example.org']] }),
+});
+
+/** Who is told when something goes wrong or is well again. */
+export const notifyFileSchema = z
+  .strictObject({
+    webhook: webhook.exactOptional().meta({
+      description: 'Notices to a program.',
+      examples: [{ url: 'https://ops.example.org/sluice' }],
+    }),
+    email: email.exactOptional().meta({
+      description: 'Notices to people.',
+      examples: [{ host: 'smtp.example.org', from: 'sluice@example.org', to: 'ops@example.org' }],
+    }),
+  })
+  .meta({ description: 'Who is told when something goes wrong or is well again.' });

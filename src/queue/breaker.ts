@@ -1,0 +1,98 @@
+// The circuit breaker of each portal: counts passing faults in a row, over all workers, and pauses the portal's queue.
+import type { Redis } from 'ioredis';
+import { PortalError, PortalReplyError, PortalUnreachableError, type SluiceError } from '../errors.ts';
+import type { RedisKeys } from '../ledger/keys.ts';
+import type { Log } from '../log.ts';
+import type { Reason } from '../report.ts';
+import type { PortalPauses } from './pause.ts';
+
+/** When a portal counts as down, and how often it is asked then. */
+export interface BreakerSettings {
+  /** Passing faults in a row. */
+  failures: number;
+  /** Milliseconds before the first probe; doubled for each further one. */
+  probeMs: number;
+  /** Longest time between two probes, milliseconds. */
+  maxProbeMs: number;
+}
+
+// Fields of the portal's hash: `failures` in a row; `doubt`: resumed, and no job has succeeded since; `confirm`: the reason
+// to pause again if a probe fails too.
+const failScript = `
+if redis.call('HEXISTS', KEYS[1], 'pause') == 1 then return 'open' end
+local count = redis.call('HINCRBY', KEYS[1], 'failures', 1)
+if count < tonumber(ARGV[1]) then return 'closed' end
+if redis.call('HEXISTS', KEYS[1], 'doubt') == 1 then
+  redis.call('HSETNX', KEYS[1], 'confirm', ARGV[2])
+  return 'closed'
+end
+return 'opens'
+`;
+
+/** Counts what jobs meet at their portals; the state is shared by all workers of one Redis. */
+export class CircuitBreaker {
+  readonly settings: BreakerSettings;
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #pauses: PortalPauses;
+  readonly #log: Log;
+
+  constructor(parts: { redis: Redis; keys: RedisKeys; pauses: PortalPauses; settings: BreakerSettings; log: Log }) {
+    this.settings = parts.settings;
+    this.#redis = parts.redis;
+    this.#keys = parts.keys;
+    this.#pauses = parts.pauses;
+    this.#log = parts.log;
+  }
+
+  /**
+   * Counts a job's fault. True when the portal is paused, by this fault or already: the job is to be given back without
+   * spending an attempt. A portal that was resumed and has failed ever since is paused again only when a probe fails
+   * too: then the fault lies in the work, and the jobs' own attempts end it.
+   */
+  async failed(portal: string, error: unknown): Promise<boolean> {
+    if (!isOutage(error)) return false;
+    const reason = this.#reason(portal, error);
+    const state = await this.#redis.eval(
+      failScript,
+      1,
+      this.#keys.portal(portal),
+      this.settings.failures,
+      JSON.stringify(reason),
+    );
+    if (state === 'closed') return false;
+    if (state === 'open') await this.#pauses.hold(portal);
+    else await this.open(portal, reason, retryAfterOf(error));
+    return true;
+  }
+
+  /** Pauses a portal until a probe succeeds; `askedMs` is what the portal asked for by `Retry-After`. */
+  async open(portal: string, reason: Reason, askedMs = 0): Promise<void> {
+    const { probeMs, maxProbeMs } = this.settings;
+    const probe = { failed: 0, nextAt: Date.now() + Math.min(maxProbeMs, Math.max(probeMs, askedMs)) };
+    if (!(await this.#pauses.pause(portal, reason, probe))) return;
+    this.#log.error({ action: 'pause', portal, reason }, 'portal paused: its jobs wait until it answers again');
+  }
+
+  /** A write or a whole item came through: the portal works. Never rejects. */
+  async worked(portal: string): Promise<void> {
+    await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'doubt', 'confirm').catch((error: unknown) => {
+      this.#log.debug({ portal, err: error }, 'the circuit breaker could not be told');
+    });
+  }
+
+  #reason(portal: string, error: SluiceError): Reason {
+    const times = this.settings.failures === 1 ? 'once' : `${this.settings.failures} times in a row`;
+    return {
+      code: 'portal-unreachable',
+      message: `portal ${portal} failed ${times}, the last time with: ${error.message}`,
+      hint: `nothing, unless it stays down: it is asked whether it answers, and its jobs go on by themselves then; ${error.hint ?? 'see its own log'}`,
+    };
+  }
+}
+
+/** True for the faults of a portal that is down, overloaded, or hidden behind a maintenance page. */
+export const isOutage = (error: unknown): error is PortalUnreachableError | PortalReplyError =>
+  error instanceof PortalUnreachableError || error instanceof PortalReplyError;
+
+const retryAfterOf = (error: unknown): number => (error instanceof PortalError ? (error.request.retryAfterMs ?? 0) : 0);

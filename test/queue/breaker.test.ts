@@ -1,0 +1,156 @@
+// The circuit breaker, with real worker processes and a portal over HTTP that goes down and comes back.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { jobId } from '../../src/job.ts';
+import { redisKeys } from '../../src/ledger/keys.ts';
+import { PortalPauses } from '../../src/queue/pause.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { openToy, type Toy } from './support/toy.ts';
+import { openToyPortal, type ToyPortal } from './support/toy-portal.ts';
+
+let toy: Toy;
+let portal: ToyPortal;
+let pauses: PortalPauses;
+beforeEach(async () => {
+  toy = await openToy();
+  portal = await openToyPortal();
+  await toy.redis.set('toy.portal', portal.url);
+  pauses = new PortalPauses(toy.redis, redisKeys('toy'), toy.queues);
+});
+afterEach(async () => {
+  await toy.close();
+  portal.close();
+});
+
+const keys = (count: number) => Array.from({ length: count }, (_, index) => `http-${index}`);
+const count = (what: string): number => portal.asked.filter((path) => path === what).length;
+const paused = (name = 'p') => waitUntil(`the pause of ${name}`, () => pauses.state(name));
+const failedProbes = (atLeast: number, name = 'p') =>
+  waitUntil(`${atLeast} probes of ${name}`, async () => ((await pauses.state(name))?.probe?.failed ?? 0) >= atLeast);
+
+describe('a portal that fails several times in a row', () => {
+  it('is paused with the reason, and its jobs go on by themselves once it answers', async () => {
+    portal.down.add('p');
+    await toy.start();
+    await toy.addRun('r1', keys(20));
+    const { reason, since } = await paused();
+    expect(reason.code).toBe('portal-unreachable');
+    expect(reason.message).toMatch(/^portal p failed 5 times in a row, the last time with: portal p: 503/);
+    expect(since).toBeGreaterThan(Date.now() - 30_000);
+    await waitUntil('the jobs in flight', async () => (await toy.queues.portal('p').getActiveCount()) === 0);
+    const attempts = count('p/work');
+    await failedProbes(2);
+    expect(await toy.queues.portal('p').isPaused()).toBe(true);
+    expect(count('p/work')).toBe(attempts);
+    portal.down.clear();
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));
+    expect(Object.values(outcomes).every(({ state }) => state === 'completed')).toBe(true);
+    expect(await pauses.state('p')).toBeNull();
+    const last = await pauses.last('p');
+    expect(last).toMatchObject({ since, reason: { code: 'portal-unreachable' } });
+    expect(last?.until).toBeGreaterThan(since);
+  });
+
+  it('costs its jobs no more attempts than it took to find out', async () => {
+    portal.down.add('p');
+    await toy.start();
+    await toy.addRun('r1', keys(6));
+    await paused();
+    await failedProbes(3);
+    await waitUntil('the jobs in flight', async () => (await toy.queues.portal('p').getActiveCount()) === 0);
+    const jobs = await Promise.all(
+      keys(6).map((key) => toy.queues.portal('p').getJob(jobId('r1', 'dataset', `m/${key}`))),
+    );
+    // Five faults opened it, and the fifth of them was free.
+    expect(jobs.reduce((sum, job) => sum + (job?.attemptsMade ?? 0), 0)).toBe(4);
+    expect(await toy.queues.portal('p').getFailedCount()).toBe(0);
+  });
+
+  it('does not hold up another portal, nor the runs', async () => {
+    portal.down.add('p');
+    await toy.start();
+    await toy.addRun('r1', keys(8));
+    await paused();
+    await toy.addRun('r2', keys(8), 'q');
+    const outcomes = await waitUntil('the run on the other portal', () => toy.outcomes('r2'));
+    expect(Object.values(outcomes).every(({ state }) => state === 'completed')).toBe(true);
+    expect(await pauses.state('p')).not.toBeNull();
+    expect(await toy.outcomes('r1')).toBeNull();
+  });
+
+  it('stays paused when its workers are killed, and the next worker finds out when it is back', async () => {
+    portal.down.add('p');
+    const worker = await toy.start();
+    await toy.addRun('r1', keys(8));
+    const { since } = await paused();
+    await failedProbes(1);
+    worker.kill('SIGKILL');
+    await waitUntil('the kill', () => worker.signalCode);
+    expect((await pauses.state('p'))?.since).toBe(since);
+    const before = (await pauses.state('p'))?.probe?.failed ?? 0;
+    await toy.start();
+    await failedProbes(before + 1);
+    expect((await pauses.state('p'))?.since).toBe(since);
+    portal.down.clear();
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));
+    expect(Object.values(outcomes).every(({ state }) => state === 'completed')).toBe(true);
+  });
+
+  it('is asked by one worker only, however many there are', async () => {
+    portal.down.add('p');
+    await Promise.all([toy.start(), toy.start(), toy.start()]);
+    await toy.addRun('r1', keys(12));
+    await failedProbes(4);
+    portal.down.clear();
+    await waitUntil('the run', () => toy.outcomes('r1'));
+    // Waits 200, 400, 800, 1000 ms: each was asked once, and once more when it answered.
+    const failed = count('p/probe') - 1;
+    expect(portal.probesAtOnce).toBe(1);
+    expect(failed).toBeGreaterThanOrEqual(4);
+    expect(failed).toBeLessThanOrEqual(6);
+  });
+
+  it('is not paused again while it answers reads and fails all work: attempts end that', async () => {
+    portal.down.add('p');
+    await toy.start();
+    await toy.addRun('r1', keys(10));
+    await paused();
+    portal.broken.add('p');
+    portal.down.clear();
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r1'), 60_000);
+    expect(Object.values(outcomes).every(({ state }) => state === 'failed')).toBe(true);
+    expect(await pauses.state('p')).toBeNull();
+  });
+});
+
+describe('a refused login', () => {
+  it('is never probed, and takes the place of an outage as the reason', async () => {
+    portal.down.add('p').add('q');
+    await toy.start();
+    await toy.addRun('r1', keys(8));
+    await paused();
+    expect(await pauses.pause('p', { code: 'portal-login', message: 'wrong password', hint: null })).toBe(true);
+    const probes = count('p/probe');
+    await toy.addRun('r2', keys(8), 'q');
+    await failedProbes(3, 'q');
+    portal.down.clear();
+    await waitUntil('the other portal', () => toy.outcomes('r2'));
+    // A probe of p that was under way while the reason changed may still have come in.
+    expect(count('p/probe')).toBeLessThanOrEqual(probes + 1);
+    expect((await pauses.state('p'))?.reason.message).toBe('wrong password');
+    expect(await toy.queues.portal('p').isPaused()).toBe(true);
+  });
+});
+
+describe('a queue and its record', () => {
+  it('come into step again after a kill between the two', async () => {
+    await toy.start();
+    const queue = toy.queues.portal('p');
+    await queue.pause();
+    await waitUntil('the queue without a record to go on', async () => !(await queue.isPaused()));
+    await pauses.pause('p', { code: 'portal-login', message: 'wrong password', hint: null });
+    await queue.resume();
+    await waitUntil('the queue with a record to be held', () => queue.isPaused());
+    await pauses.resume('p');
+    expect(await queue.isPaused()).toBe(false);
+  });
+});
