@@ -119,6 +119,8 @@ export interface JobContext<K extends JobKind = JobKind> {
   readonly data: JobDataOf[K];
   /** Attempts begun, this one included. */
   readonly attempt: number;
+  /** True when the worker that had the job before was killed, so that a write may be under way. */
+  readonly resumed: boolean;
   /** Aborted when the worker must stop or has lost the job to another worker. */
   readonly signal: AbortSignal;
   readonly log: Log;

@@ -7,6 +7,7 @@ import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
 import type { DatasetWork } from '../ledger/runs.ts';
 import { type Reason, type ReportItem, reportItemSchema } from '../report.ts';
 import type { HandlerDeps } from './deps.ts';
+import { noteFound } from './found.ts';
 import { failedEntry, itemOfEntry, itemOfJob, outcomeOf } from './items.ts';
 import { type NodeTarget, type NodeWish, proveNode, recreateNode, writeNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
@@ -75,6 +76,7 @@ const publishDataset = async (
   const portal = deps.portal(job.data.portal);
   const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
   const { entry: known, intent } = await deps.ledger.known(job.data.portal, wish.key);
+  await noteFound(job, known, intent);
   const before = known ?? newEntry({ key: wish.key, kind: 'dataset', uuid: wish.uuid, title: wish.title });
   if (isProven(before, node) && !intent && !verify) return before;
   const begun = performance.now();

@@ -30,6 +30,7 @@ const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<st
     return settle(state);
   }
   const status = await portal.datastoreStatus(nid, signal);
+  if (resumed) await state.job.note(`an interrupted import: the portal says ${told(status)}`);
   if (status === null) {
     state.entry = { ...state.entry, datastore: 'none' };
     return 'this portal offers no datastore for it';
@@ -43,6 +44,9 @@ const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<st
   await waitForImport(state, nid, signal);
   return settle(state);
 };
+
+const told = (status: DatastoreNumbers | null): string =>
+  status === null ? 'nothing' : `${datastoreState(status)} (${status.storage}, ${status.data_import})`;
 
 /** True when the portal's table has the rows and columns of the file. */
 const isWhole = async (state: ResourceState, signal: AbortSignal): Promise<boolean> => {

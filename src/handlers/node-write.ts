@@ -225,6 +225,7 @@ const updateNode = async (
     await didAction(job, 'updated');
     return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
   }
+  if (intent) await job.note('an interrupted update had not taken effect: updating again');
   if (before.log === marker && differences(wish, before).length === 0) {
     await job.note(`node ${nid} already holds the wished metadata`);
     return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));

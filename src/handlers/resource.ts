@@ -5,6 +5,7 @@ import type { Handler, JobContext } from '../job.ts';
 import { newEntry } from '../ledger/entry.ts';
 import type { ResourceWork } from '../ledger/runs.ts';
 import type { HandlerDeps } from './deps.ts';
+import { noteFound } from './found.ts';
 import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
 import { recreateNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
@@ -55,6 +56,7 @@ const openState = async (
   }
   const { wish } = work;
   const { entry, intent } = await deps.ledger.known(job.data.portal, wish.key);
+  await noteFound(job, entry, intent);
   const state: ResourceState = {
     deps,
     job,

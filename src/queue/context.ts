@@ -31,6 +31,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
   let data = parts.data;
   const id = job.id ?? '';
   const log = parts.log;
+  const resumed = job.stalledCounter > ('stalls' in data ? data.stalls : 0);
 
   const save = async (changes: Partial<JobDataOf[K]>): Promise<void> => {
     data = { ...data, ...changes };
@@ -68,6 +69,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
       return data;
     },
     attempt: job.attemptsMade + 1,
+    resumed,
     signal,
     log,
     save,

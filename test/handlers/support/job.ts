@@ -48,6 +48,7 @@ export const jobOf = (key: string): { job: JobContext<'resource'>; said: string[
       return data;
     },
     attempt: 1,
+    resumed: false,
     signal,
     log: createLog({ level: 'silent' }),
     save: async (changes) => {
