@@ -63,6 +63,27 @@ describe('Update a node', () => {
     expect((await creator.read(nid))[name]).toEqual(expected);
   });
 
+  it('takes the file off the resource with an empty field_upload, and its datastore goes too', async () => {
+    const nid = await creator.create({ type: 'resource', title: 'Emptied' });
+    await creator.attach(nid, { name: 'off.csv', content: 'a\n1\n' });
+    expect((await put(nid, { field_upload: [] })).status).toBe(200);
+    expect(await creator.read(nid)).toMatchObject({
+      field_upload: [],
+      field_datastore_status: { und: [{ value: '0' }] },
+    });
+    expect((await creator.send('GET', `/api/dataset/datastore/${nid}`)).status).toBe(403);
+    expect((await portal.anonymous.send('GET', '/sites/default/files/off.csv')).status).toBe(404);
+  });
+
+  it('puts a file that exists on another resource by its fid, and imports it there', async () => {
+    const first = await creator.create({ type: 'resource', title: 'First' });
+    const { fid } = (await creator.attach(first, { name: 'shared.csv', content: 'a\n1\n' })).json<{ fid: string }>();
+    const second = await creator.create({ type: 'resource', title: 'Second', field_upload: { und: [{ fid }] } });
+    expect((await creator.send('GET', `/api/dataset/datastore/${second}`)).json()).toMatchObject({ storage: 1 });
+    await creator.send('DELETE', `/api/dataset/node/${first}`);
+    expect((await portal.anonymous.send('GET', '/sites/default/files/shared.csv')).text).toBe('a\n1\n');
+  });
+
   it('accepts a node as it was read', async () => {
     const nid = await newDataset({ body: { und: [{ value: 'text' }] }, field_tags: { und: [{ name: 'kept' }] } });
     const before = await creator.read(nid);

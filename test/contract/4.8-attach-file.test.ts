@@ -14,6 +14,9 @@ beforeAll(async () => {
 
 const table = 'name,age\nAnn,30\nBob,41\n';
 
+/** Everything that lies in the folder of files. */
+const stored = (): string[] => readdirSync(join(portal.server.dataDir, 'files')).toSorted();
+
 const newResource = (): Promise<string> => creator.create({ type: 'resource', title: 'With file' });
 
 interface FileItem {
@@ -205,14 +208,16 @@ describe('Attach a file', () => {
   });
 
   it('a file larger than the limit is 413 and leaves nothing behind', async () => {
+    const before = stored();
     const nid = await newResource();
     const reply = await creator.attach(nid, { name: 'large.csv', content: `a\n${'1\n'.repeat(60_000)}` });
     expect(reply.status).toBe(413);
     expect(await uploadOf(nid)).toEqual([]);
-    expect(readdirSync(join(portal.server.dataDir, 'tmp'))).toEqual([]);
+    expect(stored()).toEqual(before);
   });
 
   it('a body that is cut short is refused and leaves nothing behind', async () => {
+    const before = stored();
     const nid = await newResource();
     const { body, headers } = multipart([
       { name: 'field_name', value: 'field_upload' },
@@ -224,16 +229,17 @@ describe('Attach a file', () => {
     });
     expect(reply.status).toBe(400);
     expect(await uploadOf(nid)).toEqual([]);
-    expect(readdirSync(join(portal.server.dataDir, 'tmp'))).toEqual([]);
+    expect(stored()).toEqual(before);
   });
 
   it('is for those who may update the node; others leave no bytes behind', async () => {
+    const before = stored();
     const nid = await newResource();
     const file = { name: 'denied.csv', content: table };
     expect((await portal.anonymous.attach(nid, file)).status).toBe(403);
     expect((await (await portal.as('plain')).attach(nid, file)).status).toBe(403);
     expect((await (await portal.as('creator2')).attach(nid, file)).status).toBe(403);
-    expect(readdirSync(join(portal.server.dataDir, 'tmp'))).toEqual([]);
+    expect(stored()).toEqual(before);
     expect((await (await portal.as('editor')).attach(nid, file)).status).toBe(200);
     expect((await creator.attach('9999', file)).json()).toEqual(['Node 9999 could not be found']);
   });

@@ -17,8 +17,8 @@ export const formRefusal = (errors: Record<string, string>): Refusal =>
 const longestTitle = 255;
 
 const readTitle = (body: Record<string, unknown>, errors: Record<string, string>): string | undefined => {
-  const title = textOf(body.title)?.trim() ?? '';
-  if (title === '') errors.title = 'Title field is required.';
+  const title = textOf(body.title) ?? '';
+  if (title.trim() === '') errors.title = 'Title field is required.';
   else if ([...title].length > longestTitle) {
     errors.title = `Title cannot be longer than <em class="placeholder">${longestTitle}</em> characters but is currently <em class="placeholder">${[...title].length}</em> characters long.`;
   }

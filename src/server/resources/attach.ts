@@ -5,11 +5,11 @@ import type { Call, Portal, Result } from '../call.ts';
 import { isNodeType } from '../content/fields.ts';
 import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/file-name.ts';
 import { textOf } from '../content/items.ts';
-import type { AttachedFile } from '../datastore/records.ts';
 import type { UploadedFile } from '../media/multipart.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
+import { attachedFile } from './node-files.ts';
 
 /** Removes the bytes of files whose rows are gone; what fails is swept at the next start. */
 export const removeBytes = (portal: Portal, files: StoredFile[]): void => {
@@ -55,15 +55,6 @@ const needName = (call: Call, upload: UploadedFile): Named => {
   return { upload, uuid: basename(path), name };
 };
 
-/** What the datastore is told of a file. */
-const noted = (portal: Portal, node: StoredNode, file: StoredFile): AttachedFile => ({
-  nid: String(node.nid),
-  fid: String(file.fid),
-  path: portal.store.pathOf(file),
-  filename: file.name,
-  mime: file.filemime,
-});
-
 const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Named): Promise<StoredFile> => {
   const { portal, user } = call;
   const { store } = portal;
@@ -86,7 +77,7 @@ const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Name
     const fid = store.files.add(row);
     const freed = store.files.assign(node.nid, [fid]);
     store.nodes.touch(node.nid, { at: now, uid: user.uid });
-    portal.datastore.note(noted(portal, node, { ...row, fid }));
+    portal.datastore.note(attachedFile(portal, node.nid, { ...row, fid }));
     return { file: { ...row, fid }, dropped: freed };
   });
   upload.path = null;
@@ -130,7 +121,7 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
   const named = needName(call, first);
   refuseFilled(call, node);
   const file = await commit(call, node, named);
-  await portal.datastore.attached(noted(portal, node, file));
+  await portal.datastore.attached(attachedFile(portal, node.nid, file));
   const uri = `${call.baseUrl}/api/dataset/file/${file.fid}`;
   return { value: portal.profile.attachAnswer({ fid: String(file.fid), uri }) };
 };

@@ -7,6 +7,7 @@ import { viewNode } from '../content/view.ts';
 import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
+import { noteFileChange, sameFile, settleFileChange } from './node-files.ts';
 import { listNodes } from './node-list.ts';
 
 /** The node of the path; 404 with the id as sent when there is none (recorded behaviour 2). */
@@ -69,14 +70,15 @@ const create = async (call: Call): Promise<Result> => {
   const type = typeIn(call);
   const body = nodeBody(call);
   const fields = profile.fields[type];
-  const saved = await store.write(() => {
+  const { saved, change } = await store.write(() => {
     const context = { store, user, type, node: null, fields, now: portal.now() };
     const core = profile.readCore(body, context);
     checkUuid(portal, core.uuid);
     const changes = profile.readFields(body, context);
-    return createNode(store, { type, fields }, { core, changes, change: { uid: user.uid, now: portal.now() } });
+    const made = createNode(store, { type, fields }, { core, changes, change: { uid: user.uid, now: portal.now() } });
+    return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, []) };
   });
-  removeBytes(portal, saved.droppedFiles);
+  await settleFileChange(portal, saved.nid, change);
   return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
 };
 
@@ -84,7 +86,7 @@ const update = async (call: Call): Promise<Result> => {
   const { portal, user } = call;
   const { store, profile } = portal;
   const body = nodeBody(call);
-  const saved = await store.write(() => {
+  const { saved, change } = await store.write(() => {
     const node = needNode(call);
     const { type } = body;
     if (type !== undefined && type !== null && type !== node.type) {
@@ -95,8 +97,11 @@ const update = async (call: Call): Promise<Result> => {
     const context = { store, user, type: nodeType, node, fields, now: portal.now() };
     const core = profile.readCore(body, context);
     const changes = profile.readFields(body, context);
-    return updateNode(store, node, { core, changes, change: { uid: user.uid, now: portal.now() }, fields });
+    const before = changes.fids === undefined ? [] : store.files.ofNode(node.nid);
+    const made = updateNode(store, node, { core, changes, change: { uid: user.uid, now: portal.now() }, fields });
+    return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, before) };
   });
+  await settleFileChange(portal, saved.nid, change);
   removeBytes(portal, saved.droppedFiles);
   return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
 };
