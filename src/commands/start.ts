@@ -1,4 +1,7 @@
 // `sluice start`, the service, and `sluice worker`, workers alone.
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { UsageError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { Runtime } from '../runtime.ts';
 import { Service } from '../service/service.ts';
@@ -9,7 +12,11 @@ import { configOf } from './session.ts';
 /** Runs the service until it is told to stop; a drained stop is exit code 0. */
 export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
   serve('start', options, io, async (runtime) => {
-    const service = new Service(runtime, manifests);
+    refuseMissing(manifests, io);
+    const service = new Service(
+      runtime,
+      manifests.map((path) => resolve(io.cwd, path)),
+    );
     const { manifests: served, health } = await service.start();
     for (const [name, config] of Object.entries(runtime.config.portals)) {
       const keeper = runtime.portals.keeper(name);
@@ -26,6 +33,16 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
     );
     return () => service.close();
   });
+
+/** A manifest that is named must be there; patterns may match nothing yet, and faulty manifests are left out with their reason. */
+const refuseMissing = (manifests: string[], io: Io): void => {
+  for (const path of manifests) {
+    if (/[*?[{]/.test(path) || existsSync(resolve(io.cwd, path))) continue;
+    throw new UsageError(`there is no manifest ${resolve(io.cwd, path)}`, {
+      hint: 'look at the path, or leave it out',
+    });
+  }
+};
 
 /** Works jobs until it is told to stop. */
 export const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>

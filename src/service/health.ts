@@ -1,7 +1,8 @@
 // The health check of the service, on loopback.
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fastify } from 'fastify';
+import { type FastifyInstance, fastify } from 'fastify';
+import { UsageError } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** A listening health check. */
@@ -13,14 +14,14 @@ export interface Health {
 /** File in the state folder that holds the address of the health check while the service runs. */
 export const healthFile = (stateDir: string): string => join(stateDir, 'health.address');
 
-/** Listens on loopback: `GET /healthz` answers 200 while Redis answers, 503 otherwise. */
+/** Listens on loopback (UsageError when it cannot): `GET /healthz` answers 200 while Redis answers, 503 otherwise. */
 export const serveHealth = async (runtime: Runtime): Promise<Health> => {
   const app = fastify({ logger: false });
   app.get('/healthz', async (_request, reply) => {
     const redis = await answersInTime(runtime);
     return reply.code(redis ? 200 : 503).send({ status: redis ? 'ok' : 'degraded', redis: redis ? 'ok' : 'no answer' });
   });
-  const url = await app.listen({ host: '127.0.0.1', port: runtime.config.health.port });
+  const url = await listen(app, runtime.config.health.port);
   await writeFile(healthFile(runtime.config.stateDir), `${url}/healthz\n`);
   return {
     url,
@@ -29,6 +30,17 @@ export const serveHealth = async (runtime: Runtime): Promise<Health> => {
       await app.close();
     },
   };
+};
+
+const listen = async (app: FastifyInstance, port: number): Promise<string> => {
+  try {
+    return await app.listen({ host: '127.0.0.1', port });
+  } catch (cause) {
+    throw new UsageError(`the health check cannot listen on 127.0.0.1:${port}: ${(cause as Error).message}`, {
+      hint: 'set health.port in the configuration to a free port, or to 0 to take any',
+      cause,
+    });
+  }
 };
 
 const answersInTime = async (runtime: Runtime): Promise<boolean> => {

@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { startCommand } from '../../src/commands/start.ts';
+import { UsageError } from '../../src/errors.ts';
+import { makePlace } from '../flow/support/place.ts';
+import { commandPlace } from '../support/command-place.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+it('start refuses a manifest that is not there, and a health port that is taken', async () => {
+  const place = commandPlace();
+  const { io } = place.io();
+  await expect(startCommand(['nowhere.yaml'], place.options, io)).rejects.toBeInstanceOf(UsageError);
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await waitUntil('the port', () => other.listening);
+  const address = other.address();
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  const taken = commandPlace({ health: { port } });
+  const failure = await startCommand([], taken.options, taken.io().io).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(UsageError);
+  expect((failure as UsageError).message).toContain(String(port));
+});
+
+it('start answers its health check and takes the address away when it ends', async () => {
+  const place = commandPlace();
+  const { io, stop } = place.io();
+  const ended = startCommand([], place.options, io);
+  const file = join(place.dir, 'state', 'health.address');
+  await waitUntil('the health check', () => existsSync(file));
+  stop();
+  expect(await ended).toBe(0);
+  expect(existsSync(file)).toBe(false);
+});
+
+it('worker works what a publish beside it asks for', async () => {
+  const place = makePlace();
+  place.write('a.csv', 'id\n1\n');
+  const resources = [{ id: 'a', title: 'A', file: 'a.csv' }];
+  const manifest = place.manifest({ name: 'worked', datasets: [{ id: 'one', title: 'One', resources }] });
+  const worker = place.start(['worker']);
+  await worker.said('worker is running');
+  const { code, report } = await place.publish(manifest);
+  expect(code).toBe(0);
+  expect(report.items.every(({ live }) => live)).toBe(true);
+  expect(worker.out()).toContain('"attach"');
+  expect(await worker.end('SIGTERM')).toBe(0);
+});
