@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // argv -> command -> exit code.
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { type CommonOptions, type Io, warn } from './commands/io.ts';
 import { SluiceError } from './errors.ts';
@@ -68,6 +68,13 @@ example(
   common(program.command('publish').description('run manifests once and wait for the report'))
     .argument('<manifest...>', 'manifest files')
     .option('--wait <duration>', 'how long to wait for a paused portal', duration)
+    .addOption(
+      new Option('--on-drift <choice>', 'for this run, what to do with nodes edited on the portal').choices([
+        'hold',
+        'overwrite',
+        'keep',
+      ]),
+    )
     .action(async (paths: string[], options: CommonOptions & { wait?: number }) => {
       const { publishCommand } = await import('./commands/publish.ts');
       await finish(
@@ -75,6 +82,92 @@ example(
       );
     }),
   'sluice publish jobs/city-finance.yaml',
+);
+
+example(
+  common(program.command('plan').description('show what a publish would do, item by item; writes nothing'))
+    .argument('<manifest...>', 'manifest files')
+    .option('--refresh', "compare with the portal's own listing, not only with what we remember")
+    .option('-o, --output <file>', 'write the plan for `sluice apply`')
+    .action(async (paths: string[], options: CommonOptions) => {
+      const { planCommand } = await import('./commands/plan.ts');
+      await finish(planCommand(paths, options, io));
+    }),
+  'sluice plan jobs/city-finance.yaml --refresh -o plan.json',
+);
+
+example(
+  common(program.command('apply').description('do exactly what a reviewed plan says'))
+    .argument('<plan>', 'file written by `sluice plan -o`')
+    .option('--strict', 'do nothing at all when one item has moved since')
+    .action(async (path: string, options: CommonOptions) => {
+      const { applyCommand } = await import('./commands/plan.ts');
+      await finish(applyCommand(path, options, io));
+    }),
+  'sluice apply plan.json',
+);
+
+example(
+  common(program.command('release').description('let a run that the guard held do what it was held for'))
+    .argument('<run>')
+    .action(async (runId: string, options: CommonOptions) => {
+      const { releaseCommand } = await import('./commands/operate.ts');
+      await finish(releaseCommand(runId, options, io));
+    }),
+  'sluice release 20261121-031500-k3x9a',
+);
+
+example(
+  common(program.command('discard').description('forget a run that the guard held'))
+    .argument('<run>')
+    .action(async (runId: string, options: CommonOptions) => {
+      const { discardCommand } = await import('./commands/operate.ts');
+      await finish(discardCommand(runId, options, io));
+    }),
+  'sluice discard 20261121-031500-k3x9a',
+);
+
+example(
+  common(program.command('remove').description('take one item down on purpose'))
+    .argument('<key>', 'key of a dataset (with its resources) or a resource')
+    .option('--how <way>', 'orphan, unpublish or delete', 'unpublish')
+    .action(async (key: string, options: CommonOptions) => {
+      const { removeCommand } = await import('./commands/operate.ts');
+      await finish(removeCommand(key, options, io));
+    }),
+  'sluice remove city-finance/budget-2019 --how orphan',
+);
+
+example(
+  common(program.command('adopt').description('link nodes that are already on the portal; creates nothing'))
+    .argument('<manifest>')
+    .option('--mapping <file>', 'CSV file with `key,nid` rows for what titles cannot tell')
+    .action(async (path: string, options: CommonOptions) => {
+      const { adoptCommand } = await import('./commands/reconcile.ts');
+      await finish(adoptCommand(path, options, io));
+    }),
+  'sluice adopt jobs/city-finance.yaml --mapping known.csv',
+);
+
+example(
+  common(program.command('rebuild').description('restore what we remember from the portal, when Redis was lost'))
+    .argument('<manifest>')
+    .action(async (path: string, options: CommonOptions) => {
+      const { rebuildCommand } = await import('./commands/reconcile.ts');
+      await finish(rebuildCommand(path, options, io));
+    }),
+  'sluice rebuild jobs/city-finance.yaml',
+);
+
+example(
+  common(program.command('verify').description('prove that the portal holds what was published'))
+    .argument('<manifest>')
+    .option('--content', 'download every file and compare its bytes')
+    .action(async (path: string, options: CommonOptions) => {
+      const { verifyCommand } = await import('./commands/reconcile.ts');
+      await finish(verifyCommand(path, options, io));
+    }),
+  'sluice verify jobs/city-finance.yaml --content',
 );
 
 example(

@@ -17,6 +17,11 @@ const requestData = {
   plan: z.string().nullable().default(null),
   /** Run that a guard held and an operator released; null for none. */
   release: z.string().nullable().default(null),
+  /** One item to be taken down, and nothing else done; null for a run that publishes. */
+  remove: z
+    .object({ key: z.string(), how: z.enum(['orphan', 'unpublish', 'delete']) })
+    .nullable()
+    .default(null),
   /** Goes before the manifest's `onDrift`; null to obey the manifest. */
   onDrift: z.enum(['hold', 'overwrite', 'keep']).nullable().default(null),
 };
@@ -68,7 +73,7 @@ export type DatasetData = z.infer<typeof datasetDataSchema>;
 export type ResourceData = z.infer<typeof resourceDataSchema>;
 
 /** A request that is pinned to nothing and obeys the manifest. */
-export const plainRequest = { plan: null, release: null, onDrift: null } as const;
+export const plainRequest = { plan: null, release: null, remove: null, onDrift: null } as const;
 
 /** See {@link runRequestSchema}. */
 export type RunRequest = z.infer<typeof runRequestSchema>;

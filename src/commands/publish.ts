@@ -16,6 +16,7 @@ import { type AwaitedRun, waitForRuns } from './wait.ts';
 export interface PublishOptions extends CommonOptions {
   /** Milliseconds to wait for a paused portal. */
   waitMs?: number;
+  onDrift?: 'hold' | 'overwrite' | 'keep';
 }
 
 /** Publishes manifests and returns the exit code. */
@@ -40,7 +41,7 @@ export const publish = async (
   const runs: AwaitedRun[] = [];
   for (const manifest of manifests) {
     if (isDropManifest(manifest)) await takeDropped(runtime, manifest, io.stop);
-    const { runId } = await runtime.requestRun(manifest, 'command');
+    const { runId } = await runtime.requestRun(manifest, 'command', { onDrift: options.onDrift ?? null });
     runs.push({ runId, manifest: manifest.name, portal: runtime.portalOf(manifest) });
   }
   return waitForRuns(runtime, runs, { progress: !options.json, pausedMs: options.waitMs ?? 60_000 }, io);
@@ -52,7 +53,8 @@ export const showReports = (reports: Report[], options: CommonOptions, io: Io): 
   else for (const report of reports) for (const line of reportLines(report)) say(io, line);
 };
 
-const loadAll = async (paths: string[]): Promise<Manifest[]> => {
+/** Loads manifests; two of one name are refused. */
+export const loadAll = async (paths: string[]): Promise<Manifest[]> => {
   const manifests: Manifest[] = [];
   for (const path of paths) {
     const manifest = await loadManifest(path);

@@ -114,9 +114,16 @@ const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promi
   const targets = await Promise.all(
     (await runtime.ledger.targets()).map((target) => targetStatus(runtime, target, keys)),
   );
+  const held = await runtime.plans.held();
   const runs = await Promise.all((await runtime.runs.latest(5)).map((runId) => runStatus(runtime, runId)));
-  if (options.json) say(io, JSON.stringify({ targets, runs, inboxes, keys }, null, 2));
-  else for (const line of overviewLines(targets, runs, inboxes, keys)) say(io, line);
+  if (options.json) say(io, JSON.stringify({ targets, held, runs, inboxes, keys }, null, 2));
+  else {
+    for (const run of held) {
+      say(io, `HELD: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`);
+      say(io, `  -> \`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``);
+    }
+    for (const line of overviewLines(targets, runs, inboxes, keys)) say(io, line);
+  }
   return keys.every(isFine) && targets.every((target) => target.pause === null) ? exitCodes.ok : exitCodes.someFailed;
 };
 

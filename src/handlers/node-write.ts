@@ -253,7 +253,8 @@ const updateNode = async (
   });
 };
 
-const differences = (wish: NodeWish, node: PortalNode): string[] => [
+/** Names of title, status and fields in which a node differs from its wish. */
+export const differences = (wish: NodeWish, node: PortalNode): string[] => [
   ...(node.title === wish.title ? [] : ['title']),
   ...(node.status === (wish.published ? '1' : '0') ? [] : ['status']),
   ...missingFields(wish.fields, node),

@@ -23,7 +23,11 @@ export const movedItems = async (
       if (what) moved.set(item.key, planMoved(item.key, what));
     }),
   );
-  return moved;
+  if (!pins.strict || moved.size === 0) return moved;
+  const all = pinned.map(
+    (item) => [item.key, moved.get(item.key) ?? planMoved(item.key, 'another item of the plan moved')] as const,
+  );
+  return new Map(all);
 };
 
 const sourceMoved = (pin: PlanItem, now: PlanItem | undefined): string | null => {

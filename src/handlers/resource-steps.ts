@@ -71,7 +71,6 @@ const changed = (state: ResourceState): SourceChangedError =>
   });
 
 const node = async (state: ResourceState): Promise<void> => {
-  const { job, deps, portal } = state;
   state.entry = await writeNode(nodeTarget(state), nodeWishOf(state), state.entry, state.intent);
   if (state.intent?.action === 'create' || state.intent?.action === 'update') state.intent = null;
 };

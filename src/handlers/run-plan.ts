@@ -19,6 +19,7 @@ import { movedItems } from './plan-pins.ts';
  * missing. Throws {@link HeldError} when the guard holds the run; nothing has been touched then.
  */
 export const planRun = async (deps: HandlerDeps, request: RunData, signal: AbortSignal): Promise<RunWork> => {
+  if (request.remove) return planRemoval(deps, request, request.remove);
   const gathered = await deps.gather(request.manifestPath);
   const limited = request.only !== null || gathered.isDrop;
   const wanted = limitTo(gathered.wishes, request.only);
@@ -26,7 +27,8 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const plan = planManifest(gathered.manifest, wanted, looked, { limited, now: Date.now() });
   if (plan.held && request.release === null && request.plan === null) {
     const { runId, manifest, portal, manifestPath } = request;
-    const removals = plan.missing.removals.map(({ key }) => key);
+    // An empty source never removes anything, released or not.
+    const removals = wanted.length === 0 ? [] : plan.missing.removals.map(({ key }) => key);
     await deps.holdRun({ runId, manifest, portal, manifestPath, removals, why: plan.held, since: Date.now() });
     throw held(plan.held, runId);
   }
@@ -50,6 +52,22 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
       ({ key }) => (!pins || (isPinned(pins, key) && !moved.has(key))) && (!released || released.has(key)),
     ),
   );
+  return builder.work;
+};
+
+/** Takes one item down on purpose; a dataset with all its resources. */
+const planRemoval = async (
+  deps: HandlerDeps,
+  request: RunData,
+  { key, how }: NonNullable<RunData['remove']>,
+): Promise<RunWork> => {
+  const entries = await deps.ledger.entries(request);
+  const removals: Removal[] = [...entries.values()]
+    .filter((entry) => (entry.key === key || entry.key.startsWith(`${key}/`)) && entry.nid !== null)
+    .map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
+  const known: Knowledge = { entries, sources: new Map(), sent: new Map(), listed: null };
+  const builder = new WorkBuilder({ superseded: [], refused: [] }, known, 'overwrite', request);
+  builder.remove(removals);
   return builder.work;
 };
 
@@ -85,7 +103,12 @@ class WorkBuilder {
   readonly #known: Knowledge;
   readonly #onDrift: OnDrift;
 
-  constructor(gathered: Gathered, known: Knowledge, onDrift: OnDrift, request: RunData) {
+  constructor(
+    gathered: Pick<Gathered, 'superseded' | 'refused'>,
+    known: Knowledge,
+    onDrift: OnDrift,
+    request: RunData,
+  ) {
     this.#known = known;
     this.#onDrift = onDrift;
     this.work = {

@@ -84,6 +84,8 @@ export const planFileSchema = z.object({
   wishes: z.string(),
   /** Why the run would be held, or null. */
   held: z.string().nullable(),
+  /** True: when one item has moved, nothing of the plan is done. */
+  strict: z.boolean().optional(),
   totals: z.object({ actions: z.record(z.string(), z.number()), bytes: z.number().int() }),
   items: z.array(planFileItemSchema),
 });

@@ -1,0 +1,72 @@
+// What operators do to runs and items: release or discard a held run, take one item down.
+import { NotFoundError, UsageError } from '../errors.ts';
+import type { Runtime } from '../runtime.ts';
+import { exitCodeOfReports, exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
+import { showReports } from './publish.ts';
+import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { waitForRuns } from './wait.ts';
+
+/** Lets a held run do what it was held for, and nothing it was not held for. */
+export const releaseCommand = async (runId: string, options: CommonOptions, io: Io): Promise<number> =>
+  operate('release', options, io, async (runtime) => {
+    const held = await runtime.plans.heldRun(runId);
+    return oneRun(runtime, held, { release: runId }, options, io);
+  });
+
+/** Forgets a held run: nothing of it is done. */
+export const discardCommand = async (runId: string, options: CommonOptions, io: Io): Promise<number> =>
+  operate('discard', options, io, async (runtime) => {
+    const held = await runtime.plans.heldRun(runId);
+    await runtime.plans.dropHeld(runId);
+    const text = `run ${runId} of ${held.manifest} is discarded; nothing was changed`;
+    say(io, options.json ? JSON.stringify({ discarded: runId }) : text);
+    return exitCodes.ok;
+  });
+
+const ways = ['orphan', 'unpublish', 'delete'] as const;
+
+/** Takes one item down, a dataset with all its resources. */
+export const removeCommand = async (
+  key: string,
+  options: CommonOptions & { how?: string },
+  io: Io,
+): Promise<number> => {
+  const how = ways.find((way) => way === (options.how ?? 'unpublish'));
+  if (!how) {
+    throw new UsageError(`--how ${options.how} is not known`, { hint: `it is one of ${ways.join(', ')}` });
+  }
+  return operate('remove', options, io, async (runtime) => {
+    const targets = await runtime.ledger.targets();
+    for (const target of targets.filter(({ manifest }) => key.startsWith(`${manifest}/`))) {
+      const entry = await runtime.ledger.entry(target.portal, key);
+      if (entry?.nid) return oneRun(runtime, target, { remove: { key, how } }, options, io);
+    }
+    throw new NotFoundError(`no published key "${key}" is known`, { hint: '`sluice status` lists the keys' });
+  });
+};
+
+const operate = async (
+  role: string,
+  options: CommonOptions,
+  io: Io,
+  work: (runtime: Runtime) => Promise<number>,
+): Promise<number> => {
+  const config = await configOf(options, io);
+  return withRuntime({ config, log: oneOffLog(config, options, io), role }, io, work);
+};
+
+const oneRun = async (
+  runtime: Runtime,
+  target: { manifest: string; portal: string; manifestPath: string },
+  more: Parameters<Runtime['requestRun']>[2],
+  options: CommonOptions,
+  io: Io,
+): Promise<number> => {
+  const manifest = { path: target.manifestPath, name: target.manifest, portal: target.portal };
+  const { runId } = await runtime.requestRun(manifest, 'command', more);
+  const run = { runId, manifest: target.manifest, portal: runtime.portalOf(manifest) };
+  const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
+  showReports(reports, options, io);
+  return exitCodeOfReports(reports);
+};

@@ -1,0 +1,167 @@
+// `sluice plan`: what a publish would do, item by item; `sluice apply` does exactly that.
+import { readFile, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { UsageError } from '../errors.ts';
+import { driftedFields } from '../handlers/drift.ts';
+import { lookAt } from '../handlers/look.ts';
+import type { Knowledge } from '../plan/plan.ts';
+import {
+  flatten,
+  type PlanFile,
+  planFileItems,
+  planFileSchema,
+  planManifest,
+  planTotals,
+  wishesHash,
+} from '../plan/whole-plan.ts';
+import type { Runtime } from '../runtime.ts';
+import { exitCodeOfReports, exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, plural, say } from './io.ts';
+import { loadAll, showReports } from './publish.ts';
+import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { waitForRuns } from './wait.ts';
+
+/** Options of `sluice plan`. */
+export interface PlanOptions extends CommonOptions {
+  refresh?: boolean;
+  output?: string;
+}
+
+const dayMs = 24 * 3600 * 1000;
+
+/** Prints the plan of each manifest; writes nothing but the file of `-o`. 4 when a guard would hold a run. */
+export const planCommand = async (paths: string[], options: PlanOptions, io: Io): Promise<number> => {
+  const config = await configOf(options, io);
+  const manifests = await loadAll(paths.map((path) => resolve(io.cwd, path)));
+  if (options.output !== undefined && manifests.length > 1) {
+    throw new UsageError('-o takes one manifest, because a plan file holds one plan', { hint: 'plan them one by one' });
+  }
+  const plans = await withRuntime(
+    { config, log: oneOffLog(config, options, io), role: 'plan' },
+    io,
+    async (runtime) => {
+      const made: PlanFile[] = [];
+      for (const manifest of manifests) made.push(await makePlan(runtime, manifest.path, options, io.stop));
+      return made;
+    },
+  );
+  if (options.output !== undefined)
+    await writeFile(resolve(io.cwd, options.output), `${JSON.stringify(plans[0], null, 2)}\n`);
+  if (options.json) say(io, JSON.stringify(plans.length === 1 ? plans[0] : plans, null, 2));
+  else for (const plan of plans) for (const line of planLines(plan)) say(io, line);
+  return plans.some((plan) => plan.held !== null) ? exitCodes.held : exitCodes.ok;
+};
+
+/** Does exactly what a plan file says; items whose source or node has moved are refused. */
+export const applyCommand = async (
+  path: string,
+  options: CommonOptions & { strict?: boolean },
+  io: Io,
+): Promise<number> => {
+  const config = await configOf(options, io);
+  const plan = await readPlan(resolve(io.cwd, path));
+  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'apply' }, io, async (runtime) => {
+    const pinned = options.strict ? { ...plan, strict: true } : plan;
+    const id = await runtime.plans.store(pinned);
+    const manifest = { path: plan.manifestPath, name: plan.manifest, portal: plan.portal };
+    const { runId } = await runtime.requestRun(manifest, 'command', { plan: id });
+    const run = { runId, manifest: plan.manifest, portal: runtime.portalOf(manifest) };
+    const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
+    showReports(reports, options, io);
+    return exitCodeOfReports(reports);
+  });
+};
+
+const readPlan = async (path: string): Promise<PlanFile> => {
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(path, 'utf8'));
+  } catch (cause) {
+    throw new UsageError(`${path} cannot be read as a plan: ${(cause as Error).message}`, {
+      hint: 'make one with `sluice plan <manifest> -o plan.json`',
+      cause,
+    });
+  }
+  const parsed = planFileSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new UsageError(`${path} is no plan of sluice: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`, {
+    hint: 'make one with `sluice plan <manifest> -o plan.json`',
+  });
+};
+
+const makePlan = async (
+  runtime: Runtime,
+  path: string,
+  options: PlanOptions,
+  signal: AbortSignal,
+): Promise<PlanFile> => {
+  const gathered = await runtime.gather(path);
+  const { manifest } = gathered;
+  const name = runtime.portalOf(manifest);
+  const target = { manifest: manifest.name, portal: name };
+  const refreshed = options.refresh ?? (await isStale(runtime, target));
+  const portal = refreshed ? await runtime.openPortal(name) : null;
+  const known = await lookAt({ ledger: runtime.ledger, target, wishes: gathered.wishes, portal }, signal);
+  const plan = planManifest(manifest, gathered.wishes, known, { limited: gathered.isDrop, now: Date.now() });
+  const items = planFileItems(plan);
+  if (portal) for (const item of items) await explainEdit(runtime, item, { known, portal: name }, signal);
+  return {
+    sluicePlan: 1,
+    manifest: manifest.name,
+    manifestPath: path,
+    portal: name,
+    madeAt: new Date().toISOString(),
+    refreshed,
+    wishes: wishesHash(flatten(plan.datasets)),
+    held: plan.held,
+    totals: planTotals(items),
+    items,
+  };
+};
+
+/** A remote portal of which nothing was heard for a day is asked. */
+const isStale = async (runtime: Runtime, target: { manifest: string; portal: string }): Promise<boolean> => {
+  if (runtime.portals.config(target.portal).kind !== 'remote') return false;
+  const entries = [...(await runtime.ledger.entries(target)).values()];
+  return entries.length > 0 && Date.now() - Math.max(...entries.map((entry) => entry.syncedAt)) > dayMs;
+};
+
+/** Says who edited what, and when, of a node whose revision is not ours. */
+const explainEdit = async (
+  runtime: Runtime,
+  item: PlanFile['items'][number],
+  { known, portal }: { known: Knowledge; portal: string },
+  signal: AbortSignal,
+): Promise<void> => {
+  const entry = known.entries.get(item.key);
+  const row = entry?.nid ? known.listed?.get(entry.nid) : undefined;
+  if (!entry || !row || entry.vid === null || row.vid === entry.vid) return;
+  const node = await (await runtime.openPortal(portal)).readNode(row.nid, signal);
+  const fields = driftedFields(entry, known.sent.get(item.key) ?? null, node);
+  const when = /^\d+$/.test(node.changed) ? new Date(Number(node.changed) * 1000).toISOString() : 'an unknown time';
+  const by = typeof node.revision_uid === 'string' ? `user ${node.revision_uid}` : 'somebody';
+  const what = fields.length > 0 ? fields.join(', ') : 'no field of ours';
+  item.why = [item.why, `edited on the portal by ${by} at ${when}: ${what}`].filter(Boolean).join('; ');
+};
+
+const planLines = (plan: PlanFile): string[] => {
+  const busy = plan.items.filter((item) => item.actions.length > 0);
+  const lines = busy.flatMap((item) => [
+    `  ${item.actions.join('+').padEnd(22)} ${item.key}  (${item.why ?? ''})`,
+    ...item.changes.map((change) => `      ${change.field}: ${show(change.from)} -> ${show(change.to)}`),
+  ]);
+  const totals = Object.entries(plan.totals.actions).map(([action, count]) => `${count} ${action}`);
+  return [
+    `plan of ${plan.manifest} for ${plan.portal}${plan.refreshed ? ', compared with the portal' : ''}:`,
+    ...lines,
+    `  ${plural(plan.items.length, 'item')}: ${totals.join(', ') || 'nothing'}; ${plan.totals.bytes.toLocaleString('en')} bytes to send`,
+    ...(plan.held ? [`  a publish would be HELD by the guard: ${plan.held}`] : []),
+  ];
+};
+
+const show = (value: unknown): string => {
+  if (value === undefined) return '?';
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+};

@@ -1,0 +1,172 @@
+// `sluice adopt`, `sluice rebuild`, `sluice verify`: the ledger against the portal. None of them writes to the portal.
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { UsageError } from '../errors.ts';
+import { type Reconciled, type ReconcileOptions, reconcile } from '../reconcile/reconcile.ts';
+import type { Runtime } from '../runtime.ts';
+import { exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, plural, say } from './io.ts';
+import { loadAll } from './publish.ts';
+import { configOf, oneOffLog, withRuntime } from './session.ts';
+
+/** Options of these commands. */
+export interface ReconcileCommandOptions extends CommonOptions {
+  /** File with `key,nid` rows (adopt). */
+  mapping?: string;
+  /** Download and hash files (verify). */
+  content?: boolean;
+}
+
+/** Links nodes that are already on the portal to the wishes of a manifest; creates nothing. 3 when something is ambiguous. */
+export const adoptCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> => {
+  const mapping =
+    options.mapping === undefined ? new Map<string, string>() : await readMapping(resolve(io.cwd, options.mapping));
+  return withReconciled(
+    'adopt',
+    path,
+    options,
+    io,
+    { find: { mapping, byTitle: true }, content: true },
+    async (runtime, results, target) => {
+      const news = results.filter((result) => result.found.how !== 'ledger');
+      await record(runtime, target, news);
+      for (const result of news) if (!options.json) say(io, `  ${result.key}: ${foundText(result)}`);
+      const ambiguous = results.filter((result) => result.found.how === 'ambiguous');
+      if (options.json)
+        say(
+          io,
+          JSON.stringify(
+            news.map(({ key, found }) => ({ key, ...found })),
+            null,
+            2,
+          ),
+        );
+      else {
+        const linked = news.filter((result) => result.proof).length;
+        say(
+          io,
+          `${plural(linked, 'node')} linked, ${ambiguous.length} ambiguous, ${news.length - linked - ambiguous.length} not on the portal`,
+        );
+        if (ambiguous.length > 0)
+          say(io, 'name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE');
+      }
+      return ambiguous.length > 0 ? exitCodes.someFailed : exitCodes.ok;
+    },
+  );
+};
+
+/** Restores the ledger of a manifest from the portal, by uuid, marker, file bytes and rows. */
+export const rebuildCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> =>
+  withReconciled(
+    'rebuild',
+    path,
+    options,
+    io,
+    { find: { mapping: new Map(), byTitle: false }, content: true },
+    async (runtime, results, target) => {
+      await record(
+        runtime,
+        target,
+        results.filter((result) => result.found.how !== 'ledger'),
+      );
+      const found = results.filter((result) => result.proof);
+      const sound = found.filter((result) => result.proof?.faults.length === 0);
+      if (options.json)
+        say(
+          io,
+          JSON.stringify(
+            results.map(({ key, found: how, proof }) => ({ key, ...how, faults: proof?.faults ?? [] })),
+            null,
+            2,
+          ),
+        );
+      else {
+        for (const result of found)
+          for (const fault of result.proof?.faults ?? []) say(io, `  ${result.key}: ${fault}`);
+        say(
+          io,
+          `${plural(results.length, 'item')}: ${sound.length} restored as wished, ${found.length - sound.length} to be mended by the next publish, ${results.length - found.length} not on the portal`,
+        );
+      }
+      return exitCodes.ok;
+    },
+  );
+
+/** Proves that the portal holds what was published: one line per fault, exit code 3. */
+export const verifyCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> =>
+  withReconciled(
+    'verify',
+    path,
+    options,
+    io,
+    { find: null, content: options.content === true },
+    async (_runtime, results) => {
+      const faults = results.flatMap(({ key, proof }) =>
+        proof ? proof.faults.map((fault) => ({ key, fault })) : [{ key, fault: 'was never published' }],
+      );
+      if (options.json) say(io, JSON.stringify({ checked: results.length, faults }, null, 2));
+      else {
+        for (const { key, fault } of faults) say(io, `${key}: ${fault}`);
+        say(io, `${plural(results.length, 'item')} checked, ${plural(faults.length, 'fault')}`);
+      }
+      return faults.length > 0 ? exitCodes.someFailed : exitCodes.ok;
+    },
+  );
+
+const withReconciled = async (
+  role: string,
+  path: string,
+  options: ReconcileCommandOptions,
+  io: Io,
+  how: Pick<ReconcileOptions, 'find' | 'content'>,
+  work: (runtime: Runtime, results: Reconciled[], target: ReconcileOptions['target']) => Promise<number>,
+): Promise<number> => {
+  const config = await configOf(options, io);
+  const [manifest] = await loadAll([resolve(io.cwd, path)]);
+  if (!manifest) throw new UsageError('a manifest is missing', { hint: `sluice ${role} <manifest>` });
+  return withRuntime({ config, log: oneOffLog(config, options, io), role }, io, async (runtime) => {
+    const name = runtime.portalOf(manifest);
+    const target = { manifest: manifest.name, portal: name };
+    const portal = await runtime.openPortal(name);
+    const { wishes } = await runtime.gather(manifest.path);
+    const { concurrency } = runtime.portals.config(name);
+    const results = await reconcile({
+      target,
+      wishes,
+      ledger: runtime.ledger,
+      portal,
+      ...how,
+      concurrency,
+      signal: io.stop,
+    });
+    await runtime.ledger.remember(target, manifest.path);
+    return work(runtime, results, target);
+  });
+};
+
+const record = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
+  for (const { proof } of results) if (proof?.entry.nid) await runtime.ledger.put(target.portal, proof.entry);
+};
+
+const foundText = ({ found, proof }: Reconciled): string => {
+  if (found.how === 'ambiguous') return `ambiguous: nodes ${found.nids.join(', ')} have its title`;
+  if (!('nid' in found)) return 'not on the portal';
+  const faults = proof?.faults ?? [];
+  return `node ${found.nid} by ${found.how}${faults.length > 0 ? `; the next publish mends: ${faults.join('; ')}` : ', as wished'}`;
+};
+
+const readMapping = async (path: string): Promise<Map<string, string>> => {
+  const rows = parse(await readFile(path, 'utf8'), { skip_empty_lines: true, trim: true }) as string[][]; // no columns option
+  const mapping = new Map<string, string>();
+  for (const [index, [key, nid]] of rows.entries()) {
+    if (index === 0 && key === 'key') continue;
+    if (!key || !nid || !/^\d+$/.test(nid)) {
+      throw new UsageError(`${path}:${index + 1}: a row is a key and a node number, such as city/budget,42`, {
+        hint: 'mend that line',
+      });
+    }
+    mapping.set(key, nid);
+  }
+  return mapping;
+};

@@ -1,0 +1,110 @@
+// Goes through all wishes of a manifest and proves each against the portal; what is found may be written to the ledger.
+import { SluiceError } from '../errors.ts';
+import { lookAt, withKnownUuids } from '../handlers/look.ts';
+import type { NodeWish } from '../handlers/node-write.ts';
+import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
+import type { Target } from '../ledger/keys.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { isTabular, resourceFingerprint } from '../plan/plan.ts';
+import type { Portal } from '../portal/client.ts';
+import { checkTable, type TableReport } from '../table/check.ts';
+import type { DatasetWish, ResourceWish } from '../wish.ts';
+import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
+import { type Proof, proveNodeOnly, proveResource } from './prove.ts';
+
+/** What was found for one wish. */
+export interface Reconciled {
+  key: string;
+  found: Found | { how: 'ledger'; nid: string };
+  /** Null where no node was found. */
+  proof: Proof | null;
+}
+
+/** How wishes are reconciled. */
+export interface ReconcileOptions {
+  target: Target;
+  wishes: DatasetWish[];
+  ledger: Ledger;
+  portal: Portal;
+  /** How nodes are found; null: only those the ledger names are looked at. */
+  find: FindOptions | null;
+  /** Download and hash the files. */
+  content: boolean;
+  /** Datasets at once. */
+  concurrency: number;
+  signal: AbortSignal;
+}
+
+/** Proves every wish; writes nothing, neither to the portal nor to the ledger. */
+export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]> => {
+  const { ledger, target, signal } = options;
+  const { entries, sources } = await lookAt({ ledger, target, wishes: options.wishes, portal: null }, signal);
+  const wishes = options.find ? options.wishes : withKnownUuids(options.wishes, entries);
+  const results: Reconciled[][] = [];
+  const next = wishes.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, wish] of next) results[index] = await reconcileDataset(options, wish, { entries, sources });
+  };
+  await Promise.all(Array.from({ length: options.concurrency }, work));
+  return results.flat();
+};
+
+interface Known {
+  entries: ReadonlyMap<string, LedgerEntry>;
+  sources: ReadonlyMap<string, SourceFingerprint | null>;
+}
+
+const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, known: Known): Promise<Reconciled[]> => {
+  const { portal, content, signal } = options;
+  const parts = { portal, content, signal };
+  const found = await locate(options, wish.key, known, (find) => findDataset(portal, wish, find, signal));
+  const nid = 'nid' in found ? found.nid : null;
+  const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
+  const results: Reconciled[] = [
+    { key: wish.key, found, proof: nid === null ? null : await proveNodeOnly(parts, node, nid) },
+  ];
+  for (const resource of wish.resources) results.push(await reconcileResource(options, resource, nid, known));
+  return results;
+};
+
+const reconcileResource = async (
+  options: ReconcileOptions,
+  wish: ResourceWish,
+  datasetNid: string | null,
+  known: Known,
+): Promise<Reconciled> => {
+  const { portal, content, signal } = options;
+  const found = await locate(options, wish.key, known, (find) => findResource(portal, wish, datasetNid, find, signal));
+  if (!('nid' in found)) return { key: wish.key, found, proof: null };
+  const reference = { field_dataset_ref: { und: [{ target_id: datasetNid ?? '' }] } };
+  const node: NodeWish = {
+    ...wish,
+    type: 'resource',
+    fields: { ...wish.fields, ...reference },
+    fingerprint: resourceFingerprint(wish, datasetNid ?? ''),
+  };
+  const local = { wish, source: known.sources.get(wish.key) ?? null, table: await tableOf(wish, signal) };
+  return { key: wish.key, found, proof: await proveResource({ portal, content, signal }, node, found.nid, local) };
+};
+
+const locate = async (
+  { find }: ReconcileOptions,
+  key: string,
+  { entries }: Known,
+  search: (find: FindOptions) => Promise<Found>,
+): Promise<Reconciled['found']> => {
+  const nid = entries.get(key)?.nid ?? null;
+  if (nid !== null) return { how: 'ledger', nid };
+  return find ? search(find) : { how: 'none' };
+};
+
+/** The rows of a local table; null for other files and for faulty tables, whose own job tells the fault. */
+const tableOf = async (wish: ResourceWish, signal: AbortSignal): Promise<TableReport | null> => {
+  if (wish.source.kind !== 'file' || !isTabular(wish.source.name)) return null;
+  try {
+    return await checkTable(wish.source.path, { signal });
+  } catch (error) {
+    if (error instanceof SluiceError) return null;
+    throw error;
+  }
+};
