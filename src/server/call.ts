@@ -13,6 +13,7 @@ import type { Profile } from './profiles/profile.ts';
 import type { RenderedBodies } from './rendered.ts';
 import type { Store } from './store/open.ts';
 import type { Session } from './store/sessions.ts';
+import type { Tokens } from './store/tokens.ts';
 import type { User } from './store/users.ts';
 
 /** The datastore as resources use it: our own one, and that of release B as recorded. Ids are numeric strings. */
@@ -46,6 +47,8 @@ export interface Portal {
   log: Log;
   /** Address of the portal as clients know it, without a slash at the end; null: what their Host header says. */
   publicUrl: string | null;
+  /** Access tokens, when they are switched on. */
+  tokens: Tokens | null;
   /** Operations by resource that exist; null: all of the profile. */
   expose: Readonly<Record<string, readonly string[]>> | null;
   /** Unix seconds. */

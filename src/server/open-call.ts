@@ -4,7 +4,9 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Call, Portal } from './call.ts';
 import type { FormTree } from './media/form.ts';
+import { Refusal } from './refusal.ts';
 import type { Session } from './store/sessions.ts';
+import type { User } from './store/users.ts';
 
 const hostPattern = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
 
@@ -52,6 +54,21 @@ const findSession = (portal: Portal, cookie: string | null): Session | null => {
   return session;
 };
 
+/**
+ * The account of the request's access token; null without one, and where tokens are off. Throws 401 for a token that is
+ * not known, and for OAuth, which no portal of ours speaks.
+ */
+const tokenUser = ({ tokens, store }: Portal, header: string | undefined): User | null => {
+  if (tokens === null || header === undefined) return null;
+  const [scheme = '', token = ''] = header.trim().split(/\s+/);
+  if (/^oauth$/i.test(scheme)) throw new Refusal(401, 'OAuth is not supported; use a session or an access token.');
+  if (!/^bearer$/i.test(scheme)) return null;
+  const uid = tokens.uidOf(token);
+  const user = uid === null ? null : store.users.byUid(uid);
+  if (user?.status !== 1) throw new Refusal(401, 'The access token is not valid.');
+  return user;
+};
+
 /** The call of a request: who asks, and under which address he reached us. Unknown cookies are simply anonymous. */
 export const openCall = (
   portal: Portal,
@@ -61,7 +78,8 @@ export const openCall = (
   const { users } = portal.store;
   const baseUrl = baseUrlOf(portal, request.raw);
   const cookieName = cookieNameOf(baseUrl);
-  const session = findSession(portal, cookieValue(request.headers.cookie, cookieName));
+  const byToken = tokenUser(portal, request.headers.authorization);
+  const session = byToken === null ? findSession(portal, cookieValue(request.headers.cookie, cookieName)) : null;
   return {
     portal,
     request: request.raw,
@@ -70,7 +88,7 @@ export const openCall = (
     cookieName,
     address: request.raw.socket.remoteAddress ?? '',
     session,
-    user: (session === null ? null : users.byUid(session.uid)) ?? users.anonymous,
+    user: byToken ?? (session === null ? null : users.byUid(session.uid)) ?? users.anonymous,
     query,
     queryText,
     args: [],

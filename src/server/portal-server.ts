@@ -15,6 +15,7 @@ import { profiles } from './profiles/table.ts';
 import { RenderedBodies } from './rendered.ts';
 import { applySeed, readSeed, type Seed } from './seed.ts';
 import { addDefaultTerms, openStore, type Store } from './store/open.ts';
+import { Tokens } from './store/tokens.ts';
 import { readUsersFile, saveUsers, type UserSpec } from './users-file.ts';
 
 /** How a portal is started. */
@@ -37,6 +38,8 @@ export interface PortalServerOptions {
   publicUrl?: string;
   /** Permissions of roles: those of a default role are replaced, other names are new roles. */
   roles?: Readonly<Record<string, readonly Permission[]>>;
+  /** True: `Authorization: Bearer TOKEN` lets in without a session (`sluice portal token`); off by default. */
+  tokens?: boolean;
   /** Operations that exist by resource, such as `{ node: ['index', 'retrieve'] }`; all when absent. */
   expose?: Readonly<Record<string, readonly string[]>>;
   /** How long an attach or import waits for the import; 30 s when absent. */
@@ -137,6 +140,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       limits: { ...defaultLimits, ...options.limits },
       log,
       publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
+      tokens: options.tokens === true ? new Tokens(store.db) : null,
       expose: options.expose ?? null,
       now: unixNow,
       counts: { reads: 0, writes: 0 },

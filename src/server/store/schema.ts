@@ -86,6 +86,16 @@ CREATE TABLE term (tid INTEGER PRIMARY KEY AUTOINCREMENT, vocabulary TEXT NOT NU
 CREATE INDEX term_name ON term (vocabulary, name);
 `;
 
+const second = `
+CREATE TABLE access_token (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  hash BLOB NOT NULL UNIQUE,
+  uid INTEGER NOT NULL REFERENCES user (uid),
+  label TEXT NOT NULL,
+  created INTEGER NOT NULL
+);
+`;
+
 /** What leads from version n to n + 1; never changed once released, only added to. */
 const migrations: ((db: DatabaseSync) => void)[] = [
   (db) => {
@@ -93,13 +103,19 @@ const migrations: ((db: DatabaseSync) => void)[] = [
     db.exec(datastoreSchema);
     db.prepare('INSERT INTO setting (name, value) VALUES (?, ?)').run('key', randomBytes(32).toString('base64url'));
   },
+  (db) => {
+    db.exec(second);
+  },
 ];
 
 /** The version that this program writes. */
 export const schemaVersion = migrations.length;
 
-/** Brings the database to {@link schemaVersion}, each step in a transaction. Throws {@link PortalStoreError} when it is newer than we are. */
-export const migrate = (db: DatabaseSync): void => {
+/**
+ * Brings the database to a version ({@link schemaVersion} when absent), each step in a transaction. Throws
+ * {@link PortalStoreError} when it is newer than we are.
+ */
+export const migrate = (db: DatabaseSync, target = schemaVersion): void => {
   const row = db.prepare('PRAGMA user_version').get();
   const version = Number(row?.user_version ?? 0);
   if (version > schemaVersion) {
@@ -109,7 +125,7 @@ export const migrate = (db: DatabaseSync): void => {
     );
   }
   for (const [index, step] of migrations.entries()) {
-    if (index < version) continue;
+    if (index < version || index >= target) continue;
     db.exec('BEGIN IMMEDIATE');
     try {
       step(db);

@@ -15,6 +15,17 @@ it('brings an empty database to the current version, and again changes nothing',
   expect(before).toEqual(expect.arrayContaining([expect.objectContaining({ name: 'node' })]));
 });
 
+it('brings a database of version 1 with what is in it to the current version', () => {
+  const db = new DatabaseSync(join(tempDir(), 'portal.db'));
+  migrate(db, 1);
+  expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 });
+  db.exec("INSERT INTO term (vocabulary, name) VALUES ('tags', 'kept')");
+  migrate(db);
+  expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: schemaVersion });
+  expect(db.prepare('SELECT name FROM term').all()).toEqual([{ name: 'kept' }]);
+  expect(db.prepare('SELECT count(*) AS n FROM access_token').get()).toEqual({ n: 0 });
+});
+
 it('refuses a database of a newer version', () => {
   const db = new DatabaseSync(join(tempDir(), 'portal.db'));
   db.exec(`PRAGMA user_version = ${schemaVersion + 1}`);
