@@ -17,7 +17,10 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       runtime,
       manifests.map((path) => resolve(io.cwd, path)),
     );
-    const { manifests: served, health } = await service.start();
+    const { manifests: served, health } = await service.start().catch(async (error: unknown) => {
+      await service.close(); // what it has opened would keep the process alive
+      throw error;
+    });
     for (const [name, config] of Object.entries(runtime.config.portals)) {
       const keeper = runtime.portals.keeper(name);
       const password = keeper?.server?.newAdminPassword;

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -46,4 +46,15 @@ it('worker works what a publish beside it asks for', async () => {
   expect(report.items.every(({ live }) => live)).toBe(true);
   expect(worker.out()).toContain('"attach"');
   expect(await worker.end('SIGTERM')).toBe(0);
+});
+
+it('start ends with 2 when an inbox belongs to another Redis, leaving nothing open', async () => {
+  const place = makePlace();
+  const manifest = place.manifest({ name: 'paired', drop: { folder: 'inbox', files: '*.csv' } });
+  const first = await place.serve([manifest]);
+  expect(await first.end('SIGTERM')).toBe(0);
+  rmSync(place.stateDir, { recursive: true });
+  const { code, err } = await place.run(['start', manifest]);
+  expect(code).toBe(2);
+  expect(err).toContain('-> ');
 });
