@@ -77,8 +77,9 @@ export class Presence {
 
   /** Begins; `onChange` is called with each portal whose limits changed, at first with all. */
   async start(onChange: (portal: string, limits: PortalLimits) => Promise<void>): Promise<void> {
-    for (const [portal, limits] of Object.entries(this.#own.limits)) await onChange(portal, limits);
-    await this.#beat(onChange);
+    // First what the others state, so that our own limits are never in force for a moment where theirs are lower.
+    await this.#beat(async () => undefined);
+    for (const portal of Object.keys(this.#own.limits)) await onChange(portal, this.limits(portal));
     this.#timer = setInterval(() => {
       this.#beat(onChange).catch((error: unknown) => this.#log.debug({ err: error }, 'heartbeat failed'));
     }, heartbeatMs);
