@@ -1,0 +1,42 @@
+// What the job logs tell of resumed jobs: what each found, and how long it had lain idle.
+
+/** What was read from the logs of all jobs. */
+export interface LogFigures {
+  jobs: number;
+  /** Resumptions after a kill. */
+  resumed: number;
+  /** Milliseconds between the last line of a killed job and its resumption, sorted. */
+  idleMs: number[];
+  /** Resumptions that do not say what they found. */
+  silent: string[];
+}
+
+const resumedLine = /\bresumed after a kill in step /;
+const attemptLine = /^\S+ attempt \d+$/;
+/** What a resumed job says that it found, and what it did then. */
+const found = /^\S+ found |failed for good/;
+
+/** Reads logs by job id; each line begins with its time. */
+export const readJobLogs = (logs: ReadonlyMap<string, string[]>): LogFigures => {
+  const figures: LogFigures = { jobs: logs.size, resumed: 0, idleMs: [], silent: [] };
+  for (const [id, lines] of logs) {
+    for (const [at, line] of lines.entries()) {
+      if (!resumedLine.test(line)) continue;
+      figures.resumed += 1;
+      const before = lines.slice(0, at).findLast((earlier) => !attemptLine.test(earlier));
+      if (before) figures.idleMs.push(timeOf(line) - timeOf(before));
+      if (!tells(lines.slice(at + 1))) figures.silent.push([`${id}:`, ...lines.slice(at)].join('\n    '));
+    }
+  }
+  figures.idleMs.sort((a, b) => a - b);
+  return figures;
+};
+
+/** True when a resumption says what it found; one that was killed at once leaves that to the next. */
+const tells = (lines: string[]): boolean => {
+  const next = lines.findIndex((line) => resumedLine.test(line));
+  const own = next === -1 ? lines : lines.slice(0, next);
+  return own.some((line) => found.test(line)) || (next !== -1 && own.every((line) => attemptLine.test(line)));
+};
+
+const timeOf = (line: string): number => Date.parse(line.split(' ')[0] ?? '');
