@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // argv -> command -> exit code.
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { type CommonOptions, type Io, warn } from './commands/io.ts';
@@ -31,6 +32,7 @@ const io: Io = {
 
 const program = new Command('sluice')
   .description('Publishes folders, manifests and catalogues to portals that speak the Dataset REST API.')
+  .version(packageVersion())
   .showHelpAfterError('(sluice <command> --help shows an example)')
   .exitOverride();
 
@@ -290,4 +292,10 @@ process.exitCode = exitCode;
 function tell(error: unknown): string {
   if (error instanceof SluiceError) return `sluice: ${error.message}${error.hint ? `\n-> ${error.hint}` : ''}`;
   return `sluice: a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+}
+
+/** The version that package.json states, beside `src` and `dist` alike. */
+function packageVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return String((JSON.parse(text) as { version: unknown }).version); // our own file
 }

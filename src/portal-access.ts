@@ -60,6 +60,14 @@ export class PortalAccess {
     return this.#keepers.get(name) ?? null;
   }
 
+  /** Passwords of `admin` that embedded portals served here made just now; each is shown once. */
+  newAdminPasswords(): { portal: string; password: string }[] {
+    return [...this.#keepers].flatMap(([portal, keeper]) => {
+      const password = keeper.server?.newAdminPassword;
+      return password ? [{ portal, password }] : [];
+    });
+  }
+
   /** Closes clients first, then the portals served here. */
   async close(): Promise<void> {
     await Promise.all([...this.#portals.values()].map((portal) => portal.close()));

@@ -5,15 +5,8 @@ import { UsageError } from '../errors.ts';
 import { driftedFields } from '../handlers/drift.ts';
 import { lookAt } from '../handlers/look.ts';
 import type { Knowledge } from '../plan/plan.ts';
-import {
-  flatten,
-  type PlanFile,
-  planFileItems,
-  planFileSchema,
-  planManifest,
-  planTotals,
-  wishesHash,
-} from '../plan/whole-plan.ts';
+import { flatten, planFileItems, planManifest, planTotals, wishesHash } from '../plan/whole-plan.ts';
+import { type PlanFile, planFileSchema } from '../plan-file.ts';
 import type { Runtime } from '../runtime.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';

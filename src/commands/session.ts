@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../log.ts';
 import { Runtime } from '../runtime.ts';
-import type { CommonOptions, Io } from './io.ts';
+import { type CommonOptions, type Io, warn } from './io.ts';
 
 /** Loads the configuration as the common options say. */
 export const configOf = (options: CommonOptions, io: Io): Promise<Config> =>
@@ -37,6 +37,13 @@ export const withRuntime = async <T>(
     return await work(runtime);
   } finally {
     io.force.removeEventListener('abort', force);
+    for (const line of passwordLines(runtime)) warn(io, line);
     await runtime.close();
   }
 };
+
+/** One line for each embedded portal whose `admin` was made just now: the password is never shown again. */
+export const passwordLines = (runtime: Runtime): string[] =>
+  runtime.portals
+    .newAdminPasswords()
+    .map(({ portal, password }) => `portal ${portal}: the password of its user admin is ${password} (shown this once)`);

@@ -7,7 +7,7 @@ import { Runtime } from '../runtime.ts';
 import { Service } from '../service/service.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
-import { configOf } from './session.ts';
+import { configOf, passwordLines } from './session.ts';
 
 /** Runs the service until it is told to stop; a drained stop is exit code 0. */
 export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
@@ -21,10 +21,9 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       await service.close(); // what it has opened would keep the process alive
       throw error;
     });
+    for (const line of passwordLines(runtime)) warn(io, line);
     for (const [name, config] of Object.entries(runtime.config.portals)) {
       const keeper = runtime.portals.keeper(name);
-      const password = keeper?.server?.newAdminPassword;
-      if (password) warn(io, `portal ${name}: the password of its user admin is ${password} (shown this once)`);
       runtime.log.info(
         { portal: name, url: keeper?.url ?? (config.kind === 'remote' ? config.url : null) },
         'portal in use',

@@ -138,6 +138,7 @@ const targetStatus = async (runtime: Runtime, target: { manifest: string; portal
     live: own.filter((entry) => entry.live).length,
     stale: own.filter((entry) => !entry.live && entry.stale).length,
     notLive: own.filter((entry) => !entry.live && !entry.stale && entry.reason).length,
+    drafts: own.filter((entry) => !entry.live && !entry.stale && !entry.reason && entry.nid !== null).length,
     running: current,
     pause: await runtime.pauses.state(target.portal),
     lastPause: await runtime.pauses.last(target.portal),
@@ -157,7 +158,7 @@ const overviewLines = (
 ): string[] => {
   if (targets.length === 0 && inboxes.length === 0) return ['nothing was published yet: `sluice publish <manifest>`'];
   const lines = targets.flatMap((target) => [
-    `${target.target}: ${target.live} live, ${target.stale} stale, ${target.notLive} not live${target.running ? `, run ${target.running} in progress` : ''}`,
+    `${target.target}: ${target.live} live, ${target.stale} stale, ${target.notLive} not live${target.drafts > 0 ? `, ${plural(target.drafts, 'draft')}` : ''}${target.running ? `, run ${target.running} in progress` : ''}`,
     ...pauseLines(target),
   ]);
   for (const entry of keys.filter((key) => !isFine(key))) {

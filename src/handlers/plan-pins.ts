@@ -1,7 +1,8 @@
 // A stored plan is done exactly or not at all: finds the items whose source or node has moved since.
 import { PlanMovedError, reasonOf } from '../errors.ts';
 import type { Knowledge } from '../plan/plan.ts';
-import { type PlanFile, planFileItems, type WholePlan } from '../plan/whole-plan.ts';
+import { planFileItems, type WholePlan } from '../plan/whole-plan.ts';
+import type { PlanFile } from '../plan-file.ts';
 import type { Portal } from '../portal/client.ts';
 import type { Reason } from '../report.ts';
 

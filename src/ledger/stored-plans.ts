@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { NotFoundError } from '../errors.ts';
-import { type PlanFile, planFileSchema } from '../plan/whole-plan.ts';
+import { type PlanFile, planFileSchema } from '../plan-file.ts';
 import type { RedisKeys } from './keys.ts';
 
 /** A run that the guard holds: nothing of it was done. */

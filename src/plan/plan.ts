@@ -1,23 +1,9 @@
 // Compares wishes with the ledger (and, when asked, with the portal's own listing): what has to be done, and why. Pure.
 import { createHash } from 'node:crypto';
 import type { LedgerEntry, SentNode, SourceFingerprint } from '../ledger/entry.ts';
+import type { PlannedAction } from '../plan-file.ts';
 import type { DatasetWish, ResourceWish } from '../wish.ts';
 import { type FieldChange, nodeChanges } from './changes.ts';
-
-/** What a plan can ask of an item. `verify` reads only. */
-export const plannedActions = [
-  'create',
-  'update',
-  'attach',
-  'import',
-  'verify',
-  'orphan',
-  'unpublish',
-  'delete',
-] as const;
-
-/** See {@link plannedActions}. */
-export type PlannedAction = (typeof plannedActions)[number];
 
 /** A node as the portal's listing shows it. */
 export interface ListedNode {

@@ -1,10 +1,10 @@
 // The plan of a whole manifest: every item, what is missing, the guard's verdict, totals. Pure.
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
 import type { Manifest } from '../manifest/schema.ts';
+import type { PlanFile } from '../plan-file.ts';
 import type { DatasetWish } from '../wish.ts';
 import { guardVerdict } from './guard.ts';
-import { type Knowledge, type PlannedDataset, type PlannedItem, planDataset, plannedActions } from './plan.ts';
+import { type Knowledge, type PlannedDataset, type PlannedItem, planDataset } from './plan.ts';
 import { findMissing, type Missing } from './removals.ts';
 
 /** A plan with everything it was made of. */
@@ -53,45 +53,6 @@ export const applyRenames = (known: Knowledge, missing: Missing): Knowledge => {
 /** Datasets and resources of a plan as one list. */
 export const flatten = (datasets: PlannedDataset[]): PlannedItem[] =>
   datasets.flatMap(({ resources, ...dataset }) => [dataset, ...resources]);
-
-/** One item of a plan file. */
-export const planFileItemSchema = z.object({
-  key: z.string(),
-  kind: z.enum(['dataset', 'resource']),
-  title: z.string(),
-  uuid: z.string(),
-  nid: z.string().nullable(),
-  vid: z.string().nullable(),
-  actions: z.array(z.enum(plannedActions)),
-  why: z.string().nullable(),
-  bytes: z.number().int(),
-  changes: z.array(z.looseObject({ field: z.string() })),
-  metadata: z.string().nullable(),
-  sha256: z.string().nullable(),
-});
-
-/** A plan as `sluice plan -o` writes it and `sluice apply` takes it. */
-export const planFileSchema = z.object({
-  sluicePlan: z.literal(1),
-  manifest: z.string(),
-  manifestPath: z.string(),
-  portal: z.string(),
-  /** ISO 8601, UTC. */
-  madeAt: z.string(),
-  /** True when the portal's own listing was looked at. */
-  refreshed: z.boolean(),
-  /** sha256 over what all wishes were. */
-  wishes: z.string(),
-  /** Why the run would be held, or null. */
-  held: z.string().nullable(),
-  /** True: when one item has moved, nothing of the plan is done. */
-  strict: z.boolean().optional(),
-  totals: z.object({ actions: z.record(z.string(), z.number()), bytes: z.number().int() }),
-  items: z.array(planFileItemSchema),
-});
-
-/** See {@link planFileSchema}. */
-export type PlanFile = z.infer<typeof planFileSchema>;
 
 /** sha256 over the metadata of all wishes and the bytes of all files. */
 export const wishesHash = (items: Pick<PlannedItem, 'key' | 'metadata' | 'sha256'>[]): string => {

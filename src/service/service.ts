@@ -1,5 +1,4 @@
 // The long-running service: workers, watched folders, schedules, health.
-import { resolve } from 'node:path';
 import { plainRequest } from '../job.ts';
 import { isDropManifest, type Manifest } from '../manifest/schema.ts';
 import { type Schedule, syncSchedules } from '../queue/schedules.ts';
@@ -16,10 +15,10 @@ export class Service {
   #health: Health | null = null;
   #watch: { close(): Promise<void> } | null = null;
 
-  /** `extra`: paths or patterns of manifests beside those of the configuration. */
+  /** `extra`: absolute paths or patterns of manifests beside those of the configuration. */
   constructor(runtime: Runtime, extra: string[]) {
     this.#runtime = runtime;
-    this.#patterns = [...new Set([...runtime.config.manifests, ...extra.map((path) => resolve(path))])];
+    this.#patterns = [...new Set([...runtime.config.manifests, ...extra])];
     this.#inboxes = new Inboxes(runtime);
   }
 

@@ -1,0 +1,56 @@
+// The plan file: what `sluice plan -o` writes, people review and `sluice apply` does.
+import { z } from 'zod';
+
+/** What a plan can ask of an item. `verify` reads only. */
+export const plannedActions = [
+  'create',
+  'update',
+  'attach',
+  'import',
+  'verify',
+  'orphan',
+  'unpublish',
+  'delete',
+] as const;
+
+/** See {@link plannedActions}. */
+export type PlannedAction = (typeof plannedActions)[number];
+
+/** One item of a plan file. */
+export const planFileItemSchema = z.object({
+  key: z.string(),
+  kind: z.enum(['dataset', 'resource']),
+  title: z.string(),
+  uuid: z.string(),
+  nid: z.string().nullable(),
+  vid: z.string().nullable(),
+  actions: z.array(z.enum(plannedActions)),
+  why: z.string().nullable(),
+  bytes: z.number().int(),
+  changes: z.array(z.looseObject({ field: z.string() })),
+  metadata: z.string().nullable(),
+  sha256: z.string().nullable(),
+});
+
+/** A plan as `sluice plan -o` writes it and `sluice apply` takes it. */
+export const planFileSchema = z.object({
+  sluicePlan: z.literal(1),
+  manifest: z.string(),
+  manifestPath: z.string(),
+  portal: z.string(),
+  /** ISO 8601, UTC. */
+  madeAt: z.string(),
+  /** True when the portal's own listing was looked at. */
+  refreshed: z.boolean(),
+  /** sha256 over what all wishes were. */
+  wishes: z.string(),
+  /** Why the run would be held, or null. */
+  held: z.string().nullable(),
+  /** True: when one item has moved, nothing of the plan is done. */
+  strict: z.boolean().optional(),
+  totals: z.object({ actions: z.record(z.string(), z.number()), bytes: z.number().int() }),
+  items: z.array(planFileItemSchema),
+});
+
+/** See {@link planFileSchema}. */
+export type PlanFile = z.infer<typeof planFileSchema>;
