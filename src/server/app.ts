@@ -6,6 +6,7 @@ import type { Log } from '../log.ts';
 import { type Answer, formatError, formatValue, internalFault } from './answer.ts';
 import { readBody } from './body.ts';
 import type { Call, Operation, Portal, RememberedResult, Resource, Result } from './call.ts';
+import { checkArguments, checkToken } from './checks.ts';
 import { parseQuery } from './media/form.ts';
 import { type FormatName, formats } from './media/formats.ts';
 import { MalformedBody } from './media/malformed.ts';
@@ -16,8 +17,8 @@ import { openCall } from './open-call.ts';
 import { escapeHtml, Refusal } from './refusal.ts';
 import { siteAnswer } from './resources/system.ts';
 import { resolveOperation, resourcesOf } from './resources/table.ts';
-import { hasValidToken } from './resources/user.ts';
 import { sendAnswer } from './send.ts';
+import { xmlrpcAnswer, xmlrpcPath } from './xmlrpc.ts';
 
 const emptyHtml = { contentType: 'text/html; charset=UTF-8', body: '' };
 
@@ -73,18 +74,11 @@ const findRoute = (
 
 const isAnswer = (value: Route | Answer): value is Answer => 'status' in value;
 
-const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
-
-const checkToken = (call: Call, operation: Operation): void => {
-  if (!operation.csrf || call.session === null || safeMethods.has(call.request.method ?? '')) return;
-  if (!hasValidToken(call)) throw new Refusal(401, 'CSRF validation failed');
-};
-
 /** True when this caller would get past the token and the access check: only then are his files kept. */
 const mayKeepFiles = (call: Call, operation: Operation): boolean => {
   if (!operation.takesFiles) return false;
   try {
-    checkToken(call, operation);
+    checkToken(call, operation, call.request.method ?? '');
     operation.access(call);
     return true;
   } catch (error) {
@@ -104,18 +98,11 @@ const readInto = async (call: Call, operation: Operation): Promise<void> => {
   call.files = files;
 };
 
-const checkArguments = (call: Call, operation: Operation): void => {
-  for (const name of operation.requires(call)) {
-    const value = Object.hasOwn(call.body, name) ? call.body[name] : undefined;
-    if (value === undefined || value === null) throw new Refusal(401, `Missing required argument ${name}`);
-  }
-};
-
 const act = async (call: Call, operation: Operation): Promise<Result> => {
   await readInto(call, operation);
   try {
     checkArguments(call, operation);
-    checkToken(call, operation);
+    checkToken(call, operation, call.request.method ?? '');
     operation.access(call);
     return await operation.run(call);
   } finally {
@@ -197,6 +184,7 @@ const answer = async (
   const query = readQuery(text);
   const call = openCall(portal, request, { query, queryText: text });
   const prefix = prefixPattern.exec(path)?.[0];
+  if (path === xmlrpcPath && portal.speaksXmlRpc && request.raw.method === 'POST') return xmlrpcAnswer(call, resources);
   if (prefix === undefined) return siteAnswer(call, path);
   if (path.endsWith('/') && request.raw.method === 'GET') return redirect(call.baseUrl, path, text);
   const below = path.slice(prefix.length + 1).replace(/\/$/, '');
@@ -242,7 +230,11 @@ export const createApp = (portal: Portal): FastifyInstance => {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: 0,
-    http: { headersTimeout: limits.headersMs, connectionsCheckingInterval: 5000, maxHeaderSize: 32_768 },
+    http: {
+      headersTimeout: limits.headersMs,
+      connectionsCheckingInterval: Math.min(5000, limits.headersMs),
+      maxHeaderSize: 32_768,
+    },
   });
   // No method has a body in fastify's eyes: bodies are read by our own dispatcher, after route and format.
   for (const method of METHODS) {

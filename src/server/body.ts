@@ -6,6 +6,7 @@ import { MalformedBody } from './media/malformed.ts';
 import { readMultipart, type UploadedFile } from './media/multipart.ts';
 import { bodyParsers } from './media/parser-table.ts';
 import { chooseParser } from './media/parsers.ts';
+import type { PortalLimits } from './portal-limits.ts';
 import type { Profile } from './profiles/profile.ts';
 import { escapeHtml, Refusal } from './refusal.ts';
 
@@ -31,17 +32,21 @@ const parsers: Readonly<Record<string, BodyParser<unknown> | null>> = { ...bodyP
 
 const tooLarge = (bytes: number): Refusal => new Refusal(413, `The body is larger than ${bytes} bytes.`);
 
-/** Ends a request whose body pauses too long. */
-const guardIdle = (request: IncomingMessage, ms: number): (() => void) => {
-  let timer = setTimeout(() => request.destroy(), ms);
-  const restart = (): void => {
+/** Ends a request whose body pauses too long, or drips so slowly that it would hold a connection for hours. */
+const guardPace = (request: IncomingMessage, { bodyIdleMs, bodyRate }: PortalLimits): (() => void) => {
+  const begun = performance.now();
+  let bytes = 0;
+  const timer = setTimeout(() => request.destroy(), bodyIdleMs).unref();
+  const note = (chunk: Buffer): void => {
+    bytes += chunk.length;
     timer.refresh();
+    const ms = performance.now() - begun;
+    if (ms > bodyIdleMs && bytes < (bodyRate * ms) / 1000) request.destroy();
   };
-  request.on('data', restart);
-  timer = timer.unref();
+  request.on('data', note);
   return () => {
     clearTimeout(timer);
-    request.off('data', restart);
+    request.off('data', note);
   };
 };
 
@@ -56,6 +61,16 @@ const readBytes = async (request: IncomingMessage, most: number): Promise<Buffer
     chunks.push(chunk);
   }
   return chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks);
+};
+
+/** The bytes of the whole body. Throws a Refusal (413), or the stream's error when the client went away. */
+export const readRaw = async (request: IncomingMessage, { limits }: Portal): Promise<Buffer> => {
+  const release = guardPace(request, limits);
+  try {
+    return await readBytes(request, limits.bodyBytes);
+  } finally {
+    release();
+  }
 };
 
 const malformed = (error: unknown, { status, words }: { status: number; words: string }, portal: Portal): unknown => {
@@ -96,7 +111,7 @@ export const readBody = async (
 ): Promise<ReadBody> => {
   const { type, parser } = chosenParser(request, portal.profile);
   if (portal.profile.isUnread(type, request.method ?? '')) return { value: null, files: [] };
-  const release = guardIdle(request, portal.limits.bodyIdleMs);
+  const release = guardPace(request, portal.limits);
   try {
     if (parser !== null) {
       const bytes = await readBytes(request, portal.limits.bodyBytes);

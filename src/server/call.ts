@@ -47,6 +47,8 @@ export interface Portal {
   log: Log;
   /** Address of the portal as clients know it, without a slash at the end; null: what their Host header says. */
   publicUrl: string | null;
+  /** True: the XML-RPC server answers too. */
+  speaksXmlRpc: boolean;
   /** Access tokens, when they are switched on. */
   tokens: Tokens | null;
   /** Operations by resource that exist; null: all of the profile. */

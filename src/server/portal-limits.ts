@@ -10,6 +10,8 @@ export interface PortalLimits {
   headersMs: number;
   /** Longest pause within a body. */
   bodyIdleMs: number;
+  /** Least average speed of a body that has been coming for longer than {@link PortalLimits.bodyIdleMs}, bytes a second. */
+  bodyRate: number;
 }
 
 /** Bounds that no real use meets. */
@@ -18,4 +20,5 @@ export const defaultLimits: PortalLimits = {
   fileBytes: 20_000_000_000,
   headersMs: 20_000,
   bodyIdleMs: 30_000,
+  bodyRate: 500,
 };

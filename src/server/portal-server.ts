@@ -40,6 +40,8 @@ export interface PortalServerOptions {
   roles?: Readonly<Record<string, readonly Permission[]>>;
   /** True: `Authorization: Bearer TOKEN` lets in without a session (`sluice portal token`); off by default. */
   tokens?: boolean;
+  /** True: an XML-RPC server over the same resources answers at /api/xmlrpc; off by default. */
+  xmlrpc?: boolean;
   /** Operations that exist by resource, such as `{ node: ['index', 'retrieve'] }`; all when absent. */
   expose?: Readonly<Record<string, readonly string[]>>;
   /** How long an attach or import waits for the import; 30 s when absent. */
@@ -140,6 +142,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       limits: { ...defaultLimits, ...options.limits },
       log,
       publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
+      speaksXmlRpc: options.xmlrpc === true,
       tokens: options.tokens === true ? new Tokens(store.db) : null,
       expose: options.expose ?? null,
       now: unixNow,

@@ -1,0 +1,105 @@
+// The XML-RPC server over the same resources, off unless it is configured (specification 1).
+import { type Answer, internalFault } from './answer.ts';
+import { readRaw } from './body.ts';
+import type { Call, Resource } from './call.ts';
+import { checkArguments, checkToken } from './checks.ts';
+import { MalformedBody } from './media/malformed.ts';
+import { parseRpcCall, type RpcCall, writeRpcAnswer, writeRpcFault } from './media/xmlrpc.ts';
+import { escapeHtml, Refusal } from './refusal.ts';
+import { resolveOperation } from './resources/table.ts';
+
+/** Where the XML-RPC server answers. */
+export const xmlrpcPath = '/api/xmlrpc';
+
+/** What a method means as a request of the REST server. */
+interface Meaning {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  args: string[];
+  query?: Record<string, unknown>;
+  body?: unknown;
+}
+
+const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
+
+/** Numbers as texts, as a query string would have them. */
+const asQuery = (value: unknown): unknown => {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asQuery(item)]));
+};
+
+const indexNames = ['page', 'fields', 'parameters', 'pagesize', 'options'];
+
+const indexOf = (params: unknown[]): Meaning => ({
+  method: 'GET',
+  args: [],
+  query: Object.fromEntries(
+    indexNames.flatMap((name, index) => (params[index] === undefined ? [] : [[name, asQuery(params[index])]])),
+  ),
+});
+
+const onId =
+  (method: Meaning['method'], action?: string) =>
+  ([id, body]: unknown[]): Meaning => ({ method, args: action === undefined ? [text(id)] : [text(id), action], body });
+
+const methods: Readonly<Record<string, (params: unknown[]) => Meaning>> = {
+  'node.index': indexOf,
+  'node.retrieve': onId('GET'),
+  'node.create': ([body]) => ({ method: 'POST', args: [], body }),
+  'node.update': onId('PUT'),
+  'node.delete': onId('DELETE'),
+  'user.retrieve': onId('GET'),
+  'user.login': ([username, password]) => ({ method: 'POST', args: ['login'], body: { username, password } }),
+  'user.logout': () => ({ method: 'POST', args: ['logout'] }),
+  'user.token': () => ({ method: 'POST', args: ['token'] }),
+  'datastore.retrieve': onId('GET'),
+  'datastore.update': onId('PUT'),
+  'datastore.delete': onId('DELETE'),
+  'datastore.import': onId('POST', 'import'),
+  'datastore.drop': onId('POST', 'drop'),
+};
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: RpcCall): Promise<unknown> => {
+  const meaning = Object.hasOwn(methods, rpc.method) ? methods[rpc.method]?.(rpc.params) : undefined;
+  const resource = resources.get(rpc.method.split('.')[0] ?? '');
+  const operation =
+    meaning === undefined || resource === undefined
+      ? undefined
+      : resolveOperation(resource, meaning.method, meaning.args);
+  if (meaning === undefined || operation === undefined) {
+    throw new Refusal(404, `There is no method ${escapeHtml(rpc.method)}.`);
+  }
+  const { portal } = call;
+  portal.counts[operation.writes ? 'writes' : 'reads'] += 1;
+  call.args = meaning.args;
+  call.query = meaning.query ?? {};
+  call.queryText = JSON.stringify(call.query);
+  call.body = isMap(meaning.body) ? meaning.body : {};
+  checkArguments(call, operation);
+  checkToken(call, operation, meaning.method);
+  operation.access(call);
+  const result = await operation.run(call);
+  if ('read' in result) return result.read();
+  return 'value' in result ? result.value : true;
+};
+
+const faultOf = (call: Call, error: unknown): string => {
+  if (error instanceof MalformedBody) return writeRpcFault(400, `Invalid XML-RPC. ${error.message}`);
+  const refusal = error instanceof Refusal ? error : internalFault(error, call.portal.log);
+  return writeRpcFault(refusal.status, refusal.message);
+};
+
+/** The answer to an XML-RPC call: always 200, faults as the protocol has them (`faultCode` is the HTTP status of the REST server). */
+export const xmlrpcAnswer = async (call: Call, resources: ReadonlyMap<string, Resource>): Promise<Answer> => {
+  let body: string;
+  try {
+    const rpc = parseRpcCall(await readRaw(call.request, call.portal));
+    body = writeRpcAnswer(await run(call, resources, rpc));
+  } catch (error) {
+    body = faultOf(call, error);
+  }
+  return { status: 200, contentType: 'text/xml;charset=UTF-8', headers: call.headers, body };
+};
