@@ -28,7 +28,7 @@ export const loadManifests = async (patterns: string[], log: Log): Promise<Manif
   return [...manifests.values()];
 };
 
-/** Calls `changed` some moments after a file beside the manifests was added, changed or removed. */
+/** Calls `changed` some moments after a file beside the manifests was added, changed or removed, and once when it begins. */
 export const watchManifests = (
   patterns: string[],
   changed: () => Promise<void>,
@@ -38,15 +38,19 @@ export const watchManifests = (
   let timer: NodeJS.Timeout | null = null;
   let turn: Promise<void> = Promise.resolve();
   const watcher: FSWatcher = watch(folders, { depth: 0, ignoreInitial: true });
-  watcher.on('all', (_event, path) => {
-    if (!/\.ya?ml$/i.test(path)) return;
-    if (timer) clearTimeout(timer);
-    timer = setTimeout(() => {
+  // Later changes do not put the reading off: one that comes after it makes another.
+  const readSoon = (): void => {
+    timer ??= setTimeout(() => {
+      timer = null;
       turn = turn
         .then(changed)
         .catch((error: unknown) => log.error({ err: error }, 'the manifests could not be read again'));
     }, settleMs);
+  };
+  watcher.on('all', (_event, path) => {
+    if (/\.ya?ml$/i.test(path)) readSoon();
   });
+  watcher.on('ready', readSoon); // what changed before the watch began was not told
   watcher.on('error', (error) => log.warn({ err: error }, 'the manifests could not be watched'));
   return {
     close: async () => {
