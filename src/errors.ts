@@ -63,6 +63,7 @@ export const errorCodes = {
   'portal-port': 'The embedded portal cannot listen on its address, or another process serves its store.',
   'portal-store': 'The store of the embedded portal cannot be opened or written.',
   'users-file': 'The users file of the embedded portal is wrong or readable by others.',
+  'notice-failed': 'A notice was not delivered to the webhook or mail server; it is tried again for more than an hour.',
   'not-found': 'No such key, file, run or job is known.',
 } as const;
 
@@ -319,6 +320,12 @@ export class PortalStoreError extends SluiceError {
 /** The users file of the embedded portal is wrong. */
 export class UsersFileError extends SluiceError {
   readonly code = 'users-file';
+}
+
+/** A notice was not delivered; the next try may succeed. */
+export class NoticeFailedError extends SluiceError {
+  readonly code = 'notice-failed';
+  override readonly retryable = true;
 }
 
 /** Nothing is known under that name. */

@@ -21,11 +21,13 @@ import { StoredPlans } from './ledger/stored-plans.ts';
 import type { Log } from './log.ts';
 import { loadManifest } from './manifest/load.ts';
 import { isDropManifest, type Manifest } from './manifest/schema.ts';
+import { type ManifestFacts, Notifier } from './notify/notifier.ts';
 import type { Dialect, Portal } from './portal/client.ts';
 import { PortalAccess } from './portal-access.ts';
 import { CircuitBreaker } from './queue/breaker.ts';
 import { RunGate } from './queue/gate.ts';
 import { JobLogs } from './queue/job-logs.ts';
+import { NoticeQueue } from './queue/notices.ts';
 import { PortalPauses } from './queue/pause.ts';
 import { PortalWatch } from './queue/portal-watch.ts';
 import { portalQueue, Queues, runsQueue } from './queue/queues.ts';
@@ -33,6 +35,7 @@ import { tokenBucket } from './queue/rate-limit.ts';
 import { QueueWorker } from './queue/worker.ts';
 import { liveWorkers, type PortalLimits, Presence } from './queue/workers-alive.ts';
 import { openRedis, type RedisHandle } from './redis/embedded.ts';
+import type { Report } from './report.ts';
 import { closeTablePool } from './table/check.ts';
 
 /** What a runtime is opened with. */
@@ -75,6 +78,8 @@ export class Runtime {
   readonly jobLogs: JobLogs;
   readonly portals: PortalAccess;
   readonly plans: StoredPlans;
+  readonly #notices: NoticeQueue;
+  readonly #notifier: Notifier;
   readonly #role: string;
   readonly #dialects = new Map<string, Dialect>();
   #presence: Presence | null = null;
@@ -104,6 +109,18 @@ export class Runtime {
     this.pauses = new PortalPauses(redis, this.keys, this.queues);
     this.portals = new PortalAccess(config, options.log);
     this.jobLogs = new JobLogs(redis, this.keys, this.queues);
+    this.#notices = new NoticeQueue(
+      this.queues,
+      { backoffMs: config.retry.backoffMs, stalledCheckMs: config.jobs.stalledCheckMs },
+      options.log,
+    );
+    this.#notifier = new Notifier({
+      redis,
+      keys: this.keys,
+      config: config.notify,
+      enqueue: (id, job) => this.#notices.add(id, job),
+      log: options.log,
+    });
   }
 
   /** Opens Redis and what stands on it; portals and workers are opened when asked for. */
@@ -146,7 +163,7 @@ export class Runtime {
   async requestRun(
     manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
     why: RunRequest['why'],
-    more: Partial<Pick<RunRequest, 'only' | 'plan' | 'release' | 'onDrift'>> = {},
+    more: Partial<Pick<RunRequest, 'only' | 'plan' | 'release' | 'remove' | 'onDrift'>> = {},
   ): Promise<{ runId: string }> {
     const portal = this.portalOf(manifest);
     this.portals.config(portal);
@@ -193,6 +210,7 @@ export class Runtime {
       ...portals.map((name) => worker(portalQueue(name), this.portals.config(name).concurrency)),
     ];
     await Promise.all(this.#workers.map((each) => each.ready()));
+    await this.#notices.work((data, signal) => this.#notifier.deliver(data, signal));
     this.#watch = this.#watchPortals(portals, breaker);
     await this.#watch.start();
     await this.#repairGates();
@@ -217,6 +235,7 @@ export class Runtime {
     await Promise.all(workers.map((worker) => (force ? worker.kill() : worker.stop())));
     await this.#watch?.stop();
     this.#watch = null;
+    await this.#notices.stop(force);
     await this.#presence?.stop();
     this.#presence = null;
   }
@@ -251,7 +270,7 @@ export class Runtime {
       breaker,
       portals,
       probe: async (name, signal) => (await this.openPortal(name)).ping(signal),
-      tell: async () => undefined,
+      tell: (name, state) => this.#notifier.portalState(name, state),
       lockMs,
       log,
     });
@@ -279,6 +298,7 @@ export class Runtime {
       storedPlan: (id) => this.plans.read(id),
       settleDrops: (path, claims) => this.#settleDrops(path, claims),
       requestRun: (request) => this.gate.request(request),
+      notify: (report, request) => this.#notify(report, request),
       closeJobs: (portal, runId, keys) => this.jobLogs.closeRun(portal, runId, keys),
       openGate: (target, runId) => this.gate.close(target, runId),
     };
@@ -310,6 +330,23 @@ export class Runtime {
       if (reason && passingReasons.has(reason.code)) continue; // not the file's fault: it waits in the spool
       if (reason) await quarantineClaim(claim, reason);
       else await archiveClaim(claim, { keep: this.config.inbox.archiveKeep });
+    }
+  }
+
+  /** A fault here must not keep a run from closing. */
+  async #notify(report: Report, request: RunRequest): Promise<void> {
+    const facts = async (): Promise<ManifestFacts> => {
+      const manifest = await loadManifest(request.manifestPath).catch(() => null); // its faults are the report's reason
+      const isLimited = request.only !== null || request.plan !== null || request.remove !== null;
+      return {
+        notify: manifest?.notify ?? { email: null, webhook: null },
+        isWhole: manifest !== null && !isDropManifest(manifest) && !isLimited,
+      };
+    };
+    try {
+      await this.#notifier.runClosed(report, facts);
+    } catch (error) {
+      this.log.error({ runId: report.runId, err: error }, 'the notice of a run could not be made');
     }
   }
 

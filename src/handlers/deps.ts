@@ -6,9 +6,9 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Runs, SettledClaim } from '../ledger/runs.ts';
 import type { HeldRun } from '../ledger/stored-plans.ts';
 import type { Manifest } from '../manifest/schema.ts';
-import type { PlanFile } from '../plan/whole-plan.ts';
+import type { PlanFile } from '../plan-file.ts';
 import type { Portal } from '../portal/client.ts';
-import type { Reason } from '../report.ts';
+import type { Reason, Report } from '../report.ts';
 import type { DatasetWish } from '../wish.ts';
 
 /** Limits that handlers obey. */
@@ -31,7 +31,7 @@ export interface Gathered {
   /** True for a drop manifest: what it does not name is archived, not missing. */
   isDrop: boolean;
   /** The rules of the manifest that was gathered. */
-  manifest: Pick<Manifest, 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'>;
+  manifest: Pick<Manifest, 'name' | 'portal' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'>;
 }
 
 /** See the head of this file. */
@@ -55,6 +55,8 @@ export interface HandlerDeps {
   settleDrops(manifestPath: string, claims: SettledClaim[]): Promise<void>;
   /** Asks the run gate for a run. */
   requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }>;
+  /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
+  notify(report: Report, request: RunRequest): Promise<void>;
   /** Keeps the logs of a closed run and removes its jobs. */
   closeJobs(portal: string, runId: string, keys: string[]): Promise<void>;
   /** Opens the run gate after a run. */

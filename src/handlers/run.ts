@@ -133,8 +133,9 @@ const ownReason = (item: ReportItem, report: Report, datasetKey: string): Reason
     ? (report.items.find(({ key }) => key === datasetKey)?.reason ?? item.reason)
     : item.reason;
 
-/** Keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
+/** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {
+  await deps.notify(report, job.data);
   await deps.closeJobs(job.data.portal, report.runId, await deps.runs.workKeys(report.runId));
   await deps.runs.drop(report.runId);
   await deps.openGate(job.data, report.runId);

@@ -24,6 +24,9 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
       min: file.guard?.min ?? 5,
       maxUpdates: file.guard?.maxUpdates === undefined ? null : shareOf(file.guard.maxUpdates),
     },
+    ...(file.notify === undefined
+      ? {}
+      : { notify: { email: listOf(file.notify.email), webhook: file.notify.webhook ?? null } }),
     defaults: { dataset: file.defaults?.dataset ?? {}, resource: file.defaults?.resource ?? {} },
   };
   if (file.drop === undefined)
@@ -39,6 +42,9 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     },
   };
 };
+
+const listOf = (value: string | string[] | undefined): string[] | null =>
+  value === undefined ? null : typeof value === 'string' ? [value] : value;
 
 /** `10%` as 0.1. */
 const shareOf = (text: string): number => Number.parseFloat(text) / 100;

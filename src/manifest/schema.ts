@@ -1,5 +1,6 @@
 // What a manifest may say: the shape of the YAML file, and what it is once loaded.
 import { z } from 'zod';
+import { recipientsSchema } from '../config/notify-schema.ts';
 import { idPattern } from '../dkan/identity.ts';
 import {
   type DatasetMetadata,
@@ -185,7 +186,26 @@ export const manifestFileSchema = z
         }),
       })
       .exactOptional()
-      .meta({ description: 'Limits beyond which a run is held before it touches anything.' }),
+      .meta({
+        description: 'Limits beyond which a run is held before it touches anything.',
+        examples: [{ maxRemovals: '10%' }],
+      }),
+    notify: z
+      .strictObject({
+        email: recipientsSchema.exactOptional().meta({
+          description: 'E-mail addresses instead of those of the configuration, whose mail server sends.',
+          examples: [['budget@example.org']],
+        }),
+        webhook: webAddress.exactOptional().meta({
+          description: 'Address instead of the webhook of the configuration, whose secret signs.',
+          examples: ['https://ops.example.org/finance'],
+        }),
+      })
+      .exactOptional()
+      .meta({
+        description: 'Who is told about runs of this manifest, where it is not who the configuration names.',
+        examples: [{ email: ['budget@example.org'] }],
+      }),
     defaults: z
       .strictObject({
         dataset: z
@@ -283,6 +303,12 @@ export const defaultRules: Pick<ManifestBase, 'onMissing' | 'missingForMs' | 'on
   guard: { maxRemovals: 0.1, min: 5, maxUpdates: null },
 };
 
+/** Recipients of notices instead of those of the configuration; null where those are meant. */
+export interface ManifestNotify {
+  email: string[] | null;
+  webhook: string | null;
+}
+
 /** What every manifest has. */
 export interface ManifestBase {
   /** Absolute path of the file. */
@@ -297,6 +323,7 @@ export interface ManifestBase {
   missingForMs: number;
   onDrift: OnDrift;
   guard: GuardRules;
+  notify?: ManifestNotify;
   defaults: { dataset: DatasetDetails; resource: ResourceDetails };
 }
 

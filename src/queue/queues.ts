@@ -16,6 +16,9 @@ export interface QueueSettings {
 /** Name of the queue that holds triggers and runs. */
 export const runsQueue = 'runs';
 
+/** Name of the queue that holds notices to people and programs. */
+export const noticesQueue = 'notices';
+
 /** Name of the queue of a portal. */
 export const portalQueue = (portal: string): string => `portal.${portal}`;
 
@@ -33,6 +36,11 @@ export class Queues {
   /** The queue of triggers and runs. */
   get runs(): Queue {
     return this.#queue(runsQueue);
+  }
+
+  /** The queue of notices. */
+  get notices(): Queue {
+    return this.#queue(noticesQueue);
   }
 
   /** The queue of a portal's datasets and resources. */

@@ -29,6 +29,7 @@ const rooms: Record<string, string[]> = {
   gather: ['manifest'],
   intake: ['table'],
   plan: [],
+  notify: [],
   portal: [],
   server: ['table'],
   table: [],
@@ -39,8 +40,9 @@ const rooms: Record<string, string[]> = {
 /** Packages that belong to one idea, with the rooms that may use them. */
 const packages: Record<string, string[]> = {
   bullmq: ['queue', 'web'],
-  ioredis: ['redis', 'queue', 'ledger', 'runtime.ts', 'web'],
-  undici: ['portal'],
+  ioredis: ['redis', 'queue', 'ledger', 'notify', 'runtime.ts', 'web'],
+  undici: ['portal', 'notify'],
+  nodemailer: ['notify'],
   'tough-cookie': ['portal'],
   fastify: ['server', 'service', 'web'],
   '@fastify/busboy': ['server'],

@@ -1,0 +1,180 @@
+// Decides what is told to whom, once for each incident, and delivers it.
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { NotifyConfig } from '../config/config.ts';
+import { NoticeFailedError } from '../errors.ts';
+import { type RedisKeys, targetName } from '../ledger/keys.ts';
+import type { Log } from '../log.ts';
+import type { ManifestNotify } from '../manifest/schema.ts';
+import type { Reason, Report } from '../report.ts';
+import { sendEmail } from './email.ts';
+import { hasFaults, type Incident, incidentSchema, judge, type Told } from './incident.ts';
+import { listedItems, type Notice, noticeItem, noticeSchema } from './notice.ts';
+import { sendWebhook } from './webhook.ts';
+
+/** One notice to one channel, as it waits in the queue. Recipients are null where the configuration names them. */
+export const noticeJobSchema = z.discriminatedUnion('channel', [
+  z.object({ channel: z.literal('webhook'), url: z.string().nullable(), notice: noticeSchema }),
+  z.object({ channel: z.literal('email'), to: z.array(z.string()).nullable(), notice: noticeSchema }),
+]);
+
+/** See {@link noticeJobSchema}. */
+export type NoticeJob = z.infer<typeof noticeJobSchema>;
+
+/** What a notifier works with. */
+export interface NotifierParts {
+  redis: Redis;
+  keys: RedisKeys;
+  config: NotifyConfig;
+  /** Puts a notice into the durable queue; the same id again changes nothing. */
+  enqueue: (id: string, job: NoticeJob) => Promise<void>;
+  log: Log;
+}
+
+/** What the notifier must know of the manifest of a closed run. */
+export interface ManifestFacts {
+  notify: ManifestNotify;
+  /** True when the report names everything the target has. */
+  isWhole: boolean;
+}
+
+/** A pause of a portal, or one that has ended. */
+interface PortalState {
+  pause: { reason: Reason; since: number } | null;
+  last: { reason: Reason; since: number; until: number } | null;
+}
+
+const portalToldSchema = z.object({ paused: z.string(), resumed: z.number() });
+
+/** Keeps the incidents in Redis, so that all workers tell each of them once together. */
+export class Notifier {
+  readonly #parts: NotifierParts;
+  /** What this process knows to have been told of each portal, to spare reads. */
+  readonly #seen = new Map<string, string>();
+
+  constructor(parts: NotifierParts) {
+    this.#parts = parts;
+  }
+
+  /** Tells what a closed run changed. May be called again after a kill. `manifest` is asked only when there is news. */
+  async runClosed(report: Report, manifest: () => Promise<ManifestFacts>): Promise<void> {
+    const { redis, keys } = this.#parts;
+    const field = targetName(report);
+    const text = await redis.hget(keys.incidents, field);
+    if (text === null && !hasFaults(report)) return;
+    const { notify, isWhole } = await manifest();
+    if (!this.#hasChannel(notify)) return;
+    const before = text === null ? null : incidentSchema.parse(JSON.parse(text));
+    const { incident, told } = judge(before, report, isWhole);
+    for (const each of told) await this.#send(runNotice(report, each, before), notify);
+    if (incident) await redis.hset(keys.incidents, field, JSON.stringify(incident));
+    else await redis.hdel(keys.incidents, field);
+  }
+
+  /** Tells that a portal was paused or works again, each once; called again and again by every worker. */
+  async portalState(portal: string, { pause, last }: PortalState): Promise<void> {
+    if (!this.#hasChannel({ email: null, webhook: null })) return;
+    const sign = pause ? `${pause.since}.${pause.reason.code}` : `${last?.until ?? ''}`;
+    if (this.#seen.get(portal) === sign) return;
+    const { redis, keys } = this.#parts;
+    const field = `@${portal}`;
+    const text = await redis.hget(keys.incidents, field);
+    const told = text === null ? null : portalToldSchema.parse(JSON.parse(text));
+    if (pause && told?.paused !== sign) {
+      await this.#send(pausedNotice(portal, pause), { email: null, webhook: null });
+      await redis.hset(keys.incidents, field, JSON.stringify({ paused: sign, resumed: 0 }));
+    } else if (!pause && last && told?.resumed === 0) {
+      await this.#send(resumedNotice(portal, last), { email: null, webhook: null });
+      await redis.hset(keys.incidents, field, JSON.stringify({ ...told, resumed: last.until }));
+    }
+    this.#seen.set(portal, sign);
+  }
+
+  /** Delivers one notice of the queue. @throws NoticeFailedError: it is tried again. */
+  async deliver(data: unknown, signal: AbortSignal): Promise<void> {
+    const job = noticeJobSchema.parse(data);
+    const { webhook, email } = this.#parts.config;
+    if (job.channel === 'email') {
+      if (!email) throw notHere('notify.email');
+      await sendEmail(job.notice, email, job.to ?? email.to);
+      return;
+    }
+    const url = job.url ?? webhook?.url;
+    if (url === undefined) throw notHere('notify.webhook');
+    await sendWebhook(job.notice, { url, secret: webhook?.secret ?? null }, signal);
+  }
+
+  #hasChannel({ email, webhook }: ManifestNotify): boolean {
+    return [email, webhook, this.#parts.config.webhook, this.#parts.config.email].some((channel) => channel !== null);
+  }
+
+  async #send(notice: Notice, own: ManifestNotify): Promise<void> {
+    const { config, enqueue, log } = this.#parts;
+    if (own.webhook !== null || config.webhook) {
+      await enqueue(`${notice.id}.webhook`, { channel: 'webhook', url: own.webhook, notice });
+    }
+    if (config.email) await enqueue(`${notice.id}.email`, { channel: 'email', to: own.email, notice });
+    else if (own.email !== null) {
+      log.warn(
+        { manifest: notice.manifest },
+        'the manifest names e-mail addresses, but notify.email has no mail server',
+      );
+    }
+    log.info({ action: 'notify', event: notice.event, portal: notice.portal, runId: notice.runId }, notice.summary);
+  }
+}
+
+const notHere = (key: string): NoticeFailedError =>
+  new NoticeFailedError(`the configuration of this worker has no ${key}, but a notice for it waits`, {
+    hint: 'give all workers of one Redis the same notify settings',
+  });
+
+const runNotice = (report: Report, { event, reasons }: Told, before: Incident | null): Notice => ({
+  id: `${report.runId}.${event}`,
+  event,
+  at: report.endedAt,
+  portal: report.portal,
+  manifest: report.manifest,
+  runId: report.runId,
+  summary: `${targetName(report)}: ${runSummary(event, reasons, before)}`,
+  items: reasons.slice(0, listedItems).map(({ key, reason }) => noticeItem(key, reason)),
+  more: Math.max(0, reasons.length - listedItems),
+});
+
+const runSummary = (event: Told['event'], reasons: Told['reasons'], before: Incident | null): string => {
+  if (event === 'recovered') return `well again; something was wrong since ${before?.since ?? 'earlier'}`;
+  const did = event === 'run-held' ? 'held' : event === 'file-quarantined' ? 'quarantined' : 'failed';
+  const ran = reasons.some(({ key }) => key === '');
+  if (ran) return event === 'run-held' ? 'the run is held' : `the run ${did}`;
+  const noun = event === 'file-quarantined' ? 'file' : 'item';
+  return `${reasons.length} ${noun}${reasons.length === 1 ? '' : 's'} ${did}`;
+};
+
+const portalNotice = (
+  portal: string,
+  event: 'portal-paused' | 'portal-resumed',
+  ms: number,
+): Omit<Notice, 'summary'> => ({
+  id: `${portal}.${event}.${ms}`,
+  event,
+  at: new Date(ms).toISOString(),
+  portal,
+  manifest: null,
+  runId: null,
+  items: [],
+  more: 0,
+});
+
+const pausedNotice = (portal: string, { reason, since }: { reason: Reason; since: number }): Notice => ({
+  ...portalNotice(portal, 'portal-paused', since),
+  summary:
+    reason.code === 'portal-login'
+      ? `portal ${portal} is paused until somebody mends its login`
+      : `portal ${portal} is paused until it answers again`,
+  items: [noticeItem('', reason)],
+});
+
+const resumedNotice = (portal: string, { since, until }: { since: number; until: number }): Notice => ({
+  ...portalNotice(portal, 'portal-resumed', until),
+  summary: `portal ${portal} works again; it was paused since ${new Date(since).toISOString()}`,
+});

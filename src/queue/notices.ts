@@ -1,0 +1,81 @@
+// The queue of notices: each is one job, so that a kill loses none and a refused one is tried again.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Job, Worker } from 'bullmq';
+import { reasonOf } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { noticesQueue, type Queues } from './queues.ts';
+
+/** Deliveries that are tried before a notice is given up: more than an hour with the default pauses. */
+const attempts = 14;
+const maxBackoffMs = 15 * 60_000;
+/** How long a stop waits for notices that nobody has tried to deliver yet. */
+const drainMs = 5000;
+
+/** Adds notices and, once told to work, delivers them. */
+export class NoticeQueue {
+  readonly #queues: Queues;
+  readonly #settings: { backoffMs: number; stalledCheckMs: number };
+  readonly #log: Log;
+  #worker: Worker | null = null;
+  #stop = new AbortController();
+
+  constructor(queues: Queues, settings: { backoffMs: number; stalledCheckMs: number }, log: Log) {
+    this.#queues = queues;
+    this.#settings = settings;
+    this.#log = log;
+  }
+
+  /** Adds a notice; does nothing when one with that id was added before. */
+  async add(id: string, data: object): Promise<void> {
+    const age = Math.ceil(this.#queues.settings.keepMs / 1000);
+    await this.#queues.notices.add('notice', data, {
+      jobId: id,
+      attempts,
+      backoff: { type: 'doubling' },
+      removeOnComplete: { age },
+      removeOnFail: { age },
+    });
+  }
+
+  /** Begins to deliver in this process. */
+  async work(deliver: (data: unknown, signal: AbortSignal) => Promise<void>): Promise<void> {
+    if (this.#worker) return;
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    this.#worker = new Worker(noticesQueue, async (job: Job) => deliver(job.data, signal), {
+      connection: this.#queues.connection,
+      prefix: this.#queues.settings.prefix,
+      concurrency: 2,
+      stalledInterval: this.#settings.stalledCheckMs,
+      maxStalledCount: 1000,
+      settings: {
+        backoffStrategy: (made) => Math.min(maxBackoffMs, this.#settings.backoffMs * 2 ** Math.max(0, made - 1)),
+      },
+    });
+    this.#worker.on('error', (error) => this.#log.warn({ err: error.message }, 'queue of notices failed'));
+    this.#worker.on('failed', (job, error) => this.#tellFailure(job, error));
+    this.#worker.on('completed', (job) => this.#log.info({ action: 'notified', notice: job.id }, 'notice delivered'));
+    await this.#worker.waitUntilReady();
+  }
+
+  /** Ends; before that, notices that were not tried yet get some seconds. The others are delivered by the next worker. */
+  async stop(force: boolean): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    if (!worker) return;
+    const deadline = Date.now() + (force ? 0 : drainMs);
+    while (Date.now() < deadline && (await this.#untried()) > 0) await sleep(20);
+    this.#stop.abort(new Error('the worker was stopped'));
+    await worker.close(force);
+  }
+
+  async #untried(): Promise<number> {
+    return (await this.#queues.notices.getWaitingCount()) + (await this.#queues.notices.getActiveCount());
+  }
+
+  #tellFailure(job: Job | undefined, error: Error): void {
+    const facts = { action: 'notify', notice: job?.id, reason: reasonOf(error) };
+    if (job && job.attemptsMade >= attempts) this.#log.error(facts, 'a notice was given up');
+    else this.#log.warn(facts, 'a notice was not delivered yet; it is tried again');
+  }
+}
