@@ -7,7 +7,14 @@ import { resourceSteps } from '../../src/handlers/resource-steps.ts';
 import { type Gateway, isWrite, openGateway, type Passed } from './support/gateway.ts';
 import { makePlace, type Place } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
-import { type PortalProcess, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import {
+  author,
+  type PortalProcess,
+  publisher,
+  remoteConfig,
+  startPortalProcess,
+  writePassword,
+} from './support/server.ts';
 import type { Sluice } from './support/sluice.ts';
 
 const preload = fileURLToPath(new URL('../support/kill-at-step.ts', import.meta.url));
@@ -21,11 +28,18 @@ beforeAll(async () => {
   portal = await startPortalProcess();
   reader = await portal.reader();
   gateway = await openGateway(portal.url);
-  place = makePlace({ ...remoteConfig(gateway.url, { concurrency: 1 }), jobs: { lock: '1s', stalledCheck: '250ms' } });
+});
+
+/** A place of its own for each series, in the name of one user. */
+const openPlace = (username: string): void => {
+  place = makePlace({
+    ...remoteConfig(gateway.url, { concurrency: 1, username }),
+    jobs: { lock: '1s', stalledCheck: '250ms' },
+  });
   writePassword(place.dir);
   killDir = join(place.dir, 'kills');
   mkdirSync(killDir);
-});
+};
 
 const boundaries = (steps: string[]): string[] => steps.flatMap((step) => [`${step}/begin`, `${step}/end`]);
 const aroundWrites = (writes: string[]): string[] => writes.flatMap((write) => [`${write}/before`, `${write}/after`]);
@@ -48,10 +62,12 @@ const secondWindows = [
 class Series {
   readonly name: string;
   readonly windows: string[];
+  readonly published: boolean;
 
-  constructor(name: string, windows: string[]) {
+  constructor(name: string, windows: string[], { published = true } = {}) {
     this.name = name;
     this.windows = windows;
+    this.published = published;
   }
 
   idOf(window: string): string {
@@ -67,7 +83,9 @@ class Series {
     const datasets = this.ids.map((id) => {
       place.write(`data/${id}.csv`, `id,value\n1,a\n2,b\n${version === 2 ? '3,c\n' : ''}`);
       const title = `${id} v${version}`;
-      return { id, title, resources: [{ id: 'table', title: `${title} table`, file: `data/${id}.csv` }] };
+      const { published } = this;
+      const table = { id: 'table', title: `${title} table`, file: `data/${id}.csv`, published };
+      return { id, title, published, resources: [table] };
     });
     return place.manifest({ name: this.name, datasets });
   }
@@ -141,6 +159,7 @@ const logOf = async (key: string): Promise<string> => (await place.run(['log', k
 
 describe('a worker killed at every moment of its jobs', () => {
   it('creates each node once and attaches each file once', async () => {
+    openPlace(publisher.username);
     const series = new Series('first', firstWindows);
     await expectVersion(series, await publishThroughKills(series, series.write(1)), 1);
     expect(effects(0)).toEqual(eachOnce(['dataset/POST', 'resource/POST', 'resource/attach_file'], series));
@@ -151,11 +170,21 @@ describe('a worker killed at every moment of its jobs', () => {
   }, 180_000);
 
   it('updates each node once and attaches each changed file once', async () => {
+    openPlace(publisher.username);
     const series = new Series('second', secondWindows);
     expect((await place.publish(series.write(1))).code).toBe(0);
     const from = gateway.requests.length;
     await expectVersion(series, await publishThroughKills(series, series.write(2)), 2);
     expect(effects(from)).toEqual(eachOnce(['dataset/PUT', 'resource/PUT', 'resource/attach_file'], series));
     expect(await logOf('second/second-dataset-put-after')).toContain('an interrupted update had taken effect');
+  }, 180_000);
+
+  it('creates each draft once, although no list shows it to the user', async () => {
+    openPlace(author.username);
+    const series = new Series('third', aroundWrites(['dataset/POST', 'resource/POST']), { published: false });
+    const from = gateway.requests.length;
+    await expectVersion(series, await publishThroughKills(series, series.write(1)), 1);
+    expect(effects(from)).toEqual(eachOnce(['dataset/POST', 'resource/POST', 'resource/attach_file'], series));
+    expect(await logOf('third/third-dataset-post-after')).toContain('an interrupted create had taken effect');
   }, 180_000);
 });

@@ -8,6 +8,9 @@ import { type Sluice, startSluice } from './sluice.ts';
 /** User and password of the publisher; the password is looked for in logs. */
 export const publisher = { username: 'publisher', password: 'correct-horse-battery' };
 
+/** A user who may create datasets, and sees no drafts in lists; same password. */
+export const author = { username: 'author' };
+
 /** A portal process that can be killed and started again on the same port and store. */
 export interface PortalProcess {
   url: string;
@@ -22,7 +25,8 @@ export const startPortalProcess = async (): Promise<PortalProcess> => {
   const dir = tempDir();
   const users = join(dir, 'users.yaml');
   const account = { name: publisher.username, password: publisher.password, roles: ['administrator'] };
-  writeFileSync(users, JSON.stringify({ users: [account] }));
+  const creator = { name: author.username, password: publisher.password, roles: ['content creator'] };
+  writeFileSync(users, JSON.stringify({ users: [account, creator] }));
   chmodSync(users, 0o600);
   const start = async (port: string): Promise<Sluice> => {
     const child = startSluice(['portal', '--port', port, '--data', join(dir, 'store'), '--users', users], { cwd: dir });
