@@ -7,6 +7,7 @@ import { type Answer, formatError, formatValue, internalFault } from './answer.t
 import { readBody } from './body.ts';
 import type { Call, Operation, Portal, RememberedResult, Resource, Result } from './call.ts';
 import { checkArguments, checkToken } from './checks.ts';
+import { answerClientError } from './client-error.ts';
 import { parseQuery } from './media/form.ts';
 import { type FormatName, formats } from './media/formats.ts';
 import { MalformedBody } from './media/malformed.ts';
@@ -230,6 +231,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: 0,
+    clientErrorHandler: answerClientError,
     http: {
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: Math.min(5000, limits.headersMs),

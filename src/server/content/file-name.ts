@@ -57,6 +57,9 @@ export const fileTypeOf = (mime: string): string => {
 /** Longest name, in characters. */
 const longest = 240;
 
+/** Names that mean a device on some systems, whatever their extension. */
+const devices = /^(?:con|prn|aux|nul|com\d|lpt\d)(?=\.)/i;
+
 /** Inner extensions that are not allowed lose their power: `evil.php.csv` becomes `evil.php_.csv`. */
 const munge = (name: string, extensions: readonly string[]): string => {
   const parts = name.split('.');
@@ -70,7 +73,8 @@ const munge = (name: string, extensions: readonly string[]): string => {
 };
 
 /**
- * The name under which an upload is known: directory parts cut, control characters dropped, inner extensions munged.
+ * The name under which an upload is known: directory parts cut, control characters dropped, inner extensions munged,
+ * device names made harmless (`con_.csv`).
  * Null when it may not be attached: no allowed extension, nothing before it, or too long.
  */
 export const cleanFileName = (sent: string, extensions: readonly string[]): string | null => {
@@ -79,7 +83,7 @@ export const cleanFileName = (sent: string, extensions: readonly string[]): stri
   const name = base.replace(/[\u0000-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '').trim();
   const extension = extensionOf(name);
   if (extension === '' || !extensions.includes(extension) || [...name].length > longest) return null;
-  return munge(name, extensions);
+  return munge(name, extensions).replace(devices, '$&_');
 };
 
 /** A name that is not taken: `name.csv`, `name_0.csv`, `name_1.csv` … */

@@ -1,0 +1,132 @@
+// Requests that ask too much: each is refused by its status or ended, and the portal serves on.
+
+import { readdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Caller, multipart, startTestPortal, type TestPortal } from '../../support/portal.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+let portal: TestPortal;
+let creator: Caller;
+let nid: string;
+
+beforeAll(async () => {
+  const limits = { bodyBytes: 100_000, fileBytes: 50_000, headersMs: 300, bodyIdleMs: 300, bodyRate: 1000 };
+  portal = await startTestPortal({ limits });
+  creator = await portal.as('creator');
+  nid = await creator.create({ type: 'resource', title: 'Target' });
+});
+
+const files = (): string[] => readdirSync(join(portal.server.dataDir, 'files'));
+
+const post = (type: string, body: string | Buffer): Promise<number> =>
+  creator.send('POST', '/api/dataset/node', { body, headers: { 'content-type': type } }).then(({ status }) => status);
+
+const deep = (open: string, close: string, times: number): string => open.repeat(times) + close.repeat(times);
+
+describe('A body', () => {
+  it.each([
+    'application/json',
+    'application/x-www-form-urlencoded',
+    'application/x-yaml',
+    'application/xml',
+    'application/vnd.php.serialized',
+  ])('of type %s that is too large is 413 before it is read', async (type) => {
+    expect(await post(type, 'x'.repeat(100_001))).toBe(413);
+  });
+
+  it.each([
+    ['application/json', `{"type":"dataset","title":${deep('[', ']', 500)}}`],
+    ['application/x-www-form-urlencoded', `title${'[a]'.repeat(500)}=1`],
+    ['application/x-yaml', `title: ${deep('[', ']', 500)}`],
+    ['application/xml', deep('<a>', '</a>', 500)],
+    ['application/vnd.php.serialized', `${'a:1:{i:0;'.repeat(500)}N;${'}'.repeat(500)}`],
+  ])('of type %s that is nested too deep is refused', async (type, body) => {
+    expect([400, 406]).toContain(await post(type, body));
+  });
+
+  it.each([
+    ['application/x-www-form-urlencoded', Array.from({ length: 6000 }, (_, index) => `k${index}=1`).join('&')],
+    [
+      'multipart/form-data; boundary=x',
+      `${Array.from({ length: 6000 }, (_, index) => `--x\r\ncontent-disposition: form-data; name="k${index}"\r\n\r\n\r\n`).join('')}--x--\r\n`,
+    ],
+  ])('of type %s with too many keys is refused', async (type, body) => {
+    expect([400, 413]).toContain(await post(type, body));
+  });
+
+  it('with a field that is too long for a node is refused with its name', async () => {
+    const reply = await creator.send('POST', '/api/dataset/node', {
+      body: { type: 'dataset', title: 'x', field_author: { und: [{ value: 'x'.repeat(256) }] } },
+    });
+    expect(reply.status).toBe(406);
+    expect(reply.json()).toMatchObject({ form_errors: { field_author: expect.stringContaining('255') } });
+  });
+});
+
+describe('An upload', () => {
+  it('that is too large is 413, and nothing of it stays', async () => {
+    const before = files();
+    const reply = await creator.attach(nid, { name: 'large.csv', content: 'x'.repeat(50_001) });
+    expect(reply.status).toBe(413);
+    await waitUntil('the bytes are gone', () => files().length === before.length);
+  });
+
+  it.each([
+    ['a field', [{ name: 'field_name', value: 'x'.repeat(1_000_001) }]],
+    ['the name of a field', [{ name: 'x'.repeat(2000), value: '' }]],
+  ])('with %s that is too long is refused', async (_name, parts) => {
+    const sent = multipart(parts);
+    const reply = await creator.send('POST', `/api/dataset/node/${nid}/attach_file`, sent).catch(() => null);
+    // The portal does not read such a body to its end, so the connection may close before the answer is read.
+    if (reply !== null) expect(reply.status).toBeGreaterThanOrEqual(400);
+    expect((await creator.read(nid)).field_upload).toEqual([]);
+  });
+
+  it('by somebody who may not is thrown away while it comes', async () => {
+    const plain = await portal.as('plain');
+    const before = files();
+    expect((await plain.attach(nid, { name: 'a.csv', content: 'a\n1\n' })).status).toBe(403);
+    expect(files()).toEqual(before);
+  });
+});
+
+describe('A request line', () => {
+  it.each([
+    ['a path', `/api/dataset/node/${'9'.repeat(40_000)}`],
+    ['a query', `/api/dataset/node?parameters[title]=${'x'.repeat(40_000)}`],
+  ])('with %s of 40 kB is refused', async (_name, path) => {
+    // Each on a connection of its own: the portal ends the one on which such a line came.
+    const headers = { connection: 'close' };
+    const reply = await creator.send('GET', path, { headers }).catch(() => null);
+    if (reply !== null) expect(reply.status).toBe(431);
+    expect((await creator.send('GET', '/healthz', { headers })).status).toBe(200);
+  });
+});
+
+const open = (): { socket: Socket; ended: Promise<void> } => {
+  const { hostname, port } = new URL(portal.url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined);
+  socket.resume();
+  return { socket, ended: new Promise((resolve) => void socket.on('close', () => resolve())) };
+};
+
+describe('A client that is slow', () => {
+  it('with its headers is ended', async () => {
+    const { socket, ended } = open();
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n');
+    await ended;
+  });
+
+  it('with its body is ended, even when it drips', async () => {
+    const { socket, ended } = open();
+    socket.write(
+      'POST /api/dataset/user/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9000\r\n\r\n{',
+    );
+    const drip = setInterval(() => socket.write(' '), 50);
+    await ended;
+    clearInterval(drip);
+  });
+});
