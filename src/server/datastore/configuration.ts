@@ -1,6 +1,6 @@
 // How a resource's file is read: what the status endpoint shows and a configuration call may change.
 import { isDialectCharacter, type TableDialect } from '../../table/dialect.ts';
-import { Refusal } from '../refusal.ts';
+import { escapeHtml, Refusal } from '../refusal.ts';
 
 /** `configurable_properties` of a datastore status (spec 2.7). */
 export interface ConfigurableProperties {
@@ -63,7 +63,7 @@ export const changedConfiguration = (
   mime: string,
 ): Configuration => {
   const unknown = Object.keys(properties).find((name) => !Object.hasOwn(readers, name));
-  if (unknown !== undefined) throw new Refusal(406, `There is no property ${unknown.slice(0, 64)}.`);
+  if (unknown !== undefined) throw new Refusal(406, `There is no property ${escapeHtml(unknown.slice(0, 64))}.`);
   const changed: Configuration = { ...configuration };
   if ('delimiter' in properties) changed.delimiter = readers.delimiter(properties.delimiter);
   if ('quote' in properties) changed.quote = readers.quote(properties.quote);

@@ -1,5 +1,5 @@
 // A datastore search as SQL: bound parameters only, columns only from the table's own list.
-import { Refusal } from '../refusal.ts';
+import { escapeHtml, Refusal } from '../refusal.ts';
 import { identifier, serialColumn } from './columns.ts';
 import type { TablePointer } from './records.ts';
 
@@ -67,7 +67,7 @@ const isAbsent = (value: unknown): boolean => value === undefined || value === n
 
 const checkColumn = (columns: ReadonlySet<string>, name: string, where: string): string => {
   if (columns.has(name)) return name;
-  throw searchRefused(400, `${where}: there is no column ${name.slice(0, 64)}.`);
+  throw searchRefused(400, `${where}: there is no column ${escapeHtml(name.slice(0, 64))}.`);
 };
 
 /** A value may hold commas itself or be several values joined by them; both are looked for. */
