@@ -6,7 +6,7 @@ import { createLog } from '../src/log.ts';
 import { loadManifest } from '../src/manifest/load.ts';
 import type { Report } from '../src/report.ts';
 import { Runtime } from '../src/runtime.ts';
-import type { BenchOptions } from './run.ts';
+import type { BenchOptions } from './options.ts';
 import { makeWorkload } from './support/workload.ts';
 
 /** Publishes to an embedded portal in this process, then measures the runs after it. */

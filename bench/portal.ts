@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BenchOptions } from './run.ts';
+import type { BenchOptions } from './options.ts';
 import { bytesOf, Connection, perSecond, type Shot } from './support/load.ts';
 import { type ServerProcess, startPortal, startServer } from './support/processes.ts';
 import { account, makeWorkload, type Workload } from './support/workload.ts';

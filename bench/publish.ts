@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BenchOptions } from './run.ts';
+import type { BenchOptions } from './options.ts';
 import { type Ended, runScript, runSluice, startPortal } from './support/processes.ts';
 import { account, makeWorkload, rowsPerTable, type Workload, writeConfig } from './support/workload.ts';
 

@@ -1,5 +1,6 @@
 // `npm run bench -- <name> [--option value]…`: runs one benchmark, or all of them.
 import { parseArgs } from 'node:util';
+import type { BenchOptions } from './options.ts';
 
 const benches: Record<string, () => Promise<{ run(options: BenchOptions): Promise<void> }>> = {
   publish: () => import('./publish.ts'),
@@ -7,18 +8,6 @@ const benches: Record<string, () => Promise<{ run(options: BenchOptions): Promis
   upload: () => import('./upload.ts'),
   portal: () => import('./portal.ts'),
 };
-
-/** What a benchmark can be told. */
-export interface BenchOptions {
-  /** Datasets (publish, noop). */
-  datasets: number;
-  /** Requests at once. */
-  concurrency: number;
-  /** Size of the large file in megabytes (upload). */
-  megabytes: number;
-  /** Rounds of the baseline comparison; medians are shown. */
-  rounds: number;
-}
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

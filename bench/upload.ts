@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { BenchOptions } from './run.ts';
+import type { BenchOptions } from './options.ts';
 import { runSluice, startPortal } from './support/processes.ts';
 import { account, makeWorkload, writeConfig } from './support/workload.ts';
 

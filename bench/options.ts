@@ -1,0 +1,13 @@
+// What every benchmark is told.
+
+/** What a benchmark can be told. */
+export interface BenchOptions {
+  /** Datasets (publish, noop). */
+  datasets: number;
+  /** Requests at once. */
+  concurrency: number;
+  /** Size of the large file in megabytes (upload). */
+  megabytes: number;
+  /** Rounds of the baseline comparison; medians are shown. */
+  rounds: number;
+}
