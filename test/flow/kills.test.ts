@@ -43,7 +43,7 @@ const tableOf = (index: number): string => {
 const expectAll = async (place: Place, reader: Reader, manifest: string): Promise<void> => {
   const redis = place.redis();
   try {
-    await waitUntil('the run to close', () => isIdle(place, redis, manifest), 90_000);
+    await waitUntil('the run to close', () => isIdle(place, redis, manifest), 150_000);
     const entries = await redis.hgetall(place.keys.entries({ manifest, portal: 'local' }));
     const parsed = Object.values(entries).map((text) => JSON.parse(text) as Record<string, unknown>);
     expect(parsed).toHaveLength(2 * datasets);
@@ -69,7 +69,7 @@ const expectAll = async (place: Place, reader: Reader, manifest: string): Promis
   }
 };
 
-it('of one process that works, watches an inbox and serves the portal', { timeout: 150_000 }, async () => {
+it('of one process that works, watches an inbox and serves the portal', { timeout: 300_000 }, async () => {
   const place = makePlace();
   const manifest = place.manifest({ name: 'inbox', drop: { folder: 'inbox', files: '**/*.csv' } });
   for (let index = 0; index < datasets; index++)
@@ -95,7 +95,7 @@ it('of one process that works, watches an inbox and serves the portal', { timeou
   expect(await service.end('SIGTERM')).toBe(0);
 });
 
-it('of one process that works, with the portal elsewhere', { timeout: 150_000 }, async () => {
+it('of one process that works, with the portal elsewhere', { timeout: 300_000 }, async () => {
   const portal = await startPortalProcess();
   const gateway = await openGateway(portal.url);
   const place = makePlace(remoteConfig(gateway.url, { concurrency: 8 }));
