@@ -3,20 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Config } from './config/config.ts';
-import { type ErrorCode, UsageError } from './errors.ts';
-import { gatherDrop } from './gather/drop.ts';
-import { gatherManifest } from './gather/manifest.ts';
+import { UsageError } from './errors.ts';
 import { datasetHandler } from './handlers/dataset.ts';
-import type { Gathered, HandlerDeps } from './handlers/deps.ts';
+import type { HandlerDeps } from './handlers/deps.ts';
 import { resourceHandler } from './handlers/resource.ts';
 import { runHandler } from './handlers/run.ts';
 import { triggerHandler } from './handlers/trigger.ts';
-import { foldersOf } from './intake/claim.ts';
-import { archiveClaim, listClaims, quarantineClaim } from './intake/spool.ts';
 import { plainRequest, type RunRequest } from './job.ts';
 import { type RedisKeys, redisKeys } from './ledger/keys.ts';
 import { Ledger } from './ledger/ledger.ts';
-import { Runs, type SettledClaim } from './ledger/runs.ts';
+import { Runs } from './ledger/runs.ts';
 import { StoredPlans } from './ledger/stored-plans.ts';
 import type { Log } from './log.ts';
 import { loadManifest } from './manifest/load.ts';
@@ -24,19 +20,18 @@ import { isDropManifest, type Manifest } from './manifest/schema.ts';
 import { type ManifestFacts, Notifier } from './notify/notifier.ts';
 import type { Dialect, Portal } from './portal/client.ts';
 import { PortalAccess } from './portal-access.ts';
-import { CircuitBreaker } from './queue/breaker.ts';
 import { RunGate } from './queue/gate.ts';
 import { JobLogs } from './queue/job-logs.ts';
 import { NoticeQueue } from './queue/notices.ts';
 import { PortalPauses } from './queue/pause.ts';
-import { PortalWatch } from './queue/portal-watch.ts';
-import { portalQueue, Queues, runsQueue } from './queue/queues.ts';
+import { Queues } from './queue/queues.ts';
 import { tokenBucket } from './queue/rate-limit.ts';
-import { QueueWorker } from './queue/worker.ts';
-import { liveWorkers, type PortalLimits, Presence } from './queue/workers-alive.ts';
+import { liveWorkers, type PortalLimits } from './queue/workers-alive.ts';
 import { openRedis, type RedisHandle } from './redis/embedded.ts';
 import type { Report } from './report.ts';
+import { gatherSources, settleDrops } from './sources.ts';
 import { closeTablePool } from './table/check.ts';
+import { Workforce } from './workforce.ts';
 
 /** What a runtime is opened with. */
 export interface RuntimeOptions {
@@ -46,22 +41,6 @@ export interface RuntimeOptions {
   /** What this process is, as other processes see it. */
   role: string;
 }
-
-/** Runs and triggers a worker process works on at once; they mostly wait for their children. */
-const runConcurrency = 4;
-
-/** Reasons that are not the fault of a dropped file; it stays in the spool and is tried again. */
-const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
-  'portal-unreachable',
-  'portal-session',
-  'portal-login',
-  'portal-reply',
-  'portal-not-api',
-  'import-timeout',
-  'job-lost',
-  'interrupted',
-  'held',
-]);
 
 /** Everything a command needs, opened; `close()` ends it in the right order. */
 export class Runtime {
@@ -82,10 +61,7 @@ export class Runtime {
   readonly #notifier: Notifier;
   readonly #role: string;
   readonly #dialects = new Map<string, Dialect>();
-  #presence: Presence | null = null;
-  #workers: QueueWorker[] = [];
-  #watch: PortalWatch | null = null;
-  #repair: NodeJS.Timeout | null = null;
+  #workforce: Workforce | null = null;
   #closing: Promise<void> | null = null;
 
   private constructor(options: RuntimeOptions, handle: RedisHandle, redis: Redis) {
@@ -156,7 +132,7 @@ export class Runtime {
   /** Limits in force for a portal. */
   limits(name: string): PortalLimits {
     const { concurrency, requestsPerSecond } = this.portals.config(name);
-    return this.#presence?.limits(name) ?? { concurrency, requestsPerSecond };
+    return this.#workforce?.limits(name) ?? { concurrency, requestsPerSecond };
   }
 
   /** Asks for a run of a manifest. A request pinned to a plan or a held run waits until no other run is current. */
@@ -171,6 +147,7 @@ export class Runtime {
     for (;;) {
       const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
       if (starts !== 'busy') return { runId };
+      if (!(await this.hasWorkers())) await this.startWorkers([portal]); // somebody must end the run that is current
       await sleep(100);
     }
   }
@@ -182,42 +159,24 @@ export class Runtime {
 
   /** Begins to work jobs of the given portals (default all) in this process. */
   async startWorkers(portals: string[] = Object.keys(this.config.portals)): Promise<void> {
-    if (this.#workers.length > 0) return;
+    if (this.#workforce) return;
     for (const name of portals) await this.openPortal(name);
     await this.#endLoginPauses(portals);
-    const limits = Object.fromEntries(portals.map((name) => [name, this.limits(name)]));
-    this.#presence = new Presence(this.redis, this.keys, { role: this.#role, limits }, this.log);
-    await this.#presence.start(async (name, { concurrency }) => {
-      await this.queues.portal(name).setGlobalConcurrency(concurrency);
+    this.#workforce = await Workforce.start({
+      config: this.config,
+      log: this.log,
+      redis: this.redis,
+      keys: this.keys,
+      queues: this.queues,
+      pauses: this.pauses,
+      notices: this.#notices,
+      notifier: this.#notifier,
+      handlers: this.#handlers(),
+      role: this.#role,
+      limits: Object.fromEntries(portals.map((name) => [name, this.limits(name)])),
+      probe: async (name, signal) => (await this.openPortal(name)).ping(signal),
+      repairGates: () => this.#repairGates(),
     });
-    const handlers = this.#handlers();
-    const breaker = this.#breaker();
-    const worker = (queue: string, concurrency: number): QueueWorker =>
-      new QueueWorker({
-        queue,
-        concurrency,
-        queues: this.queues,
-        handlers,
-        pauses: this.pauses,
-        breaker,
-        retry: this.config.retry,
-        lockMs: this.config.jobs.lockMs,
-        stalledCheckMs: this.config.jobs.stalledCheckMs,
-        log: this.log,
-      });
-    this.#workers = [
-      worker(runsQueue, runConcurrency),
-      ...portals.map((name) => worker(portalQueue(name), this.portals.config(name).concurrency)),
-    ];
-    await Promise.all(this.#workers.map((each) => each.ready()));
-    await this.#notices.work((data, signal) => this.#notifier.deliver(data, signal));
-    this.#watch = this.#watchPortals(portals, breaker);
-    await this.#watch.start();
-    await this.#repairGates();
-    this.#repair = setInterval(() => {
-      this.#repairGates().catch((error: unknown) => this.log.warn({ err: error }, 'run gates could not be checked'));
-    }, 10_000);
-    this.#repair.unref();
   }
 
   /** The id that pairs spool folders with this Redis, made at first use. */
@@ -228,16 +187,9 @@ export class Runtime {
 
   /** Takes no more jobs; those in a write finish it, the others go back to the queue. `force` ends at once. */
   async stopWorkers(force = false): Promise<void> {
-    if (this.#repair) clearInterval(this.#repair);
-    this.#repair = null;
-    const workers = this.#workers;
-    this.#workers = [];
-    await Promise.all(workers.map((worker) => (force ? worker.kill() : worker.stop())));
-    await this.#watch?.stop();
-    this.#watch = null;
-    await this.#notices.stop(force);
-    await this.#presence?.stop();
-    this.#presence = null;
+    const workforce = this.#workforce;
+    this.#workforce = null;
+    await workforce?.stop(force);
   }
 
   /** Ends everything in order: workers, portals, queues, Redis last. Idempotent. */
@@ -255,27 +207,6 @@ export class Runtime {
     await this.redisHandle.close();
   }
 
-  #breaker(): CircuitBreaker {
-    const { redis, keys, pauses, log } = this;
-    return new CircuitBreaker({ redis, keys, pauses, settings: this.config.breaker, log });
-  }
-
-  #watchPortals(portals: string[], breaker: CircuitBreaker): PortalWatch {
-    const { redis, keys, pauses, log } = this;
-    const { lockMs } = this.config.jobs;
-    return new PortalWatch({
-      redis,
-      keys,
-      pauses,
-      breaker,
-      portals,
-      probe: async (name, signal) => (await this.openPortal(name)).ping(signal),
-      tell: (name, state) => this.#notifier.portalState(name, state),
-      lockMs,
-      log,
-    });
-  }
-
   #handlers() {
     const deps: HandlerDeps = {
       ledger: this.ledger,
@@ -291,12 +222,12 @@ export class Runtime {
           throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
         return portal;
       },
-      gather: (path) => this.gather(path),
+      gather: gatherSources,
       holdRun: (run) => this.plans.hold(run),
       heldRemovals: async (runId) => new Set((await this.plans.heldRun(runId)).removals),
       dropHeld: (runId) => this.plans.dropHeld(runId),
       storedPlan: (id) => this.plans.read(id),
-      settleDrops: (path, claims) => this.#settleDrops(path, claims),
+      settleDrops: (path, claims) => settleDrops(path, claims, this.config.inbox.archiveKeep),
       requestRun: (request) => this.gate.request(request),
       notify: (report, request) => this.#notify(report, request),
       closeJobs: (portal, runId, keys) => this.jobLogs.closeRun(portal, runId, keys),
@@ -308,29 +239,6 @@ export class Runtime {
       dataset: datasetHandler(deps),
       resource: resourceHandler(deps),
     };
-  }
-
-  /** The wishes of a manifest as it is now; for a drop manifest those of the claimed files. */
-  async gather(manifestPath: string): Promise<Gathered> {
-    const manifest = await loadManifest(manifestPath);
-    if (!isDropManifest(manifest)) {
-      return { wishes: await gatherManifest(manifest), superseded: [], refused: [], isDrop: false, manifest };
-    }
-    const claims = await listClaims(foldersOf(manifest.drop.folder).spool);
-    return { ...(await gatherDrop(manifest, claims)), isDrop: true, manifest };
-  }
-
-  async #settleDrops(manifestPath: string, settled: SettledClaim[]): Promise<void> {
-    const manifest = await loadManifest(manifestPath);
-    if (!isDropManifest(manifest)) return;
-    const claims = new Map((await listClaims(foldersOf(manifest.drop.folder).spool)).map((claim) => [claim.id, claim]));
-    for (const { claim: id, reason } of settled) {
-      const claim = claims.get(id);
-      if (!claim) continue; // settled before a kill
-      if (reason && passingReasons.has(reason.code)) continue; // not the file's fault: it waits in the spool
-      if (reason) await quarantineClaim(claim, reason);
-      else await archiveClaim(claim, { keep: this.config.inbox.archiveKeep });
-    }
   }
 
   /** A fault here must not keep a run from closing. */

@@ -8,6 +8,7 @@ import type { Knowledge } from '../plan/plan.ts';
 import { flatten, planFileItems, planManifest, planTotals, wishesHash } from '../plan/whole-plan.ts';
 import { type PlanFile, planFileSchema } from '../plan-file.ts';
 import type { Runtime } from '../runtime.ts';
+import { gatherSources } from '../sources.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { loadAll, showReports } from './publish.ts';
@@ -89,7 +90,7 @@ const makePlan = async (
   options: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlanFile> => {
-  const gathered = await runtime.gather(path);
+  const gathered = await gatherSources(path);
   const { manifest } = gathered;
   const name = runtime.portalOf(manifest);
   const target = { manifest: manifest.name, portal: name };

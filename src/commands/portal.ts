@@ -84,6 +84,7 @@ export const portalCommand = async (options: PortalCommandOptions, io: Io): Prom
     profile,
     ...(faults === null ? place : {}),
     log,
+    accessLevel: 'info',
     ...(options.users === undefined ? {} : { usersFile: resolve(io.cwd, options.users) }),
     ...(options.seed === undefined ? {} : { seedFile: resolve(io.cwd, options.seed) }),
   });

@@ -5,6 +5,7 @@ import { parse } from 'csv-parse/sync';
 import { UsageError } from '../errors.ts';
 import { type Reconciled, type ReconcileOptions, reconcile } from '../reconcile/reconcile.ts';
 import type { Runtime } from '../runtime.ts';
+import { gatherSources } from '../sources.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { loadAll } from './publish.ts';
@@ -129,7 +130,7 @@ const withReconciled = async (
     const name = runtime.portalOf(manifest);
     const target = { manifest: manifest.name, portal: name };
     const portal = await runtime.openPortal(name);
-    const { wishes } = await runtime.gather(manifest.path);
+    const { wishes } = await gatherSources(manifest.path);
     const { concurrency } = runtime.portals.config(name);
     const results = await reconcile({
       target,

@@ -4,6 +4,7 @@ import { plainRequest } from '../job.ts';
 import { loadManifest } from '../manifest/load.ts';
 import { isDropManifest, type Manifest } from '../manifest/schema.ts';
 import type { Runtime } from '../runtime.ts';
+import { gatherSources } from '../sources.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';
@@ -32,7 +33,7 @@ export const retryCommand = async (what: string, options: CommonOptions, io: Io)
 
 /** Those of the keys that the manifest still names; NotFoundError when it names none. */
 const stillWished = async (runtime: Runtime, manifest: Manifest, keys: string[]): Promise<string[]> => {
-  const { wishes } = await runtime.gather(manifest.path);
+  const { wishes } = await gatherSources(manifest.path);
   const wished = new Set(wishes.flatMap((wish) => [wish.key, ...wish.resources.map(({ key }) => key)]));
   const only = keys.filter((key) => wished.has(key));
   if (only.length > 0) return only;

@@ -1,0 +1,116 @@
+// The workers of one process: queue workers, their presence, the watch over paused portals, the repair of run gates.
+import type { Redis } from 'ioredis';
+import type { Config } from './config/config.ts';
+import type { RedisKeys } from './ledger/keys.ts';
+import type { Log } from './log.ts';
+import type { Notifier } from './notify/notifier.ts';
+import { CircuitBreaker } from './queue/breaker.ts';
+import type { NoticeQueue } from './queue/notices.ts';
+import type { PortalPauses } from './queue/pause.ts';
+import { PortalWatch } from './queue/portal-watch.ts';
+import { portalQueue, type Queues, runsQueue } from './queue/queues.ts';
+import { type Handlers, QueueWorker } from './queue/worker.ts';
+import { type PortalLimits, Presence } from './queue/workers-alive.ts';
+
+/** Runs and triggers a process works on at once; they mostly wait for their children. */
+const runConcurrency = 4;
+const repairMs = 10_000;
+
+/** What a workforce is made of. */
+export interface WorkforceParts {
+  config: Config;
+  log: Log;
+  redis: Redis;
+  keys: RedisKeys;
+  queues: Queues;
+  pauses: PortalPauses;
+  notices: NoticeQueue;
+  notifier: Notifier;
+  handlers: Handlers;
+  /** What this process is, as other processes see it. */
+  role: string;
+  /** Portals it works for, with the limits that this configuration states. */
+  limits: Record<string, PortalLimits>;
+  /** One cheap read of a portal, to see whether it answers again. */
+  probe(portal: string, signal: AbortSignal): Promise<void>;
+  repairGates(): Promise<void>;
+}
+
+/** Works jobs until it is stopped. */
+export class Workforce {
+  readonly #parts: WorkforceParts;
+  readonly #presence: Presence;
+  readonly #watch: PortalWatch;
+  readonly #workers: QueueWorker[];
+  #repair: NodeJS.Timeout | null = null;
+
+  private constructor(parts: WorkforceParts) {
+    const { config, log, redis, keys, pauses, limits, notifier } = parts;
+    const portals = Object.keys(limits);
+    const breaker = new CircuitBreaker({ redis, keys, pauses, settings: config.breaker, log });
+    this.#parts = parts;
+    this.#presence = new Presence(redis, keys, { role: parts.role, limits }, log);
+    this.#watch = new PortalWatch({
+      redis,
+      keys,
+      pauses,
+      breaker,
+      portals,
+      probe: parts.probe,
+      tell: (name, state) => notifier.portalState(name, state),
+      lockMs: config.jobs.lockMs,
+      log,
+    });
+    const worker = (queue: string, concurrency: number): QueueWorker => workerOf(parts, breaker, queue, concurrency);
+    this.#workers = [
+      worker(runsQueue, runConcurrency),
+      ...Object.entries(limits).map(([name, { concurrency }]) => worker(portalQueue(name), concurrency)),
+    ];
+  }
+
+  /** Begins to work. */
+  static async start(parts: WorkforceParts): Promise<Workforce> {
+    const { notices, notifier, queues, log } = parts;
+    const force = new Workforce(parts);
+    await force.#presence.start(async (name, { concurrency }) => {
+      await queues.portal(name).setGlobalConcurrency(concurrency);
+    });
+    await Promise.all(force.#workers.map((each) => each.ready()));
+    await notices.work((data, signal) => notifier.deliver(data, signal));
+    await force.#watch.start();
+    await parts.repairGates();
+    force.#repair = setInterval(() => {
+      parts.repairGates().catch((error: unknown) => log.warn({ err: error }, 'run gates could not be checked'));
+    }, repairMs);
+    force.#repair.unref();
+    return force;
+  }
+
+  /** Limits in force for a portal: the lowest of all live workers. */
+  limits(portal: string): PortalLimits {
+    return this.#presence.limits(portal);
+  }
+
+  /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */
+  async stop(kill: boolean): Promise<void> {
+    if (this.#repair) clearInterval(this.#repair);
+    await Promise.all(this.#workers.map((worker) => (kill ? worker.kill() : worker.stop())));
+    await this.#watch.stop();
+    await this.#parts.notices.stop(kill);
+    await this.#presence.stop();
+  }
+}
+
+const workerOf = (parts: WorkforceParts, breaker: CircuitBreaker, queue: string, concurrency: number): QueueWorker =>
+  new QueueWorker({
+    queue,
+    concurrency,
+    queues: parts.queues,
+    handlers: parts.handlers,
+    pauses: parts.pauses,
+    breaker,
+    retry: parts.config.retry,
+    lockMs: parts.config.jobs.lockMs,
+    stalledCheckMs: parts.config.jobs.stalledCheckMs,
+    log: parts.log,
+  });
