@@ -29,6 +29,9 @@ export interface WorkerParts {
   log: Log;
 }
 
+/** How long after the next probe of its portal a run is tried again, milliseconds. */
+const afterProbeMs = 1000;
+
 /** Kills in one step after which a job is given up. */
 export const poisonKills = 5;
 
@@ -108,15 +111,15 @@ export class QueueWorker {
   /** Decides what the engine is told: move back, try again later, or failed for good with its reason kept. */
   async #sort(error: unknown, job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
     if (error instanceof Error && ['WaitingChildrenError', 'DelayedError'].includes(error.name)) return error;
-    if (error instanceof GiveBack) return this.#giveBack(job, token);
+    if (error instanceof GiveBack) return this.#giveBack(job, token, context.data.portal);
     if (error instanceof PortalLoginError) {
       await context.note(`portal paused: ${error.message}`);
       await this.#parts.pauses.pause(context.data.portal, reasonOf(error));
-      return this.#giveBack(job, token);
+      return this.#giveBack(job, token, context.data.portal);
     }
     if (await this.#parts.breaker.failed(context.data.portal, error)) {
       await context.note(`waits without spending an attempt, because the portal is paused: ${reasonOf(error).message}`);
-      return this.#giveBack(job, token);
+      return this.#giveBack(job, token, context.data.portal);
     }
     const last = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     if (isRetryable(error) && !last) return error;
@@ -133,10 +136,11 @@ export class QueueWorker {
     await context.save({ failure: reason } as object);
   }
 
-  /** The queue of runs is never paused: a run of a paused portal comes again a little later instead of at once. */
-  async #giveBack(job: Job, token: string): Promise<WaitingError | DelayedError> {
+  /** The queue of runs is never paused: a run of a paused portal comes again after the next probe. */
+  async #giveBack(job: Job, token: string, portal: string): Promise<WaitingError | DelayedError> {
     if (this.#parts.queue === runsQueue && !this.#stop.signal.aborted) {
-      await job.moveToDelayed(Date.now() + Math.min(5000, this.#parts.retry.maxBackoffMs), token);
+      const nextAt = (await this.#parts.pauses.state(portal))?.probe?.nextAt ?? Date.now();
+      await job.moveToDelayed(Math.max(nextAt, Date.now()) + afterProbeMs, token);
       return new DelayedError();
     }
     await job.moveToWait(token);

@@ -109,6 +109,20 @@ describe('a portal that fails several times in a row', () => {
     expect(failed).toBeLessThanOrEqual(6);
   });
 
+  it('has its runs wait as well when they need it themselves, without spending their attempts', async () => {
+    portal.down.add('p');
+    await toy.start();
+    await toy.addRun('r1', keys(8));
+    await paused();
+    await toy.addRun('r2', ['plan']);
+    await waitUntil('the run to ask', () => count('p/plan') > 0);
+    await failedProbes(3);
+    expect(count('p/plan')).toBeLessThanOrEqual(count('p/probe'));
+    portal.down.clear();
+    await waitUntil('the run', () => toy.outcomes('r2'));
+    expect((await toy.queues.runs.getJob('r2'))?.attemptsMade).toBe(1);
+  });
+
   it('is not paused again while it answers reads and fails all work: attempts end that', async () => {
     portal.down.add('p');
     await toy.start();

@@ -86,6 +86,7 @@ const handlers: Handlers = {
   run: {
     run: async (job) => {
       const { runId, manifest, portal, only } = job.data;
+      if (only?.includes('m/plan')) await job.step({ name: 'plan', on: manifest }, () => ask(portal, 'plan'));
       const outcomes = await job.children(
         'dataset',
         (only ?? []).map((key) => ({ kind: 'dataset' as const, runId, manifest, portal, key, ...freshItem })),

@@ -1,0 +1,139 @@
+// Notices of several workers on one Redis: each incident once, through a queue that tries again.
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { NotifyConfig } from '../../src/config/config.ts';
+import { redisKeys } from '../../src/ledger/keys.ts';
+import { createLog } from '../../src/log.ts';
+import { Notifier } from '../../src/notify/notifier.ts';
+import { NoticeQueue } from '../../src/queue/notices.ts';
+import { Queues } from '../../src/queue/queues.ts';
+import type { Report } from '../../src/report.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Hook, openHook } from './support/hook.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let hook: Hook;
+const log = createLog({ level: 'silent' });
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.close();
+});
+beforeEach(async () => {
+  await redis.flushall();
+  hook = await openHook();
+});
+
+/** A worker process in small: its own connection, queue and notifier. */
+const openWorker = async (config: Partial<NotifyConfig> = { webhook: { url: hook.url, secret: null } }) => {
+  const connection = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  const queues = new Queues(connection, { prefix: 'n', attempts: 3, keepLogs: 10, keepMs: 60_000 });
+  const queue = new NoticeQueue(queues, { backoffMs: 20, stalledCheckMs: 500 }, log);
+  const notifier = new Notifier({
+    redis: connection,
+    keys: redisKeys('n'),
+    config: { webhook: null, email: null, ...config },
+    enqueue: (id, job) => queue.add(id, job),
+    log,
+  });
+  await queue.work((data, signal) => notifier.deliver(data, signal));
+  onTestFinished(async () => {
+    await queue.stop(true);
+    await queues.close();
+    connection.disconnect();
+  });
+  return { notifier, queue, queues };
+};
+
+const down = { code: 'portal-unreachable', message: 'secret words', hint: null };
+const failed = (runId: string): Report => ({
+  runId,
+  manifest: 'm',
+  portal: 'p',
+  startedAt: '2026-11-21T03:15:00.000Z',
+  endedAt: '2026-11-21T03:16:00.000Z',
+  counts: { dataset: {}, resource: {}, actions: {} },
+  reason: { code: 'manifest', message: 'secret words', hint: null },
+  items: [],
+});
+const facts = async () => ({ notify: { email: null, webhook: null }, isWhole: true });
+
+describe('several workers', () => {
+  it('tell of a pause and of its end once together, and of the next pause again', async () => {
+    const workers = await Promise.all([openWorker(), openWorker(), openWorker()]);
+    const tell = async (pause: { since: number } | null, until = 0): Promise<void> => {
+      const last = until === 0 ? null : { reason: down, since: 1000, until };
+      const state = { pause: pause && { reason: down, ...pause }, last };
+      for (let time = 0; time < 3; time++) {
+        await Promise.all(workers.map(({ notifier }) => notifier.portalState('p', state)));
+      }
+    };
+    await tell({ since: 1000 });
+    await waitUntil('the first notice', () => hook.events().length === 1);
+    await tell(null, 2000);
+    await waitUntil('the second notice', () => hook.events().length === 2);
+    await tell({ since: 3000 }, 2000);
+    await waitUntil('the third notice', () => hook.events().length === 3);
+    for (const { queue } of workers) await queue.stop(false);
+    expect(hook.events()).toEqual(['portal-paused', 'portal-resumed', 'portal-paused']);
+    expect(hook.taken.map(({ body }) => body).join()).not.toContain('secret words');
+  });
+
+  it('tell of a run once, although it is closed again after a kill', async () => {
+    const [one, two] = await Promise.all([openWorker(), openWorker()]);
+    await one.notifier.runClosed(failed('r1'), facts);
+    // The kill came after the notice was queued and before that was remembered.
+    await redis.del(redisKeys('n').incidents);
+    await two.notifier.runClosed(failed('r1'), facts);
+    await two.notifier.runClosed(failed('r1'), facts);
+    await one.queue.stop(false);
+    await two.queue.stop(false);
+    expect(hook.events()).toEqual(['run-failed']);
+    expect(JSON.parse(hook.taken[0]?.body ?? '')).toMatchObject({
+      summary: 'm@p: the run failed',
+      items: [{ key: '', code: 'manifest' }],
+    });
+  });
+
+  it('do not speak of a pause that ended before anybody told of it', async () => {
+    const { notifier, queue } = await openWorker();
+    await notifier.portalState('p', { pause: null, last: { reason: down, since: 1, until: 2 } });
+    await queue.stop(false);
+    expect(hook.taken).toEqual([]);
+  });
+});
+
+describe('a notice', () => {
+  it('that is refused is tried again until it is taken', async () => {
+    hook.status = 503;
+    const { notifier } = await openWorker();
+    await notifier.runClosed(failed('r1'), facts);
+    await waitUntil('three refusals', () => hook.taken.length >= 3);
+    hook.status = 200;
+    await waitUntil('the notice', () => hook.events().length === 1);
+    expect(new Set(hook.taken.map(({ body }) => body)).size).toBe(1);
+  });
+
+  it('waits in Redis while no worker runs', async () => {
+    const first = await openWorker();
+    await first.queue.stop(true);
+    await first.notifier.runClosed(failed('r1'), facts);
+    expect(await first.queues.notices.getWaitingCount()).toBe(1);
+    await openWorker();
+    await waitUntil('the notice', () => hook.events().length === 1);
+  });
+
+  it('is not made where nobody is to be told', async () => {
+    const { notifier, queues } = await openWorker({});
+    await notifier.runClosed(failed('r1'), facts);
+    await notifier.portalState('p', { pause: { reason: down, since: 1 }, last: null });
+    expect(await queues.notices.getJobCounts()).toMatchObject({ waiting: 0, delayed: 0, completed: 0 });
+    expect(await redis.exists(redisKeys('n').incidents)).toBe(0);
+  });
+});
