@@ -76,10 +76,13 @@ export const grantsOf = (
 /** True when a role of the user has the permission; user 1 may everything. */
 export const may = (user: User, permission: Permission): boolean => user.uid === 1 || user.permissions.has(permission);
 
-const owns = (user: User, node: StoredNode): boolean => user.uid !== 0 && node.uid === user.uid;
+/** What of a node decides about access. */
+type Owned = Pick<StoredNode, 'uid' | 'status'>;
+
+const owns = (user: User, node: Owned): boolean => user.uid !== 0 && node.uid === user.uid;
 
 /** True when the user may read the node: published, his own, or he administers nodes. */
-export const mayRead = (user: User, node: StoredNode): boolean =>
+export const mayRead = (user: User, node: Owned): boolean =>
   node.status === 1 || owns(user, node) || may(user, 'administer nodes');
 
 /** True when the user may update, delete or attach to the node. */

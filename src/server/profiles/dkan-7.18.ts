@@ -37,5 +37,6 @@ export const dkan718Profile: Profile = {
   cookieAttributes: '',
   plainStaticFiles: true,
   filesArePublic: true,
+  pages: false,
   siteName: 'DKAN',
 };

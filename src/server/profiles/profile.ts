@@ -117,6 +117,8 @@ export interface Profile {
   plainStaticFiles: boolean;
   /** True: the bytes of a file are open to everybody, even when its node is not published. */
   filesArePublic: boolean;
+  /** True: the address that a read shows as `path` leads to a page about the node, and `/` to a list of datasets. */
+  pages: boolean;
   /** Title of the portal's own pages. */
   siteName: string;
 }

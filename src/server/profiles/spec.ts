@@ -65,5 +65,6 @@ export const specProfile: Profile = {
   cookieAttributes: '; SameSite=Lax',
   plainStaticFiles: false,
   filesArePublic: false,
+  pages: true,
   siteName: 'sluice portal',
 };

@@ -3,6 +3,7 @@ import { demand } from '../access.ts';
 import { type Answer, formatError, formatValue } from '../answer.ts';
 import type { Call } from '../call.ts';
 import { contentTypeOf, type FormatName, formats, isFormatName } from '../media/formats.ts';
+import { publicPage } from '../pages/public-page.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import { searchAnswer } from './datastore.ts';
 import { fileBytes, mayReadFile } from './file.ts';
@@ -91,5 +92,6 @@ export const siteAnswer = async (call: Call, path: string): Promise<Answer> => {
     const answer = await search(call, format);
     return wanted[1] === undefined ? { ...answer, headers: { vary: 'Accept' } } : answer;
   }
-  return page(404, 'Page not found', call.portal.profile.siteName);
+  const shown = call.portal.profile.pages ? await publicPage(call, path) : null;
+  return shown ?? page(404, 'Page not found', call.portal.profile.siteName);
 };

@@ -8,6 +8,7 @@ import { Flood } from './flood.ts';
 import { FolderSync } from './folder-sync.ts';
 import { lockStore } from './lock.ts';
 import { Nodes } from './nodes.ts';
+import { PublicNodes } from './public-nodes.ts';
 import { migrate } from './schema.ts';
 import { Sessions } from './sessions.ts';
 import { defaultTerms, Terms } from './terms.ts';
@@ -19,6 +20,7 @@ export interface Store {
   dir: string;
   db: DatabaseSync;
   nodes: Nodes;
+  publicNodes: PublicNodes;
   files: Files;
   users: Users;
   sessions: Sessions;
@@ -101,6 +103,7 @@ export const openStore = (dir: string): Store => {
       terms,
       files,
       nodes,
+      publicNodes: new PublicNodes(db),
       changes: () => changes,
       sessions: new Sessions(db),
       flood: new Flood(db),
