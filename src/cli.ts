@@ -19,6 +19,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
+// A reader that has seen enough (`| head`) ends the output, not the work; the exit code stays the command's own.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 const io: Io = {
   stdin: process.stdin,
   stdout: process.stdout,
@@ -248,7 +253,7 @@ example(
   'sluice init my-city',
 );
 
-example(
+const portal = example(
   program
     .command('portal')
     .description('run the embedded portal alone')
@@ -264,6 +269,19 @@ example(
       await finish(portalCommand(options, io));
     }),
   'sluice portal --port 8080 --data /srv/portal --users users.yaml',
+);
+
+example(
+  portal
+    .command('backup <folder>')
+    .description(
+      'copy the store (--data) to a new folder while the portal runs; `sluice portal --data` serves the copy',
+    )
+    .action(async (folder: string, _options: object, command: Command) => {
+      const { portalBackupCommand } = await import('./commands/portal-backup.ts');
+      await finish(portalBackupCommand(folder, command.optsWithGlobals(), io));
+    }),
+  'sluice portal backup /backups/portal-monday --data /srv/portal',
 );
 
 example(

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../errors.ts';
 import { jobId } from '../job.ts';
+import type { Target } from '../ledger/keys.ts';
 import { kindOfKey } from '../queue/job-logs.ts';
 import type { Runtime } from '../runtime.ts';
 import { exitCodes } from './exit-code.ts';
@@ -51,7 +52,7 @@ const findLog = async (runtime: Runtime, what: string): Promise<LogSource> => {
 const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
   for (const { portal, manifest } of await runtime.ledger.targets()) {
     if (!key.startsWith(`${manifest}/`)) continue;
-    const runId = (await runtime.ledger.entry(portal, key))?.runId;
+    const runId = await lastRunOf(runtime, { manifest, portal }, key);
     if (!runId) continue;
     const id = jobId(runId, kindOfKey(key), key);
     return {
@@ -60,6 +61,16 @@ const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
     };
   }
   throw unknown(key);
+};
+
+/** The run that works on a key now, else the last one that did. */
+const lastRunOf = async (runtime: Runtime, target: Target, key: string): Promise<string | null> => {
+  const { current } = await runtime.gate.state(target);
+  if (current !== null) {
+    const id = jobId(current, kindOfKey(key), key);
+    if ((await runtime.jobLogs.read(target.portal, id)).length > 0) return current;
+  }
+  return (await runtime.ledger.entry(target.portal, key))?.runId || null;
 };
 
 const unknown = (what: string): NotFoundError =>
