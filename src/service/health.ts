@@ -1,5 +1,5 @@
 // The health check of the service, on loopback.
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FastifyInstance, fastify } from 'fastify';
 import { UsageError } from '../errors.ts';
@@ -21,8 +21,11 @@ export const serveHealth = async (runtime: Runtime): Promise<Health> => {
     const redis = await answersInTime(runtime);
     return reply.code(redis ? 200 : 503).send({ status: redis ? 'ok' : 'degraded', redis: redis ? 'ok' : 'no answer' });
   });
-  const url = await listen(app, runtime.config.health.port);
-  await writeFile(healthFile(runtime.config.stateDir), `${url}/healthz\n`);
+  const { stateDir, health } = runtime.config;
+  // With a Redis and portals elsewhere nothing else needs the state folder.
+  await mkdir(stateDir, { recursive: true });
+  const url = await listen(app, health.port);
+  await writeFile(healthFile(stateDir), `${url}/healthz\n`);
   return {
     url,
     close: async () => {

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -6,6 +6,7 @@ import { startCommand } from '../../src/commands/start.ts';
 import { UsageError } from '../../src/errors.ts';
 import { makePlace } from '../flow/support/place.ts';
 import { commandPlace } from '../support/command-place.ts';
+import { startTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 it('start refuses a manifest that is not there, and a health port that is taken', async () => {
@@ -32,6 +33,20 @@ it('start answers its health check and takes the address away when it ends', asy
   stop();
   expect(await ended).toBe(0);
   expect(existsSync(file)).toBe(false);
+});
+
+it('start makes the state folder where Redis and the portals are elsewhere', async () => {
+  const redis = await startTestRedis();
+  onTestFinished(() => redis.close());
+  const env = { ...process.env, REDIS_URL: `unix://${'path' in redis.options ? redis.options.path : ''}` };
+  const city = { kind: 'remote', url: 'http://127.0.0.1:9', username: 'ann', password: { file: 'password' } };
+  const place = commandPlace({ portals: { city } });
+  chmodSync(place.write('password', 'x'), 0o600);
+  const { io, stop } = place.io();
+  const ended = startCommand([], place.options, { ...io, env });
+  await Promise.race([ended, waitUntil('the health check', () => existsSync(join(place.dir, 'state/health.address')))]);
+  stop();
+  expect(await ended).toBe(0);
 });
 
 it('worker works what a publish beside it asks for', async () => {
