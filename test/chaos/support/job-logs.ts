@@ -32,11 +32,13 @@ export const readJobLogs = (logs: ReadonlyMap<string, string[]>): LogFigures => 
   return figures;
 };
 
-/** True when a resumption says what it found; one that was killed at once leaves that to the next. */
+/**
+ * True when a resumption says what it found; one that was killed before it could leaves that to the next. (Lines of the
+ * former owner may come in between: a worker that lost its lock while Redis was away ends the write it is in.)
+ */
 const tells = (lines: string[]): boolean => {
   const next = lines.findIndex((line) => resumedLine.test(line));
-  const own = next === -1 ? lines : lines.slice(0, next);
-  return own.some((line) => found.test(line)) || (next !== -1 && own.every((line) => attemptLine.test(line)));
+  return next !== -1 || lines.some((line) => found.test(line));
 };
 
 const timeOf = (line: string): number => Date.parse(line.split(' ')[0] ?? '');
