@@ -87,7 +87,7 @@ export class Runtime {
     this.jobLogs = new JobLogs(redis, this.keys, this.queues);
     this.#notices = new NoticeQueue(
       this.queues,
-      { backoffMs: config.retry.backoffMs, stalledCheckMs: config.jobs.stalledCheckMs },
+      { ...config.jobs, backoffMs: config.retry.backoffMs },
       options.log,
     );
     this.#notifier = new Notifier({

@@ -95,7 +95,7 @@ export class Workforce {
   async stop(kill: boolean): Promise<void> {
     if (this.#repair) clearInterval(this.#repair);
     await Promise.all(this.#workers.map((worker) => (kill ? worker.kill() : worker.stop())));
-    await this.#watch.stop();
+    await this.#watch.stop(kill);
     await this.#parts.notices.stop(kill);
     await this.#presence.stop();
   }

@@ -11,15 +11,22 @@ const maxBackoffMs = 15 * 60_000;
 /** How long a stop waits for notices that nobody has tried to deliver yet. */
 const drainMs = 5000;
 
+/** Milliseconds: pause before the second attempt (doubled each time), lock of a delivery, check for dead workers. */
+export interface NoticeSettings {
+  backoffMs: number;
+  lockMs: number;
+  stalledCheckMs: number;
+}
+
 /** Adds notices and, once told to work, delivers them. */
 export class NoticeQueue {
   readonly #queues: Queues;
-  readonly #settings: { backoffMs: number; stalledCheckMs: number };
+  readonly #settings: NoticeSettings;
   readonly #log: Log;
   #worker: Worker | null = null;
   #stop = new AbortController();
 
-  constructor(queues: Queues, settings: { backoffMs: number; stalledCheckMs: number }, log: Log) {
+  constructor(queues: Queues, settings: NoticeSettings, log: Log) {
     this.#queues = queues;
     this.#settings = settings;
     this.#log = log;
@@ -46,6 +53,7 @@ export class NoticeQueue {
       connection: this.#queues.connection,
       prefix: this.#queues.settings.prefix,
       concurrency: 2,
+      lockDuration: this.#settings.lockMs,
       stalledInterval: this.#settings.stalledCheckMs,
       maxStalledCount: 1000,
       settings: {

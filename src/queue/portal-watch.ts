@@ -58,11 +58,12 @@ export class PortalWatch {
     this.#timer.unref();
   }
 
-  /** Ends after a last look that tells of every pause, but probes no more. */
-  async stop(): Promise<void> {
+  /** Ends after a last look that tells of every pause, but probes no more. `force` ends at once: Redis may be gone. */
+  async stop(force = false): Promise<void> {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     this.#stop.abort(new Error('the watch of portals was stopped'));
+    if (force) return;
     await this.#turn;
     for (const portal of this.#parts.portals) await this.#tell(portal).catch(() => undefined); // Redis may be gone
   }

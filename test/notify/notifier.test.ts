@@ -34,7 +34,7 @@ beforeEach(async () => {
 const openWorker = async (config: Partial<NotifyConfig> = { webhook: { url: hook.url, secret: null } }) => {
   const connection = new Redis({ ...server.options, maxRetriesPerRequest: null });
   const queues = new Queues(connection, { prefix: 'n', attempts: 3, keepLogs: 10, keepMs: 60_000 });
-  const queue = new NoticeQueue(queues, { backoffMs: 20, stalledCheckMs: 500 }, log);
+  const queue = new NoticeQueue(queues, { backoffMs: 20, lockMs: 1500, stalledCheckMs: 500 }, log);
   const notifier = new Notifier({
     redis: connection,
     keys: redisKeys('n'),
