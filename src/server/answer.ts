@@ -64,7 +64,7 @@ export const internalFault = (error: unknown, log: Log): Refusal => {
   if (code === 13 || code === 'ENOSPC' || code === 'EDQUOT') {
     return new Refusal(507, 'The portal has no space left; nothing was changed.');
   }
-  if (code === 8 || code === 10 || code === 'EROFS' || code === 'EACCES') {
+  if (code === 8 || code === 10 || code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
     return new Refusal(503, 'The portal cannot write its store; nothing was changed.');
   }
   return new Refusal(500, 'An error occurred.', { reason: 'Internal Server Error : An error occurred.' });

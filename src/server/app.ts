@@ -2,7 +2,6 @@
 import { METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dkan/paths.ts';
-import type { Log } from '../log.ts';
 import { type Answer, formatError, formatValue, internalFault } from './answer.ts';
 import { readBody } from './body.ts';
 import type { Call, Operation, Portal, RememberedResult, Resource, Result } from './call.ts';
@@ -203,12 +202,12 @@ const answer = async (
 
 /** The access log: never the query, which may hold a token, nor a header or body. */
 const noteAccess = (
-  log: Log,
+  { log, accessLevel }: Portal,
   { raw, originalUrl }: FastifyRequest,
   { status, began }: { status: number; began: number },
 ): void => {
-  if (!log.isLevelEnabled('info')) return;
-  log.info(
+  if (!log.isLevelEnabled(accessLevel)) return;
+  log[accessLevel](
     {
       method: raw.method,
       path: originalUrl.split('?')[0]?.slice(0, 1000),
@@ -260,7 +259,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
       result = formatError(internalFault(error, log), null, { style: 'sound' });
       await sendAnswer(reply, result, options);
     }
-    noteAccess(log, request, { status: result.status, began });
+    noteAccess(portal, request, { status: result.status, began });
   });
   return app;
 };

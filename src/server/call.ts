@@ -57,6 +57,8 @@ export interface Portal {
   now: () => number;
   counts: { reads: number; writes: number };
   rendered: RenderedBodies;
+  /** Level of the access log. */
+  accessLevel: 'info' | 'debug';
 }
 
 /** One request to the service. */

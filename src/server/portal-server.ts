@@ -46,6 +46,8 @@ export interface PortalServerOptions {
   expose?: Readonly<Record<string, readonly string[]>>;
   /** How long an attach or import waits for the import; 30 s when absent. */
   attachWaitMs?: number;
+  /** Level at which every request is logged; `debug` when absent. */
+  accessLevel?: 'info' | 'debug';
   log: Log;
 }
 
@@ -148,6 +150,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       now: unixNow,
       counts: { reads: 0, writes: 0 },
       rendered: new RenderedBodies(store.changes),
+      accessLevel: options.accessLevel ?? 'debug',
     };
     app = createApp(portal);
     const url = await listen(app, host, options.port ?? 0);

@@ -100,6 +100,8 @@ class Reading {
   readonly pairs: [string, string][] = [];
   readonly files: UploadedFile[] = [];
   readonly work: Promise<void>[] = [];
+  /** Called when a part cannot be stored. */
+  onFault: (error: Error) => void = () => undefined;
   readonly #streams: Readable[] = [];
   readonly #options: MultipartOptions;
 
@@ -118,7 +120,8 @@ class Reading {
     const reading = (path === null ? drain(stream) : store(stream, path, syncDir)).then((facts) => {
       Object.assign(entry, facts);
     });
-    reading.catch(() => stream.resume());
+    // A part that cannot be stored ends the body: nobody would read the rest of it.
+    reading.catch((error: unknown) => this.onFault(error as Error));
     this.work.push(reading);
   }
 
@@ -148,6 +151,7 @@ const parseParts = (request: IncomingMessage, reading: Reading, fileBytes: numbe
       reading.abort(error);
       reject(error);
     };
+    reading.onFault = fail;
     busboy.on('field', (name, value, nameTruncated, valueTruncated) => {
       if (nameTruncated || valueTruncated) fail(new Refusal(413, 'A field of the form is too long.'));
       else reading.pairs.push([name, value]);

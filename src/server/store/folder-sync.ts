@@ -54,3 +54,13 @@ export class FolderSync {
     }
   }
 }
+
+/** Resolves when the bytes of a file, or the names in a folder, are on disk. */
+export const syncPath = async (path: string): Promise<void> => {
+  const file = await openFile(path, 'r');
+  try {
+    await syncFile(file);
+  } finally {
+    await closeFile(file);
+  }
+};

@@ -59,6 +59,16 @@ const sweep = (filesDir: string, files: Files): void => {
   for (const name of readdirSync(filesDir)) if (!known.has(name)) rmSync(join(filesDir, name), { force: true });
 };
 
+/** A store that was moved, or restored from a backup, still names its files where they were. */
+const relocate = (db: DatabaseSync, filesDir: string): void => {
+  const tables = db.prepare("SELECT name FROM sqlite_master WHERE name IN ('datastore', 'recorded_datastore')").all();
+  for (const { name } of tables) {
+    db.prepare(`UPDATE ${name} SET path = ?1 || substr(path, -36) WHERE path <> ?1 || substr(path, -36)`).run(
+      join(filesDir, '/'),
+    );
+  }
+};
+
 const failed = (dir: string, cause: unknown): PortalStoreError =>
   new PortalStoreError(`the portal store ${dir} cannot be opened: ${(cause as Error).message}`, {
     hint: 'check that the folder may be written and has free space',
@@ -92,6 +102,7 @@ export const openStore = (dir: string): Store => {
     const terms = new Terms(db);
     const files = new Files(db);
     sweep(filesDir, files);
+    relocate(db, filesDir);
     let open = true;
     return {
       dir,
