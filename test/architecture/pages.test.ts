@@ -7,6 +7,7 @@ import { exitCodes } from '../../src/commands/exit-code.ts';
 import { configFileSchema } from '../../src/config/schema.ts';
 import { errorCodes } from '../../src/errors.ts';
 import { manifestFileSchema } from '../../src/manifest/schema.ts';
+import { noticeEvents } from '../../src/notify/notice.ts';
 import { checkDocument } from '../../src/yaml/check.ts';
 import { parseYaml } from '../../src/yaml/document.ts';
 import { anchorsOf, blocksOf, pagePaths, pageText, root } from '../support/pages.ts';
@@ -80,8 +81,14 @@ describe('codes', () => {
       ),
     );
     expect(uses.length).toBeGreaterThan(40);
-    const programs = ['redis-server'];
-    expect(uses.filter((code) => !(code in errorCodes) && !programs.includes(code))).toEqual([]);
+    const others = ['redis-server', ...Object.keys(noticeEvents)];
+    expect(uses.filter((code) => !(code in errorCodes) && !others.includes(code))).toEqual([]);
+  });
+
+  it('of notices are documented, all of them and no other, in the words of the program', () => {
+    const rows = [...pageText('docs/how-to/notices.md').matchAll(/^\| `([a-z-]+)` \| ([A-Z].*) \|$/gm)];
+    const plain = rows.map(([, event = '', words = '']) => [event, words.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')]);
+    expect(Object.fromEntries(plain)).toEqual(noticeEvents);
   });
 
   it('of exits are documented, all of them and no other', () => {

@@ -81,6 +81,23 @@ describe('notices of publish', () => {
   });
 });
 
+describe('notices of a run that the guard holds', () => {
+  it('tell of it once, and that it is well again when the source is whole', async () => {
+    const hook = await openHook();
+    const place = makePlace({ notify: { webhook: { url: hook.url } } });
+    const publish = async (datasets: number): Promise<unknown> => {
+      const listed = Array.from({ length: datasets }, (_, index) => ({ id: `d${index}`, title: `D ${index}` }));
+      return (await place.publish(place.manifest({ name: 'n', onMissing: 'delete', datasets: listed }))).code;
+    };
+    expect([await publish(12), await publish(2), await publish(2), await publish(12)]).toEqual([0, 4, 4, 0]);
+    expect(hook.events()).toEqual(['run-held', 'recovered']);
+    expect(JSON.parse(hook.taken[0]?.body ?? '')).toMatchObject({
+      summary: 'n@local: the run is held',
+      items: [{ key: '', code: 'held' }],
+    });
+  });
+});
+
 describe('notices of the service', () => {
   it('that were refused outlive a kill and arrive once', async () => {
     const hook = await openHook();
