@@ -13,6 +13,7 @@ it('killed workers, Redis and portal and a faulty network leave exactly what was
     kills: 12,
     forMs: 0,
     jobs: { lock: '1500ms', stalledCheck: '500ms' },
+    recoveries: 0,
     say: () => undefined,
   });
   expect(faultsOf(figures)).toEqual([]);

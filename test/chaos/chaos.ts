@@ -19,6 +19,8 @@ export interface ChaosOptions {
   /** Goes on with kills for at least this long, milliseconds. */
   forMs: number;
   jobs: JobSettings | null;
+  /** Kills afterwards without faults and with the product's own settings, to measure how soon work goes on. */
+  recoveries: number;
   say: (line: string) => void;
 }
 
@@ -34,8 +36,9 @@ export interface ChaosFigures {
   failedItems: Record<string, number>;
   faults: Record<string, number>;
   requests: number;
-  /** Milliseconds from a kill to the next request at the portal, sorted. */
+  /** Milliseconds from a kill to the next request at the portal, sorted; further kills may come in between. */
   recoveryMs: number[];
+  recoveries: Recovery[];
   logs: LogFigures;
   verdict: Verdict;
   /** Exit codes of the last two publishes, with faults off. */
@@ -57,6 +60,15 @@ export const runChaos = async (options: ChaosOptions): Promise<ChaosFigures> => 
     await world.close();
   }
 };
+
+/** One kill in calm work, with what the killed process was. */
+export interface Recovery {
+  victim: 'service' | 'worker' | 'both' | 'redis';
+  /** Milliseconds to the next request at the portal. */
+  requestMs: number;
+  /** Milliseconds to the first killed job that goes on; null when none had been in work. */
+  resumedMs: number | null;
+}
 
 class Chaos {
   readonly #world: World;
@@ -97,6 +109,8 @@ class Chaos {
     const settled = await this.#publish();
     const before = world.writes.length;
     const again = await this.#publish();
+    const writesAgain = world.writes.slice(before);
+    const recoveries = await this.#recover();
     const logs = readJobLogs(await world.jobLogs());
     const verdict = await verifyPortal(await world.reader(), this.#city.expected());
     const stopped = [await this.#stop('service'), await this.#stop('worker')];
@@ -108,11 +122,12 @@ class Chaos {
       faults,
       requests: world.requests,
       recoveryMs: this.#recoveryMs.sort((a, b) => a - b),
+      recoveries,
       logs,
       verdict,
       settled,
       again,
-      writesAgain: world.writes.slice(before),
+      writesAgain,
       stopped,
     };
   }
@@ -197,6 +212,53 @@ class Chaos {
     this.#living[victim] = world.start(victim === 'service' ? 'start' : 'worker');
   }
 
+  async #recover(): Promise<Recovery[]> {
+    const world = this.#world;
+    const order = ['service', 'redis', 'worker', 'both'] as const;
+    const found: Recovery[] = [];
+    if (this.#options.recoveries > 0) {
+      await Promise.all([this.#stop('service'), this.#stop('worker')]);
+      world.configure(null);
+      this.#living.service = world.start('start');
+      this.#living.worker = world.start('worker');
+      await Promise.all([
+        this.#living.service.said('"sluice is running"'),
+        this.#living.worker.said('"worker is running"'),
+      ]);
+    }
+    for (let at = 0; at < this.#options.recoveries; at++) {
+      this.#city.change();
+      const publishing = this.#publish();
+      const from = world.requests + 30;
+      await Promise.race([publishing, until(() => world.requests >= from)]);
+      found.push(await this.#recoverFrom(order[at % order.length] ?? 'service', publishing));
+    }
+    return found;
+  }
+
+  async #recoverFrom(victim: Recovery['victim'], publishing: Promise<unknown>): Promise<Recovery> {
+    const world = this.#world;
+    const killedAt = Date.now();
+    if (victim === 'both') await Promise.all([this.#kill('service', 0), this.#kill('worker', 0)]);
+    else await this.#kill(victim, 0);
+    const resumed = (): number =>
+      [this.#living.service, this.#living.worker].reduce(
+        (sum, each) => sum + (each?.out().split('resumed after a kill').length ?? 1) - 1,
+        0,
+      );
+    const [requests, resumptions] = [world.requests, resumed()];
+    let isOver = false;
+    const ended = publishing.then(() => {
+      isOver = true;
+    });
+    await until(() => isOver || world.requests > requests);
+    const requestMs = Date.now() - killedAt;
+    await until(() => isOver || resumed() > resumptions);
+    const resumedMs = resumed() > resumptions ? Date.now() - killedAt : null;
+    await ended;
+    return { victim, requestMs, resumedMs };
+  }
+
   #recoverySince(killedAt: number): void {
     const world = this.#world;
     const from = world.requests;
@@ -219,6 +281,10 @@ const reportIn = (text: string): Report | null => {
   } catch {
     return null;
   }
+};
+
+const until = async (isSo: () => boolean): Promise<void> => {
+  while (!isSo()) await sleep(10);
 };
 
 const longestMs = 240_000;

@@ -32,6 +32,7 @@ const figures = await runChaos({
   kills: Number(values.kills),
   forMs: Number(values.minutes) * 60_000,
   jobs: values.locks === 'default' ? null : { lock: '2s', stalledCheck: '500ms' },
+  recoveries: 8,
   say,
 });
 for (const line of figuresText(figures)) say(line);

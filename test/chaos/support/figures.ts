@@ -29,6 +29,10 @@ export const figuresText = (figures: ChaosFigures): string[] => {
     `requests: ${figures.requests}, faults injected: ${JSON.stringify(figures.faults)}`,
     `publishes under fire: ${figures.published}, items that failed in them: ${JSON.stringify(figures.failedItems)}`,
     `from a kill to the next request: ${spread(recoveryMs)}`,
+    ...figures.recoveries.map(
+      ({ victim, requestMs, resumedMs }) =>
+        `default settings, ${victim} killed: next request after ${seconds(requestMs)}, ${resumedMs === null ? 'no job had to be resumed' : `killed jobs go on after ${seconds(resumedMs)}`}`,
+    ),
     `from a killed job's last word to its resumption: ${spread(logs.idleMs)}`,
     `job logs: ${logs.jobs}, resumptions: ${logs.resumed}, without a finding: ${logs.silent.length}`,
     ...Object.entries(verdict).map(([kind, lines]) => `${kind}: ${lines.length}`),
@@ -36,10 +40,10 @@ export const figuresText = (figures: ChaosFigures): string[] => {
   ];
 };
 
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+
 const spread = (sorted: number[]): string => {
-  const at = (share: number): string => {
-    const ms = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-    return `${(ms / 1000).toFixed(1)} s`;
-  };
+  const at = (share: number): string =>
+    seconds(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
   return sorted.length === 0 ? 'none' : `median ${at(0.5)}, 99 % ${at(0.99)}, longest ${at(1)} (${sorted.length})`;
 };
