@@ -14,17 +14,27 @@ const leaves = new Set([
   'log.ts',
   'errors.ts',
   'quantity.ts',
+  'plan-file.ts',
   'ledger/entry.ts',
   'ledger/keys.ts',
 ]);
 
 /** The composition: puts the rooms together, so it sees everything. */
-const composition = new Set(['cli.ts', 'commands', 'runtime.ts', 'portal-access.ts', 'service']);
+const composition = new Set([
+  'cli.ts',
+  'commands',
+  'runtime.ts',
+  'workforce.ts',
+  'sources.ts',
+  'portal-access.ts',
+  'service',
+]);
 
 /** What every other room may import beside leaves and itself. */
 const rooms: Record<string, string[]> = {
   web: ['ledger', 'queue'],
   handlers: ['portal', 'ledger', 'gather', 'intake', 'table', 'plan'],
+  reconcile: ['portal', 'ledger', 'handlers', 'plan', 'table'],
   queue: ['redis'],
   gather: ['manifest'],
   intake: ['table'],
@@ -40,13 +50,13 @@ const rooms: Record<string, string[]> = {
 /** Packages that belong to one idea, with the rooms that may use them. */
 const packages: Record<string, string[]> = {
   bullmq: ['queue', 'web'],
-  ioredis: ['redis', 'queue', 'ledger', 'notify', 'runtime.ts', 'web'],
-  undici: ['portal', 'notify'],
+  ioredis: ['redis', 'queue', 'ledger', 'notify', 'runtime.ts', 'workforce.ts', 'web'],
+  undici: ['portal', 'notify', 'reconcile'],
   nodemailer: ['notify'],
   'tough-cookie': ['portal'],
   fastify: ['server', 'service', 'web'],
   '@fastify/busboy': ['server'],
-  'csv-parse': ['table'],
+  'csv-parse': ['table', 'commands'],
   piscina: ['table'],
   chokidar: ['intake', 'service'],
   commander: ['cli.ts'],
