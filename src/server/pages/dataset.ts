@@ -116,6 +116,7 @@ const resourceHtml = (row: LinkedRow, baseUrl: string): Html => {
     row.format,
     row.filename === null ? null : shortened(row.filename, 100),
     row.filesize === null ? null : sizeText(row.filesize),
+    row.link === null ? null : shortened(row.link, 100),
   ].filter((fact) => fact !== null);
   const words = excerpt(row, 160);
   return html`<li>

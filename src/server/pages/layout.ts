@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { paths } from '../../dkan/paths.ts';
 import type { Answer } from '../answer.ts';
 import type { Call } from '../call.ts';
+import { isExposed } from './exposed.ts';
 import { type Html, html, sanitised } from './html.ts';
 
 const stylesheet = `
@@ -32,8 +33,8 @@ th,td{text-align:start;vertical-align:top;padding:.4rem .75rem;border-bottom:1px
 .facts{width:100%}
 .facts th{width:13rem;padding-inline-start:0;color:var(--soft);font-weight:500}
 .scroll{border:1px solid var(--line);border-radius:.4rem}
-.scroll table{font-size:.875rem;width:100%}
-.scroll th,.scroll td{min-width:5rem;max-width:22rem;overflow-wrap:break-word}
+.scroll table{font-size:.875rem;width:max-content;min-width:100%}
+.scroll th,.scroll td{max-width:22rem;overflow-wrap:break-word}
 .scroll thead th{background:var(--band);white-space:nowrap}
 .scroll .n{text-align:end;font-variant-numeric:tabular-nums}
 .scroll tbody tr:last-child td{border-bottom:0}
@@ -69,7 +70,7 @@ ${canonical === null ? null : html`<link rel="canonical" href="${canonical}">\n`
 <main>
 ${main}
 </main>
-<footer>For programs: the Dataset REST API at <a href="${baseUrl}${paths.nodes}.json"><code>${paths.nodes}.json</code></a>.</footer>
+<footer>${isExposed(portal, 'node', 'index') ? html`Everything here as data: <a href="${baseUrl}${paths.nodes}.json">Dataset REST API</a>` : siteName}</footer>
 </body>
 </html>
 `.text;

@@ -6,6 +6,7 @@ import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
+import { isExposed } from './exposed.ts';
 import { type Fact, factsHtml, firstText, formattedHtml, tidsOf } from './facts.ts';
 import { type Html, html } from './html.ts';
 import { pageText } from './layout.ts';
@@ -69,18 +70,14 @@ const factsOf = (call: Call, node: StoredNode, preview: Preview | null): Fact[] 
   ];
 };
 
-const isExposed = ({ portal }: Call, resource: string, operation: string): boolean =>
-  portal.expose === null ||
-  (Object.hasOwn(portal.expose, resource) && portal.expose[resource]?.includes(operation) === true);
-
 const apiFacts = (call: Call, node: StoredNode, preview: Preview | null): Fact[] => {
   const nid = String(node.nid);
   const address = (path: string): Html =>
     html`<a href="${call.baseUrl}${path}"><code>${call.baseUrl}${path}</code></a>`;
   const search = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(node.uuid)}`;
-  const hasDatastore = call.portal.datastore.status(nid) !== null && isExposed(call, 'datastore', 'retrieve');
+  const hasDatastore = call.portal.datastore.status(nid) !== null && isExposed(call.portal, 'datastore', 'retrieve');
   return [
-    ['Node', isExposed(call, 'node', 'retrieve') ? address(`${paths.node(nid)}.json`) : null],
+    ['Node', isExposed(call.portal, 'node', 'retrieve') ? address(`${paths.node(nid)}.json`) : null],
     ['Datastore (with a login)', hasDatastore ? address(`${paths.datastore(nid)}.json`) : null],
     ['Search in the rows', preview === null ? null : address(search)],
   ];

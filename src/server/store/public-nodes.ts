@@ -28,6 +28,8 @@ export interface LinkedRow extends Described {
   uid: number;
   filename: string | null;
   filesize: number | null;
+  /** Address of a file elsewhere, or of an API. */
+  link: string | null;
   /** Name of the format. */
   format: string | null;
 }
@@ -56,7 +58,8 @@ export class PublicNodes {
        ORDER BY n.sticky DESC, n.created DESC, n.nid DESC`,
     );
     this.#linked = db.prepare(
-      `SELECT n.nid, n.type, n.title, n.alias, n.status, n.uid, f.filename, f.filesize, t.name AS format, ${described}
+      `SELECT n.nid, n.type, n.title, n.alias, n.status, n.uid, f.filename, f.filesize, t.name AS format, ${described},
+         coalesce(json_extract(r.fields, '$.field_link_remote_file[0].uri'), json_extract(r.fields, '$.field_link_api[0].url')) AS link
        FROM reference l JOIN node n ON n.nid = l.target JOIN revision r ON r.vid = n.vid
        LEFT JOIN file f ON f.fid = (SELECT min(u.fid) FROM file_usage u WHERE u.nid = n.nid)
        LEFT JOIN term t ON t.tid = CAST(json_extract(r.fields, '$.field_format[0].tid') AS INTEGER)

@@ -1,0 +1,294 @@
+// The public pages over HTTP: every address that a read of a node shows leads to a page about it.
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Caller, type Reply, startTestPortal, type TestPortal } from '../../support/portal.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+let portal: TestPortal;
+let creator: Caller;
+
+beforeAll(async () => {
+  portal = await startTestPortal();
+  creator = await portal.as('creator');
+});
+
+const und = (...items: unknown[]): { und: unknown[] } => ({ und: items });
+
+const get = (path: string, caller: Caller = portal.anonymous): Promise<Reply> => caller.send('GET', path);
+
+/** The path of the address that a read of the node shows. */
+const addressOf = async (nid: string): Promise<string> => {
+  const { path } = await creator.read(nid);
+  expect(path).toMatch(`${portal.url}/`);
+  return String(path).slice(portal.url.length);
+};
+
+const pageOf = async (nid: string, caller?: Caller): Promise<string> => {
+  const reply = await get(await addressOf(nid), caller);
+  expect(reply.status).toBe(200);
+  return reply.text;
+};
+
+/** The cells of the table of facts by label. */
+const factsOf = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/<tr><th scope="row">(.*?)<\/th><td dir="auto">(.*?)<\/td><\/tr>/gs)].map(([, label, value]) => [
+      label,
+      (value ?? '')
+        .replace(/<[^>]*>/g, ' ')
+        .replace(/\s+/g, ' ')
+        .trim(),
+    ]),
+  );
+
+const dataset = (title: string, rest: Record<string, unknown> = {}): Promise<string> =>
+  creator.create({ type: 'dataset', title, status: 1, ...rest });
+
+const resource = (title: string, rest: Record<string, unknown> = {}): Promise<string> =>
+  creator.create({ type: 'resource', title, status: 1, ...rest });
+
+describe('the address of a dataset', () => {
+  it('leads to its title, its description as sanitised HTML and its facts', async () => {
+    const nid = await dataset('Trees of the city', {
+      body: und({ value: '**Every** tree. <script>alert(1)</script>', format: 'html' }),
+      field_license: und({ value: 'cc-by' }),
+      field_author: und({ value: 'Parks & Gardens' }),
+      field_contact_name: und({ value: 'Ann' }),
+      field_contact_email: und({ value: 'ann@example.org' }),
+      field_frequency: und({ value: 'R/P1W' }),
+      field_tags: und({ tid: 'trees' }, { tid: 'parks' }),
+      field_temporal_coverage: und({ value: '2026-01-01 00:00:00', value2: '2026-12-31 00:00:00' }),
+      field_spatial_geographical_cover: und({ value: 'City area' }),
+      field_spatial: und({ wkt: 'POLYGON((13.1 52.3, 13.8 52.3, 13.8 52.7, 13.1 52.7, 13.1 52.3))' }),
+      field_landing_page: und({ url: 'https://example.org/trees', title: 'Trees' }),
+    });
+    expect(await addressOf(nid)).toBe('/dataset/trees-city');
+    const text = await pageOf(nid);
+    expect(text).toContain('<title>Trees of the city | sluice portal</title>');
+    expect(text).toContain('<h1 dir="auto">Trees of the city</h1>');
+    expect(text).toContain('<strong>Every</strong> tree.');
+    expect(text).not.toContain('<script');
+    expect(text).toContain('<a href="mailto:ann@example.org">');
+    expect(text).toContain('<a href="https://example.org/trees" rel="nofollow">');
+    expect(factsOf(text)).toMatchObject({
+      License: 'Creative Commons Attribution',
+      Author: 'Parks &amp; Gardens',
+      Contact: 'Ann, ann@example.org',
+      Updated: 'weekly',
+      Tags: 'trees parks',
+      'Period covered': '2026-01-01 to 2026-12-31',
+      'Area covered': 'City area longitude 13.1 to 13.8, latitude 52.3 to 52.7',
+      Homepage: 'Trees',
+      Changed: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/),
+    });
+  });
+
+  it('lists its resources in their order, and follows every change at once', async () => {
+    const nid = await dataset('Order of things');
+    const ref = { field_dataset_ref: und({ target_id: nid }) };
+    const first = await resource('First table', ref);
+    await resource('Second table', { ...ref, field_link_remote_file: und({ uri: 'https://example.org/b.csv' }) });
+    const hidden = await resource('Hidden table', { ...ref, status: 0 });
+    const text = await pageOf(nid);
+    const links = [...text.matchAll(/<h3><a href="([^"]*)"><bdi>(.*?)<\/bdi>/g)].map(([, , title]) => title);
+    expect(links).toEqual(['First table', 'Second table']);
+    expect(text).toContain(`href="${portal.url}${await addressOf(first)}"`);
+    expect(text).toContain('https://example.org/b.csv');
+    await creator.send('PUT', `/api/dataset/node/${first}`, { body: { title: 'Renamed table' } });
+    expect(await pageOf(nid)).toContain('Renamed table');
+    expect(await pageOf(nid, creator)).toContain('Hidden table');
+    expect(await addressOf(hidden)).toContain('/resource/');
+  });
+
+  it('keeps letters of all scripts, and stands beside /node/<nid>', async () => {
+    const nid = await dataset('Bäume — 樹木');
+    const path = await addressOf(nid);
+    expect(path).toContain('%');
+    const text = await pageOf(nid);
+    expect((await get(`/node/${nid}`)).text).toBe(text);
+    expect(text).toContain(`<link rel="canonical" href="${portal.url}${path}">`);
+  });
+
+  it('shows a description without a format as plain text', async () => {
+    const dataDir = tempDir();
+    const recorded = await startTestPortal({ dataDir, profile: 'dkan-7.18' });
+    const admin = await recorded.as('admin');
+    const body = und({ value: 'a <b>\n\nc & d' });
+    const nid = await admin.create({ type: 'dataset', title: 'Plain', status: 1, body });
+    await recorded.server.close();
+    const own = await startTestPortal({ dataDir });
+    const { text } = await own.anonymous.send('GET', `/node/${nid}`);
+    expect(text).toContain('<p>a &lt;b&gt;</p>\n<p>c &amp; d</p>');
+  });
+});
+
+describe('the address of a resource', () => {
+  const table = `name,amount\n${Array.from({ length: 25 }, (_, index) => `row ${index + 1},${index + 1}.50`).join('\n')}\n`;
+
+  it('leads to file, datastore, the first 20 rows and the addresses for programs', async () => {
+    const parent = await dataset('Parent of tables');
+    const nid = await resource('The table', {
+      field_dataset_ref: und({ target_id: parent }),
+      field_format: und({ tid: 'csv' }),
+    });
+    await creator.attach(nid, { name: 'the table.csv', content: table });
+    const text = await pageOf(nid);
+    expect(text).toContain(`<a href="${portal.url}${await addressOf(parent)}"><bdi>Parent of tables</bdi></a>`);
+    expect(factsOf(text)).toMatchObject({
+      File: `the table.csv (${table.length} bytes, text/csv)`,
+      Format: 'csv',
+      Datastore: 'imported',
+      Rows: '25',
+    });
+    expect(text).toContain('The first 20 of 25 rows, 2 columns.');
+    expect(text).toContain('<tr><th scope="col">name</th><th scope="col" class="n">amount</th></tr>');
+    expect(text).toContain('<tr><td dir="auto">row 20</td><td class="n">20.50</td></tr>');
+    expect(text).not.toContain('row 21');
+    const hrefs = [...text.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
+    const file = hrefs.find((href) => href.includes('/sites/default/files/')) ?? '';
+    expect((await get(file.slice(portal.url.length))).text).toBe(table);
+    const api = hrefs.filter((href) => href.includes('/api/') && !href.endsWith('/node.json'));
+    expect(api).toHaveLength(3);
+    for (const href of api) {
+      expect((await get(href.slice(portal.url.length), creator)).status).toBe(200);
+    }
+  });
+
+  it('says in which line the import failed, and that older rows are shown', async () => {
+    const nid = await resource('Ragged');
+    await creator.attach(nid, { name: 'a.csv', content: 'a,b\n1,2\n' });
+    await creator.attach(nid, { name: 'b.csv', content: 'a,b\n1,2\n3\n' });
+    const text = await pageOf(nid);
+    expect(factsOf(text).Datastore).toBe(
+      'the import of this file failed in line 3; the rows are those of an earlier file',
+    );
+    expect(factsOf(text).Rows).toBe('1');
+  });
+
+  it('leads to a link where the file is elsewhere, without a datastore', async () => {
+    const nid = await resource('Elsewhere', { field_link_remote_file: und({ uri: 'https://example.org/x.geojson' }) });
+    const text = await pageOf(nid);
+    expect(factsOf(text)).toMatchObject({ 'File elsewhere': 'https://example.org/x.geojson' });
+    expect(text).not.toContain('Preview');
+    expect(factsOf(text)).not.toHaveProperty('Datastore');
+  });
+
+  it('stays readable with many columns and long cells', async () => {
+    const nid = await resource('Wide');
+    const names = Array.from({ length: 60 }, (_, index) => `c${index}`).join(',');
+    const cells = Array.from({ length: 60 }, () => 'x'.repeat(1000)).join(',');
+    await creator.attach(nid, { name: 'wide.csv', content: `${names}\n${cells}\n` });
+    const text = await pageOf(nid);
+    expect(text).toContain('1 row, 40 of 60 columns.');
+    expect(text.match(/<td dir="auto">x{200}…<\/td>/g)).toHaveLength(40);
+  });
+});
+
+describe('the front page', () => {
+  it('lists published datasets, the newest first, 20 a page', async () => {
+    const own = await startTestPortal();
+    const ann = await own.as('creator');
+    expect((await own.anonymous.send('GET', '/')).text).toContain('Nothing is published here yet.');
+    for (let number = 1; number <= 21; number += 1) {
+      await ann.create({ type: 'dataset', title: `Number ${number}`, status: 1, created: 1_700_000_000 + number });
+    }
+    await ann.create({ type: 'dataset', title: 'Hidden', status: 0 });
+    await ann.create({ type: 'resource', title: 'A resource', status: 1 });
+    const titles = async (path: string): Promise<string[]> => {
+      const { status, text } = await own.anonymous.send('GET', path);
+      expect(status).toBe(200);
+      return [...text.matchAll(/<h2><a href="[^"]*"><bdi>(.*?)<\/bdi>/g)].map(([, title = '']) => title);
+    };
+    const first = await titles('/');
+    expect(first).toHaveLength(20);
+    expect(new Set([...first, ...(await titles('/?page=2'))])).toEqual(
+      new Set(Array.from({ length: 21 }, (_, index) => `Number ${index + 1}`)),
+    );
+    expect(first[0]).toBe('Number 21');
+    expect(await titles('/?page=2')).toEqual(['Number 1']);
+    for (const page of ['0', '3', '-1', 'x', '1e3', '99999999999']) {
+      expect((await own.anonymous.send('GET', `/?page=${page}`)).status).toBe(404);
+    }
+    expect((await own.anonymous.send('GET', '/?page[]=1')).status).toBe(404);
+  });
+});
+
+describe('who sees a page', () => {
+  it('of a node that is not published: its author and administrators, nobody else', async () => {
+    const nid = await dataset('Secret plan', { status: 0 });
+    const path = await addressOf(nid);
+    for (const address of [path, `/node/${nid}`]) {
+      const refused = await get(address);
+      expect(refused.status).toBe(403);
+      expect(refused.text).not.toContain('Secret');
+      expect((await get(address, await portal.as('creator2'))).status).toBe(403);
+    }
+    expect(await pageOf(nid, creator)).toContain('Secret plan');
+    expect(await pageOf(nid, await portal.as('administrator'))).toContain('Not published');
+    expect((await get(path)).status).toBe(403);
+    expect((await get('/')).text).not.toContain('Secret');
+  });
+
+  it('ends when the node is unpublished or deleted', async () => {
+    const nid = await dataset('Short lived');
+    const path = await addressOf(nid);
+    expect((await get(path)).status).toBe(200);
+    const admin = await portal.as('admin');
+    await admin.send('PUT', `/api/dataset/node/${nid}`, { body: { status: 0 } });
+    expect((await get(path)).status).toBe(403);
+    await admin.send('DELETE', `/api/dataset/node/${nid}`);
+    expect((await get(path)).status).toBe(404);
+    expect((await get(`/node/${nid}`)).status).toBe(404);
+  });
+});
+
+describe('other paths', () => {
+  it('keep the 404 page of the site', async () => {
+    const nid = await dataset('Known');
+    const paths = [
+      '/dataset',
+      '/dataset/none',
+      '/dataset/%zz',
+      '/node',
+      '/node/999999',
+      '/node/x',
+      `/node/${nid}/edit`,
+    ];
+    for (const path of [...paths, '/index.php', '//']) {
+      const reply = await get(path);
+      expect(reply.status).toBe(404);
+      expect(reply.text).toContain('<title>Page not found');
+    }
+    expect((await portal.anonymous.send('POST', `/node/${nid}`)).status).toBe(404);
+  });
+
+  it('answer HEAD as GET, without a body', async () => {
+    const [head, whole] = [await portal.anonymous.send('HEAD', '/'), await get('/')];
+    expect(head).toMatchObject({ status: 200, text: '' });
+    expect(head.headers['content-length']).toBe(whole.headers['content-length']);
+  });
+
+  it('still redirect the old way to write an address', async () => {
+    expect((await get('/?q=api/dataset/node')).status).toBe(301);
+  });
+});
+
+describe('what a portal hides', () => {
+  it('operations that do not exist are not named', async () => {
+    const own = await startTestPortal({ expose: { node: ['create'], user: ['login'] } });
+    const ann = await own.as('creator');
+    const nid = await ann.create({ type: 'resource', title: 'Alone', status: 1 });
+    const { status, text } = await own.anonymous.send('GET', `/node/${nid}`);
+    expect(status).toBe(200);
+    expect(text).not.toContain('/api/dataset/');
+  });
+
+  it.each(['dkan-7.18', 'dkan-7.14'] as const)('under profile %s there are no pages', async (profile) => {
+    const own = await startTestPortal({ profile });
+    const admin = await own.as('admin');
+    const nid = await admin.create({ type: 'dataset', title: 'Recorded' });
+    const { path } = await admin.read(nid);
+    for (const address of ['/', `/node/${nid}`, new URL(String(path)).pathname]) {
+      expect((await own.anonymous.send('GET', address)).text).toContain('<title>Page not found | DKAN</title>');
+    }
+  });
+});
