@@ -1,9 +1,38 @@
 // How each configured portal is reached: its address and credentials; embedded ones are served on the way.
-import type { Config, PortalConfig } from './config/config.ts';
+import type { Config, EmbeddedPortalConfig, PortalConfig } from './config/config.ts';
 import { UsageError } from './errors.ts';
 import type { Log } from './log.ts';
 import { openPortal, type Portal, type PortalHooks } from './portal/client.ts';
 import { PortalKeeper, serviceAccount, servicePassword } from './server/keeper.ts';
+import type { PortalServerOptions } from './server/portal-server.ts';
+
+/** How the configuration says that an embedded portal is served. */
+export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
+  const { dataDir, host, port, profile, attachWaitMs, publicUrl, roles, expose, tokens, xmlrpc, users } = config;
+  return {
+    dataDir,
+    host,
+    port,
+    profile,
+    attachWaitMs,
+    roles,
+    tokens,
+    xmlrpc,
+    ...(publicUrl === null ? {} : { publicUrl }),
+    ...(expose === null ? {} : { expose }),
+    ...(users === null ? {} : { usersFile: users }),
+  };
+};
+
+/** {@link serverSettings} with the account of sluice's own workers, and its login. */
+export const embeddedPortal = async (
+  config: EmbeddedPortalConfig,
+): Promise<{ login: { username: string; password: string }; options: Omit<PortalServerOptions, 'log'> }> => {
+  const username = config.password === null ? serviceAccount : config.username;
+  const password = config.password ?? (await servicePassword(config.dataDir));
+  const users = [{ name: username, password, roles: ['administrator'] }];
+  return { login: { username, password }, options: { ...serverSettings(config), users } };
+};
 
 /** Opens the portals of a configuration, each once; needs no queue. */
 export class PortalAccess {
@@ -76,20 +105,10 @@ export class PortalAccess {
 
   async #reach(config: PortalConfig): Promise<{ username: string; password: string; url: string }> {
     if (config.kind === 'remote') return { username: config.username, password: config.password, url: config.url };
-    const username = config.password === null ? serviceAccount : config.username;
-    const password = config.password ?? (await servicePassword(config.dataDir));
-    const keeper = new PortalKeeper({
-      dataDir: config.dataDir,
-      host: config.host,
-      port: config.port,
-      profile: config.profile,
-      attachWaitMs: config.attachWaitMs,
-      ...(config.users === null ? {} : { usersFile: config.users }),
-      users: [{ name: username, password, roles: ['administrator'] }],
-      log: this.#log.child({ portal: config.name }),
-    });
+    const { login, options } = await embeddedPortal(config);
+    const keeper = new PortalKeeper({ ...options, log: this.#log.child({ portal: config.name }) });
     await keeper.open();
     this.#keepers.set(config.name, keeper);
-    return { username, password, url: keeper.url };
+    return { ...login, url: keeper.url };
   }
 }

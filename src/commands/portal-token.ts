@@ -1,9 +1,9 @@
 // `sluice portal token add|list|revoke`: access tokens of the embedded portal.
-import { resolve } from 'node:path';
 import { UsageError } from '../errors.ts';
 import { openTokens } from '../server/store/tokens.ts';
 import { exitCodes } from './exit-code.ts';
-import { type Io, say } from './io.ts';
+import { type Io, say, warn } from './io.ts';
+import { chosenEmbedded, type PortalChoice, storeDirOf } from './portal-settings.ts';
 
 /** What `sluice portal token` does. */
 export type TokenAction =
@@ -12,21 +12,27 @@ export type TokenAction =
   | { action: 'revoke'; id: string };
 
 /** Options of `sluice portal token`. */
-export interface TokenOptions {
-  /** Folder of the portal's store, relative to the working directory. */
-  data?: string;
+export interface TokenOptions extends PortalChoice {
   json?: boolean;
 }
 
+/** Says on standard error that a token is of no use yet where the configuration has tokens off. */
+const warnWhenOff = async (options: TokenOptions, io: Io): Promise<void> => {
+  if (options.data !== undefined) return; // a store of its own: how it is served is not known
+  const { portal } = await chosenEmbedded(options, io);
+  if (!portal.tokens) warn(io, `tokens are off: set portals.${portal.name}.tokens: true in the configuration`);
+};
+
 /**
  * Makes, lists or revokes access tokens, also while the portal runs. A new token is printed once and stored hashed.
- * Throws UsageError, NotFoundError (no such account or token), PortalStoreError (no store).
+ * Throws what `storeDirOf` does, UsageError, NotFoundError (no such account or token), PortalStoreError (no store).
  */
 export const portalTokenCommand = async (what: TokenAction, options: TokenOptions, io: Io): Promise<number> => {
-  const { tokens, close } = openTokens(resolve(io.cwd, options.data ?? '.sluice/portal/local'));
+  const { tokens, close } = openTokens(await storeDirOf(options, io));
   try {
     if (what.action === 'add') {
       say(io, tokens.add(what.user, { label: what.label ?? '', now: Math.floor(Date.now() / 1000) }));
+      await warnWhenOff(options, io);
     } else if (what.action === 'list') {
       const all = tokens.list();
       if (options.json) say(io, JSON.stringify(all));

@@ -25,9 +25,11 @@ export const addressProblems = (
 ): FileProblem[] => {
   const problems: FileProblem[] = [];
   for (const [name, portal] of Object.entries(recordOf(recordOf(value).portals))) {
-    const { url } = recordOf(portal);
-    const fault = typeof url === 'string' ? portalUrlFault(url) : null;
-    if (fault !== null) problems.push(document.problem(['portals', name, 'url'], fault));
+    for (const key of ['url', 'publicUrl']) {
+      const url = recordOf(portal)[key];
+      const fault = typeof url === 'string' ? portalUrlFault(url) : null;
+      if (fault !== null) problems.push(document.problem(['portals', name, key], fault));
+    }
   }
   const hook = secrets.get('notify.webhook.url');
   const hookFault = hook === undefined || hook.includes('${') ? null : webAddressFault(hook);

@@ -1,4 +1,5 @@
 // The configuration as the rest of sluice sees it: resolved, absolute, in plain numbers.
+import type { portalOperations, portalPermissions } from './portal-access-schema.ts';
 
 /** What every portal has. */
 export interface PortalConfigBase {
@@ -30,6 +31,16 @@ export interface EmbeddedPortalConfig extends PortalConfigBase {
   /** Absolute. */
   dataDir: string;
   attachWaitMs: number;
+  /** Address before a proxy, without a slash at the end; null where it is reached directly. */
+  publicUrl: string | null;
+  /** Permissions of the roles that the file names; see `portal-access-schema.ts`. */
+  roles: Record<string, (typeof portalPermissions)[number][]>;
+  /** Operations that exist by resource; null for all. */
+  expose: Partial<Record<keyof typeof portalOperations, string[]>> | null;
+  /** Access tokens let in. */
+  tokens: boolean;
+  /** The XML-RPC server answers. */
+  xmlrpc: boolean;
 }
 
 /** A portal elsewhere. */

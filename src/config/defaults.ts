@@ -11,6 +11,8 @@ export const defaults = {
     host: '127.0.0.1',
     port: 0,
     attachWait: '30s',
+    tokens: false,
+    xmlrpc: false,
   },
   remote: { concurrency: 4, requestsPerSecond: 10 },
   redis: { appendfsync: 'everysec', fetch: true, prefix: 'sluice' },

@@ -10,6 +10,7 @@ import { choosePortal } from './one-off.ts';
 import { resolveReferences } from './references.ts';
 import { resolveConfig } from './resolve.ts';
 import { type ConfigFile, configFileSchema } from './schema.ts';
+import { withoutUnsupported } from './unsupported.ts';
 
 /** How the configuration is found. */
 export interface LoadConfigOptions {
@@ -53,9 +54,10 @@ const readConfig = async (
   const { document, problems } = await readYaml(path);
   if (document === null) throw new ConfigError(problems);
   const resolved = await resolveReferences(document, { env, dir: dirname(path) });
-  const checked = checkDocument(document, configFileSchema, resolved.value);
+  const supported = withoutUnsupported(document, resolved.value);
+  const checked = checkDocument(document, configFileSchema, supported.value);
   const addresses = addressProblems(document, resolved.value, resolved.secrets);
-  const all = [...resolved.problems, ...checked.problems, ...addresses];
+  const all = [...resolved.problems, ...supported.problems, ...checked.problems, ...addresses];
   if (checked.value === null || all.length > 0) throw new ConfigError(all.sort(byPlace));
   return { file: checked.value, secrets: resolved.secrets };
 };

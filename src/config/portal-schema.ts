@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { durationText } from '../quantity.ts';
 import { defaults } from './defaults.ts';
+import { portalAccessKeys } from './portal-access-schema.ts';
 
 const text = z.string().trim().min(1);
 const count = z.int().min(1);
@@ -94,6 +95,7 @@ const embedded = z.strictObject({
     description: 'How long the answer to an upload waits for its import.',
     examples: ['5s'],
   }),
+  ...portalAccessKeys,
 });
 
 const remote = z.strictObject({

@@ -134,6 +134,11 @@ const embeddedPortal = (
     users: file.users === undefined ? null : resolve(dir, file.users),
     dataDir: file.dataDir === undefined ? join(stateDir, 'portal', name) : resolve(dir, file.dataDir),
     attachWaitMs: durationMs(all.attachWait),
+    publicUrl: file.publicUrl === undefined ? null : normalUrl(file.publicUrl),
+    roles: file.roles ?? {},
+    expose: file.expose ?? null,
+    tokens: all.tokens,
+    xmlrpc: all.xmlrpc,
   };
 };
 

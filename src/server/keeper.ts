@@ -136,7 +136,8 @@ const storedAddress = async (dataDir: string): Promise<string> =>
     () => '',
   );
 
-const storeAddress = async (dataDir: string, url: string): Promise<void> => {
+/** Notes where a store is served, so that other processes that want it find the one that does. */
+export const storeAddress = async (dataDir: string, url: string): Promise<void> => {
   const path = addressFile(dataDir);
   await writeFile(`${path}.${process.pid}.tmp`, `${url}\n`);
   await rename(`${path}.${process.pid}.tmp`, path);
