@@ -75,6 +75,7 @@ example(
   common(program.command('publish').description('run manifests once and wait for the report'))
     .argument('<manifest...>', 'manifest files')
     .option('--wait <duration>', 'how long to wait for a paused portal', duration)
+    .option('--refresh', "compare with the portal's own listing, not only with what we remember")
     .addOption(
       new Option('--on-drift <choice>', 'for this run, what to do with nodes edited on the portal').choices([
         'hold',

@@ -24,6 +24,8 @@ const requestData = {
     .default(null),
   /** Goes before the manifest's `onDrift`; null to obey the manifest. */
   onDrift: z.enum(['hold', 'overwrite', 'keep']).nullable().default(null),
+  /** True: what we remember is compared with the portal's own listing first. */
+  refresh: z.boolean().default(false),
 };
 
 /** What a run is asked for, without the job around it. */
@@ -73,7 +75,7 @@ export type DatasetData = z.infer<typeof datasetDataSchema>;
 export type ResourceData = z.infer<typeof resourceDataSchema>;
 
 /** A request that is pinned to nothing and obeys the manifest. */
-export const plainRequest = { plan: null, release: null, remove: null, onDrift: null } as const;
+export const plainRequest = { plan: null, release: null, remove: null, onDrift: null, refresh: false } as const;
 
 /** See {@link runRequestSchema}. */
 export type RunRequest = z.infer<typeof runRequestSchema>;

@@ -139,7 +139,8 @@ export class Runtime {
   async requestRun(
     manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
     why: RunRequest['why'],
-    more: Partial<Pick<RunRequest, 'only' | 'plan' | 'release' | 'remove' | 'onDrift'>> = {},
+    more: Partial<Pick<RunRequest, 'only' | 'plan' | 'release' | 'remove' | 'onDrift' | 'refresh'>> = {},
+    signal?: AbortSignal,
   ): Promise<{ runId: string }> {
     const portal = this.portalOf(manifest);
     this.portals.config(portal);
@@ -148,8 +149,13 @@ export class Runtime {
       const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
       if (starts !== 'busy') return { runId };
       if (!(await this.hasWorkers())) await this.startWorkers([portal]); // somebody must end the run that is current
-      await sleep(100);
+      await sleep(100, undefined, { signal });
     }
+  }
+
+  /** How old the last comparison with a portal's own listing may be; null for our own portal, which tells of itself. */
+  refreshAfterMs(portal: string): number | null {
+    return this.portals.config(portal).kind === 'remote' ? 24 * 3600 * 1000 : null;
   }
 
   /** True when some process works the jobs of this Redis. */
@@ -213,6 +219,7 @@ export class Runtime {
       runs: this.runs,
       settings: {
         importTimeoutMs: (name) => this.portals.config(name).importTimeoutMs,
+        refreshAfterMs: (name) => this.refreshAfterMs(name),
         maxFileBytes: this.config.limits.tableBytes,
         maxRowBytes: this.config.limits.rowBytes,
       },
@@ -224,7 +231,8 @@ export class Runtime {
       },
       gather: gatherSources,
       holdRun: (run) => this.plans.hold(run),
-      heldRemovals: async (runId) => new Set((await this.plans.heldRun(runId)).removals),
+      heldRun: (runId) => this.plans.heldRun(runId),
+      forgetHeld: (target) => this.plans.forgetHeld(target),
       dropHeld: (runId) => this.plans.dropHeld(runId),
       storedPlan: (id) => this.plans.read(id),
       settleDrops: (path, claims) => settleDrops(path, claims, this.config.inbox.archiveKeep),

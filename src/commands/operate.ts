@@ -1,5 +1,5 @@
 // What operators do to runs and items: release or discard a held run, take one item down.
-import { NotFoundError, UsageError } from '../errors.ts';
+import { InterruptedError, NotFoundError, UsageError } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
@@ -11,7 +11,7 @@ import { waitForRuns } from './wait.ts';
 export const releaseCommand = async (runId: string, options: CommonOptions, io: Io): Promise<number> =>
   operate('release', options, io, async (runtime) => {
     const held = await runtime.plans.heldRun(runId);
-    return oneRun(runtime, held, { release: runId }, options, io);
+    return oneRun(runtime, held, { release: runId, plan: held.plan }, options, io);
   });
 
 /** Forgets a held run: nothing of it is done. */
@@ -56,7 +56,8 @@ const operate = async (
   return withRuntime({ config, log: oneOffLog(config, options, io), role }, io, work);
 };
 
-const oneRun = async (
+/** Asks for a run that stands for itself alone, as soon as no other run of the target is under way, and awaits it. */
+export const oneRun = async (
   runtime: Runtime,
   target: { manifest: string; portal: string; manifestPath: string },
   more: Parameters<Runtime['requestRun']>[2],
@@ -64,7 +65,10 @@ const oneRun = async (
   io: Io,
 ): Promise<number> => {
   const manifest = { path: target.manifestPath, name: target.manifest, portal: target.portal };
-  const { runId } = await runtime.requestRun(manifest, 'command', more);
+  const { runId } = await runtime.requestRun(manifest, 'command', more, io.stop).catch((error: unknown) => {
+    if (!io.stop.aborted) throw error;
+    throw new InterruptedError('interrupted before the run was asked for', { hint: 'give the command again' });
+  });
   const run = { runId, manifest: target.manifest, portal: runtime.portalOf(manifest) };
   const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
   showReports(reports, options, io);

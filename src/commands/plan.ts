@@ -2,26 +2,25 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '../errors.ts';
-import { driftedFields } from '../handlers/drift.ts';
+import { driftedFields, editOf } from '../handlers/drift.ts';
 import { lookAt } from '../handlers/look.ts';
+import { isStale } from '../ledger/refreshed.ts';
 import type { Knowledge } from '../plan/plan.ts';
 import { flatten, planFileItems, planManifest, planTotals, wishesHash } from '../plan/whole-plan.ts';
 import { type PlanFile, planFileSchema } from '../plan-file.ts';
 import type { Runtime } from '../runtime.ts';
 import { gatherSources } from '../sources.ts';
-import { exitCodeOfReports, exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
-import { loadAll, showReports } from './publish.ts';
+import { oneRun } from './operate.ts';
+import { loadAll } from './publish.ts';
 import { configOf, oneOffLog, withRuntime } from './session.ts';
-import { waitForRuns } from './wait.ts';
 
 /** Options of `sluice plan`. */
 export interface PlanOptions extends CommonOptions {
   refresh?: boolean;
   output?: string;
 }
-
-const dayMs = 24 * 3600 * 1000;
 
 /** Prints the plan of each manifest; writes nothing but the file of `-o`. 4 when a guard would hold a run. */
 export const planCommand = async (paths: string[], options: PlanOptions, io: Io): Promise<number> => {
@@ -57,12 +56,7 @@ export const applyCommand = async (
   return withRuntime({ config, log: oneOffLog(config, options, io), role: 'apply' }, io, async (runtime) => {
     const pinned = options.strict ? { ...plan, strict: true } : plan;
     const id = await runtime.plans.store(pinned);
-    const manifest = { path: plan.manifestPath, name: plan.manifest, portal: plan.portal };
-    const { runId } = await runtime.requestRun(manifest, 'command', { plan: id });
-    const run = { runId, manifest: plan.manifest, portal: runtime.portalOf(manifest) };
-    const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
-    showReports(reports, options, io);
-    return exitCodeOfReports(reports);
+    return oneRun(runtime, plan, { plan: id }, options, io);
   });
 };
 
@@ -94,7 +88,7 @@ const makePlan = async (
   const { manifest } = gathered;
   const name = runtime.portalOf(manifest);
   const target = { manifest: manifest.name, portal: name };
-  const refreshed = options.refresh ?? (await isStale(runtime, target));
+  const refreshed = options.refresh ?? isStale(await runtime.ledger.refreshedAt(target), runtime.refreshAfterMs(name));
   const portal = refreshed ? await runtime.openPortal(name) : null;
   const known = await lookAt({ ledger: runtime.ledger, target, wishes: gathered.wishes, portal }, signal);
   const plan = planManifest(manifest, gathered.wishes, known, { limited: gathered.isDrop, now: Date.now() });
@@ -114,13 +108,6 @@ const makePlan = async (
   };
 };
 
-/** A remote portal of which nothing was heard for a day is asked. */
-const isStale = async (runtime: Runtime, target: { manifest: string; portal: string }): Promise<boolean> => {
-  if (runtime.portals.config(target.portal).kind !== 'remote') return false;
-  const entries = [...(await runtime.ledger.entries(target)).values()];
-  return entries.length > 0 && Date.now() - Math.max(...entries.map((entry) => entry.syncedAt)) > dayMs;
-};
-
 /** Says who edited what, and when, of a node whose revision is not ours. */
 const explainEdit = async (
   runtime: Runtime,
@@ -133,10 +120,8 @@ const explainEdit = async (
   if (!entry || !row || entry.vid === null || row.vid === entry.vid) return;
   const node = await (await runtime.openPortal(portal)).readNode(row.nid, signal);
   const fields = driftedFields(entry, known.sent.get(item.key) ?? null, node);
-  const when = /^\d+$/.test(node.changed) ? new Date(Number(node.changed) * 1000).toISOString() : 'an unknown time';
-  const by = typeof node.revision_uid === 'string' ? `user ${node.revision_uid}` : 'somebody';
   const what = fields.length > 0 ? fields.join(', ') : 'no field of ours';
-  item.why = [item.why, `edited on the portal by ${by} at ${when}: ${what}`].filter(Boolean).join('; ');
+  item.why = [item.why, `edited on the portal ${editOf(node)}: ${what}`].filter(Boolean).join('; ');
 };
 
 const planLines = (plan: PlanFile): string[] => {

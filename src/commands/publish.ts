@@ -17,6 +17,8 @@ export interface PublishOptions extends CommonOptions {
   /** Milliseconds to wait for a paused portal. */
   waitMs?: number;
   onDrift?: 'hold' | 'overwrite' | 'keep';
+  /** Compare with the portal's own listing first. */
+  refresh?: boolean;
 }
 
 /** Publishes manifests and returns the exit code. */
@@ -41,7 +43,10 @@ export const publish = async (
   const runs: AwaitedRun[] = [];
   for (const manifest of manifests) {
     if (isDropManifest(manifest)) await takeDropped(runtime, manifest, io.stop);
-    const { runId } = await runtime.requestRun(manifest, 'command', { onDrift: options.onDrift ?? null });
+    const { runId } = await runtime.requestRun(manifest, 'command', {
+      onDrift: options.onDrift ?? null,
+      refresh: options.refresh === true,
+    });
     runs.push({ runId, manifest: manifest.name, portal: runtime.portalOf(manifest) });
   }
   return waitForRuns(runtime, runs, { progress: !options.json, pausedMs: options.waitMs ?? 60_000 }, io);

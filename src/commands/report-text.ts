@@ -15,19 +15,22 @@ export const reportLines = (report: Report): string[] => {
   return lines;
 };
 
+const stateOf = (item: ReportItem): string => {
+  if (item.live) return 'live';
+  if (item.stale) return 'stale';
+  if (item.outcome !== 'done' && item.outcome !== 'unchanged') return 'not live';
+  return item.actions.some((action) => takenDown.has(action)) ? 'down' : 'draft';
+};
+
+const takenDown: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);
+
 /** Items as an aligned table, each with its reason below it. */
 export const itemLines = (items: ReportItem[]): string[] => {
   const width = Math.min(60, Math.max(0, ...items.map((item) => item.key.length)));
   return items.flatMap((item) => {
     const rows = item.rows === null ? '' : `${item.rows.toLocaleString('en')} rows`;
     const did = item.actions.length > 0 ? item.actions.join(', ') : '';
-    const state = item.live
-      ? 'live'
-      : item.stale
-        ? 'stale'
-        : item.outcome === 'failed' || item.outcome === 'quarantined'
-          ? 'not live'
-          : 'draft';
+    const state = stateOf(item);
     const line = `  ${item.key.padEnd(width)}  ${item.outcome.padEnd(11)}  ${state.padEnd(8)}  ${rows.padStart(12)}  ${did}`;
     return [line.trimEnd(), ...(item.reason ? reasonLines(item.reason, '      ') : [])];
   });

@@ -19,7 +19,7 @@ interface KeyStatus extends LedgerEntry {
   portal: string;
 }
 
-/** Shows one key or file, or an overview; 0 when everything shown is live, 3 otherwise. */
+/** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run, else 3. */
 export const statusCommand = async (what: string | undefined, options: CommonOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
   return withRuntime({ config, log: oneOffLog(config, options, io), role: 'status' }, io, async (runtime) =>
@@ -91,6 +91,7 @@ const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === n
 
 const stateOf = (entry: LedgerEntry): string => {
   if (entry.live) return 'live';
+  if (entry.removed) return `taken down (${entry.removed})`;
   if (entry.stale) return 'not live: the portal still serves an older version';
   return entry.reason ? 'not live' : 'published as a draft';
 };
@@ -124,6 +125,7 @@ const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promi
     }
     for (const line of overviewLines(targets, runs, inboxes, keys)) say(io, line);
   }
+  if (held.length > 0) return exitCodes.held;
   return keys.every(isFine) && targets.every((target) => target.pause === null) ? exitCodes.ok : exitCodes.someFailed;
 };
 
@@ -138,7 +140,9 @@ const targetStatus = async (runtime: Runtime, target: { manifest: string; portal
     live: own.filter((entry) => entry.live).length,
     stale: own.filter((entry) => !entry.live && entry.stale).length,
     notLive: own.filter((entry) => !entry.live && !entry.stale && entry.reason).length,
-    drafts: own.filter((entry) => !entry.live && !entry.stale && !entry.reason && entry.nid !== null).length,
+    drafts: own.filter((entry) => !entry.live && !entry.stale && !entry.reason && !entry.removed && entry.nid !== null)
+      .length,
+    takenDown: own.filter((entry) => entry.removed !== null).length,
     running: current,
     pause: await runtime.pauses.state(target.portal),
     lastPause: await runtime.pauses.last(target.portal),
@@ -158,7 +162,7 @@ const overviewLines = (
 ): string[] => {
   if (targets.length === 0 && inboxes.length === 0) return ['nothing was published yet: `sluice publish <manifest>`'];
   const lines = targets.flatMap((target) => [
-    `${target.target}: ${target.live} live, ${target.stale} stale, ${target.notLive} not live${target.drafts > 0 ? `, ${plural(target.drafts, 'draft')}` : ''}${target.running ? `, run ${target.running} in progress` : ''}`,
+    `${target.target}: ${target.live} live, ${target.stale} stale, ${target.notLive} not live${target.drafts > 0 ? `, ${plural(target.drafts, 'draft')}` : ''}${target.takenDown > 0 ? `, ${target.takenDown} taken down` : ''}${target.running ? `, run ${target.running} in progress` : ''}`,
     ...pauseLines(target),
   ]);
   for (const entry of keys.filter((key) => !isFine(key))) {

@@ -9,7 +9,8 @@ import { type Reason, type ReportItem, reportItemSchema } from '../report.ts';
 import type { HandlerDeps } from './deps.ts';
 import { noteFound } from './found.ts';
 import { failedEntry, itemOfEntry, itemOfJob, outcomeOf } from './items.ts';
-import { type NodeTarget, type NodeWish, proveNode, recreateNode, writeNode } from './node-write.ts';
+import type { NodeWish } from './node-wish.ts';
+import { type NodeTarget, proveNode, recreateNode, writeNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
 
 /** Returns the report items of the dataset and of its resources. */
@@ -17,6 +18,7 @@ export const datasetHandler = (deps: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
     const work = await workOf(deps, job);
     if (work.removal) return removeDataset(deps, job, work, work.removal);
+    if (work.frozen) return onlyResources(deps, job, work);
     const entry = await publishDataset(deps, job, work);
     // A node created anew: all its resources point to one that is gone.
     const isMoved = work.nid !== null && work.nid !== entry.nid;
@@ -47,6 +49,23 @@ const workOf = async (deps: HandlerDeps, job: JobContext<'dataset'>): Promise<Da
 const unknownEntry = async (deps: HandlerDeps, job: JobContext<'dataset'>): Promise<LedgerEntry> => {
   const { wish } = await workOf(deps, job);
   return newEntry({ key: wish.key, kind: 'dataset', uuid: wish.uuid, title: wish.title });
+};
+
+/** The node stays as it is, whatever is wished now: a stored plan, or a removal below it, says nothing of it. */
+const onlyResources = async (
+  deps: HandlerDeps,
+  job: JobContext<'dataset'>,
+  work: DatasetWork,
+): Promise<ReportItem[]> => {
+  const entry = (await deps.ledger.entry(job.data.portal, job.data.key)) ?? (await unknownEntry(deps, job));
+  const outcomes = await job.children('resource', resourceJobs(job, work.resources, entry.nid ?? ''));
+  await deps.runs.outcome(job.data.runId, job.data.key, work.refused ? 'held' : 'done');
+  const items: ReportItem[] = [
+    itemOfEntry(entry, { outcome: work.refused ? 'held' : 'unchanged', reason: work.refused }),
+    ...work.unchanged,
+  ];
+  for (const [key, outcome] of outcomes) items.push(await resourceItem(deps, job, key, outcome));
+  return items;
 };
 
 /** Takes the resources down first, then the dataset. */

@@ -15,6 +15,8 @@ import type { DatasetWish } from '../wish.ts';
 export interface HandlerSettings {
   /** Longest wait for one datastore import, milliseconds. */
   importTimeoutMs: (portal: string) => number;
+  /** How old the last comparison with the portal's own listing may be, milliseconds; null: it is never made unasked. */
+  refreshAfterMs: (portal: string) => number | null;
   /** Largest file that is sent, bytes. */
   maxFileBytes: number;
   /** Largest record of a table, bytes. */
@@ -47,8 +49,10 @@ export interface HandlerDeps {
   storedPlan(id: string): Promise<PlanFile>;
   /** Remembers a run that the guard holds. */
   holdRun(run: HeldRun): Promise<void>;
-  /** Keys that a held run would take down; NotFoundError when it is not held any more. */
-  heldRemovals(runId: string): Promise<ReadonlySet<string>>;
+  /** A held run; NotFoundError when it is not held any more. */
+  heldRun(runId: string): Promise<HeldRun>;
+  /** Forgets the held run of a target, because a later one went through. */
+  forgetHeld(target: Target): Promise<void>;
   /** Forgets a held run. */
   dropHeld(runId: string): Promise<unknown>;
   /** Moves dropped files where a closed run puts them; idempotent. */

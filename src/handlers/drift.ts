@@ -2,8 +2,8 @@
 import { missingFields } from '../dkan/compare.ts';
 import { DriftError } from '../errors.ts';
 import type { LedgerEntry, SentNode } from '../ledger/entry.ts';
-import type { OnDrift } from '../manifest/schema.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';
+import { differences, markerOf, type NodeWish } from './node-wish.ts';
 
 /**
  * Names of the fields of ours that somebody changed on the portal: the revision is not the one we left, and the node does
@@ -11,29 +11,56 @@ import type { Portal, PortalNode } from '../portal/client.ts';
  */
 export const driftedFields = (entry: LedgerEntry, sent: SentNode | null, node: PortalNode): string[] => {
   if (!sent || entry.vid === null || node.vid === entry.vid) return [];
-  // A write of ours whose end we did not live to see, or that Redis forgot: its marker stands in the revision's log.
-  if (node.log.startsWith(`sluice ${entry.key} `)) return [];
-  return [
-    ...(node.title === sent.title ? [] : ['title']),
-    ...(node.status === (sent.published ? '1' : '0') ? [] : ['status']),
-    ...missingFields(sent.fields, node),
-  ];
+  // A write of ours whose end we did not live to see, or that Redis forgot: its marker stands in the revision's log. The
+  // marker of the state we do know proves nothing, because portals carry a log on to edits that bring none.
+  const known = markerOf({ key: entry.key, fingerprint: entry.metadataFingerprint ?? '' });
+  if (node.log.startsWith(`sluice ${entry.key} `) && node.log !== known) return [];
+  return unlikeSent(sent, node);
 };
 
-/** What to do about drift: go on and overwrite it, or keep it. @throws DriftError when the item is to be held */
-export const settleDrift = (
-  portal: Portal,
-  node: PortalNode,
-  fields: string[],
-  onDrift: OnDrift,
-): 'overwrite' | 'keep' => {
-  if (onDrift !== 'hold') return onDrift;
-  const when = /^\d+$/.test(node.changed) ? ` at ${new Date(Number(node.changed) * 1000).toISOString()}` : '';
-  const by = typeof node.revision_uid === 'string' ? ` by user ${node.revision_uid}` : '';
-  throw new DriftError(
-    `${portal.name}: node ${node.nid} ("${node.title}") was edited on the portal${by}${when} (revision ${node.vid}): ${fields.join(', ')}`,
+/** Of the edited fields those that matter to a wish: an edit that the wish has taken over is none any more. */
+export const editedFields = (
+  wish: NodeWish,
+  { entry, sent, node }: { entry: LedgerEntry; sent: SentNode | null; node: PortalNode },
+): string[] => {
+  const open = new Set(differences(wish, node));
+  return driftedFields(entry, sent, node).filter((field) => open.has(field) || isDropped(wish, field));
+};
+
+/**
+ * Fields that are left as somebody made them (`onDrift: keep`): those that hold neither what was sent last nor what is
+ * wished now. They stay so in later runs, until the edit is taken back or the wish agrees with it.
+ */
+export const keptFields = (
+  wish: NodeWish,
+  { entry, sent, node }: { entry: LedgerEntry; sent: SentNode | null; node: PortalNode },
+): string[] => {
+  if (!sent || entry.vid === null) return [];
+  const open = new Set(differences(wish, node));
+  return unlikeSent(sent, node).filter((field) => open.has(field) || isDropped(wish, field));
+};
+
+/** True for a field that was sent and is not wished any more, so that it would be emptied. */
+const isDropped = (wish: NodeWish, field: string): boolean =>
+  field !== 'title' && field !== 'status' && !(field in wish.fields);
+
+const unlikeSent = (sent: SentNode, node: PortalNode): string[] => [
+  ...(node.title === sent.title ? [] : ['title']),
+  ...(node.status === (sent.published ? '1' : '0') ? [] : ['status']),
+  ...missingFields(sent.fields, node),
+];
+
+/** Why an edited item is held. */
+export const driftHeld = (portal: Portal, node: PortalNode, fields: string[]): DriftError =>
+  new DriftError(
+    `${portal.name}: node ${node.nid} ("${node.title}") was edited on the portal ${editOf(node)} (revision ${node.vid}): ${fields.join(', ')}`,
     {
       hint: 'take the edit over into the source, or publish once with `--on-drift overwrite` (or `keep`), or set onDrift',
     },
   );
+
+/** Who made the revision of a node, and when: `by user 7 at 2026-11-21T03:15:00.000Z`. */
+export const editOf = (node: PortalNode): string => {
+  const by = typeof node.revision_uid === 'string' ? `by user ${node.revision_uid}` : 'by somebody';
+  return /^\d+$/.test(node.changed) ? `${by} at ${new Date(Number(node.changed) * 1000).toISOString()}` : by;
 };

@@ -27,19 +27,6 @@ export const lookAt = async (
   return { entries, sent, sources, listed };
 };
 
-/** The wishes with the uuids that their nodes really have: renamed and adopted nodes keep the one they were born with. */
-export const withKnownUuids = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
-  const uuidOf = (wish: { key: string; uuid: string }): string => {
-    const entry = entries.get(wish.key);
-    return entry?.nid ? entry.uuid : wish.uuid;
-  };
-  return wishes.map((wish) => ({
-    ...wish,
-    uuid: uuidOf(wish),
-    resources: wish.resources.map((resource) => ({ ...resource, uuid: uuidOf(resource) })),
-  }));
-};
-
 /** Every node the listing shows, by nid; several pages at once until one comes back short. */
 const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
   const listed = new Map<string, ListedNode>();

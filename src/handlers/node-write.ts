@@ -1,5 +1,4 @@
 // Creating or updating the node of a dataset or resource, with effect once: intent first, look before repeating.
-import { missingFields } from '../dkan/compare.ts';
 import { PortalConflictError, PortalGoneError, VerifyFailedError } from '../errors.ts';
 import type { JobContext } from '../job.ts';
 import type { Intent, LedgerEntry, SentNode } from '../ledger/entry.ts';
@@ -7,20 +6,8 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { OnDrift } from '../manifest/schema.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';
 import type { ItemAction } from '../report.ts';
-import type { NodeFields } from '../wish.ts';
-import { driftedFields, settleDrift } from './drift.ts';
-
-/** The node that a wish asks for. */
-export interface NodeWish {
-  key: string;
-  type: 'dataset' | 'resource';
-  uuid: string;
-  title: string;
-  published: boolean;
-  fields: NodeFields;
-  /** Fingerprint the ledger shall hold once the node is as wished. */
-  fingerprint: string;
-}
+import { driftHeld, editedFields, editOf, keptFields } from './drift.ts';
+import { differences, markerOf, type NodeWish } from './node-wish.ts';
 
 /** Where a node is written. */
 export interface NodeTarget {
@@ -30,10 +17,6 @@ export interface NodeTarget {
   /** What to do with a node that somebody edited on the portal. */
   onDrift: OnDrift;
 }
-
-/** Marker in a revision's log message by which we know our own writes again. */
-export const markerOf = (wish: Pick<NodeWish, 'key' | 'fingerprint'>): string =>
-  `sluice ${wish.key} ${wish.fingerprint.slice(0, 12)}`;
 
 /**
  * Makes the portal hold the node and returns the ledger entry with its nid. Sends nothing when the ledger proves that
@@ -195,19 +178,36 @@ const noOrphan = { field_orphan: { und: [{ value: '0' }] } };
 
 const sentOf = (wish: NodeWish): SentNode => ({ title: wish.title, published: wish.published, fields: wish.fields });
 
-/** True when somebody's edit on the portal is to be kept. @throws DriftError when it holds the item */
-const keepsDrift = async (
+/** Fields that somebody edited on the portal and that are to stay so. @throws DriftError when the item is to be held */
+const fieldsToKeep = async (
   target: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
   node: PortalNode,
-): Promise<boolean> => {
+): Promise<{ kept: ReadonlySet<string>; sent: SentNode | null }> => {
   const sent = await target.ledger.sentFor(target.job.data.portal, wish.key);
-  const fields = entry.removed === null ? driftedFields(entry, sent, node) : [];
-  if (fields.length === 0) return false;
-  const choice = settleDrift(target.portal, node, fields, target.onDrift);
-  await target.job.note(`node ${node.nid} was edited on the portal (${fields.join(', ')}): ${choice}`);
-  return choice === 'keep';
+  // What was taken down differs by our own doing.
+  if (entry.removed !== null) return { kept: new Set(), sent };
+  const isKept = target.onDrift === 'keep';
+  const fields = (isKept ? keptFields : editedFields)(wish, { entry, sent, node });
+  if (fields.length === 0) return { kept: new Set(), sent };
+  if (target.onDrift === 'hold') throw driftHeld(target.portal, node, fields);
+  const choice = isKept ? 'left as they are' : 'overwriting them';
+  await target.job.note(`node ${node.nid} was edited on the portal ${editOf(node)} (${fields.join(', ')}): ${choice}`);
+  return { kept: new Set(isKept ? fields : []), sent };
+};
+
+/** What counts as sent after a write that left some fields alone: of those, what was sent before. */
+const sentBeside = (wish: NodeWish, kept: ReadonlySet<string>, before: SentNode | null): SentNode => {
+  const sent = sentOf(wish);
+  if (!before || kept.size === 0) return sent;
+  const fields = Object.entries(before.fields).filter(([name]) => kept.has(name));
+  return {
+    title: kept.has('title') ? before.title : sent.title,
+    published: kept.has('status') ? before.published : sent.published,
+    fields: { ...sent.fields, ...Object.fromEntries(fields) },
+    kept: [...kept],
+  };
 };
 
 const updateNode = async (
@@ -230,35 +230,36 @@ const updateNode = async (
     await job.note(`node ${nid} already holds the wished metadata`);
     return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
   }
-  if (await keepsDrift(target, wish, entry, before)) {
+  const { kept, sent } = await fieldsToKeep(target, wish, entry, before);
+  const isLeft = (name: string): boolean => kept.has(name);
+  const emptied = entry.fieldNames.filter((name) => !(name in wish.fields) && !isLeft(name));
+  if (kept.size > 0 && emptied.length === 0 && differences(wish, before).every(isLeft)) {
     return settleNode(target, wish, { ...entry, vid: before.vid, metadataFingerprint: wish.fingerprint });
   }
-  const emptied = Object.fromEntries(
-    entry.fieldNames.filter((name) => !(name in wish.fields)).map((name) => [name, []]),
-  );
   return job.step({ name: 'update', on: `node ${nid}`, writes: true }, async (signal) => {
     await ledger.begin(job.data.portal, wish.key, { action: 'update', nid, vid: before.vid, marker, at: Date.now() });
+    const fields = Object.entries({
+      ...Object.fromEntries(emptied.map((name) => [name, []])),
+      ...(entry.removed === 'orphan' ? noOrphan : {}),
+      ...wish.fields,
+    });
     await portal.updateNode(
       nid,
       {
-        title: wish.title,
-        status: wish.published ? 1 : 0,
+        ...(isLeft('title') ? {} : { title: wish.title }),
+        ...(isLeft('status') ? {} : { status: wish.published ? 1 : 0 }),
         log: marker,
-        fields: { ...emptied, ...(entry.removed === 'orphan' ? noOrphan : {}), ...wish.fields },
+        fields: Object.fromEntries(fields.filter(([name]) => !isLeft(name))),
       },
       signal,
     );
     await didAction(job, 'updated');
-    return settleNode(target, wish, { ...entry, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
+    const fieldNames = Object.keys({ ...wish.fields, ...Object.fromEntries([...kept].map((name) => [name, true])) });
+    return settleNode(target, wish, { ...entry, fieldNames: fieldNames.filter(isField) }, sentBeside(wish, kept, sent));
   });
 };
 
-/** Names of title, status and fields in which a node differs from its wish. */
-export const differences = (wish: NodeWish, node: PortalNode): string[] => [
-  ...(node.title === wish.title ? [] : ['title']),
-  ...(node.status === (wish.published ? '1' : '0') ? [] : ['status']),
-  ...missingFields(wish.fields, node),
-];
+const isField = (name: string): boolean => name !== 'title' && name !== 'status';
 
 /**
  * Reads a node back and proves that it holds what is wished. One that was changed on the portal since we wrote it is
@@ -271,27 +272,25 @@ export const proveNode = async (
   signal: AbortSignal,
 ): Promise<{ entry: LedgerEntry; node: PortalNode }> => {
   const node = await target.portal.readNode(entry.nid ?? '', signal);
-  const wrong = differences(wish, node);
-  if (wrong.length === 0 || target.job.data.actions.some((action) => nodeWrites.has(action))) {
-    verifyNode(target.portal, wish, node);
-    return { entry, node };
-  }
-  if (await keepsDrift(target, wish, entry, node)) return { entry: { ...entry, vid: node.vid }, node };
+  const isWritten = target.job.data.actions.some((action) => nodeWrites.has(action));
+  const kept = isWritten
+    ? new Set((await target.ledger.sentFor(target.job.data.portal, wish.key))?.kept)
+    : (await fieldsToKeep(target, wish, entry, node)).kept;
+  const wrong = differences(wish, node).filter((field) => !kept.has(field));
+  if (wrong.length === 0) return { entry: { ...entry, vid: node.vid }, node };
+  if (isWritten) throw notAsSent(target.portal, wish, node, wrong);
   await target.job.note(`node ${entry.nid} was changed on the portal (${wrong.join(', ')}): restoring it`);
   const restored = await updateNode(target, wish, entry, null);
   const now = await target.portal.readNode(restored.nid ?? '', signal);
-  verifyNode(target.portal, wish, now);
+  const still = differences(wish, now).filter((field) => !kept.has(field));
+  if (still.length > 0) throw notAsSent(target.portal, wish, now, still);
   return { entry: restored, node: now };
 };
 
 const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'updated', 'recreated', 'adopted']);
 
-/** Checks that a node read back holds what was sent; throws {@link VerifyFailedError} naming the fields that differ. */
-const verifyNode = (portal: Portal, wish: NodeWish, node: PortalNode): void => {
-  const wrong = differences(wish, node);
-  if (wrong.length === 0) return;
-  throw new VerifyFailedError(
+const notAsSent = (portal: Portal, wish: NodeWish, node: PortalNode, wrong: string[]): VerifyFailedError =>
+  new VerifyFailedError(
     `${portal.name}: node ${node.nid} ("${wish.title}") does not hold what was sent: ${wrong.join(', ')}`,
     { hint: 'the portal may not allow this user to set these fields, or map them; look at the node and the manifest' },
   );
-};

@@ -1,6 +1,6 @@
 // A stored plan is done exactly or not at all: finds the items whose source or node has moved since.
-import { PlanMovedError, reasonOf } from '../errors.ts';
-import type { Knowledge } from '../plan/plan.ts';
+import { PlanMovedError, PortalGoneError, reasonOf } from '../errors.ts';
+import type { LedgerEntry } from '../ledger/entry.ts';
 import { planFileItems, type WholePlan } from '../plan/whole-plan.ts';
 import type { PlanFile } from '../plan-file.ts';
 import type { Portal } from '../portal/client.ts';
@@ -8,31 +8,43 @@ import type { Reason } from '../report.ts';
 
 type PlanItem = PlanFile['items'][number];
 
-/** Items with actions whose pins do not hold any more, with what moved. Reads the portal's listing by uuid. */
+/** Items with actions whose pins do not hold any more, with what moved. An item that is as planned already has not moved. */
 export const movedItems = async (
   portal: Portal,
   pins: PlanFile,
-  now: { plan: WholePlan; known: Knowledge },
+  { plan, entries }: { plan: WholePlan; entries: ReadonlyMap<string, LedgerEntry> },
   signal: AbortSignal,
 ): Promise<Map<string, Reason>> => {
-  const current = new Map(planFileItems(now.plan).map((item) => [item.key, item]));
+  const current = new Map(planFileItems(plan).map((item) => [item.key, item]));
   const moved = new Map<string, Reason>();
   const pinned = pins.items.filter((item) => item.actions.length > 0);
   await Promise.all(
     pinned.map(async (item) => {
-      const what = sourceMoved(item, current.get(item.key)) ?? (await nodeMoved(portal, item, signal));
+      const now = current.get(item.key);
+      if (now ? isDone(item, now) : isDown(item, entries.get(item.key))) return;
+      const what = sourceMoved(item, now) ?? (await nodeMoved(portal, item, signal));
       if (what) moved.set(item.key, planMoved(item.key, what));
     }),
   );
-  if (!pins.strict || moved.size === 0) return moved;
+  const withParents = refuseOrphans(pinned, moved);
+  if (!pins.strict || withParents.size === 0) return withParents;
   const all = pinned.map(
-    (item) => [item.key, moved.get(item.key) ?? planMoved(item.key, 'another item of the plan moved')] as const,
+    (item) => [item.key, withParents.get(item.key) ?? planMoved(item.key, 'another item of the plan moved')] as const,
   );
   return new Map(all);
 };
 
+/** A plan that is applied a second time, or was interrupted: what it asks of the item is there. */
+const isDone = (pin: PlanItem, now: PlanItem): boolean =>
+  now.actions.length === 0 && now.metadata === pin.metadata && now.sha256 === pin.sha256;
+
+const isDown = (pin: PlanItem, entry: LedgerEntry | undefined): boolean =>
+  pin.metadata === null && !!entry?.removed && pin.actions.includes(entry.removed);
+
 const sourceMoved = (pin: PlanItem, now: PlanItem | undefined): string | null => {
-  if (!now) return 'it left the source, or is wished again,';
+  if (!now) return pin.metadata === null ? 'it is not missing any more' : 'it left the source';
+  if (pin.metadata === null && now.metadata !== null) return 'it is wished again';
+  if (pin.metadata !== null && now.metadata === null) return 'it left the source';
   if (now.metadata !== pin.metadata) return 'its metadata changed in the source';
   if (now.sha256 !== pin.sha256) return 'its file changed';
   if (now.nid !== pin.nid) return 'its node became another one';
@@ -41,12 +53,34 @@ const sourceMoved = (pin: PlanItem, now: PlanItem | undefined): string | null =>
 
 /** `vid` is the revision the plan was made for; a node created since under our uuid moved as well. */
 const nodeMoved = async (portal: Portal, pin: PlanItem, signal: AbortSignal): Promise<string | null> => {
-  const row = await portal.findByUuid(pin.uuid, signal);
-  if (pin.nid === null) return row ? `node ${row.nid} appeared on the portal` : null;
-  if (!row) return null; // unpublished nodes may be hidden; the job looks again before it writes
-  return pin.vid !== null && row.vid !== pin.vid
-    ? `node ${row.nid} was edited on the portal (revision ${row.vid})`
-    : null;
+  const listed = await portal.findByUuid(pin.uuid, signal);
+  if (pin.nid === null) return listed ? `node ${listed.nid} appeared on the portal` : null;
+  const vid = listed?.nid === pin.nid ? listed.vid : await revisionOf(portal, pin.nid, signal);
+  if (vid === null) return pin.actions.includes('create') ? null : `node ${pin.nid} vanished from the portal`;
+  if (pin.actions.includes('create')) return `node ${pin.nid} is on the portal again`;
+  return pin.vid !== null && vid !== pin.vid ? `node ${pin.nid} was edited on the portal (revision ${vid})` : null;
+};
+
+/** Revision of a node that the list may hide; null when it is gone. */
+const revisionOf = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> => {
+  try {
+    return (await portal.readNode(nid, signal)).vid;
+  } catch (error) {
+    if (error instanceof PortalGoneError) return null;
+    throw error;
+  }
+};
+
+/** Resources cannot go below a dataset that is not created. */
+const refuseOrphans = (pinned: PlanItem[], moved: ReadonlyMap<string, Reason>): Map<string, Reason> => {
+  const all = new Map(moved);
+  for (const parent of pinned) {
+    if (parent.kind !== 'dataset' || !parent.actions.includes('create') || !moved.has(parent.key)) continue;
+    for (const { key } of pinned) {
+      if (key.startsWith(`${parent.key}/`) && !all.has(key)) all.set(key, planMoved(key, 'its dataset moved'));
+    }
+  }
+  return all;
 };
 
 const planMoved = (key: string, what: string): Reason =>

@@ -7,7 +7,8 @@ import { isTabular, resourceFingerprint, wantsImport } from '../plan/plan.ts';
 import { checkTable } from '../table/check.ts';
 import { importFile } from './datastore-import.ts';
 import { fileOf } from './node-file.ts';
-import { didAction, type NodeWish, writeNode } from './node-write.ts';
+import type { NodeWish } from './node-wish.ts';
+import { didAction, writeNode } from './node-write.ts';
 import { nodeTarget, type ResourceState, type ResourceStep } from './resource-state.ts';
 import { verifyResource } from './resource-verify.ts';
 

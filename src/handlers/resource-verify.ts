@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { VerifyFailedError } from '../errors.ts';
 import type { PortalNode } from '../portal/client.ts';
 import { fileOf } from './node-file.ts';
-import { type NodeWish, proveNode } from './node-write.ts';
+import type { NodeWish } from './node-wish.ts';
+import { proveNode } from './node-write.ts';
 import { nodeTarget, type ResourceState } from './resource-state.ts';
 
 /** Proves node, file and datastore of a resource; throws {@link VerifyFailedError} naming what differs. */

@@ -1,19 +1,18 @@
 // Makes the planned work of a run: wishes x ledger, with the files as they are now.
 import { HeldError } from '../errors.ts';
 import type { RunData } from '../job.ts';
-import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
-import type { DatasetWork, ResourceWork, RunWork } from '../ledger/runs.ts';
-import type { OnDrift } from '../manifest/schema.ts';
+import { isStale } from '../ledger/refreshed.ts';
+import type { RunWork } from '../ledger/runs.ts';
 import type { Knowledge, PlannedDataset, PlannedItem } from '../plan/plan.ts';
-import type { Removal } from '../plan/removals.ts';
-import { applyRenames, flatten, planManifest } from '../plan/whole-plan.ts';
+import type { Missing, Removal } from '../plan/removals.ts';
+import { applyRenames, planManifest, type WholePlan } from '../plan/whole-plan.ts';
 import type { PlanFile } from '../plan-file.ts';
-import type { Reason, ReportItem } from '../report.ts';
-import type { DatasetWish, ResourceWish } from '../wish.ts';
-import type { Gathered, HandlerDeps } from './deps.ts';
-import { itemOfEntry, outcomeOf } from './items.ts';
-import { lookAt, withKnownUuids } from './look.ts';
+import type { Reason } from '../report.ts';
+import type { DatasetWish } from '../wish.ts';
+import type { HandlerDeps } from './deps.ts';
+import { lookAt } from './look.ts';
 import { movedItems } from './plan-pins.ts';
+import { WorkBuilder } from './run-work.ts';
 
 /**
  * Gathers and plans. Writes nothing but what the comparison itself teaches: renames, and since when something is
@@ -22,38 +21,69 @@ import { movedItems } from './plan-pins.ts';
 export const planRun = async (deps: HandlerDeps, request: RunData, signal: AbortSignal): Promise<RunWork> => {
   if (request.remove) return planRemoval(deps, request, request.remove);
   const gathered = await deps.gather(request.manifestPath);
+  const pins = request.plan === null ? null : await deps.storedPlan(request.plan);
   const limited = request.only !== null || gathered.isDrop;
   const wanted = limitTo(gathered.wishes, request.only);
-  const looked = await lookAt({ ledger: deps.ledger, target: request, wishes: wanted, portal: null }, signal);
-  const plan = planManifest(gathered.manifest, wanted, looked, { limited, now: Date.now() });
-  if (plan.held && request.release === null && request.plan === null) {
-    const { runId, manifest, portal, manifestPath } = request;
-    // An empty source never removes anything, released or not.
-    const removals = wanted.length === 0 ? [] : plan.missing.removals.map(({ key }) => key);
-    await deps.holdRun({ runId, manifest, portal, manifestPath, removals, why: plan.held, since: Date.now() });
-    throw held(plan.held, runId);
-  }
-  for (const { from, to } of plan.missing.renames) await deps.ledger.rename(request.portal, from, to);
-  for (const entry of plan.missing.newlyMissing) {
-    await deps.ledger.put(request.portal, { ...entry, missingSince: Date.now() });
-  }
+  const refresh = !limited && !pins && (await needsRefresh(deps, request));
+  const portal = refresh ? deps.portal(request.portal) : null;
+  const looked = await lookAt({ ledger: deps.ledger, target: request, wishes: wanted, portal }, signal);
+  const plan = planManifest(gathered.manifest, wanted, looked, {
+    limited,
+    now: Date.now(),
+    ...(pins ? { counts: (key: string) => isPinned(pins, key) } : {}),
+  });
+  await passGuard(deps, request, { plan, wished: wanted.length, limited });
+  await learn(deps, request, plan.missing);
+  if (refresh) await deps.ledger.refreshed(request, Date.now());
   const known = applyRenames(looked, plan.missing);
-  const pins = request.plan === null ? null : await deps.storedPlan(request.plan);
   const moved = pins
-    ? await movedItems(deps.portal(request.portal), pins, { plan, known }, signal)
+    ? await movedItems(deps.portal(request.portal), pins, { plan, entries: known.entries }, signal)
     : new Map<string, Reason>();
-  const builder = new WorkBuilder(gathered, known, request.onDrift ?? gathered.manifest.onDrift, request);
-  for (const [index, wish] of withKnownUuids(wanted, known.entries).entries()) {
+  const work = new WorkBuilder(gathered, known, {
+    request,
+    onDrift: request.onDrift ?? gathered.manifest.onDrift,
+    pinned: pins !== null,
+  });
+  for (const [index, wish] of plan.wishes.entries()) {
     const planned = plan.datasets[index];
-    if (planned) builder.add(wish, pins ? pinned(planned, pins, moved) : planned, moved);
+    if (planned) work.add(wish, pins ? pinned(planned, pins, moved) : planned, moved);
   }
-  const released = request.release === null ? null : await deps.heldRemovals(request.release);
-  builder.remove(
-    plan.missing.removals.filter(
-      ({ key }) => (!pins || (isPinned(pins, key) && !moved.has(key))) && (!released || released.has(key)),
-    ),
-  );
-  return builder.work;
+  const released = request.release === null ? null : new Set((await deps.heldRun(request.release)).removals);
+  const removals = plan.missing.removals.filter(({ key }) => !released || released.has(key));
+  work.remove(pins ? removals.filter(({ key }) => isPinned(pins, key) && !moved.has(key)) : removals);
+  work.refuse(moved);
+  return work.work;
+};
+
+/** Asked for, or the last comparison with the portal's own listing is too long ago. */
+const needsRefresh = async (deps: HandlerDeps, request: RunData): Promise<boolean> =>
+  request.refresh || isStale(await deps.ledger.refreshedAt(request), deps.settings.refreshAfterMs(request.portal));
+
+/** Holds a run that the guard does not let go; one that does go answers any held before it. */
+const passGuard = async (
+  deps: HandlerDeps,
+  request: RunData,
+  { plan, wished, limited }: { plan: WholePlan; wished: number; limited: boolean },
+): Promise<void> => {
+  const { runId, manifest, portal, manifestPath } = request;
+  if (plan.held && request.release === null) {
+    const keys = plan.missing.removals.map(({ key }) => key);
+    // An empty source never removes anything, released or not.
+    const removals = wished === 0 ? [] : keys;
+    const why = plan.held;
+    await deps.holdRun({ runId, manifest, portal, manifestPath, removals, plan: request.plan, why, since: Date.now() });
+    throw new HeldError(`held by the guard: ${why}`, {
+      hint: `nothing was changed; look at the source, then \`sluice release ${runId}\` or \`sluice discard ${runId}\``,
+    });
+  }
+  if (!limited && request.release === null && request.plan === null) await deps.forgetHeld(request);
+};
+
+/** Writes down what the comparison taught. */
+const learn = async (deps: HandlerDeps, { portal }: RunData, missing: Missing): Promise<void> => {
+  for (const { from, to } of missing.renames) await deps.ledger.rename(portal, from, to);
+  for (const entry of missing.newlyMissing) await deps.ledger.put(portal, { ...entry, missingSince: Date.now() });
+  for (const entry of missing.returned) await deps.ledger.put(portal, { ...entry, missingSince: null });
 };
 
 /** Takes one item down on purpose; a dataset with all its resources. */
@@ -67,15 +97,14 @@ const planRemoval = async (
     .filter((entry) => (entry.key === key || entry.key.startsWith(`${key}/`)) && entry.nid !== null)
     .map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
   const known: Knowledge = { entries, sources: new Map(), sent: new Map(), listed: null };
-  const builder = new WorkBuilder({ superseded: [], refused: [] }, known, 'overwrite', request);
+  const builder = new WorkBuilder({ superseded: [], refused: [] }, known, {
+    request,
+    onDrift: 'overwrite',
+    pinned: false,
+  });
   builder.remove(removals);
   return builder.work;
 };
-
-const held = (verdict: string, runId: string): HeldError =>
-  new HeldError(`held by the guard: ${verdict}`, {
-    hint: `nothing was changed; look at the source, then \`sluice release ${runId}\` or \`sluice discard ${runId}\``,
-  });
 
 /** The wishes a limited run is for: named resources, and named datasets with all their resources. */
 const limitTo = (wishes: DatasetWish[], only: string[] | null): DatasetWish[] => {
@@ -96,147 +125,4 @@ const pinned = (planned: PlannedDataset, pins: PlanFile, moved: ReadonlyMap<stri
   const allow = <T extends PlannedItem>(item: T): T =>
     isPinned(pins, item.key) && !moved.has(item.key) ? item : { ...item, actions: [], why: null };
   return { ...allow(planned), resources: planned.resources.map(allow) };
-};
-
-/** Collects the work of a run. */
-class WorkBuilder {
-  readonly work: RunWork;
-  readonly #known: Knowledge;
-  readonly #onDrift: OnDrift;
-
-  constructor(
-    gathered: Pick<Gathered, 'superseded' | 'refused'>,
-    known: Knowledge,
-    onDrift: OnDrift,
-    request: RunData,
-  ) {
-    this.#known = known;
-    this.#onDrift = onDrift;
-    this.work = {
-      datasets: [],
-      resources: [],
-      spare: [],
-      settled: gathered.refused.map(({ claim, reason }) => refusedItem(request, claim, reason)),
-      claims: [
-        ...gathered.superseded.map(({ id }) => ({ claim: id, reason: null })),
-        ...gathered.refused.map(({ claim, reason }) => ({ claim: claim.id, reason })),
-      ],
-    };
-  }
-
-  /** Adds a dataset as planned; items that moved since a plan are told as held. */
-  add(wish: DatasetWish, planned: PlannedDataset, moved: ReadonlyMap<string, Reason>): void {
-    const why = new Map(flatten([planned]).map((item) => [item.key, item.why]));
-    const same = wish.resources.filter((resource) => why.get(resource.key) === null);
-    for (const { source } of same) {
-      if (source.kind === 'file' && source.claim !== undefined)
-        this.work.claims.push({ claim: source.claim, reason: null });
-    }
-    const unchanged = same.map((resource) => this.#quiet(resource, 'resource', moved.get(resource.key) ?? null));
-    const busy = wish.resources.flatMap((resource): ResourceWork[] => {
-      const reason = why.get(resource.key);
-      return reason ? [this.#resourceWork(resource, reason)] : [];
-    });
-    const reason = why.get(wish.key) ?? null;
-    if (reason === null && busy.length === 0) {
-      this.work.settled.push(this.#quiet(wish, 'dataset', moved.get(wish.key) ?? null), ...unchanged);
-      return;
-    }
-    const { resources: _resources, ...bare } = wish;
-    const nid = this.#known.entries.get(wish.key)?.nid ?? null;
-    this.work.datasets.push({
-      wish: bare,
-      why: reason ?? 'its resources have work',
-      nid,
-      resources: busy.map((resource) => resource.wish.key),
-      unchanged,
-      verify: planned.actions.includes('verify'),
-      removal: null,
-      onDrift: this.#onDrift,
-    });
-    this.work.resources.push(...busy);
-    if (nid === null) return;
-    for (const resource of same) {
-      this.work.spare.push(this.#resourceWork(resource, 'the node of its dataset is another one'));
-    }
-  }
-
-  /** Adds what is to be taken down: resources below their dataset's job, whether that stays or goes. */
-  remove(removals: Removal[]): void {
-    for (const removal of removals.filter(({ kind }) => kind === 'resource')) {
-      const datasetKey = parentOf(removal.key);
-      this.work.resources.push(this.#removedResource(removal, datasetKey));
-      this.#datasetFor(datasetKey, removals).resources.push(removal.key);
-    }
-    for (const removal of removals.filter(({ kind }) => kind === 'dataset')) this.#datasetFor(removal.key, removals);
-  }
-
-  #datasetFor(key: string, removals: Removal[]): DatasetWork {
-    const there = this.work.datasets.find((dataset) => dataset.wish.key === key);
-    if (there) return there;
-    const entry = this.#known.entries.get(key) ?? newEntry({ key, kind: 'dataset', uuid: '', title: key });
-    const settled = this.work.settled.filter((item) => item.key.startsWith(`${key}/`));
-    this.work.settled = this.work.settled.filter((item) => item.key !== key && !item.key.startsWith(`${key}/`));
-    const dataset: DatasetWork = {
-      wish: bareWish(entry),
-      why: 'the manifest no longer names it or some of its resources',
-      nid: entry.nid,
-      resources: [],
-      unchanged: settled,
-      verify: false,
-      removal: removals.find((removal) => removal.key === key)?.how ?? null,
-      onDrift: this.#onDrift,
-    };
-    this.work.datasets.push(dataset);
-    return dataset;
-  }
-
-  #resourceWork(wish: ResourceWish, why: string): ResourceWork {
-    const source = this.#known.sources.get(wish.key) ?? null;
-    return { wish, why, source, removal: null, onDrift: this.#onDrift };
-  }
-
-  #removedResource({ how, entry }: Removal, datasetKey: string): ResourceWork {
-    const wish: ResourceWish = {
-      ...bareWish(entry),
-      datasetKey,
-      source: { kind: 'link', url: '' },
-      import: 'never',
-    };
-    return { wish, why: 'the manifest no longer names it', source: null, removal: how, onDrift: this.#onDrift };
-  }
-
-  #quiet(
-    wish: { key: string; uuid: string; title: string },
-    kind: ReportItem['kind'],
-    reason: Reason | null,
-  ): ReportItem {
-    const { key, uuid, title } = wish;
-    const entry = this.#known.entries.get(key) ?? newEntry({ key, kind, uuid, title });
-    return itemOfEntry(entry, { outcome: reason ? 'held' : 'unchanged', reason });
-  }
-}
-
-const parentOf = (key: string): string => key.slice(0, key.lastIndexOf('/'));
-
-/** What is left of a wish for a node that only is to be taken down, or whose dataset stays as it is. */
-const bareWish = (entry: LedgerEntry): DatasetWork['wish'] => ({
-  key: entry.key,
-  uuid: entry.uuid,
-  title: entry.title,
-  published: entry.live,
-  fields: {},
-  metadataFingerprint: entry.metadataFingerprint ?? '',
-});
-
-const refusedItem = (
-  request: RunData,
-  claim: { id: string; dataset: string; resource: string },
-  reason: Reason,
-): ReportItem => {
-  const key = `${request.manifest}/${claim.dataset}/${claim.resource}`;
-  return itemOfEntry(newEntry({ key, kind: 'resource', uuid: '', title: claim.resource }), {
-    outcome: outcomeOf(reason),
-    reason,
-  });
 };

@@ -71,7 +71,13 @@ export const ledgerEntrySchema = z.object({
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 
 /** What we sent last for a node, to tell changes field by field and edits of others from our own. */
-export const sentNodeSchema = z.object({ title: z.string(), published: z.boolean(), fields: nodeFieldsSchema });
+export const sentNodeSchema = z.object({
+  title: z.string(),
+  published: z.boolean(),
+  fields: nodeFieldsSchema,
+  /** Fields that the last write left as somebody else had made them. */
+  kept: z.array(z.string()).optional(),
+});
 
 /** See {@link sentNodeSchema}. */
 export type SentNode = z.infer<typeof sentNodeSchema>;

@@ -18,6 +18,8 @@ export const redisKeys = (prefix: string) => ({
   entries: (target: Target) => `${prefix}.ledger:${targetName(target)}`,
   /** Hash: key -> intent (JSON). */
   intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
+  /** Hash: target name -> when it was last compared with the portal's own listing, Unix milliseconds. */
+  refreshed: `${prefix}.refreshed`,
   /** Hash: key -> what we sent last for the node (JSON). */
   sent: (target: Target) => `${prefix}.sent:${targetName(target)}`,
   /** A stored plan (JSON) that a run is pinned to. */

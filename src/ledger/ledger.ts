@@ -97,9 +97,23 @@ export class Ledger {
       .multi()
       .hset(this.#keys.entries(target), to, JSON.stringify({ ...from, key: to, missingSince: null }))
       .hdel(this.#keys.entries(target), from.key)
-      .hdel(this.#keys.sent(target), from.key);
+      .hdel(this.#keys.sent(target), from.key)
+      .hdel(this.#keys.intents(target), from.key);
     if (sent !== null) multi.hset(this.#keys.sent(target), to, sent);
     await multi.exec();
+  }
+
+  /** Remembers when a target was compared with the portal's own listing, Unix milliseconds. */
+  async refreshed(target: Target, at: number): Promise<void> {
+    await this.#redis.hset(this.#keys.refreshed, targetName(target), at);
+  }
+
+  /** When a target was last compared with the portal, or first published; null where nothing is published. */
+  async refreshedAt(target: Target): Promise<number | null> {
+    const known = await this.#redis.hget(this.#keys.refreshed, targetName(target));
+    if (known !== null) return Number(known);
+    const times = [...(await this.entries(target)).values()].filter(({ nid }) => nid !== null);
+    return times.length === 0 ? null : Math.min(...times.map(({ syncedAt }) => syncedAt));
   }
 
   /** Closes an intent whose write is known not to have happened. */

@@ -28,6 +28,10 @@ export const datasetWorkSchema = z.object({
   unchanged: z.array(reportItemSchema),
   /** True when the node is to be read and proven although the ledger knows nothing against it. */
   verify: z.boolean(),
+  /** True when the node stays as it is and only resources below it have work. */
+  frozen: z.boolean(),
+  /** Why a stored plan could not be done to a frozen dataset. */
+  refused: reasonSchema.nullable(),
   /** How the dataset is to be taken down; null when it is to be published. */
   removal: removalSchema,
   onDrift: onDriftSchema,

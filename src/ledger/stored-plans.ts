@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { NotFoundError } from '../errors.ts';
 import { type PlanFile, planFileSchema } from '../plan-file.ts';
-import type { RedisKeys } from './keys.ts';
+import type { RedisKeys, Target } from './keys.ts';
 
 /** A run that the guard holds: nothing of it was done. */
 export const heldRunSchema = z.object({
@@ -14,6 +14,8 @@ export const heldRunSchema = z.object({
   manifestPath: z.string(),
   /** Keys it would have taken down; a release takes down no others. */
   removals: z.array(z.string()),
+  /** Stored plan it was pinned to; null for none. */
+  plan: z.string().nullable().default(null),
   /** The guard's verdict. */
   why: z.string(),
   /** Unix milliseconds. */
@@ -51,10 +53,15 @@ export class StoredPlans {
 
   /** Remembers a held run; an older one of the same target is replaced, because only the newest can be released. */
   async hold(run: HeldRun): Promise<void> {
-    for (const older of await this.held()) {
-      if (older.manifest === run.manifest && older.portal === run.portal) await this.dropHeld(older.runId);
-    }
+    await this.forgetHeld(run);
     await this.#redis.hset(this.#keys.held, run.runId, JSON.stringify(run));
+  }
+
+  /** Forgets the held run of a target: a later one went through, or takes its place. */
+  async forgetHeld({ manifest, portal }: Target): Promise<void> {
+    for (const run of await this.held()) {
+      if (run.manifest === manifest && run.portal === portal) await this.dropHeld(run.runId);
+    }
   }
 
   /** All held runs. */

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { LedgerEntry, SentNode, SourceFingerprint } from '../ledger/entry.ts';
 import type { PlannedAction } from '../plan-file.ts';
-import type { DatasetWish, ResourceWish } from '../wish.ts';
+import type { DatasetWish, NodeFields, ResourceWish } from '../wish.ts';
 import { type FieldChange, nodeChanges } from './changes.ts';
 
 /** A node as the portal's listing shows it. */
@@ -95,10 +95,25 @@ const planned = (
     actions: need.actions,
     why: need.why.length > 0 ? need.why.join('; ') : null,
     bytes: 0,
-    changes: need.actions.includes('update') ? nodeChanges(known.sent.get(wish.key) ?? null, wish) : [],
+    changes: need.actions.includes('update') ? updateChanges(known.sent.get(wish.key) ?? null, wish, entry) : [],
     metadata: wish.metadataFingerprint,
     sha256: null,
   };
+};
+
+/** An item that was taken down comes back by its status. */
+const updateChanges = (
+  sent: SentNode | null,
+  wish: { title: string; published: boolean; fields: NodeFields },
+  entry: LedgerEntry | undefined,
+): FieldChange[] => {
+  const changes = nodeChanges(sent, wish);
+  if (!entry?.removed) return changes;
+  const back = [
+    ...(entry.removed === 'orphan' ? [{ field: 'field_orphan', from: '1', to: '0' }] : []),
+    ...(wish.published ? [{ field: 'status', from: 0, to: 1 }] : []),
+  ];
+  return [...back, ...changes.filter(({ field }) => field !== 'status')];
 };
 
 const nodeNeed = (

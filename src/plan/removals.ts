@@ -30,6 +30,8 @@ export interface Missing {
   renames: Rename[];
   /** Missing for the first time: the time is written down. */
   newlyMissing: LedgerEntry[];
+  /** Wished again before they were taken down: the time is forgotten. */
+  returned: LedgerEntry[];
   removals: Removal[];
 }
 
@@ -55,29 +57,37 @@ export const findMissing = (
   return {
     renames,
     newlyMissing: missing.filter((entry) => entry.missingSince === null),
+    returned: [...entries.values()].filter((entry) => entry.missingSince !== null && wished.has(entry.key)),
     removals: how === 'keep' ? [] : due.map((entry) => ({ key: entry.key, kind: entry.kind, how, entry })),
   };
 };
 
+/** The same uuid goes before the same content, so that no item takes the place that another one names as its own. */
 const findRenames = (
   gone: LedgerEntry[],
   wishes: DatasetWish[],
   entries: ReadonlyMap<string, LedgerEntry>,
   sources: ReadonlyMap<string, SourceFingerprint | null>,
 ): Rename[] => {
-  const fresh = wishes.flatMap((wish) => [wish, ...wish.resources]).filter((wish) => !entries.get(wish.key)?.nid);
-  const taken = new Set<string>();
-  return gone.flatMap((entry) => {
-    const match =
-      fresh.find((wish) => wish.uuid === entry.uuid) ??
-      fresh.find(
-        (wish) =>
-          !taken.has(wish.key) && hasContentOf(entry, wish.key, sources) && parent(wish.key) === parent(entry.key),
-      );
-    if (!match || taken.has(match.key)) return [];
-    taken.add(match.key);
-    return [{ from: entry, to: match.key }];
-  });
+  const free = new Map(
+    wishes
+      .flatMap((wish) => [wish, ...wish.resources])
+      .filter((wish) => !entries.get(wish.key)?.nid)
+      .map((wish) => [wish.key, wish]),
+  );
+  const renames: Rename[] = [];
+  const pair = (rule: (entry: LedgerEntry, wish: { key: string; uuid: string }) => boolean): void => {
+    for (const entry of gone) {
+      if (renames.some(({ from }) => from === entry)) continue;
+      const match = [...free.values()].find((wish) => rule(entry, wish));
+      if (!match) continue;
+      free.delete(match.key);
+      renames.push({ from: entry, to: match.key });
+    }
+  };
+  pair((entry, wish) => wish.uuid === entry.uuid);
+  pair((entry, wish) => parent(wish.key) === parent(entry.key) && hasContentOf(entry, wish.key, sources));
+  return renames;
 };
 
 /** The same bytes under another id of the same dataset are the same resource. */

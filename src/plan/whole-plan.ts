@@ -4,38 +4,55 @@ import type { Manifest } from '../manifest/schema.ts';
 import type { PlanFile } from '../plan-file.ts';
 import type { DatasetWish } from '../wish.ts';
 import { guardVerdict } from './guard.ts';
+import { withKnownUuids } from './known-uuids.ts';
 import { type Knowledge, type PlannedDataset, type PlannedItem, planDataset } from './plan.ts';
 import { findMissing, type Missing } from './removals.ts';
 
 /** A plan with everything it was made of. */
 export interface WholePlan {
+  /** The wishes with the uuids of their nodes; one for each of `datasets`. */
+  wishes: DatasetWish[];
   datasets: PlannedDataset[];
   missing: Missing;
   /** Why the run would be held, or null. */
   held: string | null;
 }
 
-/** Plans all wishes of a manifest. A limited run (`limited`) says nothing about what is missing. */
+/** How a manifest is planned. */
+export interface PlanOptions {
+  /** True for a run of some wishes only: it says nothing about what is missing. */
+  limited: boolean;
+  /** Unix milliseconds. */
+  now: number;
+  /** Counts only these items before the guard; without it all. */
+  counts?: (key: string) => boolean;
+}
+
+/** Plans all wishes of a manifest. */
 export const planManifest = (
   manifest: Pick<Manifest, 'onMissing' | 'missingForMs' | 'guard'>,
   wishes: DatasetWish[],
   known: Knowledge,
-  options: { limited: boolean; now: number },
+  options: PlanOptions,
 ): WholePlan => {
   const rules = { onMissing: manifest.onMissing, missingForMs: manifest.missingForMs, now: options.now };
-  const none: Missing = { renames: [], newlyMissing: [], removals: [] };
+  const none: Missing = { renames: [], newlyMissing: [], returned: [], removals: [] };
   const missing = options.limited ? none : findMissing(wishes, known.entries, known.sources, rules);
   const renamed = applyRenames(known, missing);
-  const datasets = wishes.map((wish) => planDataset(wish, renamed));
-  const items = flatten(datasets);
+  const own = withKnownUuids(wishes, renamed.entries);
+  const datasets = own.map((wish) => planDataset(wish, renamed));
+  const isCounted = options.counts ?? (() => true);
   const counts = {
     known: [...known.entries.values()].filter((entry) => entry.nid !== null && !entry.removed).length,
-    removals: missing.removals.length,
-    updates: items.filter((item) => item.nid !== null && item.actions.some((action) => action !== 'verify')).length,
+    removals: missing.removals.filter(({ key }) => isCounted(key)).length,
+    updates: flatten(datasets).filter((item) => isUpdate(item) && isCounted(item.key)).length,
     wished: wishes.length,
   };
-  return { datasets, missing, held: guardVerdict(counts, manifest.guard) };
+  return { wishes: own, datasets, missing, held: guardVerdict(counts, manifest.guard) };
 };
+
+const isUpdate = (item: PlannedItem): boolean =>
+  item.nid !== null && item.actions.some((action) => action !== 'verify');
 
 /** What is known, as if the renames were written down already. */
 export const applyRenames = (known: Knowledge, missing: Missing): Knowledge => {

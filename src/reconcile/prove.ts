@@ -4,7 +4,7 @@ import { request } from 'undici';
 import { datastoreState } from '../dkan/datastore-status.ts';
 import { PortalGoneError } from '../errors.ts';
 import { fileOf } from '../handlers/node-file.ts';
-import { differences, markerOf, type NodeWish } from '../handlers/node-write.ts';
+import { differences, markerOf, type NodeWish } from '../handlers/node-wish.ts';
 import { type LedgerEntry, newEntry, type SourceFingerprint } from '../ledger/entry.ts';
 import { wantsImport } from '../plan/plan.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';

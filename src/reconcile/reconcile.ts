@@ -1,10 +1,11 @@
 // Goes through all wishes of a manifest and proves each against the portal; what is found may be written to the ledger.
 import { SluiceError } from '../errors.ts';
-import { lookAt, withKnownUuids } from '../handlers/look.ts';
-import type { NodeWish } from '../handlers/node-write.ts';
+import { lookAt } from '../handlers/look.ts';
+import type { NodeWish } from '../handlers/node-wish.ts';
 import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { withKnownUuids } from '../plan/known-uuids.ts';
 import { isTabular, resourceFingerprint } from '../plan/plan.ts';
 import type { Portal } from '../portal/client.ts';
 import { checkTable, type TableReport } from '../table/check.ts';

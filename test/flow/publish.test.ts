@@ -183,6 +183,7 @@ describe('publish', () => {
     place.write('data/a.csv', 'a\n1\n');
     const content = (title: string) => ({
       name: 'hands',
+      onDrift: 'overwrite',
       datasets: [{ id: 'one', title, resources: [{ id: 'a', title: 'Table of hands', file: 'data/a.csv' }] }],
     });
     const manifest = place.manifest(content('Hands'));

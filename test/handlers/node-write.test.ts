@@ -1,7 +1,8 @@
 // Writing a node with effect once, on portals that hide nodes, ignore uuids, or answer late.
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { VerifyFailedError } from '../../src/errors.ts';
-import { markerOf, type NodeTarget, type NodeWish, proveNode, writeNode } from '../../src/handlers/node-write.ts';
+import { markerOf, type NodeWish } from '../../src/handlers/node-wish.ts';
+import { type NodeTarget, proveNode, writeNode } from '../../src/handlers/node-write.ts';
 import type { Intent, LedgerEntry } from '../../src/ledger/entry.ts';
 import { openForTest } from '../portal/support/open.ts';
 import { type SmallPortal, type SmallPortalOptions, startSmallPortal } from '../portal/support/small-portal.ts';

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import { uuidOfKey } from '../../../src/dkan/identity.ts';
 import type { HandlerDeps } from '../../../src/handlers/deps.ts';
-import type { NodeWish } from '../../../src/handlers/node-write.ts';
+import type { NodeWish } from '../../../src/handlers/node-wish.ts';
 import type { ResourceState } from '../../../src/handlers/resource-state.ts';
 import { freshItem, type JobContext, type ResourceData } from '../../../src/job.ts';
 import { type LedgerEntry, newEntry } from '../../../src/ledger/entry.ts';
@@ -88,7 +88,7 @@ export const attachedState = (
   more: Partial<ResourceState> = {},
 ): ResourceState => {
   const { ledger, portal, job } = parts;
-  const settings = { importTimeoutMs: () => 5000, maxFileBytes: 1e9, maxRowBytes: 1e6 };
+  const settings = { importTimeoutMs: () => 5000, refreshAfterMs: () => null, maxFileBytes: 1e9, maxRowBytes: 1e6 };
   const sha256 = 'a'.repeat(64);
   const deps = { ledger, settings, portal: () => portal } as Partial<HandlerDeps> as HandlerDeps; // all that steps use
   return {

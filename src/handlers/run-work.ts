@@ -1,0 +1,183 @@
+// The work of a run, collected from its plan: one entry for each dataset and resource with something to do.
+import type { RunData } from '../job.ts';
+import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
+import type { DatasetWork, ResourceWork, RunWork } from '../ledger/runs.ts';
+import type { OnDrift } from '../manifest/schema.ts';
+import type { Knowledge, PlannedDataset } from '../plan/plan.ts';
+import type { Removal } from '../plan/removals.ts';
+import { flatten } from '../plan/whole-plan.ts';
+import type { Reason, ReportItem } from '../report.ts';
+import type { DatasetWish, ResourceWish } from '../wish.ts';
+import type { Gathered } from './deps.ts';
+import { itemOfEntry, outcomeOf } from './items.ts';
+
+/** How the work of a run is collected. */
+export interface WorkOptions {
+  request: RunData;
+  onDrift: OnDrift;
+  /** True for a run that does a stored plan: a dataset without planned actions is not written, whatever it wishes now. */
+  pinned: boolean;
+}
+
+/** Collects the work of a run. */
+export class WorkBuilder {
+  readonly work: RunWork;
+  readonly #known: Knowledge;
+  readonly #onDrift: OnDrift;
+  readonly #pinned: boolean;
+
+  constructor(
+    gathered: Pick<Gathered, 'superseded' | 'refused'>,
+    known: Knowledge,
+    { request, onDrift, pinned }: WorkOptions,
+  ) {
+    this.#known = known;
+    this.#onDrift = onDrift;
+    this.#pinned = pinned;
+    this.work = {
+      datasets: [],
+      resources: [],
+      spare: [],
+      settled: gathered.refused.map(({ claim, reason }) => refusedItem(request, claim, reason)),
+      claims: [
+        ...gathered.superseded.map(({ id }) => ({ claim: id, reason: null })),
+        ...gathered.refused.map(({ claim, reason }) => ({ claim: claim.id, reason })),
+      ],
+    };
+  }
+
+  /** Adds a dataset as planned; items that moved since a plan are told as held. */
+  add(wish: DatasetWish, planned: PlannedDataset, moved: ReadonlyMap<string, Reason>): void {
+    const why = new Map(flatten([planned]).map((item) => [item.key, item.why]));
+    const same = wish.resources.filter((resource) => why.get(resource.key) === null);
+    for (const { source } of same) {
+      if (source.kind === 'file' && source.claim !== undefined)
+        this.work.claims.push({ claim: source.claim, reason: null });
+    }
+    const unchanged = same.map((resource) => this.#quiet(resource, 'resource', moved.get(resource.key) ?? null));
+    const busy = wish.resources.flatMap((resource): ResourceWork[] => {
+      const reason = why.get(resource.key);
+      return reason ? [this.#resourceWork(resource, reason)] : [];
+    });
+    const reason = why.get(wish.key) ?? null;
+    if (reason === null && busy.length === 0) {
+      this.work.settled.push(this.#quiet(wish, 'dataset', moved.get(wish.key) ?? null), ...unchanged);
+      return;
+    }
+    const { resources: _resources, ...bare } = wish;
+    const nid = this.#known.entries.get(wish.key)?.nid ?? null;
+    this.work.datasets.push({
+      wish: bare,
+      why: reason ?? 'its resources have work',
+      nid,
+      resources: busy.map((resource) => resource.wish.key),
+      unchanged,
+      // What the listing no longer shows is looked at, too.
+      verify: planned.actions.includes('verify') || planned.actions.includes('create'),
+      frozen: this.#pinned && planned.actions.length === 0,
+      refused: moved.get(wish.key) ?? null,
+      removal: null,
+      onDrift: this.#onDrift,
+    });
+    this.work.resources.push(...busy);
+    if (nid === null) return;
+    for (const resource of same) {
+      this.work.spare.push(this.#resourceWork(resource, 'the node of its dataset is another one'));
+    }
+  }
+
+  /** Adds what is to be taken down: resources below their dataset's job, whether that stays or goes. */
+  remove(removals: Removal[]): void {
+    for (const removal of removals.filter(({ kind }) => kind === 'resource')) {
+      const datasetKey = parentOf(removal.key);
+      this.work.resources.push(this.#removedResource(removal, datasetKey));
+      this.#datasetFor(datasetKey, removals).resources.push(removal.key);
+    }
+    for (const removal of removals.filter(({ kind }) => kind === 'dataset')) this.#datasetFor(removal.key, removals);
+  }
+
+  /** Adds items that a stored plan names and that cannot be done, where nothing else tells of them. */
+  refuse(moved: ReadonlyMap<string, Reason>): void {
+    const told = new Set([
+      ...this.work.settled.map(({ key }) => key),
+      ...this.work.datasets.flatMap(({ wish, unchanged }) => [wish.key, ...unchanged.map(({ key }) => key)]),
+    ]);
+    for (const [key, reason] of moved) {
+      if (told.has(key)) continue;
+      const kind = key.split('/').length > 2 ? 'resource' : 'dataset';
+      this.work.settled.push(this.#quiet({ key, uuid: '', title: key }, kind, reason));
+    }
+  }
+
+  #datasetFor(key: string, removals: Removal[]): DatasetWork {
+    const there = this.work.datasets.find((dataset) => dataset.wish.key === key);
+    if (there) return there;
+    const entry = this.#known.entries.get(key) ?? newEntry({ key, kind: 'dataset', uuid: '', title: key });
+    const settledSelf = this.work.settled.find((item) => item.key === key);
+    const settled = this.work.settled.filter((item) => item.key.startsWith(`${key}/`));
+    this.work.settled = this.work.settled.filter((item) => item.key !== key && !item.key.startsWith(`${key}/`));
+    const dataset: DatasetWork = {
+      wish: bareWish(entry),
+      why: 'the manifest no longer names it or some of its resources',
+      nid: entry.nid,
+      resources: [],
+      unchanged: settled,
+      verify: false,
+      frozen: true,
+      refused: settledSelf?.reason ?? null,
+      removal: removals.find((removal) => removal.key === key)?.how ?? null,
+      onDrift: this.#onDrift,
+    };
+    this.work.datasets.push(dataset);
+    return dataset;
+  }
+
+  #resourceWork(wish: ResourceWish, why: string): ResourceWork {
+    const source = this.#known.sources.get(wish.key) ?? null;
+    return { wish, why, source, removal: null, onDrift: this.#onDrift };
+  }
+
+  #removedResource({ how, entry }: Removal, datasetKey: string): ResourceWork {
+    const wish: ResourceWish = {
+      ...bareWish(entry),
+      datasetKey,
+      source: { kind: 'link', url: '' },
+      import: 'never',
+    };
+    return { wish, why: 'the manifest no longer names it', source: null, removal: how, onDrift: this.#onDrift };
+  }
+
+  #quiet(
+    wish: { key: string; uuid: string; title: string },
+    kind: ReportItem['kind'],
+    reason: Reason | null,
+  ): ReportItem {
+    const { key, uuid, title } = wish;
+    const entry = this.#known.entries.get(key) ?? newEntry({ key, kind, uuid, title });
+    return itemOfEntry(entry, { outcome: reason ? 'held' : 'unchanged', reason });
+  }
+}
+
+const parentOf = (key: string): string => key.slice(0, key.lastIndexOf('/'));
+
+/** What is left of a wish for a node that only is to be taken down, or whose dataset stays as it is. */
+const bareWish = (entry: LedgerEntry): DatasetWork['wish'] => ({
+  key: entry.key,
+  uuid: entry.uuid,
+  title: entry.title,
+  published: entry.live,
+  fields: {},
+  metadataFingerprint: entry.metadataFingerprint ?? '',
+});
+
+const refusedItem = (
+  request: RunData,
+  claim: { id: string; dataset: string; resource: string },
+  reason: Reason,
+): ReportItem => {
+  const key = `${request.manifest}/${claim.dataset}/${claim.resource}`;
+  return itemOfEntry(newEntry({ key, kind: 'resource', uuid: '', title: claim.resource }), {
+    outcome: outcomeOf(reason),
+    reason,
+  });
+};
