@@ -50,10 +50,11 @@ export class PublicNodes {
 
   constructor(db: DatabaseSync) {
     this.#count = db.prepare("SELECT count(*) AS n FROM node WHERE type = 'dataset' AND status = 1");
+    // The plus keeps SQLite from sorting all datasets: the index that has the wanted order is read until the page is full.
     this.#datasets = db.prepare(
       `SELECT n.nid, n.title, n.alias, n.changed, ${described},
          (SELECT count(*) FROM reference l JOIN node t ON t.nid = l.target WHERE l.nid = n.nid AND t.status = 1) AS resources
-       FROM (SELECT nid FROM node WHERE type = 'dataset' AND status = 1 ORDER BY ${newest} LIMIT ? OFFSET ?) p
+       FROM (SELECT nid FROM node WHERE +type = 'dataset' AND status = 1 ORDER BY ${newest} LIMIT ? OFFSET ?) p
        JOIN node n ON n.nid = p.nid JOIN revision r ON r.vid = n.vid
        ORDER BY n.sticky DESC, n.created DESC, n.nid DESC`,
     );

@@ -251,6 +251,18 @@ const checks: Record<string, () => Promise<void>> = {
     );
     expect(texts.map((text) => text.includes('SQLSTATE'))).toEqual([false, true]);
   },
+  pages: async () => {
+    const statuses = await both(async (one) => {
+      const nid = (await create(one, { title: 'Shown', status: 1 })).json<{ nid: string }>().nid;
+      const { pathname } = new URL(String((await one.admin.read(nid)).path));
+      const replies = [pathname, '/'].map((path) => one.portal.anonymous.send('GET', path));
+      return (await Promise.all(replies)).map(({ status }) => status);
+    });
+    expect(statuses).toEqual([
+      [200, 200],
+      [404, 404],
+    ]);
+  },
   cookie: async () => {
     const cookies = await both(async ({ portal }) => {
       const body = { username: 'editor', password: 'pass' };
