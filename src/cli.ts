@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { type CommonOptions, type Io, warn } from './commands/io.ts';
+import type { TokenAction } from './commands/portal-token.ts';
 import { SluiceError } from './errors.ts';
 import { durationMs } from './quantity.ts';
 
@@ -258,11 +259,14 @@ const portal = example(
   program
     .command('portal')
     .description('run the embedded portal alone')
-    .option('--port <n>', 'port (default: a free one)', port)
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--data <dir>', 'folder of its store (default: .sluice/portal/local)')
+    .option('--config <file>', 'configuration file (default: config/sluice.yaml where it exists)')
+    .option('--state <dir>', 'state folder (default: .sluice)')
+    .option('--portal <name>', 'embedded portal of the configuration (default: the only one, or local)')
+    .option('--port <n>', 'port (default: as configured, else a free one)', port)
+    .option('--host <address>', 'address to listen on (default: as configured, else 127.0.0.1)')
+    .option('--data <dir>', 'folder of its store (default: as configured, else portal/<name> in the state folder)')
     .option('--users <file>', 'users file')
-    .option('--profile <name>', 'behaviour to show', 'spec')
+    .option('--profile <name>', 'behaviour to show (default: as configured, else spec)')
     .option('--seed <file>', 'fill an empty store with users, terms and next ids')
     .option('--faults <file>', 'inject faults by these rules, to rehearse them')
     .action(async (options: Record<string, string>) => {
@@ -270,6 +274,7 @@ const portal = example(
       await finish(portalCommand(options, io));
     }),
   'sluice portal --port 8080 --data /srv/portal --users users.yaml',
+  'sluice portal --config config/sluice.yaml --portal local',
 );
 
 example(
@@ -283,6 +288,49 @@ example(
       await finish(portalBackupCommand(folder, command.optsWithGlobals(), io));
     }),
   'sluice portal backup /backups/portal-monday --data /srv/portal',
+);
+
+const tokenCommand = example(
+  portal
+    .command('token')
+    .description('access tokens of the portal, for programs that keep no session; needs `tokens: true`')
+    .showHelpAfterError(),
+  'sluice portal token add ann --label "nightly job" --data /srv/portal',
+  'sluice portal token list --portal local',
+);
+
+/** Runs `sluice portal token` with the options of `sluice portal` and its own. */
+const token = async (what: TokenAction, command: Command): Promise<void> => {
+  const { portalTokenCommand } = await import('./commands/portal-token.ts');
+  await finish(portalTokenCommand(what, command.optsWithGlobals(), io));
+};
+
+example(
+  tokenCommand
+    .command('add <user>')
+    .description('make a token for an account and print it, this once')
+    .option('--label <text>', 'what it is for, shown by list')
+    .action((user: string, { label }: { label?: string }, command: Command) =>
+      token({ action: 'add', user, ...(label === undefined ? {} : { label }) }, command),
+    ),
+  'sluice portal token add ann --label "nightly job"',
+);
+
+example(
+  tokenCommand
+    .command('list')
+    .description('tokens with number, account, time and label; never the tokens themselves')
+    .option('--json', 'print one JSON value on standard output and nothing else')
+    .action((_options: object, command: Command) => token({ action: 'list' }, command)),
+  'sluice portal token list --json',
+);
+
+example(
+  tokenCommand
+    .command('revoke <number>')
+    .description('make a token worthless from now on')
+    .action((id: string, _options: object, command: Command) => token({ action: 'revoke', id }, command)),
+  'sluice portal token revoke 3',
 );
 
 example(
