@@ -45,11 +45,37 @@ const limits = { fieldNameSize: 1000, fieldSize: 1_000_000, fields: 5000, files:
 
 const [openFile, writeFile, syncFile] = [promisify(open), promisify(write), promisify(fsync)];
 
-const writeAll = async (file: number, chunk: Buffer): Promise<void> => {
-  for (let rest = chunk; rest.length > 0; ) {
+/** Bytes that are written at once. */
+const blockBytes = 512 * 1024;
+
+const writeAll = async (file: number, chunks: Buffer[]): Promise<void> => {
+  const [first] = chunks;
+  for (let rest = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks); rest.length > 0; ) {
     const { bytesWritten } = await writeFile(file, rest, 0, rest.length, null);
     rest = rest.subarray(bytesWritten);
   }
+};
+
+/** Writes what comes in blocks, one of which is on its way to the disk while the next comes. */
+const writeStream = async (stream: Readable, file: number, note: (chunk: Buffer) => void): Promise<void> => {
+  let [chunks, bytes]: [Buffer[], number] = [[], 0];
+  let writing = Promise.resolve();
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      note(chunk);
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes < blockBytes) continue;
+      await writing;
+      writing = writeAll(file, chunks);
+      writing.catch(() => undefined); // awaited in the next turn, or below
+      [chunks, bytes] = [[], 0];
+    }
+  } finally {
+    // The file may not be closed, nor its number given to another, while a write is under way.
+    await writing;
+  }
+  await writeAll(file, chunks);
 };
 
 /** Few steps, because each of them waits for a turn of the event loop: plain descriptors, name and bytes synced together. */
@@ -64,11 +90,10 @@ const store = async (
   const named = syncDir();
   named.catch(() => undefined); // looked at below, unless the body fails first
   try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
+    await writeStream(stream, file, (chunk) => {
       hash.update(chunk);
       bytes += chunk.length;
-      await writeAll(file, chunk);
-    }
+    });
     await Promise.all([syncFile(file), named]);
   } finally {
     close(file, () => undefined);
