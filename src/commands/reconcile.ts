@@ -33,7 +33,7 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
       const news = results.filter((result) => result.found.how !== 'ledger');
       await record(runtime, target, news);
       for (const result of news) if (!options.json) say(io, `  ${result.key}: ${foundText(result)}`);
-      const ambiguous = results.filter((result) => result.found.how === 'ambiguous');
+      const ambiguous = results.filter(isUnclear);
       if (options.json)
         say(
           io,
@@ -44,10 +44,10 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
           ),
         );
       else {
-        const linked = news.filter((result) => result.proof).length;
+        const linked = news.filter((result) => result.proof?.entry.nid).length;
         say(
           io,
-          `${plural(linked, 'node')} linked, ${ambiguous.length} ambiguous, ${news.length - linked - ambiguous.length} not on the portal`,
+          `${plural(linked, 'node')} linked, ${ambiguous.length} unclear, ${news.length - linked - ambiguous.length} not on the portal`,
         );
         if (ambiguous.length > 0)
           say(io, 'name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE');
@@ -71,7 +71,7 @@ export const rebuildCommand = async (path: string, options: ReconcileCommandOpti
         target,
         results.filter((result) => result.found.how !== 'ledger'),
       );
-      const found = results.filter((result) => result.proof);
+      const found = results.filter((result) => result.proof?.entry.nid);
       const sound = found.filter((result) => result.proof?.faults.length === 0);
       if (options.json)
         say(
@@ -131,6 +131,13 @@ const withReconciled = async (
     const target = { manifest: manifest.name, portal: name };
     const portal = await runtime.openPortal(name);
     const { wishes } = await gatherSources(manifest.path);
+    const keys = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map((wish) => wish.key));
+    const strange = [...(how.find?.mapping.keys() ?? [])].filter((key) => !keys.has(key));
+    if (strange.length > 0) {
+      throw new UsageError(`the mapping names keys that are not in ${manifest.path}: ${strange.join(', ')}`, {
+        hint: 'a key is <manifest name>/<dataset id>[/<resource id>]; `sluice plan` lists them',
+      });
+    }
     const { concurrency } = runtime.portals.config(name);
     const results = await reconcile({
       target,
@@ -146,25 +153,47 @@ const withReconciled = async (
   });
 };
 
+/** A person must say which node is meant. */
+const isUnclear = ({ found, proof }: Reconciled): boolean =>
+  found.how === 'ambiguous' || found.how === 'taken' || (found.how === 'mapping' && !proof?.entry.nid);
+
 const record = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
-  for (const { proof } of results) if (proof?.entry.nid) await runtime.ledger.put(target.portal, proof.entry);
+  for (const { proof } of results) {
+    if (proof?.entry.nid) await runtime.ledger.settle(target.portal, proof.entry, proof.sent ?? undefined);
+  }
 };
 
 const foundText = ({ found, proof }: Reconciled): string => {
   if (found.how === 'ambiguous') return `ambiguous: nodes ${found.nids.join(', ')} have its title`;
+  if (found.how === 'taken') return `node ${found.node} fits, but ${found.by} has it or fits as well`;
   if (!('nid' in found)) return 'not on the portal';
   const faults = proof?.faults ?? [];
+  if (!proof?.entry.nid) return `not linked: ${faults.join('; ')}`;
   return `node ${found.nid} by ${found.how}${faults.length > 0 ? `; the next publish mends: ${faults.join('; ')}` : ', as wished'}`;
 };
 
 const readMapping = async (path: string): Promise<Map<string, string>> => {
-  const rows = parse(await readFile(path, 'utf8'), { skip_empty_lines: true, trim: true }) as string[][]; // no columns option
+  let rows: string[][];
+  try {
+    rows = parse(await readFile(path, 'utf8'), { bom: true, skip_empty_lines: true, trim: true }) as string[][]; // no columns option
+  } catch (cause) {
+    throw new UsageError(`${path} cannot be read as CSV: ${(cause as Error).message}`, {
+      hint: 'it has rows of a key and a node number, such as city/budget,42',
+      cause,
+    });
+  }
   const mapping = new Map<string, string>();
   for (const [index, [key, nid]] of rows.entries()) {
     if (index === 0 && key === 'key') continue;
     if (!key || !nid || !/^\d+$/.test(nid)) {
       throw new UsageError(`${path}:${index + 1}: a row is a key and a node number, such as city/budget,42`, {
         hint: 'mend that line',
+      });
+    }
+    const twin = [...mapping].find(([other, number]) => other === key || number === nid);
+    if (twin) {
+      throw new UsageError(`${path}:${index + 1}: ${key},${nid} contradicts ${twin.join(',')}`, {
+        hint: 'each key and each node stands once',
       });
     }
     mapping.set(key, nid);

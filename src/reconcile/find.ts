@@ -7,6 +7,8 @@ import type { DatasetWish, ResourceWish } from '../wish.ts';
 export type Found =
   | { how: 'uuid' | 'mapping' | 'title'; nid: string }
   | { how: 'ambiguous'; nids: string[] }
+  /** Its only candidate belongs to another key. */
+  | { how: 'taken'; node: string; by: string }
   | { how: 'none' };
 
 /** How to search. */

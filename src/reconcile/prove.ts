@@ -5,7 +5,7 @@ import { datastoreState } from '../dkan/datastore-status.ts';
 import { PortalGoneError } from '../errors.ts';
 import { fileOf } from '../handlers/node-file.ts';
 import { differences, markerOf, type NodeWish } from '../handlers/node-wish.ts';
-import { type LedgerEntry, newEntry, type SourceFingerprint } from '../ledger/entry.ts';
+import { type LedgerEntry, newEntry, type SentNode, type SourceFingerprint } from '../ledger/entry.ts';
 import { wantsImport } from '../plan/plan.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';
 import type { TableReport } from '../table/check.ts';
@@ -17,6 +17,8 @@ export interface Proof {
   entry: LedgerEntry;
   /** One line per fault, without the key. */
   faults: string[];
+  /** What the node proves to hold as it was sent; null when it differs. */
+  sent: SentNode | null;
 }
 
 /** What a proof is made with. */
@@ -47,12 +49,16 @@ export const proveNodeOnly = async (
     node = await parts.portal.readNode(nid, parts.signal);
   } catch (error) {
     if (!(error instanceof PortalGoneError)) throw error;
-    return { entry, faults: [`node ${nid} is not on the portal`], node: null };
+    return { entry, faults: [`node ${nid} is not on the portal`], sent: null, node: null };
   }
-  const wrong = node.type === wish.type ? differences(wish, node) : ['type'];
+  if (node.type !== wish.type) {
+    return { entry, faults: [`node ${nid} is a ${node.type}, not a ${wish.type}`], sent: null, node: null };
+  }
+  const wrong = differences(wish, node);
   const isOurs = wrong.length === 0;
   return {
     node,
+    sent: isOurs ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
     faults: wrong.map((field) => `node ${nid}: ${field} is not as wished`),
     entry: {
       ...entry,
@@ -91,7 +97,7 @@ export const proveResource = async (
     faults.push(...table.faults);
     entry = { ...entry, datastore: table.datastore, rows: table.rows };
   }
-  return { entry: { ...entry, live: entry.live && faults.length === 0 }, faults };
+  return { ...proof, entry: { ...entry, live: entry.live && faults.length === 0 }, faults };
 };
 
 const proveFile = async (

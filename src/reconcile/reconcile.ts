@@ -17,7 +17,7 @@ import { type Proof, proveNodeOnly, proveResource } from './prove.ts';
 export interface Reconciled {
   key: string;
   found: Found | { how: 'ledger'; nid: string };
-  /** Null where no node was found. */
+  /** Null where no node was found, or none that this key may have. */
   proof: Proof | null;
 }
 
@@ -47,7 +47,30 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]
     for (const [index, wish] of next) results[index] = await reconcileDataset(options, wish, { entries, sources });
   };
   await Promise.all(Array.from({ length: options.concurrency }, work));
-  return results.flat();
+  return oneKeyEach(results.flat(), entries);
+};
+
+/**
+ * A node stands for one key: what the ledger says goes before an identity, an identity before a title; two keys that
+ * only have a title in common with one node are both left alone.
+ */
+const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEntry>): Reconciled[] => {
+  const owners = new Map<string, string>();
+  for (const { key, nid } of entries.values()) if (nid !== null) owners.set(nid, key);
+  for (const { key, found } of results) {
+    if ((found.how === 'uuid' || found.how === 'mapping') && !owners.has(found.nid)) owners.set(found.nid, key);
+  }
+  const titled = new Map<string, string[]>();
+  for (const { key, found } of results) {
+    if (found.how === 'title') titled.set(found.nid, [...(titled.get(found.nid) ?? []), key]);
+  }
+  return results.map((result) => {
+    const { key, found } = result;
+    if (!('nid' in found) || found.how === 'ledger') return result;
+    const rivals = found.how === 'title' ? (titled.get(found.nid) ?? []) : [];
+    const by = owners.get(found.nid) ?? rivals.find((rival) => rival !== key) ?? key;
+    return by === key ? result : { key, found: { how: 'taken', node: found.nid, by }, proof: null };
+  });
 };
 
 interface Known {

@@ -1,111 +1,95 @@
-import { describe, expect, it } from 'vitest';
-import type { LedgerEntry, SourceFingerprint } from '../../src/ledger/entry.ts';
-import { isTabular, type PlannedItem, planDataset, resourceFingerprint } from '../../src/plan/plan.ts';
-import type { DatasetWish, ResourceWish } from '../../src/wish.ts';
-import { entryOf } from '../handlers/support/job.ts';
+// What has to be done for one dataset, and why.
+import { expect, it } from 'vitest';
+import type { LedgerEntry } from '../../src/ledger/entry.ts';
+import { type Knowledge, planDataset } from '../../src/plan/plan.ts';
+import { datasetWish, liveKnowledge, resourceWish, sha, source } from './support/make.ts';
 
-const source: SourceFingerprint = { bytes: 9, sha256: 's1', mtimeNs: '1', ctimeNs: '1', ino: '1', hashedAt: 1 };
-const resource: ResourceWish = {
-  key: 'm/d/r',
-  uuid: 'u-r',
-  datasetKey: 'm/d',
-  title: 'R',
-  published: true,
-  fields: {},
-  source: { kind: 'file', path: '/r.csv', name: 'r.csv' },
-  import: 'auto',
-  metadataFingerprint: 'mr',
-};
-const dataset: DatasetWish = {
-  key: 'm/d',
-  uuid: 'u-d',
-  title: 'D',
-  published: true,
-  fields: {},
-  metadataFingerprint: 'md',
-  resources: [resource],
+const wish = datasetWish('m/d', ['r']);
+const nothing: Knowledge = { entries: new Map(), sources: new Map(), sent: new Map(), listed: null };
+
+const actionsOf = (known: Knowledge, of = wish) => {
+  const { actions, resources } = planDataset(of, known);
+  return [actions, ...resources.map((resource) => resource.actions)];
 };
 
-const liveDataset = entryOf('m/d', { kind: 'dataset', nid: '1', vid: '1', live: true, metadataFingerprint: 'md' });
-const liveResource = entryOf('m/d/r', {
-  nid: '2',
-  vid: '2',
-  live: true,
-  metadataFingerprint: resourceFingerprint(resource, '1'),
-  file: { fid: '3', name: 'r.csv', bytes: 9, sha256: 's1', url: null },
-  datastore: 'imported',
+const changed = (key: string, more: Partial<LedgerEntry>) => {
+  const known = liveKnowledge([wish]);
+  const entry = known.entries.get(key);
+  if (!entry) throw new Error(`no entry ${key}`);
+  known.entries.set(key, { ...entry, ...more });
+  return known;
+};
+
+it('what is live and unchanged needs nothing', () => {
+  expect(actionsOf(liveKnowledge([wish]))).toEqual([[], []]);
+  expect(planDataset(wish, liveKnowledge([wish])).why).toBeNull();
 });
 
-const plan = (
-  changes: { dataset?: Partial<LedgerEntry> | null; resource?: Partial<LedgerEntry> | null } = {},
-  wish: DatasetWish = dataset,
-  file: SourceFingerprint | null = source,
-): { dataset: PlannedItem; resource: PlannedItem | undefined } => {
-  const entries = new Map<string, LedgerEntry>();
-  if (changes.dataset !== null) entries.set('m/d', { ...liveDataset, ...changes.dataset });
-  if (changes.resource !== null) entries.set('m/d/r', { ...liveResource, ...changes.resource });
-  const known = { entries, sources: new Map([['m/d/r', file]]), sent: new Map(), listed: null };
-  const planned = planDataset(wish, known);
-  return { dataset: planned, resource: planned.resources[0] };
-};
+it('what was never published is created, with its file and rows', () => {
+  const plan = planDataset(wish, { ...nothing, sources: new Map([['m/d/r', source('a\n1\n')]]) });
+  expect([plan.actions, plan.resources[0]?.actions]).toEqual([['create'], ['create', 'attach', 'import']]);
+  expect(plan.resources[0]).toMatchObject({ bytes: 4, sha256: sha('a\n1\n'), nid: null, vid: null });
+});
 
-describe('the plan', () => {
-  it('asks for nothing where everything is live as wished', () => {
-    expect(plan()).toMatchObject({ dataset: { actions: [], why: null }, resource: { actions: [], why: null } });
-  });
+it('links have no file, files that are no table no rows, and neither has a resource that is never imported', () => {
+  const link = resourceWish('m/d/link', { source: { kind: 'link', url: 'https://a.example' } });
+  const text = resourceWish('m/d/text', { source: { kind: 'file', path: '/x', name: 'notes.txt' } });
+  const never = resourceWish('m/d/never', { import: 'never' });
+  expect(actionsOf(nothing, { ...wish, resources: [link, text, never] }).slice(1)).toEqual([
+    ['create'],
+    ['create', 'attach'],
+    ['create', 'attach'],
+  ]);
+});
 
-  it('creates what is not on the portal, with its file and rows', () => {
-    expect(plan({ dataset: null, resource: null })).toMatchObject({
-      dataset: { actions: ['create'], why: 'not on the portal yet' },
-      resource: { actions: ['create', 'attach', 'import'], bytes: 9 },
-    });
-  });
+it('new bytes are attached and imported, without touching the node', () => {
+  const known = liveKnowledge([wish]);
+  known.sources.set('m/d/r', source('a\n2\n'));
+  const [resource] = planDataset(wish, known).resources;
+  expect(resource).toMatchObject({ actions: ['attach', 'import'], why: 'its file changed', bytes: 4, changes: [] });
+});
 
-  it('updates only the node whose metadata changed', () => {
-    expect(plan({ dataset: { metadataFingerprint: 'older' } })).toMatchObject({
-      dataset: { actions: ['update'], why: 'its metadata changed' },
-      resource: { actions: [] },
-    });
-    expect(plan({ resource: { metadataFingerprint: 'older' } })).toMatchObject({
-      dataset: { actions: [] },
-      resource: { actions: ['update'], bytes: 0 },
-    });
-  });
+it('new metadata is an update that names the fields', () => {
+  const plan = planDataset({ ...wish, title: 'New', metadataFingerprint: 'x' }, liveKnowledge([wish]));
+  expect(plan).toMatchObject({ actions: ['update'], changes: [{ field: 'title', from: 'm/d', to: 'New' }] });
+});
 
-  it('updates resources whose dataset stands under another node', () => {
-    expect(plan({ dataset: { nid: '9' } }).resource?.actions).toEqual(['update']);
-  });
+it('an import that is not proven is done again, and an item that is not proven live is looked at', () => {
+  expect(actionsOf(changed('m/d/r', { datastore: 'pending' }))[1]).toEqual(['import']);
+  expect(actionsOf(changed('m/d', { live: false }))[0]).toEqual(['verify']);
+});
 
-  it('sends only the file that changed', () => {
-    expect(plan({}, dataset, { ...source, sha256: 's2', bytes: 11 }).resource).toMatchObject({
-      actions: ['attach', 'import'],
-      why: 'its file changed',
-      bytes: 11,
-    });
-    expect(plan({ resource: { file: null } }).resource?.why).toContain('not attached yet');
-  });
+it('a draft is proven without being live', () => {
+  const draft = datasetWish('m/d', [], { published: false });
+  const known = liveKnowledge([draft]);
+  const entry = known.entries.get('m/d');
+  if (entry) known.entries.set('m/d', { ...entry, live: false });
+  expect(actionsOf(known, draft)).toEqual([[]]);
+});
 
-  it('lets the job tell why a file cannot be read', () => {
-    expect(plan({}, dataset, null).resource).toMatchObject({ why: 'its file cannot be read', sha256: null });
-  });
+it('a file that cannot be read is told', () => {
+  const known = liveKnowledge([wish]);
+  known.sources.set('m/d/r', null);
+  expect(planDataset(wish, known).resources[0]).toMatchObject({ why: 'its file cannot be read', bytes: 0 });
+});
 
-  it.each(['pending', 'failed'] as const)('looks at an import that is %s again', (datastore) => {
-    expect(plan({ resource: { datastore } }).resource?.actions).toEqual(['import']);
+it('what was taken down comes back, and says how', () => {
+  expect(
+    planDataset(wish, changed('m/d', { removed: 'orphan', metadataFingerprint: null, live: false })),
+  ).toMatchObject({
+    actions: ['update'],
+    changes: [
+      { field: 'field_orphan', from: '1', to: '0' },
+      { field: 'status', from: 0, to: 1 },
+    ],
   });
+});
 
-  it('proves again what was not proven live', () => {
-    expect(plan({ dataset: { live: false } }).dataset).toMatchObject({ why: 'not proven live' });
-    expect(plan({ resource: { live: false } }).resource).toMatchObject({ why: 'not proven live' });
-  });
-
-  it('imports no file that is no table, and none where it is told not to', () => {
-    const text = { ...resource, source: { kind: 'file' as const, path: '/r.txt', name: 'r.txt' } };
-    const fresh = { dataset: null, resource: null };
-    expect(plan(fresh, { ...dataset, resources: [text] }).resource?.actions).toEqual(['create', 'attach']);
-    const never = { ...resource, import: 'never' as const };
-    expect(plan(fresh, { ...dataset, resources: [never] }).resource?.actions).toEqual(['create', 'attach']);
-    const link = { ...resource, source: { kind: 'link' as const, url: 'https://x.example' } };
-    expect(plan(fresh, { ...dataset, resources: [link] }).resource?.actions).toEqual(['create']);
-    expect(['a.csv', 'A.TSV', 'a.csv.gz', 'csv'].map(isTabular)).toEqual([true, true, false, false]);
-  });
+it('the listing shows what was edited and what is gone', () => {
+  const row = (nid: string, vid: string) => [nid, { nid, vid, status: '1', title: '', changed: '0' }] as const;
+  const known = { ...liveKnowledge([wish]), listed: new Map([row('1', '9')]) };
+  const plan = planDataset(wish, known);
+  expect(plan).toMatchObject({ actions: ['verify'], vid: '9', why: expect.stringContaining('revision 9, ours was 1') });
+  expect(plan.resources[0]).toMatchObject({ actions: ['create', 'attach', 'import'], nid: '2' });
+  expect(actionsOf({ ...known, listed: new Map([row('1', '1'), row('2', '1')]) })).toEqual([[], []]);
 });
