@@ -11,6 +11,9 @@ export const publisher = { username: 'publisher', password: 'correct-horse-batte
 /** A user who may create datasets, and sees no drafts in lists; same password. */
 export const author = { username: 'author' };
 
+/** A person who may edit everything on the portal; same password. */
+export const editor = { username: 'editor' };
+
 /** A portal process that can be killed and started again on the same port and store. */
 export interface PortalProcess {
   url: string;
@@ -26,7 +29,8 @@ export const startPortalProcess = async (): Promise<PortalProcess> => {
   const users = join(dir, 'users.yaml');
   const account = { name: publisher.username, password: publisher.password, roles: ['administrator'] };
   const creator = { name: author.username, password: publisher.password, roles: ['content creator'] };
-  writeFileSync(users, JSON.stringify({ users: [account, creator] }));
+  const manager = { name: editor.username, password: publisher.password, roles: ['site manager'] };
+  writeFileSync(users, JSON.stringify({ users: [account, creator, manager] }));
   chmodSync(users, 0o600);
   const start = async (port: string): Promise<Sluice> => {
     const child = startSluice(['portal', '--port', port, '--data', join(dir, 'store'), '--users', users], { cwd: dir });

@@ -1,0 +1,51 @@
+// A working directory whose commands share one Redis that outlives them, so that a test can look into it at any time.
+import { Redis } from 'ioredis';
+import { afterAll } from 'vitest';
+import { startTestRedis } from '../../support/redis.ts';
+import { makePlace, type Place, type Start } from './place.ts';
+import { remoteConfig, writePassword } from './server.ts';
+
+/** See the head of this file. */
+export interface RedisPlace extends Place {
+  /** Connection to the Redis of the place. */
+  store: Redis;
+  /** What the ledger knows of plans, entries and held runs: every key with its content. */
+  remembered(): Promise<Record<string, unknown>>;
+}
+
+/** Makes a place with a remote portal `local` at an address; ends its Redis after the test file. */
+export const makeRedisPlace = async (url: string, config: Record<string, unknown> = {}): Promise<RedisPlace> => {
+  const server = await startTestRedis();
+  const store = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  closing.push(async () => {
+    store.disconnect();
+    await server.close();
+  });
+  const env = { REDIS_URL: `unix://${'path' in server.options ? server.options.path : ''}` };
+  const withRedis = (start: Start = {}): Start => ({ ...start, env: { ...env, ...start.env } });
+  const place = makePlace({ ...remoteConfig(url), ...config });
+  writePassword(place.dir);
+  return {
+    ...place,
+    run: (args, start) => place.run(args, withRedis(start)),
+    start: (args, start) => place.start(args, withRedis(start)),
+    publish: (manifest, start) => place.publish(manifest, withRedis(start)),
+    serve: (args, start) => place.serve(args, withRedis(start)),
+    redis: () => store.duplicate(),
+    store,
+    remembered: async () => {
+      const all: Record<string, unknown> = {};
+      for (const key of (await store.keys('sluice.*')).sort()) {
+        if (/\.(ledger|sent|intents|held|targets|refreshed)\b/.test(key)) all[key] = await store.hgetall(key);
+        if (/\.plan:/.test(key)) all[key] = await store.get(key);
+      }
+      return all;
+    },
+  };
+};
+
+const closing: (() => Promise<void>)[] = [];
+// Registered on import: a hook that a running test registers would never run.
+afterAll(async () => {
+  for (const close of closing) await close();
+});
