@@ -1,0 +1,135 @@
+// Somebody edits on the portal what we manage: who, when and what is told, and the choice is the operator's.
+import { beforeAll, describe, expect, it } from 'vitest';
+import { planFileSchema } from '../../src/plan-file.ts';
+import type { Report, ReportItem } from '../../src/report.ts';
+import { type Gateway, openGateway } from './support/gateway.ts';
+import { openReader, type Reader } from './support/reader.ts';
+import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
+import { editor, publisher, startPortalProcess } from './support/server.ts';
+
+let gateway: Gateway;
+let reader: Reader;
+let person: Reader;
+let place: RedisPlace;
+beforeAll(async () => {
+  const portal = await startPortalProcess();
+  reader = await portal.reader();
+  person = await openReader(portal.url, editor.username, publisher.password);
+  gateway = await openGateway(portal.url);
+  place = await makeRedisPlace(gateway.url);
+});
+
+const write = (name: string, version: { title?: string; description?: string; onDrift?: string } = {}): string => {
+  place.write(`data/${name}.csv`, 'id,value\n1,a\n');
+  const { title = `${name} dataset`, description = 'As first written', ...more } = version;
+  const table = { id: 'table', title: `${name} table`, file: `data/${name}.csv` };
+  return place.manifest({ name, ...more, datasets: [{ id: 'one', title, description, resources: [table] }] });
+};
+const itemOf = ({ items }: Report, key: string): ReportItem => {
+  const found = items.find((item) => item.key === key);
+  if (!found) throw new Error(`no item ${key}`);
+  return found;
+};
+const body = (text: string) => ({ und: [{ value: text }] });
+const bodyOf = async (nid: string): Promise<unknown> => (await reader.read(nid)).body;
+const titleOf = async (nid: string): Promise<string> => (await reader.read(nid)).title;
+/** Who and when, as messages say it. */
+const byAPerson = /by user \d+ at \d{4}-\d\d-\d\dT[\d:.]+Z/;
+
+describe('an edit of a field of ours', () => {
+  it('is seen by plan --refresh, holds the item, again and again, without a write, until the source agrees', async () => {
+    const manifest = write('held');
+    const nid = itemOf((await place.publish(manifest)).report, 'held/one').nid ?? '';
+    await person.change(nid, { title: 'As the person likes it' });
+    gateway.takeWrites();
+
+    const planned = await place.run(['plan', manifest, '--json', '--refresh']);
+    const item = planFileSchema.parse(JSON.parse(planned.out)).items.find(({ key }) => key === 'held/one');
+    expect(item?.why).toMatch(byAPerson);
+    expect(item).toMatchObject({ actions: ['verify'], why: expect.stringMatching(/: title$/) });
+
+    for (const args of [['--refresh'], []]) {
+      const { code, out } = await place.run(['publish', manifest, '--json', ...args]);
+      const reason = itemOf(JSON.parse(out) as Report, 'held/one').reason;
+      expect(code).toBe(4);
+      expect(reason).toMatchObject({ code: 'drift', message: expect.stringMatching(byAPerson) });
+      expect(reason?.message).toMatch(/: title$/);
+    }
+    const status = await place.run(['status', 'held/one']);
+    expect(status).toMatchObject({ code: 3, out: expect.stringMatching(byAPerson) });
+    expect(gateway.takeWrites()).toEqual([]);
+    expect(await titleOf(nid)).toBe('As the person likes it');
+
+    // The edit is taken over into the source: there is nothing to hold any more.
+    write('held', { title: 'As the person likes it' });
+    const agreed = await place.publish(manifest);
+    expect(agreed.code).toBe(0);
+    expect(itemOf(agreed.report, 'held/one').live).toBe(true);
+    expect(await titleOf(nid)).toBe('As the person likes it');
+  });
+
+  it('holds an update of the same node, and --on-drift overwrite goes on once', async () => {
+    const manifest = write('once');
+    const nid = itemOf((await place.publish(manifest)).report, 'once/one').nid ?? '';
+    await person.change(nid, { body: body('By a person') });
+    write('once', { title: 'Second title' });
+    gateway.takeWrites();
+    expect((await place.publish(manifest)).code).toBe(4);
+    expect(gateway.takeWrites()).toEqual([]);
+    const { code } = await place.run(['publish', manifest, '--on-drift', 'overwrite']);
+    expect(code).toBe(0);
+    expect(await titleOf(nid)).toBe('Second title');
+    expect(await bodyOf(nid)).toMatchObject(body('As first written'));
+  });
+
+  it('is kept where the manifest says so, while the other fields follow the source', async () => {
+    const manifest = write('kept', { onDrift: 'keep' });
+    const nid = itemOf((await place.publish(manifest)).report, 'kept/one').nid ?? '';
+    await person.change(nid, { body: body('By a person') });
+    gateway.takeWrites();
+    expect((await place.run(['publish', manifest, '--refresh'])).code).toBe(0);
+    expect(gateway.takeWrites()).toEqual([]);
+    for (const title of ['Second title', 'Third title']) {
+      write('kept', { onDrift: 'keep', title, description: `For ${title}` });
+      const { code, report } = await place.publish(manifest);
+      expect(code).toBe(0);
+      expect(itemOf(report, 'kept/one')).toMatchObject({ live: true, actions: ['updated'] });
+      expect(await titleOf(nid)).toBe(title);
+      expect(await bodyOf(nid)).toMatchObject(body('By a person'));
+    }
+    gateway.takeWrites();
+    expect((await place.publish(manifest)).report.counts.actions).toEqual({});
+    expect(gateway.takeWrites()).toEqual([]);
+    // Overwritten once, it follows the source again.
+    write('kept', { onDrift: 'keep', title: 'Fourth title' });
+    expect((await place.run(['publish', manifest, '--on-drift', 'overwrite'])).code).toBe(0);
+    expect(await bodyOf(nid)).toMatchObject(body('As first written'));
+  });
+});
+
+it('an edit of a field that we do not manage is no drift, and stays as it is', async () => {
+  const manifest = write('free');
+  const nid = itemOf((await place.publish(manifest)).report, 'free/one').nid ?? '';
+  const field_author = body('A person');
+  await person.change(nid, { field_author });
+  gateway.takeWrites();
+  const refreshed = await place.run(['publish', manifest, '--json', '--refresh']);
+  expect(refreshed.code).toBe(0);
+  expect(gateway.takeWrites()).toEqual([]);
+  write('free', { title: 'New title' });
+  expect((await place.publish(manifest)).code).toBe(0);
+  expect(await reader.read(nid)).toMatchObject({ title: 'New title', field_author });
+});
+
+it('a node that was deleted on the portal is seen by --refresh and made anew', async () => {
+  const manifest = write('deleted');
+  const nid = itemOf((await place.publish(manifest)).report, 'deleted/one').nid ?? '';
+  await person.remove(nid);
+  const { code, out } = await place.run(['publish', manifest, '--json', '--refresh']);
+  const report = JSON.parse(out) as Report;
+  expect(code, out).toBe(0);
+  expect(itemOf(report, 'deleted/one')).toMatchObject({ live: true, actions: expect.arrayContaining(['recreated']) });
+  expect(await reader.read(itemOf(report, 'deleted/one/table').nid ?? '')).toMatchObject({
+    field_dataset_ref: { und: [{ target_id: itemOf(report, 'deleted/one').nid }] },
+  });
+});
