@@ -14,19 +14,30 @@ const run = promisify(execFile);
 /** Help text of a command as `--help` prints it; of the program itself without a name. */
 const help = async (...command: string[]): Promise<string> => {
   const { stdout } = await run(process.execPath, [join(root, 'src/cli.ts'), ...command, '--help']);
-  return `\`\`\`text\n${stdout.trimEnd()}\n\`\`\``;
+  return stdout.trimEnd();
 };
 
-/** Names of all commands, as the program's help lists them. */
-export const commandNames = async (): Promise<string[]> => {
-  const listed = (await help()).split('Commands:')[1] ?? '';
-  return [...listed.matchAll(/^ {2}([a-z]+)/gm)].flatMap(([, name = '']) => (name === 'help' ? [] : [name]));
+const namesIn = (text: string): string[] =>
+  [...(text.split('\nCommands:')[1]?.split('\n\n')[0] ?? '').matchAll(/^ {2}([a-z]+)/gm)].flatMap(([, name = '']) =>
+    name === 'help' ? [] : [name],
+  );
+
+/** Help texts of a command and of all commands below it, in their order. */
+const helpWithin = async (...command: string[]): Promise<string[]> => {
+  const own = await help(...command);
+  const below = await Promise.all(namesIn(own).map((name) => helpWithin(...command, name)));
+  return [own, ...below.flat()];
 };
+
+const fenced = (texts: string[]): string => `\`\`\`text\n${texts.join('\n\n')}\n\`\`\``;
+
+/** Names of all commands, as the program's help lists them. */
+export const commandNames = async (): Promise<string[]> => namesIn(await help());
 
 const helpTexts = async (): Promise<Record<string, string>> => {
   const names = await commandNames();
-  const texts = await Promise.all(names.map(async (name) => [name, await help(name)] as const));
-  return { program: await help(), ...Object.fromEntries(texts) };
+  const texts = await Promise.all(names.map(async (name) => [name, fenced(await helpWithin(name))] as const));
+  return { program: fenced([await help()]), ...Object.fromEntries(texts) };
 };
 
 /** One error of every class and code. */
