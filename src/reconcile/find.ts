@@ -67,11 +67,15 @@ const titled = async (portal: Portal, type: string, title: string, signal: Abort
   const rows: NodeRow[] = [];
   const parameters = title.includes(',') ? { type } : { type, title };
   for (let page = 0; ; page++) {
-    const found = await portal.listNodes({ fields: ['nid', 'type', 'title'], parameters, page, pageSize: 20 }, signal);
+    const query = { fields: ['nid', 'type', 'title'], parameters, page, pageSize: 20, orderBy };
+    const found = await portal.listNodes(query, signal);
     rows.push(...found.filter((row) => row.title === title));
     if (found.length < 20) return rows;
   }
 };
+
+/** Without an order, nodes could move between pages. */
+const orderBy = { column: 'nid', direction: 'ASC' } as const;
 
 const oneOf = (rows: NodeRow[]): Found => {
   const [first, ...more] = rows;

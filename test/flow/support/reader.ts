@@ -25,6 +25,12 @@ export interface Reader {
   file(nid: string): Promise<{ fid: string; name: string; bytes: number; content: string } | null>;
   remove(nid: string): Promise<void>;
   change(nid: string, body: Record<string, unknown>): Promise<void>;
+  /** Makes a node; returns its number. */
+  create(body: Record<string, unknown>): Promise<string>;
+  /** Replaces the file of a resource. */
+  attach(nid: string, name: string, content: string): Promise<void>;
+  /** Drops the rows of a resource from the datastore. */
+  dropRows(nid: string): Promise<void>;
 }
 
 interface Login {
@@ -54,13 +60,13 @@ export const openReader = async (url: string, username: string, password: string
       if (more.length < 100) return rows;
     }
   };
-  const send = async (method: string, path: string, body?: object): Promise<void> => {
+  const send = async <T>(method: string, path: string, body?: object): Promise<T> => {
     const reply = await fetch(`${url}${path}`, {
       method,
       headers: { ...headers, 'x-csrf-token': login.token, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    await json(reply);
+    return json<T>(reply);
   };
   const search = async (uuid: string, limit: number) => {
     const reply = await fetch(`${url}/api/action/datastore/search.json?resource_id=${uuid}&limit=${limit}`, {
@@ -94,6 +100,17 @@ export const openReader = async (url: string, username: string, password: string
     },
     remove: (nid) => send('DELETE', `/api/dataset/node/${nid}`),
     change: (nid, body) => send('PUT', `/api/dataset/node/${nid}`, body),
+    create: async (body) => String((await send<{ nid: unknown }>('POST', '/api/dataset/node', body)).nid),
+    attach: async (nid, name, content) => {
+      const form = new FormData();
+      form.set('files[1]', new Blob([content], { type: 'text/csv' }), name);
+      form.set('field_name', 'field_upload');
+      form.set('attach', '0');
+      const path = `${url}/api/dataset/node/${nid}/attach_file`;
+      const { token } = login;
+      await json(await fetch(path, { method: 'POST', headers: { ...headers, 'x-csrf-token': token }, body: form }));
+    },
+    dropRows: (nid) => send('DELETE', `/api/dataset/datastore/${nid}`),
   };
 };
 

@@ -1,0 +1,277 @@
+// Taking down what the source no longer names: only on purpose, only within the guard, and undone when it comes back.
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Report, ReportItem } from '../../src/report.ts';
+import { type Gateway, openGateway } from './support/gateway.ts';
+import { doubles, type Reader } from './support/reader.ts';
+import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
+import { startPortalProcess } from './support/server.ts';
+
+const preload = fileURLToPath(new URL('../support/kill-at-step.ts', import.meta.url));
+
+let gateway: Gateway;
+let reader: Reader;
+let place: RedisPlace;
+beforeAll(async () => {
+  const portal = await startPortalProcess();
+  reader = await portal.reader();
+  gateway = await openGateway(portal.url);
+  place = await makeRedisPlace(gateway.url, { jobs: { lock: '1s', stalledCheck: '250ms' } });
+});
+
+interface Wished {
+  id: string;
+  /** Ids of the tables, by default one. */
+  tables?: string[];
+  more?: Record<string, unknown>;
+}
+const write = (name: string, wished: Wished[], more: Record<string, unknown> = {}): string => {
+  const datasets = wished.map(({ id, tables = ['t'], more: details = {} }) => ({
+    id,
+    title: `${name} ${id}`,
+    ...details,
+    resources: tables.map((table) => {
+      const file = place.write(`data/${name}/${id}-${table}.csv`, `id,value\n1,${id}\n`);
+      return { id: table, title: `${name} ${id} table`, file };
+    }),
+  }));
+  return place.manifest({ name, ...more, datasets });
+};
+const some = (count: number): Wished[] => Array.from({ length: count }, (_, index) => ({ id: `d${index}` }));
+const itemOf = ({ items }: Report, key: string): ReportItem => {
+  const found = items.find((item) => item.key === key);
+  if (!found) throw new Error(`no item ${key}`);
+  return found;
+};
+const did = ({ items }: Report): Record<string, string> =>
+  Object.fromEntries(items.flatMap(({ key, actions }) => (actions.length > 0 ? [[key, actions.join('+')]] : [])));
+const statusOf = async (nid: string | null): Promise<string> => (await reader.read(nid ?? '')).status;
+
+describe('what the manifest no longer names', () => {
+  it('stays by default', async () => {
+    const manifest = write('keep', some(3));
+    const { report } = await place.publish(manifest);
+    write('keep', some(1));
+    gateway.takeWrites();
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(gateway.takeWrites()).toEqual([]);
+    expect(await statusOf(itemOf(report, 'keep/d2').nid)).toBe('1');
+  });
+
+  it.each([
+    ['orphan', 'orphaned'],
+    ['unpublish', 'unpublished'],
+  ])('is taken down by %s, with its resources, and restored when it returns', async (onMissing, action) => {
+    const name = `by-${onMissing}`;
+    const manifest = write(name, some(3), { onMissing });
+    const first = (await place.publish(manifest)).report;
+    const nids = ['d2', 'd2/t'].map((id) => itemOf(first, `${name}/${id}`).nid ?? '');
+    write(name, some(2), { onMissing });
+    const down = await place.publish(manifest);
+    expect(down.code).toBe(0);
+    expect(did(down.report)).toEqual({ [`${name}/d2`]: action, [`${name}/d2/t`]: action });
+    for (const nid of nids) {
+      const node = await reader.read(nid);
+      expect(node.status).toBe('0');
+      if (onMissing === 'orphan') expect(node).toMatchObject({ field_orphan: { und: [{ value: '1' }] } });
+    }
+    expect((await place.run(['status', `${name}/d2`])).out).toContain(`taken down (${onMissing})`);
+    gateway.takeWrites();
+    expect(did((await place.publish(manifest)).report)).toEqual({});
+    expect(gateway.takeWrites()).toEqual([]);
+
+    write(name, some(3), { onMissing });
+    const back = await place.publish(manifest);
+    expect(back.code).toBe(0);
+    expect(did(back.report)).toEqual({ [`${name}/d2`]: 'updated', [`${name}/d2/t`]: 'updated' });
+    expect(itemOf(back.report, `${name}/d2/t`)).toMatchObject({ nid: nids[1], live: true, rows: 1 });
+    for (const nid of nids) {
+      const node = await reader.read(nid);
+      expect(node.status).toBe('1');
+      if (onMissing === 'orphan') expect(node).toMatchObject({ field_orphan: { und: [{ value: '0' }] } });
+    }
+  });
+
+  it('is deleted where that is asked for, and made anew when it returns', async () => {
+    const manifest = write('by-delete', some(3), { onMissing: 'delete' });
+    const first = (await place.publish(manifest)).report;
+    write('by-delete', some(2), { onMissing: 'delete' });
+    const down = await place.publish(manifest);
+    expect(did(down.report)).toEqual({ 'by-delete/d2': 'deleted', 'by-delete/d2/t': 'deleted' });
+    await expect(statusOf(itemOf(first, 'by-delete/d2').nid)).rejects.toThrow('404');
+    write('by-delete', some(3), { onMissing: 'delete' });
+    const back = await place.publish(manifest);
+    expect(itemOf(back.report, 'by-delete/d2/t')).toMatchObject({ live: true, rows: 1 });
+    expect(doubles(await reader.list())).toEqual([]);
+  });
+
+  it('is no more than renamed: by renamedFrom, or by the same bytes under another id', async () => {
+    const more = { onMissing: 'delete' };
+    const manifest = write(
+      'names',
+      [
+        { id: 'old', tables: ['t', 'u'] },
+        { id: 'd1', tables: ['was'] },
+      ],
+      more,
+    );
+    const first = (await place.publish(manifest)).report;
+    const before = await reader.list();
+    const renamed = { id: 'new', tables: ['t', 'u'], more: { title: 'names old', renamedFrom: 'old' } };
+    write('names', [renamed, { id: 'd1', tables: ['is'] }], more);
+    // The same bytes: tables of a dataset named otherwise hold its id, so those are written as before.
+    for (const table of ['t', 'u']) place.write(`data/names/new-${table}.csv`, 'id,value\n1,old\n');
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(0);
+    expect(Object.values(did(report)).filter((actions) => actions !== 'updated')).toEqual([]);
+    expect(itemOf(report, 'names/new/t').nid).toBe(itemOf(first, 'names/old/t').nid);
+    expect(itemOf(report, 'names/d1/is').nid).toBe(itemOf(first, 'names/d1/was').nid);
+    expect((await reader.list()).map(({ nid }) => nid)).toEqual(before.map(({ nid }) => nid));
+
+    // The former id comes back as an item of its own.
+    write('names', [renamed, { id: 'd1', tables: ['is', 'was'] }], more);
+    for (const table of ['t', 'u']) place.write(`data/names/new-${table}.csv`, 'id,value\n1,old\n');
+    place.write('data/names/d1-was.csv', 'id,value\n1,another\n');
+    const third = await place.publish(manifest);
+    expect(third.code).toBe(0);
+    expect(did(third.report)).toEqual({ 'names/d1/was': 'created+attached+imported' });
+    expect(await reader.records(itemOf(third.report, 'names/d1/is').uuid)).toMatchObject([{ value: 'd1' }]);
+    expect((await reader.list()).length).toBe(before.length + 1);
+  });
+
+  it('waits out its grace', async () => {
+    const more = { onMissing: 'unpublish', missingFor: '7d' };
+    const manifest = write('grace', some(2), more);
+    await place.publish(manifest);
+    write('grace', some(1), more);
+    expect(did((await place.publish(manifest)).report)).toEqual({});
+    const hash = place.keys.entries({ manifest: 'grace', portal: 'local' });
+    const entry = JSON.parse((await place.store.hget(hash, 'grace/d1')) ?? '') as { missingSince: number };
+    expect(Date.now() - entry.missingSince).toBeLessThan(60_000);
+    for (const key of ['grace/d1', 'grace/d1/t']) {
+      const known = JSON.parse((await place.store.hget(hash, key)) ?? '') as { missingSince: number };
+      known.missingSince -= 7 * 24 * 3600 * 1000;
+      await place.store.hset(hash, key, JSON.stringify(known));
+    }
+    expect(did((await place.publish(manifest)).report)).toEqual({
+      'grace/d1': 'unpublished',
+      'grace/d1/t': 'unpublished',
+    });
+  });
+});
+
+describe('the guard', () => {
+  const catalogue = (count: number): string => {
+    const datasets = Array.from({ length: count }, (_, index) => ({ id: `d${index}`, title: `Catalogue ${index}` }));
+    return place.manifest({ name: 'catalogue', onMissing: 'delete', datasets });
+  };
+
+  it('338 datasets, then 0, then 338 again: nothing is ever taken down; shrunken, it goes only when released', async () => {
+    const manifest = catalogue(338);
+    expect((await place.publish(manifest)).code).toBe(0);
+    const before = await reader.list();
+    gateway.takeWrites();
+
+    catalogue(0);
+    const empty = await place.publish(manifest);
+    expect(empty).toMatchObject({ code: 4, report: { reason: { code: 'held' } } });
+    expect(empty.report.reason?.message).toContain('never removes');
+    const status = await place.run(['status']);
+    expect(status).toMatchObject({ code: 4, out: expect.stringContaining(`HELD: run ${empty.report.runId}`) });
+    // Even released, an empty source takes nothing down.
+    expect((await place.run(['release', empty.report.runId])).code).toBe(0);
+    expect((await place.publish(manifest)).code).toBe(4);
+
+    catalogue(338);
+    expect((await place.publish(manifest)).report.counts).toMatchObject({ dataset: { unchanged: 338 }, actions: {} });
+    expect(gateway.takeWrites()).toEqual([]);
+    expect(await reader.list()).toEqual(before);
+    expect((await place.run(['status'])).out).not.toContain('HELD');
+
+    catalogue(300);
+    const shrunk = await place.publish(manifest);
+    expect(shrunk).toMatchObject({ code: 4, report: { items: [] } });
+    expect(shrunk.report.reason?.message).toContain('38 of 338');
+    expect((await place.run(['plan', manifest])).code).toBe(4);
+    expect((await place.run(['discard', shrunk.report.runId])).code).toBe(0);
+    expect(await place.run(['release', shrunk.report.runId])).toMatchObject({ code: 2 });
+    expect(gateway.takeWrites()).toEqual([]);
+
+    // A release takes down what was held, and no more: of what went missing since, nothing.
+    const held = (await place.publish(manifest)).report.runId;
+    catalogue(299);
+    const released = await place.run(['release', held, '--json']);
+    expect(released.code, released.out + released.err).toBe(0);
+    expect((JSON.parse(released.out) as Report).counts.actions).toEqual({ deleted: 38 });
+    expect(await reader.titles('dataset')).toContain('Catalogue 299');
+    expect(gateway.takeWrites()).toHaveLength(38);
+  });
+
+  it('holds a plan that is applied, too', async () => {
+    const manifest = write('applied', some(12), { onMissing: 'unpublish' });
+    await place.publish(manifest);
+    write('applied', some(2), { onMissing: 'unpublish' });
+    expect((await place.run(['plan', manifest, '-o', 'plan.json'])).code).toBe(4);
+    gateway.takeWrites();
+    const applied = await place.run(['apply', 'plan.json', '--json']);
+    expect(applied.code).toBe(4);
+    expect(gateway.takeWrites()).toEqual([]);
+    const { runId } = JSON.parse(applied.out) as Report;
+    const released = await place.run(['release', runId, '--json']);
+    expect(released.code, released.out + released.err).toBe(0);
+    expect((JSON.parse(released.out) as Report).counts.actions).toEqual({ unpublished: 20 });
+  });
+
+  it('is refused in a drop manifest, with its place', async () => {
+    place.write('drop.yaml', 'name: drop\nportal: local\nonMissing: delete\ndrop:\n  folder: inbox\n');
+    const { code, err } = await place.run(['publish', 'drop.yaml']);
+    expect(code).toBe(2);
+    expect(err).toMatch(/drop\.yaml:3:\d+: onMissing: must be `keep` in a `drop` manifest/);
+  });
+});
+
+it('remove takes one item down on purpose, and says so where there is none', async () => {
+  const manifest = write('purpose', some(2));
+  const { report } = await place.publish(manifest);
+  const hash = place.keys.entries({ manifest: 'purpose', portal: 'local' });
+  // The dataset above it is not proven: that must not make it lose its fields.
+  const entry = JSON.parse((await place.store.hget(hash, 'purpose/d0')) ?? '') as object;
+  await place.store.hset(hash, 'purpose/d0', JSON.stringify({ ...entry, metadataFingerprint: null, live: false }));
+  gateway.takeWrites();
+  expect((await place.run(['remove', 'purpose/d0/t', '--how', 'orphan'])).code).toBe(0);
+  const nid = itemOf(report, 'purpose/d0/t').nid;
+  expect(gateway.takeWrites()).toEqual([`PUT /api/dataset/node/${nid}`]);
+  expect(await reader.read(nid ?? '')).toMatchObject({ status: '0', field_orphan: { und: [{ value: '1' }] } });
+  expect((await place.run(['remove', 'purpose/d1', '--how', 'delete'])).code).toBe(0);
+  await expect(statusOf(itemOf(report, 'purpose/d1').nid)).rejects.toThrow('404');
+  await expect(statusOf(itemOf(report, 'purpose/d1/t').nid)).rejects.toThrow('404');
+  expect(await place.run(['remove', 'purpose/d9'])).toMatchObject({ code: 2 });
+  expect(await place.run(['remove', 'purpose/d0', '--how', 'burn'])).toMatchObject({ code: 2 });
+});
+
+it('kill -9 in the middle of taking down: the next publish ends it, once', async () => {
+  const windows = ['dataset/delete/begin', 'dataset/delete/end', 'resource/delete/begin', 'resource/delete/end'];
+  const manifest = write('killed', some(windows.length + 1), { onMissing: 'delete' });
+  const { report } = await place.publish(manifest);
+  write('killed', [{ id: `d${windows.length}` }], { onMissing: 'delete', guard: { maxRemovals: '100%' } });
+  const kills = join(place.dir, 'kills');
+  mkdirSync(kills);
+  for (const [index, window] of windows.entries()) writeFileSync(join(kills, `d${index}`), window);
+  let ended: number | string = 'SIGKILL';
+  let count = 0;
+  for (; ended === 'SIGKILL'; count++) {
+    ended = await place.start(['publish', manifest], { preload, env: { KILL_DIR: kills } }).ended;
+  }
+  expect(ended).toBe(0);
+  expect(count).toBeGreaterThan(1);
+  expect(readdirSync(kills)).toEqual([]);
+  expect((await reader.titles('dataset')).filter((title) => title.startsWith('killed'))).toEqual(['killed d4']);
+  expect((await reader.titles('resource')).filter((title) => title.startsWith('killed'))).toEqual(['killed d4 table']);
+  gateway.takeWrites();
+  const last = await place.publish(manifest);
+  expect(last).toMatchObject({ code: 0, report: { counts: { actions: {} } } });
+  expect(itemOf(last.report, 'killed/d4').nid).toBe(itemOf(report, 'killed/d4').nid);
+  expect(gateway.takeWrites()).toEqual([]);
+});

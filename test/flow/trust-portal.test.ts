@@ -1,0 +1,193 @@
+// The ledger against the portal: adopting what is there, rebuilding what was lost, proving what was published.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Report, ReportItem } from '../../src/report.ts';
+import { type Gateway, openGateway } from './support/gateway.ts';
+import { doubles, openReader, type Reader } from './support/reader.ts';
+import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
+import { editor, publisher, startPortalProcess } from './support/server.ts';
+
+let gateway: Gateway;
+let reader: Reader;
+let person: Reader;
+let place: RedisPlace;
+beforeAll(async () => {
+  const portal = await startPortalProcess();
+  reader = await portal.reader();
+  person = await openReader(portal.url, editor.username, publisher.password);
+  gateway = await openGateway(portal.url);
+  place = await makeRedisPlace(gateway.url);
+});
+
+const itemOf = ({ items }: Report, key: string): ReportItem => {
+  const found = items.find((item) => item.key === key);
+  if (!found) throw new Error(`no item ${key}`);
+  return found;
+};
+const lines = (out: string): string[] => out.trim().split('\n');
+
+describe('adopt', () => {
+  it('links what is on a full portal by uuid, by title and by mapping, creates nothing, and shows what is unclear', async () => {
+    const make = (type: 'dataset' | 'resource', title: string, more: Record<string, unknown> = {}): Promise<string> =>
+      person.create({ type, title, ...more });
+    const below = (nid: string) => ({ field_dataset_ref: { und: [{ target_id: nid }] } });
+    const budget = await make('dataset', 'Budget, all years');
+    const table = await make('resource', 'Table', below(budget));
+    const elsewhere = await make('dataset', 'Elsewhere');
+    await make('resource', 'Table', below(elsewhere)); // same title, other dataset
+    const twins = [await make('dataset', 'Twin'), await make('dataset', 'Twin')];
+    const shared = await make('dataset', 'Shared');
+    const odd = await make('dataset', 'Quite another title');
+
+    place.write('data/table.csv', 'id,value\n1,a\n');
+    const resource = { id: 'table', title: 'Table', file: 'data/table.csv' };
+    const datasets = [
+      { id: 'budget', title: 'Budget, all years', description: 'Now described', resources: [resource] },
+      { id: 'twin', title: 'Twin', resources: [resource] },
+      { id: 'first', title: 'Shared' },
+      { id: 'second', title: 'Shared' },
+      { id: 'odd', title: 'Odd' },
+      { id: 'fresh', title: 'Fresh' },
+    ];
+    const manifest = place.manifest({ name: 'full', datasets });
+    const before = await reader.list();
+    gateway.takeWrites();
+    const first = await place.run(['adopt', manifest]);
+    expect(first.code).toBe(3);
+    expect(gateway.takeWrites()).toEqual([]);
+    expect(first.out).toContain(`full/budget: node ${budget} by title`);
+    expect(first.out).toContain(`full/budget/table: node ${table} by title`);
+    expect(first.out).toContain(`full/twin: ambiguous: nodes ${twins.join(', ')} have its title`);
+    expect(first.out).toContain(`full/first: node ${shared} fits, but full/second has it or fits as well`);
+    expect(first.out).toContain('full/odd: not on the portal');
+    expect(lines(first.out)).toContain('2 nodes linked, 3 unclear, 3 not on the portal');
+
+    // A mapping with a slip is refused whole; a right one settles the rest.
+    place.write('known.csv', `key,nid\nfull/twn,${twins[1]}\n`);
+    expect(await place.run(['adopt', manifest, '--mapping', 'known.csv'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('full/twn'),
+    });
+    place.write('known.csv', `key,nid\nfull/odd,${table}\n`);
+    expect(await place.run(['adopt', manifest, '--mapping', 'known.csv'])).toMatchObject({ code: 3 });
+    place.write('known.csv', `key,nid\nfull/odd,${table}9\n`);
+    expect((await place.run(['adopt', manifest, '--mapping', 'known.csv'])).out).toContain('not linked: node');
+    place.write('known.csv', `key,nid\nfull/twin,${twins[1]}\nfull/first,${shared}\nfull/odd,${odd}\n`);
+    const second = await place.run(['adopt', manifest, '--mapping', 'known.csv', '--json']);
+    expect(JSON.parse(second.out)).toMatchObject([
+      { key: 'full/twin', how: 'mapping', nid: twins[1] },
+      { key: 'full/twin/table', how: 'none' },
+      { key: 'full/first', how: 'mapping', nid: shared },
+      { key: 'full/second', how: 'taken' },
+      { key: 'full/odd', how: 'mapping', nid: odd },
+      { key: 'full/fresh', how: 'none' },
+    ]);
+    expect(await reader.list()).toEqual(before);
+
+    // Publishing updates in place and creates only what is new.
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(0);
+    expect(report.items.filter(({ actions }) => actions.includes('created')).map(({ key }) => key)).toEqual([
+      'full/fresh',
+      'full/second',
+      'full/twin/table',
+    ]);
+    expect(itemOf(report, 'full/budget')).toMatchObject({ nid: budget, live: true });
+    expect(itemOf(report, 'full/budget/table')).toMatchObject({ nid: table, live: true, rows: 1 });
+    expect(itemOf(report, 'full/odd').nid).toBe(odd);
+    expect((await reader.list()).length).toBe(before.length + 3);
+    expect(await reader.read(budget)).toMatchObject({ body: { und: [{ value: 'Now described' }] } });
+    gateway.takeWrites();
+    expect((await place.publish(manifest)).report.counts.actions).toEqual({});
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+});
+
+describe('rebuild', () => {
+  it('restores 200 datasets after Redis was lost: the next publish writes nothing and doubles nothing', async () => {
+    const datasets = Array.from({ length: 200 }, (_, index) => {
+      const id = `d${index}`;
+      const file = place.write(`data/many/${id}.csv`, `id,value\n${index},${id}\n`);
+      return { id, title: `Many ${id}`, tags: ['many', id], resources: [{ id: 't', title: `Table ${id}`, file }] };
+    });
+    const manifest = place.manifest({ name: 'many', datasets });
+    const first = await place.publish(manifest);
+    expect(first.code).toBe(0);
+    const before = await reader.list();
+    await place.store.flushall();
+    gateway.takeWrites();
+    const rebuilt = await place.run(['rebuild', manifest]);
+    expect(rebuilt).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('400 items: 400 restored as wished, 0 to be'),
+    });
+    const second = await place.publish(manifest);
+    expect(second.code).toBe(0);
+    expect(second.report.counts).toEqual({ dataset: { unchanged: 200 }, resource: { unchanged: 200 }, actions: {} });
+    expect(gateway.takeWrites()).toEqual([]);
+    expect(await reader.list()).toEqual(before);
+    expect(doubles(before.filter(({ title }) => /^(Many|Table) d/.test(title)))).toEqual([]);
+
+    // What is edited after that is drift again.
+    const nid = itemOf(second.report, 'many/d7').nid ?? '';
+    await person.change(nid, { title: 'By a person' });
+    const refreshed = await place.run(['publish', manifest, '--refresh']);
+    expect(refreshed).toMatchObject({ code: 4, out: expect.stringContaining('drift') });
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+});
+
+describe('verify', () => {
+  const ids = ['title', 'size', 'bytes', 'rows', 'node', 'sound'];
+
+  it('tells every kind of fault in a line of its own and ends with 3; what is sound ends with 0', async () => {
+    const datasets = ids.map((id) => {
+      const file = place.write(`data/v-${id}.csv`, 'id,value\n1,abc\n');
+      return {
+        id,
+        title: `V ${id}`,
+        resources: [{ id: 't', title: `V ${id} table`, file, import: id === 'bytes' ? 'never' : 'auto' }],
+      };
+    });
+    const manifest = place.manifest({ name: 'proof', datasets });
+    const { report } = await place.publish(manifest);
+    const nid = (id: string, table = true): string => itemOf(report, `proof/${id}${table ? '/t' : ''}`).nid ?? '';
+    gateway.takeWrites();
+    expect(await place.run(['verify', manifest, '--content'])).toMatchObject({
+      code: 0,
+      out: '12 items checked, 0 faults\n',
+    });
+
+    await person.change(nid('title', false), { title: 'Edited' });
+    await person.attach(nid('size'), 'v-size.csv', 'id,value\n1,abc\n2,def\n');
+    await person.attach(nid('bytes'), 'v-bytes.csv', 'id,value\n1,xyz\n');
+    await person.dropRows(nid('rows'));
+    await person.remove(nid('node'));
+    const without = await place.run(['verify', manifest]);
+    expect(without.code).toBe(3);
+    expect(lines(without.out)).toEqual([
+      `proof/title: node ${nid('title', false)}: title is not as wished`,
+      expect.stringMatching(/^proof\/size\/t: file .* has 21 bytes on the portal, 15 here$/),
+      'proof/size/t: the datastore holds 2 rows, the file 1',
+      expect.stringMatching(/^proof\/rows\/t: the datastore is not imported/),
+      `proof/node/t: node ${nid('node')} is not on the portal`,
+      '12 items checked, 5 faults',
+    ]);
+    const content = await place.run(['verify', manifest, '--content', '--json']);
+    expect(content.code).toBe(3);
+    const { faults } = JSON.parse(content.out) as { faults: { key: string; fault: string }[] };
+    expect(faults).toHaveLength(6);
+    expect(faults).toContainEqual({ key: 'proof/bytes/t', fault: expect.stringContaining('holds other bytes') });
+    expect(gateway.takeWrites()).toEqual([]);
+
+    // A file that is not there to compare with is a fault, no crash; so is what was never published.
+    rmSync(join(place.dir, 'data/v-sound.csv'));
+    place.manifest({ name: 'proof', datasets: [...datasets.slice(5), { id: 'new', title: 'New' }] });
+    expect(lines((await place.run(['verify', manifest])).out)).toEqual([
+      expect.stringContaining('proof/sound/t: the local file cannot be read'),
+      'proof/new: was never published',
+      '3 items checked, 2 faults',
+    ]);
+  });
+});
