@@ -3,8 +3,11 @@ import type { Config, EmbeddedPortalConfig, PortalConfig } from './config/config
 import { UsageError } from './errors.ts';
 import type { Log } from './log.ts';
 import { openPortal, type Portal, type PortalHooks } from './portal/client.ts';
-import { PortalKeeper, serviceAccount, servicePassword } from './server/keeper.ts';
+import type { PortalKeeper } from './server/keeper.ts';
 import type { PortalServerOptions } from './server/portal-server.ts';
+
+/** The portal's own program is loaded only where one is served: a worker for portals elsewhere stays small. */
+const loadKeeper = () => import('./server/keeper.ts');
 
 /** How the configuration says that an embedded portal is served. */
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
@@ -28,6 +31,7 @@ export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerO
 export const embeddedPortal = async (
   config: EmbeddedPortalConfig,
 ): Promise<{ login: { username: string; password: string }; options: Omit<PortalServerOptions, 'log'> }> => {
+  const { serviceAccount, servicePassword } = await loadKeeper();
   const username = config.password === null ? serviceAccount : config.username;
   const password = config.password ?? (await servicePassword(config.dataDir));
   const users = [{ name: username, password, roles: ['administrator'] }];
@@ -106,6 +110,7 @@ export class PortalAccess {
   async #reach(config: PortalConfig): Promise<{ username: string; password: string; url: string }> {
     if (config.kind === 'remote') return { username: config.username, password: config.password, url: config.url };
     const { login, options } = await embeddedPortal(config);
+    const { PortalKeeper } = await loadKeeper();
     const keeper = new PortalKeeper({ ...options, log: this.#log.child({ portal: config.name }) });
     await keeper.open();
     this.#keepers.set(config.name, keeper);

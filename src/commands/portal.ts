@@ -2,23 +2,23 @@
 import { resolve } from 'node:path';
 import { UsageError } from '../errors.ts';
 import { createLog, type Log } from '../log.ts';
+import { embeddedPortal, serverSettings } from '../portal-access.ts';
 import { readFaults } from '../server/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../server/faults/switchboard.ts';
-import { type PortalServer, startPortalServer } from '../server/portal-server.ts';
+import { storeAddress } from '../server/keeper.ts';
+import { type PortalServer, type PortalServerOptions, startPortalServer } from '../server/portal-server.ts';
 import type { ProfileName } from '../server/profiles/profile.ts';
 import { profiles } from '../server/profiles/table.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, say } from './io.ts';
+import { type ChosenEmbedded, chosenEmbedded, type PortalChoice } from './portal-settings.ts';
 
-/** Options of `sluice portal`. */
-export interface PortalCommandOptions {
-  /** 0 or absent: a free port. */
+/** Options of `sluice portal`; each goes before the key of the configuration. */
+export interface PortalCommandOptions extends PortalChoice {
+  /** 0: a free port. */
   port?: number | string;
-  /** 127.0.0.1 when absent. */
   host?: string;
-  /** Folder of the store, relative to the working directory. */
-  data?: string;
-  /** Users file. */
+  /** Users file, relative to the working directory. */
   users?: string;
   profile?: string;
   /** Seed file for an empty store. */
@@ -68,30 +68,55 @@ const rehearse = async (
   return switchboard;
 };
 
+type Served = Omit<PortalServerOptions, 'log'>;
+
+/**
+ * The settings of the configuration with the options before them. The account of sluice's own workers is added where a file
+ * describes the portal, so that they can work on the store while it is served here, but not to what a seed prescribes.
+ */
+const settingsOf = async (
+  { portal, fromFile }: ChosenEmbedded,
+  options: PortalCommandOptions,
+  io: Io,
+): Promise<Served & { host: string; port: number; profile: ProfileName }> => {
+  const { host, port, profile, users, seed } = options;
+  const isShared = fromFile && seed === undefined;
+  const settings = isShared ? (await embeddedPortal(portal)).options : serverSettings(portal);
+  return {
+    ...settings,
+    host: host ?? portal.host,
+    port: port === undefined ? portal.port : Number(port),
+    profile: profile === undefined ? portal.profile : profileOf(profile),
+    ...(users === undefined ? {} : { usersFile: resolve(io.cwd, users) }),
+    ...(seed === undefined ? {} : { seedFile: resolve(io.cwd, seed) }),
+  };
+};
+
 /**
  * Runs the portal until it is told to stop: requests under way end, then the store closes; a second signal ends at once.
- * Prints its address, and the password of `admin` when that account was made just now. Throws what `startPortalServer` and
- * `readFaults` do.
+ * Prints its address, and the password of `admin` when that account was made just now. Throws what `chosenEmbedded`,
+ * `startPortalServer` and `readFaults` do.
  */
 export const portalCommand = async (options: PortalCommandOptions, io: Io): Promise<number> => {
-  const profile = profileOf(options.profile ?? 'spec');
+  const chosen = await chosenEmbedded(options, io);
+  const { host, port, profile, ...settings } = await settingsOf(chosen, options, io);
   const log = createLog({ level: options.logLevel ?? io.env.SLUICE_LOG_LEVEL ?? 'warn', pretty: io.terminal });
-  const place = { host: options.host ?? '127.0.0.1', port: Number(options.port ?? 0) };
+  const place = { host, port };
   const faults = options.faults === undefined ? null : resolve(io.cwd, options.faults);
   if (faults !== null) await readFaults(faults); // its faults are told before anything is started
   const server = await startPortalServer({
-    dataDir: resolve(io.cwd, options.data ?? '.sluice/portal/local'),
+    ...settings,
     profile,
     ...(faults === null ? place : {}),
     log,
     accessLevel: 'info',
-    ...(options.users === undefined ? {} : { usersFile: resolve(io.cwd, options.users) }),
-    ...(options.seed === undefined ? {} : { seedFile: resolve(io.cwd, options.seed) }),
   });
   let switchboard: Switchboard | null = null;
   try {
     if (faults !== null) switchboard = await rehearse(faults, { server, log, io }, place);
-    announce(io, server, { url: switchboard?.url ?? server.url, profile });
+    const url = switchboard?.url ?? server.url;
+    if (chosen.fromFile) await storeAddress(server.dataDir, url);
+    announce(io, server, { url, profile });
     await stopped(io.stop);
     io.force.addEventListener('abort', () => process.exit(exitCodes.interrupted));
     if (switchboard) say(io, `faults injected: ${JSON.stringify(switchboard.counts())}`);

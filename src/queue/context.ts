@@ -47,7 +47,8 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     const ms = (): number => Math.round(performance.now() - begun);
     if ('step' in data) await save({ step: label.name } as unknown as Partial<JobDataOf[K]>); // an item's data, just checked
     try {
-      const result = await work(label.writes ? AbortSignal.timeout(maxWriteMs) : signal);
+      // A step that writes is never cut off by a stop; every request has time-outs of its own.
+      const result = await work(label.writes ? new AbortController().signal : signal);
       if (label.writes) parts.worked();
       const outcome = tell?.(result) ?? 'ok';
       log.info({ action: label.name, on: label.on, ms: ms(), outcome }, 'step done');
@@ -88,9 +89,6 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     },
   };
 };
-
-/** A step that writes is never cut off by a stop, but no step may hang for ever: one day is the outer bound. */
-const maxWriteMs = 24 * 3600 * 1000;
 
 /** The engine's own errors that move a job are control flow, not failures. */
 const isEngineSignal = (error: unknown): boolean =>
