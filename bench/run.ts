@@ -5,6 +5,7 @@ import type { BenchOptions } from './options.ts';
 const benches: Record<string, () => Promise<{ run(options: BenchOptions): Promise<void> }>> = {
   publish: () => import('./publish.ts'),
   noop: () => import('./noop.ts'),
+  plan: () => import('./plan.ts'),
   upload: () => import('./upload.ts'),
   portal: () => import('./portal.ts'),
 };

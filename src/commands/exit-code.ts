@@ -19,11 +19,14 @@ const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'not-found',
 ]);
 
+/** Nothing was done on purpose: a person decides. */
+const heldCodes: ReadonlySet<string> = new Set<ErrorCode>(['held', 'drift', 'plan-moved']);
+
 /** Exit code for an error that ended a command. */
 export const exitCodeOfError = (error: unknown): number => {
   if (error instanceof InterruptedError) return exitCodes.interrupted;
   if (!(error instanceof SluiceError)) return exitCodes.bug;
-  if (error.code === 'held') return exitCodes.held;
+  if (heldCodes.has(error.code)) return exitCodes.held;
   return usageCodes.has(error.code) ? exitCodes.usage : exitCodes.someFailed;
 };
 
@@ -37,6 +40,6 @@ export const exitCodeOfReports = (reports: Report[]): number => {
   ) {
     return exitCodes.usage;
   }
-  if (codes.has('held') || codes.has('drift') || codes.has('plan-moved')) return exitCodes.held;
+  if ([...codes].some((code) => heldCodes.has(code))) return exitCodes.held;
   return codes.size > 0 ? exitCodes.someFailed : exitCodes.ok;
 };

@@ -1,0 +1,80 @@
+// `sluice plan` of a synced manifest: how long a person waits, with and without the portal's listing, and that nothing is written.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { loadConfig } from '../src/config/load.ts';
+import { createLog } from '../src/log.ts';
+import { loadManifest } from '../src/manifest/load.ts';
+import { Runtime } from '../src/runtime.ts';
+import { startPortalServer } from '../src/server/portal-server.ts';
+import type { BenchOptions } from './options.ts';
+import { account, makeWorkload, type Workload, writeConfig } from './support/workload.ts';
+
+const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
+
+/** Publishes once to a portal in this process, then plans in processes of their own. */
+export const run = async ({ datasets, concurrency, rounds }: BenchOptions): Promise<void> => {
+  const workload = await makeWorkload(datasets);
+  const log = createLog({ level: 'error' });
+  const server = await startPortalServer({ dataDir: join(workload.folder, 'store'), usersFile: workload.users, log });
+  const file = await writeConfig(workload, server.url, concurrency);
+  const env: NodeJS.ProcessEnv = { ...process.env, BENCH_PASSWORD: account.password };
+  delete env.REDIS_URL;
+  try {
+    await publish(workload, file, env);
+    const before = server.requests().writes;
+    const empty = join(workload.folder, 'empty.yaml');
+    await writeFile(empty, 'name: empty\nportal: portal\ndatasets: []\n');
+    const median = async (args: string[]): Promise<number> => {
+      const times: number[] = [];
+      for (let round = 0; round < Math.max(3, rounds); round++) {
+        const begun = performance.now();
+        const text = await output(['plan', ...args, '--config', file], { cwd: workload.folder, env });
+        times.push(performance.now() - begun);
+        if (round === 0) process.stdout.write(`${text.trim().split('\n').at(-1)}\n`);
+      }
+      return times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
+    };
+    const base = await median([empty]);
+    const plain = await median([workload.manifest]);
+    const refreshed = await median([workload.manifest, '--refresh']);
+    process.stdout.write(
+      `start of the process and of Redis (plan of an empty manifest): ${base.toFixed(0)} ms\n` +
+        `planning ${datasets} files: ${(plain - base).toFixed(0)} ms (mark 1000), the whole command ${plain.toFixed(0)} ms\n` +
+        `with the portal's listing of ${2 * datasets} nodes: ${(refreshed - base).toFixed(0)} ms\n`,
+    );
+    process.stdout.write(`write requests of all plans: ${server.requests().writes - before} (mark 0)\n`);
+  } finally {
+    await server.close();
+    await rm(workload.folder, { recursive: true, force: true });
+  }
+};
+
+const publish = async (workload: Workload, file: string, env: NodeJS.ProcessEnv): Promise<void> => {
+  const config = await loadConfig({ file, cwd: workload.folder, env, stateDir: join(workload.folder, '.sluice') });
+  const runtime = await Runtime.open({ config, log: createLog({ level: 'error' }), env, role: 'bench' });
+  try {
+    await runtime.startWorkers();
+    const { runId } = await runtime.requestRun(await loadManifest(workload.manifest), 'command');
+    for (;;) {
+      const report = await runtime.runs.report(runId);
+      if (report) return void process.stdout.write(`published: ${JSON.stringify(report.counts)}\n`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  } finally {
+    await runtime.close();
+  }
+};
+
+const output = async (args: string[], options: { cwd: string; env: NodeJS.ProcessEnv }): Promise<string> => {
+  const child = spawn(process.execPath, [cli, ...args], { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`sluice ${args.join(' ')} ended with ${code}`);
+  return text;
+};
