@@ -73,7 +73,7 @@ export class WorkBuilder {
       resources: busy.map((resource) => resource.wish.key),
       unchanged,
       // What the listing no longer shows is looked at, too.
-      verify: planned.actions.includes('verify') || planned.actions.includes('create'),
+      verify: planned.actions.includes('verify') || (nid !== null && planned.actions.includes('create')),
       frozen: this.#pinned && planned.actions.length === 0,
       refused: moved.get(wish.key) ?? null,
       removal: null,

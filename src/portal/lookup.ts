@@ -5,7 +5,7 @@ import type { NodeRow } from './replies.ts';
 import { abortable } from './wait.ts';
 
 /** How long the first call of a batch waits for company. */
-const gatherMs = 3;
+const gatherMs = 1;
 
 type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;
 

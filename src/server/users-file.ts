@@ -3,8 +3,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { z } from 'zod';
 import { UsersFileError } from '../errors.ts';
-import { assignableRoles } from './access.ts';
 import { hashPassword, isPasswordHash } from './password.ts';
+import { assignableRoles } from './roles.ts';
 import type { Store } from './store/open.ts';
 import type { UserInput } from './store/users.ts';
 

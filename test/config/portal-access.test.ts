@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { EmbeddedPortalConfig } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { portalOperations, portalPermissions } from '../../src/config/portal-access-schema.ts';
-import { permissions } from '../../src/server/access.ts';
 import type { Resource } from '../../src/server/call.ts';
 import { profiles } from '../../src/server/profiles/table.ts';
 import { resourcesOf } from '../../src/server/resources/table.ts';
+import { permissions } from '../../src/server/roles.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { problemsOf, writeText } from '../support/yaml-file.ts';
 
