@@ -7,7 +7,7 @@ import { foldersOf } from './intake/claim.ts';
 import { archiveClaim, listClaims, quarantineClaim } from './intake/spool.ts';
 import type { SettledClaim } from './ledger/runs.ts';
 import { loadManifest } from './manifest/load.ts';
-import { isDropManifest } from './manifest/schema.ts';
+import { isDropManifest, type Manifest } from './manifest/schema.ts';
 
 /** Reasons that are not the fault of a dropped file; it stays in the spool and is tried again. */
 const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
@@ -20,11 +20,16 @@ const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
   'job-lost',
   'interrupted',
   'held',
+  'drift',
+  'plan-moved',
 ]);
 
 /** The wishes of a manifest as it is now; for a drop manifest those of the claimed files. */
-export const gatherSources = async (manifestPath: string): Promise<Gathered> => {
-  const manifest = await loadManifest(manifestPath);
+export const gatherSources = async (manifestPath: string): Promise<Gathered> =>
+  gatherManifestSources(await loadManifest(manifestPath));
+
+/** As {@link gatherSources}, of a manifest that was loaded just now. */
+export const gatherManifestSources = async (manifest: Manifest): Promise<Gathered> => {
   if (!isDropManifest(manifest)) {
     return { wishes: await gatherManifest(manifest), superseded: [], refused: [], isDrop: false, manifest };
   }

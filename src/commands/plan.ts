@@ -5,11 +5,12 @@ import { UsageError } from '../errors.ts';
 import { driftedFields, editOf } from '../handlers/drift.ts';
 import { lookAt } from '../handlers/look.ts';
 import { isStale } from '../ledger/refreshed.ts';
+import type { Manifest } from '../manifest/schema.ts';
 import type { Knowledge } from '../plan/plan.ts';
 import { flatten, planFileItems, planManifest, planTotals, wishesHash } from '../plan/whole-plan.ts';
 import { type PlanFile, planFileSchema } from '../plan-file.ts';
 import type { Runtime } from '../runtime.ts';
-import { gatherSources } from '../sources.ts';
+import { gatherManifestSources } from '../sources.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { oneRun } from './operate.ts';
@@ -34,7 +35,7 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
     io,
     async (runtime) => {
       const made: PlanFile[] = [];
-      for (const manifest of manifests) made.push(await makePlan(runtime, manifest.path, options, io.stop));
+      for (const manifest of manifests) made.push(await makePlan(runtime, manifest, options, io.stop));
       return made;
     },
   );
@@ -80,12 +81,11 @@ const readPlan = async (path: string): Promise<PlanFile> => {
 
 const makePlan = async (
   runtime: Runtime,
-  path: string,
+  manifest: Manifest,
   options: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlanFile> => {
-  const gathered = await gatherSources(path);
-  const { manifest } = gathered;
+  const gathered = await gatherManifestSources(manifest);
   const name = runtime.portalOf(manifest);
   const target = { manifest: manifest.name, portal: name };
   const refreshed = options.refresh ?? isStale(await runtime.ledger.refreshedAt(target), runtime.refreshAfterMs(name));
@@ -97,7 +97,7 @@ const makePlan = async (
   return {
     sluicePlan: 1,
     manifest: manifest.name,
-    manifestPath: path,
+    manifestPath: manifest.path,
     portal: name,
     madeAt: new Date().toISOString(),
     refreshed,

@@ -5,7 +5,7 @@ import { parse } from 'csv-parse/sync';
 import { UsageError } from '../errors.ts';
 import { type Reconciled, type ReconcileOptions, reconcile } from '../reconcile/reconcile.ts';
 import type { Runtime } from '../runtime.ts';
-import { gatherSources } from '../sources.ts';
+import { gatherManifestSources } from '../sources.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { loadAll } from './publish.ts';
@@ -130,7 +130,7 @@ const withReconciled = async (
     const name = runtime.portalOf(manifest);
     const target = { manifest: manifest.name, portal: name };
     const portal = await runtime.openPortal(name);
-    const { wishes } = await gatherSources(manifest.path);
+    const { wishes } = await gatherManifestSources(manifest);
     const keys = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map((wish) => wish.key));
     const strange = [...(how.find?.mapping.keys() ?? [])].filter((key) => !keys.has(key));
     if (strange.length > 0) {

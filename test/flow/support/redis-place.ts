@@ -9,6 +9,7 @@ import { remoteConfig, writePassword } from './server.ts';
 export interface RedisPlace extends Place {
   /** Connection to the Redis of the place. */
   store: Redis;
+  redisUrl: string;
   /** What the ledger knows of plans, entries and held runs: every key with its content. */
   remembered(): Promise<Record<string, unknown>>;
 }
@@ -33,6 +34,7 @@ export const makeRedisPlace = async (url: string, config: Record<string, unknown
     serve: (args, start) => place.serve(args, withRedis(start)),
     redis: () => store.duplicate(),
     store,
+    redisUrl: env.REDIS_URL,
     remembered: async () => {
       const all: Record<string, unknown> = {};
       for (const key of (await store.keys('sluice.*')).sort()) {
