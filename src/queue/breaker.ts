@@ -29,6 +29,9 @@ end
 return 'opens'
 `;
 
+/** Success after success is told at most so often: it only has to undo what others counted. */
+const tellMs = 250;
+
 /** Counts what jobs meet at their portals; the state is shared by all workers of one Redis. */
 export class CircuitBreaker {
   readonly settings: BreakerSettings;
@@ -36,6 +39,8 @@ export class CircuitBreaker {
   readonly #keys: RedisKeys;
   readonly #pauses: PortalPauses;
   readonly #log: Log;
+  /** When success was last told, by portal, Unix milliseconds; a fault seen here makes the next success told at once. */
+  readonly #toldAt = new Map<string, number>();
 
   constructor(parts: { redis: Redis; keys: RedisKeys; pauses: PortalPauses; settings: BreakerSettings; log: Log }) {
     this.settings = parts.settings;
@@ -52,6 +57,7 @@ export class CircuitBreaker {
    */
   async failed(portal: string, error: unknown): Promise<boolean> {
     if (!isOutage(error)) return false;
+    this.#toldAt.delete(portal);
     const reason = this.#reason(portal, error);
     const state = await this.#redis.eval(
       failScript,
@@ -76,6 +82,9 @@ export class CircuitBreaker {
 
   /** A write or a whole item came through: the portal works. Never rejects. */
   async worked(portal: string): Promise<void> {
+    const now = Date.now();
+    if (now - (this.#toldAt.get(portal) ?? 0) < tellMs) return;
+    this.#toldAt.set(portal, now);
     await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'doubt', 'confirm').catch((error: unknown) => {
       this.#log.debug({ portal, err: error }, 'the circuit breaker could not be told');
     });
