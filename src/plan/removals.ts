@@ -46,9 +46,9 @@ export const findMissing = (
   rules: RemovalRules,
 ): Missing => {
   const wished = new Map(wishes.flatMap((wish) => [wish, ...wish.resources]).map((wish) => [wish.key, wish.uuid]));
-  const gone = [...entries.values()].filter(
-    (entry) => entry.nid !== null && !wished.has(entry.key) && entry.removed !== 'delete',
-  );
+  const gone = [...entries.values()]
+    .filter((entry) => entry.nid !== null && !wished.has(entry.key) && entry.removed !== 'delete')
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
   const renames = findRenames(gone, wishes, entries, sources);
   const renamed = new Set(renames.map((rename) => rename.from.key));
   const missing = gone.filter((entry) => !renamed.has(entry.key) && !entry.removed);
