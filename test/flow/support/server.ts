@@ -23,8 +23,8 @@ export interface PortalProcess {
   restart(): Promise<void>;
 }
 
-/** Starts a portal process. */
-export const startPortalProcess = async (): Promise<PortalProcess> => {
+/** Starts a portal process; `more` are further arguments of `sluice portal`. */
+export const startPortalProcess = async (more: string[] = []): Promise<PortalProcess> => {
   const dir = tempDir();
   const users = join(dir, 'users.yaml');
   const account = { name: publisher.username, password: publisher.password, roles: ['administrator'] };
@@ -33,7 +33,8 @@ export const startPortalProcess = async (): Promise<PortalProcess> => {
   writeFileSync(users, JSON.stringify({ users: [account, creator, manager] }));
   chmodSync(users, 0o600);
   const start = async (port: string): Promise<Sluice> => {
-    const child = startSluice(['portal', '--port', port, '--data', join(dir, 'store'), '--users', users], { cwd: dir });
+    const store = ['--data', join(dir, 'store'), '--users', users];
+    const child = startSluice(['portal', '--port', port, ...store, ...more], { cwd: dir });
     await child.said('portal ready at ');
     return child;
   };
