@@ -85,11 +85,7 @@ export class Runtime {
     this.pauses = new PortalPauses(redis, this.keys, this.queues);
     this.portals = new PortalAccess(config, options.log);
     this.jobLogs = new JobLogs(redis, this.keys, this.queues);
-    this.#notices = new NoticeQueue(
-      this.queues,
-      { ...config.jobs, backoffMs: config.retry.backoffMs },
-      options.log,
-    );
+    this.#notices = new NoticeQueue(this.queues, { ...config.jobs, backoffMs: config.retry.backoffMs }, options.log);
     this.#notifier = new Notifier({
       redis,
       keys: this.keys,

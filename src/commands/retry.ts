@@ -22,7 +22,7 @@ export const retryCommand = async (what: string, options: CommonOptions, io: Io)
       return exitCodes.ok;
     }
     const manifest = await loadManifest(target.manifestPath);
-    const only = await stillWished(runtime, manifest, keys);
+    const only = await stillWished(manifest, keys);
     const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
     const run = { runId, manifest: manifest.name, portal: target.portal };
     const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
@@ -32,7 +32,7 @@ export const retryCommand = async (what: string, options: CommonOptions, io: Io)
 };
 
 /** Those of the keys that the manifest still names; NotFoundError when it names none. */
-const stillWished = async (runtime: Runtime, manifest: Manifest, keys: string[]): Promise<string[]> => {
+const stillWished = async (manifest: Manifest, keys: string[]): Promise<string[]> => {
   const { wishes } = await gatherSources(manifest.path);
   const wished = new Set(wishes.flatMap((wish) => [wish.key, ...wish.resources.map(({ key }) => key)]));
   const only = keys.filter((key) => wished.has(key));

@@ -28,9 +28,7 @@ const item = (key: string, outcome: ReportItem['outcome']): ReportItem => ({
   ms: 1,
 });
 
-const common = { removal: null, onDrift: 'overwrite' as const, frozen: false,
-  refused: null,
-  verify: false };
+const common = { removal: null, onDrift: 'overwrite' as const, frozen: false, refused: null, verify: false };
 const uuid = 'f4660933-c557-589c-bd84-ee83ec75e507';
 const wish = { uuid, title: 't', published: true, fields: {}, metadataFingerprint: 'm' };
 const dataset = (key: string): DatasetWork => {
