@@ -13,7 +13,7 @@ import {
   TableFaultError,
 } from '../errors.ts';
 import { loadManifest } from '../manifest/load.ts';
-import { isDropManifest, type Manifest } from '../manifest/schema.ts';
+import { type Manifest, manifestKinds } from '../manifest/schema.ts';
 import { isTabular } from '../plan/plan.ts';
 import { checkTable, type TableReport } from '../table/check.ts';
 import { readYaml } from '../yaml/document.ts';
@@ -111,7 +111,7 @@ const separators = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'verti
 const lookAtYaml: Look = async (path, finding, context) => {
   const { io } = context;
   const { document } = await readYaml(path);
-  const manifestKeys = ['name', 'datasets', 'drop'];
+  const manifestKeys = ['name', ...manifestKinds];
   const keys = document?.value !== null && typeof document?.value === 'object' ? Object.keys(document.value) : [];
   if (!manifestKeys.some((key) => keys.includes(key))) {
     finding.kind = 'config';
@@ -128,13 +128,14 @@ const lookAtYaml: Look = async (path, finding, context) => {
 };
 
 const summaryOf = (manifest: Manifest, cwd: string): string => {
-  if (isDropManifest(manifest)) return `manifest ${manifest.name} of the folder ${shown(manifest.drop.folder, cwd)}`;
+  if ('drop' in manifest) return `manifest ${manifest.name} of the folder ${shown(manifest.drop.folder, cwd)}`;
+  if ('catalogue' in manifest) return `manifest ${manifest.name} of the catalogue ${manifest.catalogue.from}`;
   const resources = manifest.datasets.reduce((count, dataset) => count + dataset.resources.length, 0);
   return `manifest ${manifest.name}, ${plural(manifest.datasets.length, 'dataset')}, ${plural(resources, 'resource')}`;
 };
 
 const sourcesOf = (manifest: Manifest): string[] => {
-  if (isDropManifest(manifest)) return [];
+  if (!('datasets' in manifest)) return [];
   const sources = manifest.datasets.flatMap((dataset) => dataset.resources.map((resource) => resource.source));
   return sources.flatMap((source) => (source.kind === 'file' ? [source.path] : []));
 };

@@ -3,6 +3,7 @@ import { datasetMetadataFaults } from '../dkan/metadata.ts';
 import type { FileProblem } from '../errors.ts';
 import type { YamlDocument } from '../yaml/document.ts';
 import { cronFault, timezoneFault } from './schedule.ts';
+import { manifestKinds } from './schema.ts';
 
 /** All problems that lie between keys: ids, sources, the kind of manifest, its schedule, limited access. */
 export const crossProblems = (document: YamlDocument): FileProblem[] => {
@@ -21,11 +22,11 @@ type Report = (path: PropertyKey[], message: string, end?: 'key' | 'value') => v
 type Mapping = Record<string, unknown>;
 
 const checkKind = (value: Mapping, report: Report): void => {
-  const listed = value.datasets !== undefined;
-  const dropped = value.drop !== undefined;
-  if (listed && dropped) report(['drop'], 'a manifest has either `datasets` or `drop`, not both', 'key');
-  if (!listed && !dropped) report([], 'the manifest publishes nothing: it needs `datasets` or `drop`');
-  if (dropped && value.onMissing !== undefined && value.onMissing !== 'keep') {
+  const [kind, second] = manifestKinds.filter((key) => value[key] !== undefined);
+  const choice = manifestKinds.map((key) => `\`${key}\``).join(', ');
+  if (kind === undefined) report([], `the manifest publishes nothing: it needs one of ${choice}`);
+  if (second !== undefined) report([second], `only one of ${choice} may be given; \`${kind}\` is there, too`, 'key');
+  if (value.drop !== undefined && value.onMissing !== undefined && value.onMissing !== 'keep') {
     report(['onMissing'], 'must be `keep` in a `drop` manifest: an archived drop is always missing');
   }
 };

@@ -2,6 +2,8 @@
 import { basename, dirname, resolve } from 'node:path';
 import { durationMs } from '../quantity.ts';
 import type { ResourceSource } from '../wish.ts';
+import { resolveCatalogue } from './catalogue-schema.ts';
+import { resolveSchedule } from './schedule-schema.ts';
 import type { DatasetSpec, Manifest, ManifestBase, ManifestFile, ResourceSpec } from './schema.ts';
 
 type DatasetFile = NonNullable<ManifestFile['datasets']>[number];
@@ -29,6 +31,7 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
       : { notify: { email: listOf(file.notify.email), webhook: file.notify.webhook ?? null } }),
     defaults: { dataset: file.defaults?.dataset ?? {}, resource: file.defaults?.resource ?? {} },
   };
+  if (file.catalogue !== undefined) return { ...base, catalogue: resolveCatalogue(file.catalogue, dir) };
   if (file.drop === undefined)
     return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base, dir)) };
   const { folder, files = '**/*.csv', settle, marker } = file.drop;

@@ -12,6 +12,7 @@ import {
 } from '../dkan/metadata.ts';
 import { durationText } from '../quantity.ts';
 import type { NodeFields, ResourceSource } from '../wish.ts';
+import { type CatalogueSpec, catalogueSchema } from './catalogue-schema.ts';
 
 const idRule = 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit';
 const id = z.string().regex(idPattern, { error: idRule });
@@ -121,6 +122,9 @@ const dropSchema = z.strictObject({
     }),
 });
 
+/** The keys that say what a manifest publishes: exactly one of them stands in each, and makes its kind. */
+export const manifestKinds = ['datasets', 'drop', 'catalogue'] as const;
+
 /** The YAML file of a manifest as people write it. */
 export const manifestFileSchema = z
   .strictObject({
@@ -229,16 +233,20 @@ export const manifestFileSchema = z
       .array(datasetSchema)
       .exactOptional()
       .meta({
-        description: 'What to publish. Either this or `drop`.',
+        description: 'What to publish, written down here.',
         examples: [[{ id: 'city-budget-2026', title: 'City budget 2026' }]],
       }),
     drop: dropSchema.exactOptional().meta({
-      description: 'Publish what is dropped into a folder. Either this or `datasets`.',
+      description: 'Publish what is dropped into a folder.',
       examples: [{ folder: 'inbox' }],
     }),
   })
-  .meta({ title: 'sluice manifest', oneOf: [{ required: ['datasets'] }, { required: ['drop'] }] });
+  .meta({ title: 'sluice manifest', oneOf: manifestKinds.map((kind) => ({ required: [kind] })) });
 
+    catalogue: catalogueSchema.exactOptional().meta({
+      description: 'Publish what a catalogue (`data.json`, DCAT-US) lists: its address or path, or a mapping.',
+      examples: ['https://example.org/data.json'],
+    }),
 /** `dataset.yaml` in a dropped dataset's folder. */
 export const datasetDetailsFileSchema = z.strictObject({ title: titleSchema.exactOptional(), ...datasetShape });
 
@@ -346,8 +354,13 @@ export interface DropManifest extends ManifestBase {
   };
 }
 
-/** A loaded manifest: everything resolved, nothing left to check but the data itself. */
-export type Manifest = ListManifest | DropManifest;
+/** A manifest that harvests a catalogue. */
+export interface CatalogueManifest extends ManifestBase {
+  catalogue: CatalogueSpec;
+}
+
+/** A loaded manifest: everything resolved, nothing left to check but the data itself. Its kind is the key it has. */
+export type Manifest = ListManifest | DropManifest | CatalogueManifest;
 
 /** True for a manifest of a watched folder. */
 export const isDropManifest = (manifest: Manifest): manifest is DropManifest => 'drop' in manifest;
