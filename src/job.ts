@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { uuidOfKey } from './dkan/identity.ts';
 import type { Log } from './log.ts';
+import { scheduleSchema } from './manifest/schedule-times.ts';
 import { itemActions, type Reason } from './report.ts';
 
 /** What a run is asked for. */
@@ -32,7 +33,14 @@ const requestData = {
 export const runRequestSchema = z.object(requestData);
 
 /** A schedule or an event asks for a run. */
-export const triggerDataSchema = z.object({ kind: z.literal('trigger'), ...requestData });
+export const triggerDataSchema = z.object({
+  kind: z.literal('trigger'),
+  ...requestData,
+  /** The rules under which the run begins; null: at once. */
+  schedule: scheduleSchema.nullable().default(null),
+  /** True for a trigger that waited for its window or its jitter. */
+  waited: z.boolean().default(false),
+});
 
 /** One execution of a manifest. */
 export const runDataSchema = z.object({ kind: z.literal('run'), runId: z.string(), ...requestData });
@@ -124,6 +132,8 @@ export interface StepLabel {
 export interface JobContext<K extends JobKind = JobKind> {
   readonly id: string;
   readonly data: JobDataOf[K];
+  /** When the job was to begin, Unix milliseconds. */
+  readonly due: number;
   /** Attempts begun, this one included. */
   readonly attempt: number;
   /** True when the worker that had the job before was killed, so that a write may be under way. */

@@ -16,6 +16,7 @@ import { Runs } from './ledger/runs.ts';
 import { StoredPlans } from './ledger/stored-plans.ts';
 import type { Log } from './log.ts';
 import { loadManifest } from './manifest/load.ts';
+import { rememberTrigger } from './ledger/triggers.ts';
 import { isDropManifest, type Manifest } from './manifest/schema.ts';
 import { type ManifestFacts, Notifier } from './notify/notifier.ts';
 import type { Dialect, Portal } from './portal/client.ts';
@@ -28,6 +29,7 @@ import { Queues } from './queue/queues.ts';
 import { tokenBucket } from './queue/rate-limit.ts';
 import { liveWorkers, type PortalLimits } from './queue/workers-alive.ts';
 import { openRedis, type RedisHandle } from './redis/embedded.ts';
+import { holdTrigger } from './queue/schedules.ts';
 import type { Report } from './report.ts';
 import { gatherSources, settleDrops } from './sources.ts';
 import { closeTablePool } from './table/check.ts';
@@ -236,6 +238,8 @@ export class Runtime {
       notify: (report, request) => this.#notify(report, request),
       closeJobs: (portal, runId, keys) => this.jobLogs.closeRun(portal, runId, keys),
       openGate: (target, runId) => this.gate.close(target, runId),
+      holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
+      triggered: (target, record) => rememberTrigger(this.redis, this.keys, target, record),
     };
     return {
       trigger: triggerHandler(deps),

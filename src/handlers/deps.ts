@@ -1,11 +1,12 @@
 // What handlers work with; the composition root supplies it.
 import type { Claim } from '../intake/claim.ts';
-import type { RunRequest } from '../job.ts';
+import type { RunRequest, TriggerData } from '../job.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Runs, SettledClaim } from '../ledger/runs.ts';
 import type { HeldRun } from '../ledger/stored-plans.ts';
 import type { Manifest } from '../manifest/schema.ts';
+import type { TriggerRecord } from '../ledger/triggers.ts';
 import type { PlanFile } from '../plan-file.ts';
 import type { Portal } from '../portal/client.ts';
 import type { Reason, Report } from '../report.ts';
@@ -42,6 +43,7 @@ export interface HandlerDeps {
   runs: Runs;
   settings: HandlerSettings;
   /** The client of a portal. */
+  /** The last good file of each resource, on this host. */
   portal(name: string): Portal;
   /** Gathers the wishes of a manifest as it is now. */
   gather(manifestPath: string): Promise<Gathered>;
@@ -61,6 +63,10 @@ export interface HandlerDeps {
   requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }>;
   /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
   notify(report: Report, request: RunRequest): Promise<void>;
+  /** Lets a trigger come again at a time, Unix milliseconds. */
+  holdTrigger(data: TriggerData, until: number): Promise<void>;
+  /** Remembers what the schedule of a target did. */
+  triggered(target: Target, record: TriggerRecord): Promise<void>;
   /** Keeps the logs of a closed run and removes its jobs. */
   closeJobs(portal: string, runId: string, keys: string[]): Promise<void>;
   /** Opens the run gate after a run. */

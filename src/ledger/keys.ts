@@ -36,6 +36,10 @@ export const redisKeys = (prefix: string) => ({
   runOutcomes: (runId: string) => `${prefix}.outcomes:${runId}`,
   /** Sorted set of run ids by start time. */
   runs: `${prefix}.runs`,
+  /** Hash: target name -> what its schedule did last (JSON). */
+  triggers: `${prefix}.triggers`,
+  /** Hash: target name -> how its last run ended (JSON). */
+  lastRuns: `${prefix}.last-runs`,
   /** Hash of the run gate: `current`, `again` and what they were asked for. */
   gate: (target: Target) => `${prefix}.current-run:${targetName(target)}`,
   /** Set of keys the waiting run is limited to. */

@@ -13,6 +13,7 @@ import { datasetWishSchema, resourceWishSchema } from '../wish.ts';
 import { sourceFingerprintSchema } from './entry.ts';
 import type { RedisKeys, Target } from './keys.ts';
 import { targetName } from './keys.ts';
+import { rememberRun } from './last-runs.ts';
 
 const removalSchema = z.enum(['orphan', 'unpublish', 'delete']).nullable();
 const onDriftSchema = z.enum(['hold', 'overwrite', 'keep']);
@@ -94,13 +95,13 @@ export class Runs {
   }
 
   /** Marks a run as begun (idempotent) and returns when that was, Unix milliseconds. */
-  async begin(runId: string, target: Target): Promise<number> {
+  async begin(runId: string, target: Target & { why?: string }): Promise<number> {
     const key = this.#keys.run(runId);
     const now = Date.now();
     await this.#redis
       .multi()
       .hsetnx(key, 'startedAt', now)
-      .hset(key, { target: targetName(target) })
+      .hset(key, { target: targetName(target), why: target.why ?? '' })
       .zadd(this.#keys.runs, 'NX', now, runId)
       .exec();
     return Number(await this.#redis.hget(key, 'startedAt'));
@@ -165,7 +166,9 @@ export class Runs {
 
   /** Stores the report; from now on the run counts as done. */
   async close(report: Report): Promise<void> {
+    const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
     await this.#redis.hset(this.#keys.run(report.runId), 'report', JSON.stringify(report));
+    await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
   }
 
   /** Keys of all items that have a job in the run. */

@@ -33,10 +33,25 @@ const checkKind = (value: Mapping, report: Report): void => {
 
 const checkSchedule = (value: Mapping, report: Report): void => {
   const { schedule, timezone } = value;
-  const zoneFault = typeof timezone === 'string' ? timezoneFault(timezone) : null;
-  if (zoneFault !== null) report(['timezone'], zoneFault);
-  const fault = typeof schedule === 'string' ? cronFault(schedule) : null;
-  if (fault !== null) report(['schedule'], fault);
+  checkTimezone(timezone, ['timezone'], report);
+  if (typeof schedule === 'string') checkCron(schedule, ['schedule'], report);
+  if (!isMapping(schedule)) return; // said already, or none
+  if (timezone !== undefined) report(['timezone'], 'belongs into `schedule`, beside its `cron`', 'key');
+  checkCron(schedule.cron, ['schedule', 'cron'], report);
+  checkTimezone(schedule.timezone, ['schedule', 'timezone'], report);
+  const [from, to] = typeof schedule.window === 'string' ? schedule.window.split('-').map((part) => part.trim()) : [];
+  if (from !== undefined && from === to)
+    report(['schedule', 'window'], 'begins and ends at the same time; leave it out');
+};
+
+const checkCron = (value: unknown, path: PropertyKey[], report: Report): void => {
+  const fault = typeof value === 'string' ? cronFault(value) : null;
+  if (fault !== null) report(path, fault);
+};
+
+const checkTimezone = (value: unknown, path: PropertyKey[], report: Report): void => {
+  const fault = typeof value === 'string' ? timezoneFault(value) : null;
+  if (fault !== null) report(path, fault);
 };
 
 const checkDatasets = (document: YamlDocument, value: Mapping, report: Report): void => {

@@ -16,7 +16,7 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     path,
     name: file.name,
     portal: file.portal ?? 'local',
-    ...(file.schedule === undefined ? {} : { schedule: { cron: file.schedule, timezone: file.timezone ?? 'UTC' } }),
+    ...(file.schedule === undefined ? {} : { schedule: resolveSchedule(file.schedule, file.timezone) }),
     ...(file.renamedFrom === undefined ? {} : { renamedFrom: file.renamedFrom }),
     onMissing: file.onMissing ?? 'keep',
     missingForMs: file.missingFor === undefined ? 0 : durationMs(file.missingFor),

@@ -13,6 +13,8 @@ import {
 import { durationText } from '../quantity.ts';
 import type { NodeFields, ResourceSource } from '../wish.ts';
 import { type CatalogueSpec, catalogueSchema } from './catalogue-schema.ts';
+import { scheduleFileSchema } from './schedule-schema.ts';
+import type { Schedule } from './schedule-times.ts';
 
 const idRule = 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit';
 const id = z.string().regex(idPattern, { error: idRule });
@@ -137,12 +139,15 @@ export const manifestFileSchema = z
       description: 'Portal to publish to, as named in the configuration.',
       examples: ['city'],
     }),
-    schedule: text
-      .exactOptional()
-      .meta({ description: 'When to run: cron with 5 fields, or 6 with seconds first.', examples: ['15 3 * * *'] }),
-    timezone: text
-      .exactOptional()
-      .meta({ default: 'UTC', description: 'Time zone of the schedule.', examples: ['Europe/Berlin'] }),
+    schedule: scheduleFileSchema.exactOptional().meta({
+      description: 'When to run: a cron pattern, or a mapping of the keys below it.',
+      examples: [{ cron: '15 3 * * *', timezone: 'Europe/Berlin' }],
+    }),
+    timezone: text.exactOptional().meta({
+      default: 'UTC',
+      description: 'Time zone of a `schedule` that is a pattern alone.',
+      examples: ['Europe/Berlin'],
+    }),
     renamedFrom: id
       .exactOptional()
       .meta({ description: 'Former name; all keys keep their identity.', examples: ['finance'] }),
@@ -324,7 +329,7 @@ export interface ManifestBase {
   name: string;
   /** A portal named in the configuration. */
   portal: string;
-  schedule?: { cron: string; timezone: string };
+  schedule?: Schedule;
   /** Former name, whose identities the keys keep. */
   renamedFrom?: string;
   onMissing: OnMissing;

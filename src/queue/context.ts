@@ -69,6 +69,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     get data() {
       return data;
     },
+    due: job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0),
     attempt: job.attemptsMade + 1,
     resumed,
     signal,

@@ -1,44 +1,81 @@
 // Schedules of manifests: the engine's job schedulers, kept in step with what the manifests say.
-import type { RunRequest, TriggerData } from '../job.ts';
+import { type RunRequest, type TriggerData, triggerDataSchema } from '../job.ts';
 import { targetName } from '../ledger/keys.ts';
+import type { Schedule } from '../manifest/schedule-times.ts';
 import type { Queues } from './queues.ts';
 
-/** A manifest that runs by the clock. */
-export interface Schedule {
+/** A target that runs by the clock. */
+export interface ScheduledTarget {
   request: RunRequest;
-  /** Cron pattern with 5 fields, or 6 with seconds. */
-  cron: string;
-  /** IANA time zone; UTC when absent. */
-  timezone: string | undefined;
+  schedule: Schedule;
 }
 
-/** Prefix of the scheduler ids that are ours. */
+/** A schedule that the engine keeps. */
+export interface KeptSchedule extends ScheduledTarget {
+  /** When the pattern is due next, Unix milliseconds. */
+  due: number;
+  /** When a run begins that waits for its window or its jitter; null when none waits. */
+  waitsUntil: number | null;
+}
+
+/** Prefix of the scheduler ids that are ours, and of the jobs of triggers that wait. */
 const ours = 'schedule.';
 
 /** Makes the engine's schedulers equal to `wanted`: adds, changes, removes. Returns what was changed, one line each. */
-export const syncSchedules = async (queues: Queues, wanted: Schedule[]): Promise<string[]> => {
+export const syncSchedules = async (queues: Queues, wanted: ScheduledTarget[]): Promise<string[]> => {
   const changed: string[] = [];
-  const known = new Map(
-    (await queues.runs.getJobSchedulers(0, -1)).flatMap((scheduler) =>
-      scheduler.key.startsWith(ours) ? [[scheduler.key, scheduler] as const] : [],
-    ),
-  );
-  for (const { request, cron, timezone } of wanted) {
+  const known = new Map((await ourSchedulers(queues)).map((scheduler) => [scheduler.key, scheduler]));
+  for (const { request, schedule } of wanted) {
     const id = `${ours}${targetName(request)}`;
-    const tz = timezone ?? 'UTC';
+    const [pattern, tz] = [schedule.cron, schedule.timezone];
     const before = known.get(id);
     known.delete(id);
-    const data: TriggerData = { kind: 'trigger', ...request };
+    const data: TriggerData = { kind: 'trigger', ...request, schedule, waited: false };
     const same =
-      before?.pattern === cron && before.tz === tz && JSON.stringify(before.template?.data) === JSON.stringify(data);
+      before?.pattern === pattern && before.tz === tz && JSON.stringify(before.template?.data) === JSON.stringify(data);
     if (same) continue;
     const { jobId: _none, ...opts } = queues.runOptions(undefined);
-    await queues.runs.upsertJobScheduler(id, { pattern: cron, tz }, { name: 'trigger', data, opts });
-    changed.push(`${before ? 'changed' : 'added'} the schedule of ${targetName(request)}: ${cron} (${tz})`);
+    await queues.runs.upsertJobScheduler(id, { pattern, tz }, { name: 'trigger', data, opts });
+    await forgetWaiting(queues, id);
+    changed.push(`${before ? 'changed' : 'added'} the schedule of ${targetName(request)}: ${pattern} (${tz})`);
   }
   for (const id of known.keys()) {
     await queues.runs.removeJobScheduler(id);
+    await forgetWaiting(queues, id);
     changed.push(`removed the schedule of ${id.slice(ours.length)}`);
   }
   return changed;
+};
+
+/** Lets a trigger come again at `until`, Unix milliseconds. Triggers of a target that wait for the same time become one. */
+export const holdTrigger = async (queues: Queues, data: TriggerData, until: number): Promise<void> => {
+  const id = `${ours}${targetName(data)}.${until}`;
+  const delay = Math.max(0, until - Date.now());
+  await queues.runs.add('trigger', { ...data, waited: true }, { ...queues.runOptions(id), delay });
+};
+
+/** The schedules that the engine keeps, by target name. */
+export const keptSchedules = async (queues: Queues): Promise<Map<string, KeptSchedule>> => {
+  const waiting = await queues.runs.getDelayed();
+  const kept = new Map<string, KeptSchedule>();
+  for (const { key, next, template } of await ourSchedulers(queues)) {
+    const parsed = triggerDataSchema.safeParse(template?.data);
+    if (!parsed.success || parsed.data.schedule === null) continue; // of an older release: the service renews it
+    const { kind: _kind, waited: _waited, schedule, ...request } = parsed.data;
+    const times = waiting.flatMap((job) => (isWaiting(job.id, key) ? [job.timestamp + job.delay] : []));
+    const waitsUntil = times.length === 0 ? null : Math.min(...times);
+    kept.set(targetName(request), { request, schedule, due: next ?? 0, waitsUntil });
+  }
+  return kept;
+};
+
+const ourSchedulers = async (queues: Queues) =>
+  (await queues.runs.getJobSchedulers(0, -1)).filter(({ key }) => key.startsWith(ours));
+
+const isWaiting = (jobId: string | undefined, schedulerId: string): boolean =>
+  jobId !== undefined && jobId.startsWith(`${schedulerId}.`) && /^\d+$/.test(jobId.slice(schedulerId.length + 1));
+
+/** A run that waited under rules that are gone does not begin. */
+const forgetWaiting = async (queues: Queues, schedulerId: string): Promise<void> => {
+  for (const job of await queues.runs.getDelayed()) if (isWaiting(job.id, schedulerId)) await job.remove();
 };

@@ -1,7 +1,7 @@
 // The long-running service: workers, watched folders, schedules, health.
 import { plainRequest } from '../job.ts';
 import { isDropManifest, type Manifest } from '../manifest/schema.ts';
-import { type Schedule, syncSchedules } from '../queue/schedules.ts';
+import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Health, serveHealth } from './health.ts';
 import { Inboxes } from './inboxes.ts';
@@ -24,16 +24,11 @@ export class Service {
 
   /** Starts everything and returns the manifests it serves and the address of the health check. */
   async start(): Promise<{ manifests: Manifest[]; health: string }> {
+    const manifests = await this.#readManifests(); // before any worker: a schedule that is gone or changed must not run
     await this.#runtime.startWorkers();
     this.#health = await serveHealth(this.#runtime);
-    const manifests = await this.#sync();
-    this.#watch = watchManifests(
-      this.#patterns,
-      async () => {
-        await this.#sync();
-      },
-      this.#runtime.log,
-    );
+    await this.#inboxes.sync(manifests.filter(isDropManifest));
+    this.#watch = watchManifests(this.#patterns, () => this.#sync(), this.#runtime.log);
     return { manifests, health: this.#health.url };
   }
 
@@ -44,7 +39,11 @@ export class Service {
     await this.#health?.close();
   }
 
-  async #sync(): Promise<Manifest[]> {
+  async #sync(): Promise<void> {
+    await this.#inboxes.sync((await this.#readManifests()).filter(isDropManifest));
+  }
+
+  async #readManifests(): Promise<Manifest[]> {
     const manifests = await loadManifests(this.#patterns, this.#runtime.log);
     const known = manifests.filter((manifest) => this.#isServed(manifest));
     for (const line of await syncSchedules(
@@ -53,7 +52,6 @@ export class Service {
     )) {
       this.#runtime.log.info({ action: 'schedule' }, line);
     }
-    await this.#inboxes.sync(known.filter(isDropManifest));
     return known;
   }
 
@@ -64,7 +62,7 @@ export class Service {
     return false;
   }
 
-  #scheduleOf(manifest: Manifest): Schedule[] {
+  #scheduleOf(manifest: Manifest): ScheduledTarget[] {
     if (!manifest.schedule) return [];
     const request = {
       manifestPath: manifest.path,
@@ -74,6 +72,6 @@ export class Service {
       only: null,
       ...plainRequest,
     } as const;
-    return [{ request, cron: manifest.schedule.cron, timezone: manifest.schedule.timezone }];
+    return [{ request, schedule: manifest.schedule }];
   }
 }

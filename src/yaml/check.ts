@@ -24,6 +24,9 @@ export const checkDocument = <T>(
 
 type Issue = z.core.$ZodIssue;
 
+/** How zod begins a message where a schema has none of its own. */
+const stockPhrase = /^(Invalid input|Too (small|big)|Invalid option)/;
+
 const problemsOf = (document: YamlDocument, schema: z.ZodType, root: unknown, issue: Issue): FileProblem[] => {
   switch (issue.code) {
     case 'unrecognized_keys':
@@ -34,11 +37,27 @@ const problemsOf = (document: YamlDocument, schema: z.ZodType, root: unknown, is
     case 'invalid_key':
       return [document.problem(issue.path, issue.issues[0]?.message ?? issue.message, 'key')];
     default: {
+      const meant = issue.code === 'invalid_union' ? meantForm(issue) : null;
+      if (meant !== null) return meant.flatMap((inner) => problemsOf(document, schema, root, inner));
       // Messages quote what stands in the file, never what a reference in it was replaced with.
       const found = valueAt(document.value, issue.path);
       return [document.problem(issue.path, found === undefined ? missingValue(issue) : wrongValue(issue, found))];
     }
   }
+};
+
+/**
+ * The issues of the form that was meant, of a value with several forms (`schedule: text` or `schedule: {cron}`): the only
+ * one whose type fits. Null where none or several fit, or the schema has words of its own.
+ */
+const meantForm = (issue: z.core.$ZodIssueInvalidUnion): Issue[] | null => {
+  if (!stockPhrase.test(issue.message)) return null;
+  const fitting = issue.errors.filter((form) =>
+    form.every(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'),
+  );
+  const [form] = fitting;
+  if (fitting.length !== 1 || form === undefined) return null;
+  return form.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
 };
 
 const unknownKey = (key: string, known: string[]): string => {
@@ -79,8 +98,7 @@ const kindsOf = (issue: Issue): readonly unknown[] | undefined =>
   issue.code === 'invalid_union' && 'options' in issue ? issue.options : undefined;
 
 /** A schema's own message wins; zod's stock phrases are replaced by ours. */
-const ownWords = (issue: Issue, ours: string): string =>
-  /^(Invalid input|Too (small|big)|Invalid option)/.test(issue.message) ? ours : issue.message;
+const ownWords = (issue: Issue, ours: string): string => (stockPhrase.test(issue.message) ? ours : issue.message);
 
 const notAllowed = (found: unknown, allowed: readonly unknown[]): string => {
   const meant = typeof found === 'string' ? nearest(found, allowed.map(String)) : undefined;

@@ -40,7 +40,7 @@ datasets:
       path,
       name: 'city-finance',
       portal: 'city',
-      schedule: { cron: '15 3 * * *', timezone: 'Europe/Berlin' },
+      schedule: { cron: '15 3 * * *', timezone: 'Europe/Berlin', jitterMs: 0, window: null, catchUp: 'once' },
       ...defaultRules,
       defaults: {
         dataset: { license: 'cc-by', tags: ['city'], contact: { name: 'Office' } },

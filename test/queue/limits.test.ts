@@ -4,10 +4,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { plainRequest } from '../../src/job.ts';
 import { redisKeys } from '../../src/ledger/keys.ts';
 import { createLog } from '../../src/log.ts';
+import { nextDue } from '../../src/manifest/schedule-times.ts';
 import { PortalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { tokenBucket } from '../../src/queue/rate-limit.ts';
-import { syncSchedules } from '../../src/queue/schedules.ts';
+import { holdTrigger, keptSchedules, type ScheduledTarget, syncSchedules } from '../../src/queue/schedules.ts';
 import { liveWorkers, Presence } from '../../src/queue/workers-alive.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -97,7 +98,7 @@ describe('a pause', () => {
 });
 
 describe('schedules', () => {
-  const schedule = (cron: string) => ({
+  const schedule = (cron: string): ScheduledTarget => ({
     request: {
       manifestPath: '/c.yaml',
       manifest: 'city',
@@ -106,8 +107,7 @@ describe('schedules', () => {
       only: null,
       ...plainRequest,
     },
-    cron,
-    timezone: 'Europe/Oslo',
+    schedule: { cron, timezone: 'Europe/Oslo', jitterMs: 0, window: null, catchUp: 'once' },
   });
 
   it('follow the manifests: added, changed, left alone, removed', async () => {
@@ -119,5 +119,24 @@ describe('schedules', () => {
     expect((await queues.runs.getJobSchedulers())[0]?.pattern).toBe('30 4 * * *');
     expect(await syncSchedules(queues, [])).toHaveLength(1);
     expect(await queues.runs.getJobSchedulers()).toEqual([]);
+  });
+
+  it('tell when they are due and what waits; what waits for the same time is one, and goes with its schedule', async () => {
+    const nightly = schedule('15 3 * * *');
+    await syncSchedules(queues, [nightly]);
+    const until = Date.now() + 3_600_000;
+    const trigger = { kind: 'trigger' as const, ...nightly.request, schedule: nightly.schedule, waited: false };
+    await holdTrigger(queues, trigger, until);
+    await holdTrigger(queues, trigger, until);
+    await holdTrigger(queues, { ...trigger, manifest: 'other' }, until - 1);
+    expect(await queues.runs.getDelayedCount()).toBe(3);
+    const kept = (await keptSchedules(queues)).get('city@p');
+    expect(kept).toMatchObject(nightly);
+    expect(Math.abs((kept?.waitsUntil ?? 0) - until)).toBeLessThan(1000);
+    expect(kept?.due).toBe(nextDue(nightly.schedule, Date.now()));
+    await syncSchedules(queues, [schedule('30 4 * * *')]);
+    expect((await keptSchedules(queues)).get('city@p')?.waitsUntil).toBeNull();
+    await syncSchedules(queues, []);
+    expect(await queues.runs.getDelayedCount()).toBe(1); // that of the other target
   });
 });

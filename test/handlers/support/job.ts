@@ -47,6 +47,7 @@ export const jobOf = (key: string): { job: JobContext<'resource'>; said: string[
     get data() {
       return data;
     },
+    due: 0,
     attempt: 1,
     resumed: false,
     signal,

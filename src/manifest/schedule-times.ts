@@ -1,0 +1,105 @@
+// When a schedule runs: pure arithmetic on cron, time zone, window and jitter. All times are Unix milliseconds.
+import { createHash } from 'node:crypto';
+import { CronExpressionParser } from 'cron-parser';
+import { z } from 'zod';
+
+const minuteOfDay = z.int().min(0).max(1439);
+
+/** A schedule, resolved. */
+export const scheduleSchema = z.object({
+  /** Cron pattern with 5 fields, or 6 with seconds first. */
+  cron: z.string(),
+  /** IANA time zone, of the pattern and of the window. */
+  timezone: z.string(),
+  /** Runs begin by up to so much later, milliseconds; a target has the same delay for the same time, whoever computes it. */
+  jitterMs: z.int().nonnegative(),
+  /** Minutes of the local day between which runs begin, from `from` on and before `to`, over midnight when `to` is less. */
+  window: z.object({ from: minuteOfDay, to: minuteOfDay }).nullable(),
+  /** What becomes of a run whose time passed while no worker lived. */
+  catchUp: z.enum(['once', 'skip']),
+});
+
+/** See {@link scheduleSchema}. */
+export type Schedule = z.infer<typeof scheduleSchema>;
+
+/** A run that begins so much later than it should was missed, milliseconds. */
+export const missedAfterMs = 60_000;
+
+/** What is to be done with a run that is due. */
+export type Decision = { do: 'run' } | { do: 'wait'; until: number; why: string } | { do: 'skip'; why: string };
+
+/** What a decision is about. */
+export interface Due {
+  /** Name of the target, for its jitter. */
+  target: string;
+  /** When the run was due; of one that waited, when its waiting ended. */
+  due: number;
+  now: number;
+  /** True for a run that has waited for its window or its jitter already. */
+  waited: boolean;
+}
+
+/** Decides about a run that is due; `null` stands for a run without rules, which begins. */
+export const decide = (schedule: Schedule | null, { target, due, now, waited }: Due): Decision => {
+  if (schedule === null) return { do: 'run' };
+  const missed = now - due > missedAfterMs;
+  if (missed && schedule.catchUp === 'skip') {
+    return { do: 'skip', why: `it was due at ${iso(due)}, and \`catchUp\` is \`skip\`` };
+  }
+  if (waited && isOpen(schedule, now)) return { do: 'run' };
+  const start = startOf(schedule, missed || waited ? now : due, target);
+  if (start <= now) return { do: 'run' };
+  return { do: 'wait', until: start, why: isOpen(schedule, now) ? 'by its jitter' : 'for its window' };
+};
+
+/** The next time a checked pattern names after `after`, without window and jitter. */
+export const nextDue = ({ cron, timezone }: Pick<Schedule, 'cron' | 'timezone'>, after: number): number =>
+  CronExpressionParser.parse(cron, { tz: timezone, currentDate: new Date(after) })
+    .next()
+    .getTime();
+
+/** When a run begins that is due at `due`: in the window, then later by the jitter, which never leads out of the window. */
+export const startOf = (schedule: Schedule, due: number, target: string): number => {
+  const base = opensAt(schedule, due);
+  const closes = closesAt(schedule, base);
+  const room = closes === null ? schedule.jitterMs : Math.min(schedule.jitterMs, closes - base);
+  return base + Math.floor(shareOf(`${target} ${base}`) * room);
+};
+
+/** True when runs may begin at `at`. */
+export const isOpen = ({ window, timezone }: Schedule, at: number): boolean => {
+  if (window === null) return true;
+  const minute = localMinute(timezone, at);
+  const { from, to } = window;
+  return from < to ? minute >= from && minute < to : minute >= from || minute < to;
+};
+
+/** `at` itself in the window, else its next beginning. On a day whose change of clocks leaves the window out, the next day. */
+const opensAt = (schedule: Schedule, at: number): number => {
+  let opens = at;
+  while (schedule.window !== null && !isOpen(schedule, opens)) {
+    opens = nextDue({ cron: daily(schedule.window.from), timezone: schedule.timezone }, opens);
+  }
+  return opens;
+};
+
+const closesAt = ({ window, timezone }: Schedule, at: number): number | null =>
+  window === null ? null : nextDue({ cron: daily(window.to), timezone }, at);
+
+const daily = (minute: number): string => `${minute % 60} ${Math.floor(minute / 60)} * * *`;
+
+const localMinute = (timezone: string, at: number): number => {
+  const parts = new Intl.DateTimeFormat('en', {
+    timeZone: timezone,
+    hourCycle: 'h23',
+    hour: 'numeric',
+    minute: 'numeric',
+  }).formatToParts(at);
+  const number = (type: string): number => Number(parts.find((part) => part.type === type)?.value ?? 0);
+  return number('hour') * 60 + number('minute');
+};
+
+/** 0 to 1, spread evenly over texts, always the same for the same text. */
+const shareOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
+
+const iso = (at: number): string => new Date(at).toISOString();
