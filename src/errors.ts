@@ -40,9 +40,13 @@ export const errorCodes = {
   'portal-not-api': 'The address answers, but not as a Dataset REST API.',
   'portal-reply': 'The portal answered with a body that does not have the shape of this API.',
   'portal-conflict': 'The portal already holds a node with that uuid.',
-  'source-missing': 'The file of a resource does not exist or cannot be read.',
+  'source-missing': 'The file of a resource does not exist or cannot be read, or its address is gone (404, 410).',
   'source-changed': 'The file of a resource changed while it was being read.',
-  'source-refused': 'The path of a resource leaves the folder it must stay in, or is not a regular file.',
+  'source-refused':
+    'A path leaves the folder it must stay in or is no regular file; or an address must not be fetched, or holds something else than was expected.',
+  'source-unreachable': 'The server of a `url` did not answer properly: network error, time-out, or a 408, 425, 429 or 5xx status.',
+  'catalogue-fault': 'A catalogue cannot be read: no JSON, incomplete, beyond a limit, or without a list of datasets. Nothing of it is published, and nothing is taken down.',
+  'entry-fault': 'An entry of a catalogue or list is faulty; it is left out, the others go on, and what it published before stays.',
   'table-encoding': 'The file is not valid UTF-8 text: another encoding, or NUL bytes.',
   'table-empty': 'The file holds no header row.',
   'table-header': 'The header row has an empty, a duplicate or an unusable cell.',
@@ -228,6 +232,37 @@ export class SourceRefusedError extends SluiceError {
   readonly code = 'source-refused';
 }
 
+/** The server of a `url` did not answer properly; it is asked again. */
+export class SourceUnreachableError extends SluiceError {
+  readonly code = 'source-unreachable';
+  override readonly retryable = true;
+  /** Milliseconds the server asked us to wait (`Retry-After`). */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, details: ErrorDetails & { retryAfterMs?: number | undefined } = {}) {
+    super(message, details);
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** A catalogue as a whole cannot be read; lines and columns count from 1. */
+export class CatalogueFaultError extends SluiceError {
+  readonly code = 'catalogue-fault';
+  readonly line: number;
+  readonly column: number;
+
+  constructor(message: string, place: { line: number; column: number }, details: ErrorDetails = {}) {
+    super(message, details);
+    this.line = place.line;
+    this.column = place.column;
+  }
+}
+
+/** One entry of a catalogue or list is faulty; the message names its place and identifier. */
+export class EntryFaultError extends SluiceError {
+  readonly code = 'entry-fault';
+}
+
 /** Codes of faults in tabular files. */
 export type TableFaultCode = Extract<ErrorCode, `table-${string}`>;
 
@@ -341,6 +376,7 @@ export const reasonOf = (error: unknown): Reason => {
       reason.line = error.line;
       if (error.column !== undefined) reason.column = error.column;
     }
+    if (error instanceof CatalogueFaultError) Object.assign(reason, { line: error.line, column: error.column });
     return reason;
   }
   const message = error instanceof Error ? error.message : String(error);

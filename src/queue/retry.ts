@@ -1,5 +1,5 @@
 // When a failed job is tried again: by class of its error.
-import { PortalError, SluiceError } from '../errors.ts';
+import { PortalError, SluiceError, SourceUnreachableError } from '../errors.ts';
 
 /** How retries are spaced. */
 export interface RetrySettings {
@@ -14,7 +14,7 @@ export const isRetryable = (error: unknown): boolean => error instanceof SluiceE
 
 /**
  * Milliseconds to wait before the next attempt: exponential with full jitter over the upper half, never less than what
- * the portal asked for by `Retry-After`.
+ * the portal, or the server of a source, asked for by `Retry-After`.
  */
 export const backoffMs = (
   attemptsMade: number,
@@ -24,6 +24,10 @@ export const backoffMs = (
 ): number => {
   const ceiling = Math.min(settings.maxBackoffMs, settings.backoffMs * 2 ** Math.max(0, attemptsMade - 1));
   const jittered = Math.round(ceiling * (0.5 + random() / 2));
-  const asked = error instanceof PortalError ? (error.request.retryAfterMs ?? 0) : 0;
-  return Math.max(jittered, asked);
+  return Math.max(jittered, askedMs(error));
+};
+
+const askedMs = (error: unknown): number => {
+  if (error instanceof PortalError) return error.request.retryAfterMs ?? 0;
+  return error instanceof SourceUnreachableError ? (error.retryAfterMs ?? 0) : 0;
 };

@@ -33,11 +33,13 @@ const composition = new Set([
 /** What every other room may import beside leaves and itself. */
 const rooms: Record<string, string[]> = {
   web: ['ledger', 'queue'],
-  handlers: ['portal', 'ledger', 'gather', 'intake', 'table', 'plan'],
+  handlers: ['portal', 'ledger', 'gather', 'intake', 'fetch', 'table', 'plan'],
   reconcile: ['portal', 'ledger', 'handlers', 'plan', 'table'],
   queue: ['redis'],
   gather: ['manifest'],
   intake: ['table'],
+  // The file system steps that survive kills.
+  fetch: ['intake'],
   plan: [],
   notify: [],
   portal: [],
@@ -50,8 +52,8 @@ const rooms: Record<string, string[]> = {
 /** Packages that belong to one idea, with the rooms that may use them. */
 const packages: Record<string, string[]> = {
   bullmq: ['queue', 'web'],
-  ioredis: ['redis', 'queue', 'ledger', 'notify', 'runtime.ts', 'workforce.ts', 'web'],
-  undici: ['portal', 'notify', 'reconcile'],
+  ioredis: ['redis', 'queue', 'ledger', 'notify', 'runtime.ts', 'workforce.ts', 'sources.ts', 'web'],
+  undici: ['portal', 'notify', 'reconcile', 'fetch'],
   nodemailer: ['notify'],
   'tough-cookie': ['portal'],
   fastify: ['server', 'service', 'web'],

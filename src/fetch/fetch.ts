@@ -1,0 +1,291 @@
+// Fetches files of the web: whole or not at all, resumed, only when changed, and only from where it may.
+import type { LookupFunction } from 'node:net';
+import { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { SluiceError, SourceRefusedError, SourceUnreachableError } from '../errors.ts';
+import { type Answer, Asker } from './ask.ts';
+import {
+  acceptEncoding,
+  countBytes,
+  decodersFor,
+  encodingsOf,
+  HtmlWatch,
+  isBomb,
+  mediaType,
+  wrongType,
+} from './content.ts';
+import { networkFailure, statusFailure } from './failures.ts';
+import { fileNameOf, nameInPath } from './file-name.ts';
+import { discardPart, type LeftPart, leftPart, Part } from './part.ts';
+import type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
+import { conditions, isSameVersion, oneOf, rangeValidator, validatorsOf } from './validators.ts';
+
+export type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
+
+/** What a look at an address tells without fetching it. */
+export type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | null; validators: Validators };
+
+/** As {@link Fetcher.toFile} with connections of its own; who fetches more than once opens a {@link Fetcher}. */
+export const fetchToFile = async (
+  url: string,
+  into: string,
+  { policy, ...options }: FetchOptions & { policy: FetchPolicy },
+): Promise<Fetched> => {
+  const fetcher = openFetcher(policy);
+  try {
+    return await fetcher.toFile(url, into, options);
+  } finally {
+    await fetcher.close();
+  }
+};
+
+/** Opens a fetcher; nothing is sent before its first call. `lookup` takes the place of the system's name service. */
+export const openFetcher = (policy: FetchPolicy, tools: { lookup?: LookupFunction } = {}): Fetcher =>
+  new Fetcher(policy, tools);
+
+/** Fetches under one policy, polite to each host over all its calls. `close()` when done. */
+export class Fetcher {
+  private readonly policy: FetchPolicy;
+  private readonly asker: Asker;
+  /** Fetches into one file go one after the other. */
+  private readonly busy = new Map<string, Promise<unknown>>();
+
+  constructor(policy: FetchPolicy, { lookup }: { lookup?: LookupFunction }) {
+    this.policy = policy;
+    this.asker = new Asker(policy, lookup);
+  }
+
+  /**
+   * Fetches `url` into the file `into` (absolute; folders are made). What an interrupted fetch left in `<into>.part` is
+   * gone on with when the server offers ranges and still has the same version. `into` is replaced at once, by a whole file
+   * that is on the disk, or not at all. `unchanged` leaves everything as it was.
+   *
+   * @throws SourceMissingError when the address is gone (404, 410)
+   * @throws SourceRefusedError when it must not be fetched: a private address, a limit, a web page instead of data
+   * @throws SourceUnreachableError when it may work later; what came so far is kept
+   */
+  async toFile(url: string, into: string, options: FetchOptions): Promise<Fetched> {
+    const before = this.busy.get(into) ?? Promise.resolve();
+    const own = before.then(
+      () => this.fetch(url, into, options),
+      () => this.fetch(url, into, options),
+    );
+    this.busy.set(into, own);
+    try {
+      return await own;
+    } finally {
+      if (this.busy.get(into) === own) this.busy.delete(into);
+    }
+  }
+
+  /** Asks whether `url` is still the known version; nothing is stored. Throws as {@link Fetcher.toFile}. */
+  async look(
+    url: string,
+    options: Pick<FetchOptions, 'known' | 'signal' | 'accept' | 'name' | 'log'>,
+  ): Promise<Looked> {
+    const answer = await this.ask(url, options, null);
+    answer.body.on('error', () => undefined).destroy();
+    if (answer.status === 304) return { status: 'unchanged' };
+    const validators = validatorsOf(answer.headers, answer.url, Date.now());
+    if (isSameVersion(options.known, validators)) return { status: 'unchanged' };
+    const encoded = answer.headers['content-encoding'] !== undefined;
+    return { status: 'changed', bytes: encoded ? null : lengthOf(answer), validators };
+  }
+
+  /** Ends all connections at once. Idempotent. */
+  async close(): Promise<void> {
+    await this.asker.close();
+  }
+
+  private async fetch(url: string, into: string, options: FetchOptions): Promise<Fetched> {
+    options.signal.throwIfAborted();
+    const left = await leftPart(into, url);
+    const answer = await this.ask(url, options, left).catch(async (error: unknown) => {
+      if (error instanceof SluiceError && !error.retryable) await discardPart(into);
+      throw error;
+    });
+    try {
+      if (answer.status === 304) return await unchanged(into);
+      if (answer.status === 416 || (answer.status === 206 && !continues(answer, left))) {
+        // What is left belongs to another version, or is whole already.
+        await discardPart(into);
+        answer.body.on('error', () => undefined).destroy();
+        return await this.fetch(url, into, options);
+      }
+      const validators = validatorsOf(answer.headers, answer.url, Date.now());
+      if (isSameVersion(options.known, validators)) return await unchanged(into);
+      return await this.store({ url, into, answer, left, validators }, options);
+    } finally {
+      answer.body.on('error', () => undefined).destroy();
+    }
+  }
+
+  /** The answer of status 200, 206, 304 or 416; the errors of other ones. */
+  private async ask(url: string, options: Omit<FetchOptions, 'into'>, left: LeftPart | null): Promise<Answer> {
+    const { known, signal, log } = options;
+    const answer = await this.asker.ask(url, {
+      headersFor: (at) => ({
+        accept: options.accept ?? '*/*',
+        'accept-encoding': left === null ? acceptEncoding(options.name ?? nameInPath(at)) : 'identity',
+        ...conditions(known, at),
+        ...(left?.validator ? { range: `bytes=${left.bytes}-`, 'if-range': left.validator } : {}),
+      }),
+      signal,
+      log,
+    });
+    const { status } = answer;
+    const ranged = left?.validator ? status === 206 || status === 416 : false;
+    if (status === 200 || ranged || (status === 304 && known !== null)) return answer;
+    answer.body.on('error', () => undefined).destroy();
+    throw statusFailure(answer.where, status, this.asker.heed(answer));
+  }
+
+  private async store(task: Task, options: FetchOptions): Promise<Fetched> {
+    const { answer, into, left, validators } = task;
+    const type = mediaType(oneOf(answer.headers['content-type']));
+    const fileName = fileNameOf(oneOf(answer.headers['content-disposition']), answer.url);
+    const name = options.name ?? fileName;
+    const refusal = wrongType(type, { name, accept: options.accept ?? '' }, answer.where);
+    if (refusal !== null) throw refusal;
+    const encodings = encodingsOf(oneOf(answer.headers['content-encoding']), { name, type });
+    const decoders = decodersFor(encodings, answer.where);
+    this.refuseLength(answer, left);
+
+    const part = await openPart(task, encodings.length > 0, options.signal);
+    const resumed = part.bytes > 0;
+    const watch = resumed ? null : new HtmlWatch(type, { name, accept: options.accept ?? '' }, answer.where);
+    try {
+      await this.pump({ answer, decoders, part, watch }, options.signal);
+    } catch (error) {
+      if (error instanceof SluiceError && !error.retryable) await part.discard();
+      else await part.keep();
+      if (options.signal.aborted) throw options.signal.reason;
+      throw networkFailure(answer.where, error);
+    }
+    const { bytes, sha256 } = await part.finish();
+    options.log?.debug({ url: answer.where, bytes, resumed }, 'fetched');
+    return {
+      status: 'fetched',
+      path: into,
+      bytes,
+      sha256,
+      validators,
+      contentType: type,
+      fileName,
+      finalUrl: answer.url.href,
+    };
+  }
+
+  private refuseLength(answer: Answer, left: LeftPart | null): void {
+    const length = (lengthOf(answer) ?? 0) + (answer.status === 206 ? (left?.bytes ?? 0) : 0);
+    if (length > this.policy.maxBytes) throw this.tooLarge(answer, `${length} bytes`);
+  }
+
+  private tooLarge({ where }: Answer, size: string): SourceRefusedError {
+    return new SourceRefusedError(`${where} has ${size}, more than the limit of ${this.policy.maxBytes}`, {
+      hint: 'publish it as a `link`, or raise sources.maxBytes in the configuration',
+    });
+  }
+
+  private async pump({ answer, decoders, part, watch }: Flow, signal: AbortSignal): Promise<void> {
+    let sent = 0;
+    const silence = watchSilence(answer, this.policy.bodyMs, () => sent);
+    const count = countBytes((bytes) => {
+      sent += bytes;
+    });
+    const write = async (chunk: Uint8Array): Promise<void> => {
+      if (part.bytes + chunk.length > this.policy.maxBytes)
+        throw this.tooLarge(answer, `at least ${part.bytes + chunk.length} bytes`);
+      await part.write(chunk);
+      if (decoders.length > 0 && isBomb(sent, part.bytes)) {
+        throw new SourceRefusedError(
+          `${answer.where} grows from ${sent} to more than ${part.bytes} bytes when decompressed`,
+          {
+            hint: 'no table does that; have its server send it without content encoding if it is meant',
+          },
+        );
+      }
+    };
+    const writeAll = async (chunks: Uint8Array[]): Promise<void> => {
+      for (const chunk of chunks) await write(chunk);
+    };
+    const sink = new Writable({
+      write(chunk: Uint8Array, _encoding, done) {
+        // A refusal of the watch is thrown inside the chain.
+        Promise.resolve(chunk)
+          .then((given) => writeAll(watch?.take(given) ?? [given]))
+          .then(() => done(), done);
+      },
+      final(done) {
+        Promise.resolve()
+          .then(() => writeAll(watch?.end() ?? []))
+          .then(() => done(), done);
+      },
+    });
+    try {
+      await pipeline([answer.body, count, ...decoders, sink], { signal });
+    } finally {
+      clearInterval(silence);
+    }
+  }
+}
+
+interface Task {
+  url: string;
+  into: string;
+  answer: Answer;
+  left: LeftPart | null;
+  validators: Validators;
+}
+
+interface Flow {
+  answer: Answer;
+  decoders: ReturnType<typeof decodersFor>;
+  part: Part;
+  watch: HtmlWatch | null;
+}
+
+const unchanged = async (into: string): Promise<Fetched> => {
+  await discardPart(into);
+  return { status: 'unchanged' };
+};
+
+/** True when a partial reply goes on exactly where what is left ends, to the end of the file, in the same version. */
+const continues = ({ headers }: Answer, left: LeftPart | null): boolean => {
+  const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(oneOf(headers['content-range']) ?? '') ?? [];
+  if (left === null || Number(first) !== left.bytes || Number(last) + 1 !== Number(total)) return false;
+  if (headers['content-encoding'] !== undefined) return false;
+  const etag = oneOf(headers.etag);
+  return etag === undefined || !left.validator?.startsWith('"') || etag === left.validator;
+};
+
+const openPart = async ({ url, into, answer, left }: Task, encoded: boolean, signal: AbortSignal): Promise<Part> => {
+  if (answer.status === 206 && left !== null) {
+    return await Part.resume(into, { url, validator: left.validator }, left.bytes, signal);
+  }
+  return await Part.begin(into, { url, validator: encoded ? null : rangeValidator(answer.headers, Date.now()) });
+};
+
+const lengthOf = ({ headers }: Answer): number | null => {
+  const length = Number(oneOf(headers['content-length']));
+  return Number.isSafeInteger(length) && length >= 0 ? length : null;
+};
+
+/** Fewer bytes than this in one span of silence are silence. */
+const leastBytes = 512;
+
+/** Ends a body that trickles: a server may not hold a worker with a byte a minute. */
+const watchSilence = ({ body, where }: Answer, ms: number, sent: () => number): NodeJS.Timeout => {
+  let before = 0;
+  return setInterval(() => {
+    const now = sent();
+    if (now - before < leastBytes) {
+      body.destroy(
+        new SourceUnreachableError(`${where} could not be fetched: ${now - before} bytes came within ${ms} ms`, {
+          hint: 'its server is too slow; it is tried again by itself, and sources.timeouts can be raised in the configuration',
+        }),
+      );
+    }
+    before = now;
+  }, ms);
+};

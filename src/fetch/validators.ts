@@ -1,0 +1,55 @@
+// What a reply tells to recognise its version again.
+import type { IncomingHttpHeaders } from 'undici/types/header.js';
+import type { Validators } from './policy.ts';
+
+/** A date this young (ms) may be shared by the next version (RFC 9110 section 8.8.2.2). */
+const youngMs = 2_000;
+
+/** Validators of a reply that came from `finalUrl`. */
+export const validatorsOf = (headers: IncomingHttpHeaders, finalUrl: URL, now: number): Validators => ({
+  etag: etagOf(headers),
+  lastModified: trustedDate(headers, now),
+  finalUrl: placeOf(finalUrl),
+});
+
+/** What If-Range takes: a strong ETag, else a date that can be trusted; null where the server offers no ranges. */
+export const rangeValidator = (headers: IncomingHttpHeaders, now: number): string | null => {
+  if (oneOf(headers['accept-ranges'])?.toLowerCase() === 'none') return null;
+  const etag = etagOf(headers);
+  return etag !== null && !etag.startsWith('W/') ? etag : trustedDate(headers, now);
+};
+
+/** Conditional headers for a request to `url`; none where the validators came from another place. */
+export const conditions = (known: Validators | null, url: URL): Record<string, string> => {
+  if (known === null || (known.finalUrl !== undefined && known.finalUrl !== placeOf(url))) return {};
+  return {
+    ...(known.etag === null ? {} : { 'if-none-match': known.etag }),
+    ...(known.lastModified === null ? {} : { 'if-modified-since': known.lastModified }),
+  };
+};
+
+/** True when a full reply is of the known version after all, as servers answer that know no conditions. */
+export const isSameVersion = (known: Validators | null, found: Validators): boolean => {
+  if (known === null || (known.finalUrl !== undefined && known.finalUrl !== found.finalUrl)) return false;
+  if (known.etag !== null || found.etag !== null) return known.etag === found.etag;
+  return known.lastModified !== null && known.lastModified === found.lastModified;
+};
+
+const placeOf = (url: URL): string => `${url.origin}${url.pathname}`;
+
+const etagOf = (headers: IncomingHttpHeaders): string | null => {
+  const etag = oneOf(headers.etag)?.trim();
+  return etag !== undefined && /^(W\/)?"[\x21\x23-\x7e\x80-\xff]{0,500}"$/.test(etag) ? etag : null;
+};
+
+const trustedDate = (headers: IncomingHttpHeaders, now: number): string | null => {
+  const text = oneOf(headers['last-modified'])?.trim();
+  if (text === undefined) return null;
+  const sent = Date.parse(oneOf(headers.date) ?? '');
+  const age = (Number.isNaN(sent) ? now : sent) - Date.parse(text);
+  return age >= youngMs ? text : null;
+};
+
+/** The first value of a header. */
+export const oneOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value;
