@@ -29,8 +29,8 @@ const knownDelimiter = (delimiter: string): Delimiter => {
 };
 
 /**
- * Reads a file once, in a worker thread with flat memory: sha256, UTF-8, delimiter, and every row by csv-parse in strict
- * mode. The threads are shared and stay until {@link closeTablePool}; idle ones do not keep the process alive.
+ * Reads a file once, in a worker thread with flat memory: sha256, UTF-8, delimiter, and every row, read
+ * strictly. The threads are shared and stay until {@link closeTablePool}; idle ones do not keep the process alive.
  *
  * Throws a TableFaultError (code, line, column) when the table is faulty, a SourceMissingError when the file cannot be
  * read, and the signal's reason when it is aborted.

@@ -1,19 +1,10 @@
-// Rows of a table from its bytes: csv-parse is the judge, every byte is kept, a fault is told with its place.
-import { Parser } from 'csv-parse';
+// Rows of a table from its bytes: every byte is kept, a fault is told with its place.
 import type { TableFaultError } from '../errors.ts';
+import { has } from './byte-class.ts';
+import { CellScanner } from './cell-scanner.ts';
 import { defaultRowBytes, type TableDialect } from './dialect.ts';
-import {
-  blankHeader,
-  cutCharacter,
-  emptyFile,
-  noTrailingDelimiter,
-  notUtf8,
-  nulByte,
-  oversizeRow,
-  raggedRow,
-  strayQuote,
-} from './faults.ts';
-import { RowWalker } from './row-walker.ts';
+import { blankHeader, cutCharacter, emptyFile, noTrailingDelimiter, notUtf8 } from './faults.ts';
+import { faultOfRow, refusedMarks } from './row-fault.ts';
 import { hasBom, refuseWide } from './sniff.ts';
 import { Utf8Check } from './utf8.ts';
 
@@ -21,6 +12,8 @@ import { Utf8Check } from './utf8.ts';
 export interface RowBatch {
   firstLine: number;
   rows: string[][];
+  /** The line of the file on which each of the rows begins. */
+  lines: Float64Array;
 }
 
 /** What {@link readTable} can be told beside the dialect. */
@@ -28,39 +21,6 @@ export interface ReadOptions {
   /** Largest size of one row in bytes; 1 MB when absent. */
   rowBytes?: number;
 }
-
-type ParseFault = (Error & { code?: string; lines?: number; column?: number; record?: unknown[] }) | null | undefined;
-
-/** csv-parse without the stream's own queue: rows are taken away after each chunk. */
-class RowParser extends Parser {
-  #rows: string[][] = [];
-
-  override push(row: string[] | null): boolean {
-    if (row === null) return super.push(null);
-    this.#rows.push(row);
-    return true;
-  }
-
-  /** The rows that were completed since the last call. */
-  takeRows(): string[][] {
-    const rows = this.#rows;
-    this.#rows = [];
-    return rows;
-  }
-}
-
-const parserOf = (dialect: TableDialect, rowBytes: number): RowParser => {
-  const parser = new RowParser({
-    delimiter: dialect.delimiter,
-    quote: dialect.quote === '' ? null : dialect.quote,
-    escape: dialect.quote === '' ? null : dialect.escape,
-    record_delimiter: ['\r\n', '\n', '\r'],
-    max_record_size: rowBytes,
-    skip_empty_lines: true,
-  });
-  parser.on('error', () => undefined); // each write and the end report it to their own callback
-  return parser;
-};
 
 /** Chunks of which the first has at least four bytes (or is all there is), so that an encoding mark is seen whole. */
 async function* withWholeHead(source: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
@@ -82,113 +42,130 @@ interface Outcome extends RowBatch {
   fault: TableFaultError | null;
 }
 
+const noRows: Outcome = { firstLine: 1, rows: [], lines: new Float64Array(0), fault: null };
+
 /** One pass over one table. */
 class TableReading {
   readonly #dialect: TableDialect;
   readonly #rowBytes: number;
-  readonly #parser: RowParser;
-  readonly #walker: RowWalker;
+  readonly #scanner: CellScanner;
   readonly #utf8 = new Utf8Check();
+  readonly #unescape: (text: string) => string;
   /** Bytes before the chunk at hand, without a byte order mark. */
   #offset = 0;
   #markBytes = 0;
-  #blankFirst = false;
-  #rowsSeen = 0;
+  #begun = false;
+  /** Cells of the header; 0 before it was read. */
+  #expected = 0;
 
   constructor(dialect: TableDialect, rowBytes: number) {
     this.#dialect = dialect;
     this.#rowBytes = rowBytes;
-    this.#parser = parserOf(dialect, rowBytes);
-    this.#walker = new RowWalker(dialect, rowBytes);
+    this.#scanner = new CellScanner(dialect, rowBytes);
+    this.#unescape = unescapeOf(dialect);
   }
 
   /** Takes the next chunk. */
-  async feed(chunk: Buffer): Promise<Outcome> {
-    const bytes = this.#offset === 0 && this.#markBytes === 0 ? this.#begin(chunk) : chunk;
-    const bad = this.#firstBadByte(bytes);
-    const sound = bad < 0 ? bytes : bytes.subarray(0, bad);
-    this.#walker.watch(this.#rowsSeen);
-    const parseFault = await new Promise<ParseFault>((done) => this.#parser.write(sound, done));
-    this.#walker.walk(sound);
-    const rows = this.#takeRows();
-    if (parseFault) return { firstLine: this.#walker.watchedLine, rows, fault: this.#told(parseFault) };
-    const fault = this.#walker.oversize ?? (bad < 0 ? null : this.#badByte(bytes, bad));
+  feed(chunk: Buffer): Outcome {
+    const bytes = this.#begun ? chunk : this.#begin(chunk);
+    const bad = this.#utf8.feed(bytes);
+    // A character that began in the chunk before is told at this one's start.
+    const at = Math.max(0, bad - this.#offset);
+    this.#scanner.feed(bad < 0 ? bytes : bytes.subarray(0, at));
+    const outcome = this.#takeRows();
+    if (bad >= 0 && outcome.fault === null) {
+      outcome.fault = notUtf8(this.#scanner.place, bytes[at] ?? 0, this.#markBytes + this.#offset + at);
+    }
     this.#offset += bytes.length;
-    return { firstLine: this.#walker.watchedLine, rows, fault };
+    return outcome;
   }
 
   /** The source has ended; returns the row that was still open. */
-  async end(): Promise<Outcome> {
-    this.#walker.watch(this.#rowsSeen);
+  end(): Outcome {
     const cut = this.#utf8.end();
-    if (cut >= 0) return { firstLine: 1, rows: [], fault: cutCharacter(this.#walker.place, this.#markBytes + cut) };
-    const parseFault = await new Promise<ParseFault>((done) => this.#parser.end(done));
-    this.#walker.end();
-    const rows = this.#takeRows();
-    if (parseFault) return { firstLine: this.#walker.watchedLine, rows, fault: this.#told(parseFault) };
-    return { firstLine: this.#walker.watchedLine, rows, fault: this.#rowsSeen === 0 ? emptyFile() : null };
-  }
-
-  close(): void {
-    this.#parser.destroy();
+    if (cut >= 0) return { ...noRows, fault: cutCharacter(this.#scanner.place, this.#markBytes + cut) };
+    this.#scanner.finish();
+    const outcome = this.#takeRows();
+    if (this.#expected === 0) outcome.fault ??= emptyFile();
+    return outcome;
   }
 
   #begin(chunk: Buffer): Buffer {
     refuseWide(chunk);
+    this.#begun = true;
     this.#markBytes = hasBom(chunk) ? 3 : 0;
-    const bytes = chunk.subarray(this.#markBytes);
-    this.#blankFirst = bytes[0] === 10 || bytes[0] === 13;
-    return bytes;
+    this.#scanner.base = this.#markBytes;
+    return chunk.subarray(this.#markBytes);
   }
 
-  /** Offset in the chunk of the first byte that no table may hold, or -1. */
-  #firstBadByte(bytes: Buffer): number {
-    const bad = this.#utf8.feed(bytes);
-    const nul = bytes.indexOf(0);
-    if (bad < 0) return nul;
-    const at = Math.max(0, bad - this.#offset); // a character that began in the chunk before is told at this one's start
-    return nul < 0 ? at : Math.min(at, nul);
-  }
-
-  #badByte(bytes: Buffer, at: number): TableFaultError {
-    const offset = this.#markBytes + this.#offset + at;
-    const byte = bytes[at] ?? 0;
-    return byte === 0 ? nulByte(this.#walker.place, offset) : notUtf8(this.#walker.place, byte, offset);
-  }
-
-  #takeRows(): string[][] {
-    const rows = this.#parser.takeRows();
-    if (rows.length > 0 && this.#rowsSeen === 0 && this.#blankFirst) throw blankHeader();
-    this.#rowsSeen += rows.length;
-    if (this.#dialect.trailingDelimiter) for (const row of rows) this.#dropTrailing(row);
-    return rows;
-  }
-
-  #dropTrailing(row: string[]): void {
-    if (row.pop() === '') return;
-    const place = { line: this.#walker.place.line, column: row.length + 1 };
-    throw this.#walker.fault ?? noTrailingDelimiter(place, this.#dialect.delimiter);
-  }
-
-  /** The fault that csv-parse found, with the place that the walker knows. */
-  #told(fault: NonNullable<ParseFault>): TableFaultError {
-    const line = fault.lines ?? 1;
-    if (fault.code === 'CSV_MAX_RECORD_SIZE') {
-      return this.#walker.oversize ?? oversizeRow(line, null, this.#rowBytes);
+  #takeRows(): Outcome {
+    const scanner = this.#scanner;
+    if (scanner.rows === 0) return { ...noRows };
+    const lines = scanner.rowLines.slice(0, scanner.rows);
+    const outcome: Outcome = { firstLine: lines[0] ?? 1, rows: [], lines, fault: null };
+    // One byte is one character here, so that offsets hold; cells with other characters are decoded for themselves.
+    const end = scanner.rowStarts[scanner.rows] ?? 0;
+    const text = scanner.bytes.toString('latin1', 0, end);
+    for (let row = 0; row < scanner.rows; row++) {
+      const cells = this.#rowOf(row, text);
+      outcome.fault = cells === null ? faultOfRow(scanner, row, this.#limits()) : this.#acceptRow(row, cells);
+      if (outcome.fault !== null || cells === null) break;
+      outcome.rows.push(cells);
     }
-    if (this.#walker.fault !== null) return this.#walker.fault;
-    if (fault.code === 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH') {
-      const found = fault.record?.length ?? 0;
-      return raggedRow({ line, lastLine: line, found, expected: this.#walker.expectedCells });
+    return outcome;
+  }
+
+  #limits(): { expected: number; rowBytes: number } {
+    return { expected: this.#expected, rowBytes: this.#rowBytes };
+  }
+
+  /** The cells of a row; null when it has a fault. */
+  #rowOf(row: number, text: string): string[] | null {
+    const { bytes, starts, ends, marks, rowCells, rowOver } = this.#scanner;
+    const [first, last] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
+    if (rowOver[row] === 1 || (last - first !== this.#expected && this.#expected > 0)) return null;
+    const cells: string[] = [];
+    for (let cell = first; cell < last; cell++) {
+      const [start, end, mark] = [starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0];
+      if ((mark & refusedMarks) !== 0) return null;
+      const value = (mark & has.high) === 0 ? text.substring(start, end) : bytes.toString('utf8', start, end);
+      cells.push((mark & has.escapes) === 0 ? value : this.#unescape(value));
     }
-    return strayQuote({ line, column: (fault.column ?? 0) + 1 });
+    return cells;
+  }
+
+  #acceptRow(row: number, cells: string[]): TableFaultError | null {
+    if (this.#expected === 0) {
+      if (this.#scanner.lines.firstBlank === 1) return blankHeader();
+      this.#expected = cells.length;
+    }
+    if (!this.#dialect.trailingDelimiter) return null;
+    if (cells.pop() === '') return null;
+    const place = { line: this.#scanner.rowLines[row] ?? 1, column: cells.length + 1 };
+    return noTrailingDelimiter(place, this.#dialect.delimiter);
   }
 }
+
+/** Turns the text between quotes into the value it stands for. */
+const unescapeOf = (dialect: TableDialect): ((text: string) => string) => {
+  const { quote, escape: protector } = dialect;
+  if (protector === quote) return (text) => text.replaceAll(quote + quote, quote);
+  return (text) => {
+    let value = '';
+    let from = 0;
+    for (let at = text.indexOf(protector); at >= 0; at = text.indexOf(protector, at + 2)) {
+      value += text.slice(from, at);
+      from = at + 1;
+    }
+    return value + text.slice(from);
+  };
+};
 
 /**
  * Reads a table: yields batches of rows, as many as each chunk of `source` completes; the first row of the first batch
  * is the header. Strict by RFC 4180 with the given dialect: nothing is trimmed or guessed, CRLF, LF and CR end lines,
- * blank lines below the header are skipped, a byte order mark is no data.
+ * blank lines below the header are skipped, a byte order mark is no data. Cells are slices of the text of their chunk: who
+ * keeps a few of them for long should copy them.
  *
  * Throws a TableFaultError with line and column: not UTF-8 or NUL bytes (`table-encoding`), no header row
  * (`table-empty`), a blank first line (`table-header`), another number of cells than the header (`table-ragged`), quotes
@@ -200,16 +177,11 @@ export async function* readTable(
   options: ReadOptions = {},
 ): AsyncGenerator<RowBatch> {
   const reading = new TableReading(dialect, options.rowBytes ?? defaultRowBytes);
-  try {
-    for await (const chunk of withWholeHead(source)) {
-      const { firstLine, rows, fault } = await reading.feed(chunk);
-      if (rows.length > 0) yield { firstLine, rows };
-      if (fault !== null) throw fault;
-    }
-    const { firstLine, rows, fault } = await reading.end();
-    if (rows.length > 0) yield { firstLine, rows };
-    if (fault !== null) throw fault;
-  } finally {
-    reading.close();
-  }
+  for await (const chunk of withWholeHead(source)) yield* batchOf(reading.feed(chunk));
+  yield* batchOf(reading.end());
+}
+
+function* batchOf({ fault, ...batch }: Outcome): Generator<RowBatch> {
+  if (batch.rows.length > 0) yield batch;
+  if (fault !== null) throw fault;
 }

@@ -58,7 +58,7 @@ const packages: Record<string, string[]> = {
   'tough-cookie': ['portal'],
   fastify: ['server', 'service', 'web'],
   '@fastify/busboy': ['server'],
-  'csv-parse': ['table', 'commands'],
+  'csv-parse': ['commands'],
   piscina: ['table'],
   chokidar: ['intake', 'service'],
   commander: ['cli.ts'],

@@ -102,11 +102,15 @@ describe('a table is read by RFC 4180 and every byte is kept', () => {
     expect(placeOf(fault)).toEqual({ code: 'table-ragged', line: 3, column: 3 });
   });
 
-  it('tells the line on which each batch begins', async () => {
-    const lines: number[] = [];
+  it('tells the line on which each batch and each row begins', async () => {
+    const lines: number[][] = [];
     for await (const batch of readTable(inChunks('a,b\n"1\n",2\n\n3,4\n5,6\n', 8), rfc4180))
-      lines.push(batch.firstLine);
-    expect(lines).toEqual([1, 2, 5, 6]);
+      lines.push([batch.firstLine, ...batch.lines]);
+    expect(lines).toEqual([
+      [1, 1],
+      [2, 2, 5],
+      [6, 6],
+    ]);
   });
 });
 

@@ -26,7 +26,7 @@ export type ImportAnswer =
   | { kind: 'cancelled' };
 
 /** Values of one INSERT: more saves nothing on large tables, and preparing it costs small ones. */
-const valuesPerInsert = 50;
+const valuesPerInsert = 100;
 
 /** Writes rows in groups, each by one INSERT. */
 class RowWriter {

@@ -1,0 +1,93 @@
+// What each byte means in a table: classes of characters that tell later what a cell may hold, and the bytes that divide.
+import type { TableDialect } from './dialect.ts';
+
+/**
+ * Marks of a cell, one bit each. The first ones say which characters it holds; a reader of millions of cells decides by
+ * them whether a closer look is worth it.
+ */
+export const has = {
+  digit: 1,
+  point: 1 << 1,
+  comma: 1 << 2,
+  sign: 1 << 3,
+  slash: 1 << 4,
+  colon: 1 << 5,
+  space: 1 << 6,
+  /** A letter or another character that no number and no date in digits has. */
+  text: 1 << 7,
+  /** `%`, `$` and the apostrophe, which stand in amounts. */
+  symbol: 1 << 8,
+  /** A byte above 0x7F: part of a character outside ASCII. */
+  high: 1 << 9,
+  /** A control character other than tab, line break and NUL. */
+  control: 1 << 10,
+  nul: 1 << 11,
+  tab: 1 << 12,
+  /** A line break, which only quotes allow. */
+  lineBreak: 1 << 13,
+  /** The cell stands in quotes. */
+  quotes: 1 << 16,
+  /** The text holds quotes written twice, or characters behind an escape. */
+  escapes: 1 << 17,
+  /** A quote stands in a cell that does not begin with one. */
+  strayQuote: 1 << 18,
+  /** Text follows the quote that should close the cell, in the same line. */
+  textAfterQuote: 1 << 19,
+  /** The quote that opens the cell is not closed; the cell is read as if it were text. */
+  unclosed: 1 << 20,
+  /** As `unclosed`, because the row would be larger than the limit. */
+  unclosedInLimit: 1 << 21,
+} as const;
+
+/** Bits of {@link has} that are faults of quoting. */
+export const quoteFaults = has.strayQuote | has.textAfterQuote | has.unclosed | has.unclosedInLimit;
+
+/** Values of a class table from here on are no bits but bytes that divide: one of {@link divider}. */
+export const firstDivider = 1 << 14;
+
+/** Bytes that divide cells and rows. */
+export const divider = {
+  delimiter: firstDivider,
+  quote: firstDivider + 1,
+  escape: firstDivider + 2,
+  lineFeed: firstDivider + 3,
+  carriageReturn: firstDivider + 4,
+} as const;
+
+const classOf = (byte: number): number => {
+  if (byte >= 0x30 && byte <= 0x39) return has.digit;
+  if (byte === 0) return has.nul;
+  if (byte >= 0x80) return has.high;
+  const character = String.fromCharCode(byte);
+  const known: Record<string, number> = {
+    '.': has.point,
+    ',': has.comma,
+    '+': has.sign,
+    '-': has.sign,
+    '/': has.slash,
+    ':': has.colon,
+    ' ': has.space,
+    '\t': has.tab,
+    '%': has.symbol,
+    $: has.symbol,
+    "'": has.symbol,
+  };
+  return known[character] ?? (byte < 0x20 || byte === 0x7f ? has.control : has.text);
+};
+
+const withDividers = (dividers: [string, number][]): Uint16Array => {
+  const classes = Uint16Array.from({ length: 256 }, (_, byte) => classOf(byte));
+  for (const [character, value] of dividers) if (character !== '') classes[character.charCodeAt(0)] = value;
+  return classes;
+};
+
+const lineEnds: [string, number][] = [
+  ['\n', divider.lineFeed],
+  ['\r', divider.carriageReturn],
+];
+
+/** The class of each byte outside quotes and inside them. */
+export const byteClasses = (dialect: TableDialect): { bare: Uint16Array; quoted: Uint16Array } => ({
+  bare: withDividers([...lineEnds, [dialect.delimiter, divider.delimiter], [dialect.quote, divider.quote]]),
+  quoted: withDividers([...lineEnds, [dialect.escape, divider.escape], [dialect.quote, divider.quote]]),
+});
