@@ -50,3 +50,5 @@ export const datasetWishSchema = z.object({
 
 /** See {@link datasetWishSchema}. */
 export type DatasetWish = z.infer<typeof datasetWishSchema>;
+  /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
+  identifier: z.string().exactOptional(),

@@ -67,7 +67,7 @@ export const datasetFields = (metadata: DatasetMetadata, fields: NodeFields = {}
 /**
  * Node fields of a resource; the reference to its dataset and its file are not among them. An address (`link` or `api`)
  * goes into `field_link_api`, "API or Website URL": the other link field is dropped without a word by entity portals
- * (recorded-behaviour 8). `fields` is merged last.
+ * (recorded-behaviour 8). An address that portals refuse is left out. `fields` is merged last.
  */
 export const resourceFields = (
   metadata: ResourceMetadata,
@@ -76,9 +76,14 @@ export const resourceFields = (
 ): NodeFields => ({
   ...body(metadata.description),
   ...made('field_format', metadata.format, (name) => namedTerms('format', [name])),
-  ...(source.kind === 'file' ? {} : { field_link_api: link(source.url) }),
+  ...((source.kind === 'link' || source.kind === 'api') && isLinkable(source.url)
+    ? { field_link_api: link(source.url) }
+    : {}),
   ...fields,
 });
+
+/** True for an address that portals take into a link field; any other is refused with the whole node. */
+export const isLinkable = (url: string): boolean => /^(?:https?|ftp):\/\/[^\s<>"]+$/i.test(url);
 
 /** One field when there is something to make it of. */
 const made = <T>(name: string, from: T | undefined, make: (from: T) => unknown): NodeFields =>

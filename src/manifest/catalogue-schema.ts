@@ -5,7 +5,7 @@ import { z } from 'zod';
 const text = z.string().trim().min(1);
 
 /** A dotted path into an entry, such as `publisher.name`; an index or a name between the dots. */
-const entryPath = z.string().regex(/^[^.\s][^.]*(?:\.[^.]+)*$/, {
+const entryPath = z.string().regex(/^(?!.*(?:__proto__|constructor|prototype))[^.\s][^.]*(?:\.[^.]+)*$/, {
   error: 'must be a path into an entry such as `publisher.name`',
 });
 

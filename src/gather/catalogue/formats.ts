@@ -1,0 +1,56 @@
+// Formats of distributions: media types by the names that portals show, and which files portals take.
+
+/** Common names of media types, for distributions that tell no format. */
+const names: Record<string, string> = {
+  'text/csv': 'csv',
+  'application/csv': 'csv',
+  'text/tab-separated-values': 'tsv',
+  'text/plain': 'txt',
+  'text/html': 'html',
+  'application/json': 'json',
+  'application/geo+json': 'geojson',
+  'application/vnd.geo+json': 'geojson',
+  'application/xml': 'xml',
+  'text/xml': 'xml',
+  'application/rdf+xml': 'rdf',
+  'application/pdf': 'pdf',
+  'application/zip': 'zip',
+  'application/x-zip-compressed': 'zip',
+  'application/vnd.ms-excel': 'xls',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
+  'application/vnd.oasis.opendocument.spreadsheet': 'ods',
+  'application/msword': 'doc',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+  'application/vnd.google-earth.kml+xml': 'kml',
+  'application/vnd.google-earth.kmz': 'kmz',
+  'image/png': 'png',
+  'image/jpeg': 'jpeg',
+  'image/tiff': 'tiff',
+};
+
+/** Endings of files that every portal takes (recorded-behaviour 12). */
+const taken = new Set(
+  'csv html xls json xlsx doc docx rdf txt jpg png gif tiff pdf odf ods odt tsv tab geojson xml zip'.split(' '),
+);
+
+/** The name of a format as portals show it: in lower case, media types by their common name; null where nothing is told. */
+export const formatOf = (format: string | null, mediaType: string | null): string | null => {
+  for (const text of [format, mediaType]) {
+    if (text === null) continue;
+    const plain = text
+      .toLowerCase()
+      .replace(/;.*$/, '')
+      .trim()
+      .replace(/^https?:\/\/www\.iana\.org\/assignments\/media-types\//, '');
+    if (Object.hasOwn(names, plain)) return names[plain] ?? null;
+    if (plain !== '' && plain !== 'application/octet-stream') return plain;
+  }
+  return null;
+};
+
+/** True when the address of a file has an ending that portals take, or its format is one. */
+export const fileEnding = (url: string, format: string | null): string | null => {
+  const ending = /\.([a-z0-9]{1,8})$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase();
+  if (ending !== undefined && taken.has(ending)) return ending;
+  return format !== null && taken.has(format) ? format : null;
+};

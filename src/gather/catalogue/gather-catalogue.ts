@@ -1,0 +1,109 @@
+// The wishes of a catalogue: every sound entry a dataset, every faulty one a reason.
+import { datasetKey, uuidOfKey } from '../../dkan/identity.ts';
+import { EntryFaultError, reasonOf } from '../../errors.ts';
+import type { CatalogueManifest } from '../../manifest/schema.ts';
+import type { DatasetWish } from '../../wish.ts';
+import { datasetWish } from '../dataset-wish.ts';
+import type { SkippedEntry } from '../skipped.ts';
+import { datasetOf, type EntryNames, namesOf } from './entry.ts';
+import { amended, isWanted } from './entry-paths.ts';
+import { idOfIdentifier } from './ids.ts';
+import { type CatalogueEntry, type CatalogueLimits, readCatalogue } from './read-catalogue.ts';
+import { Remarks } from './remarks.ts';
+
+/** What a catalogue asks for. */
+export interface GatheredCatalogue {
+  /** In the order of the catalogue. */
+  wishes: DatasetWish[];
+  /** Entries that cannot be published; what they published before stays as it is. */
+  skipped: SkippedEntry[];
+  /** What is published otherwise than it stands in the catalogue, or not at all. */
+  remarks: string[];
+}
+
+/**
+ * Gathers the catalogue whose bytes are given. Of several entries with one identifier the first is published.
+ *
+ * @throws CatalogueFaultError when the catalogue as a whole cannot be read: half a catalogue asks for nothing
+ */
+export const gatherCatalogue = async (
+  manifest: CatalogueManifest,
+  bytes: AsyncIterable<Uint8Array>,
+  limits?: CatalogueLimits,
+): Promise<GatheredCatalogue> => {
+  const gathering = new Gathering(manifest);
+  for await (const entry of readCatalogue(bytes, manifest.catalogue.from, limits)) gathering.add(entry);
+  return gathering.end();
+};
+
+interface Faulty {
+  entry: CatalogueEntry;
+  names: EntryNames;
+  faults: string[];
+}
+
+class Gathering {
+  readonly #manifest: CatalogueManifest;
+  readonly #remarks = new Remarks();
+  readonly #wishes: DatasetWish[] = [];
+  readonly #faulty: Faulty[] = [];
+  /** Places of the sound entries, by id. */
+  readonly #places = new Map<string, number>();
+
+  constructor(manifest: CatalogueManifest) {
+    this.#manifest = manifest;
+  }
+
+  add(entry: CatalogueEntry): void {
+    const { catalogue, defaults } = this.#manifest;
+    if (!isWanted(entry.value, catalogue)) return;
+    const value = amended(entry.value, catalogue);
+    const names = namesOf(value);
+    const first = names.identifier === null ? undefined : this.#places.get(idOfIdentifier(names.identifier));
+    if (first !== undefined) {
+      this.#faulty.push({ entry, names, faults: [`entry ${first} has the same identifier and is published`] });
+      return;
+    }
+    const { dataset, faults } = datasetOf(value, {
+      files: catalogue.files,
+      defaults,
+      remark: (part, what) => this.#remarks.add(part, what, `"${names.identifier ?? `entry ${entry.index}`}"`),
+    });
+    if (dataset === null) {
+      this.#faulty.push({ entry, names, faults });
+      return;
+    }
+    this.#places.set(dataset.id, entry.index);
+    this.#wishes.push({ ...datasetWish(this.#manifest, dataset), identifier: dataset.identifier });
+  }
+
+  end(): GatheredCatalogue {
+    const taken = new Set(this.#wishes.map(({ key }) => key));
+    return {
+      wishes: this.#wishes,
+      skipped: this.#faulty.map((faulty) => this.#skipped(faulty, taken)),
+      remarks: this.#remarks.lines(),
+    };
+  }
+
+  /** A double of a sound entry, or of another faulty one, is told under a key of its own. */
+  #skipped({ entry, names, faults }: Faulty, taken: Set<string>): SkippedEntry {
+    const { name, renamedFrom, catalogue } = this.#manifest;
+    const id = names.identifier === null ? null : idOfIdentifier(names.identifier);
+    const key = id === null || taken.has(datasetKey(name, id)) ? `${name}/entry#${entry.index}` : datasetKey(name, id);
+    taken.add(key);
+    const who = names.identifier === null ? (names.title ?? '') : names.identifier;
+    return {
+      key,
+      uuid: id === null ? '' : uuidOfKey(datasetKey(renamedFrom ?? name, id)),
+      title: names.title ?? names.identifier ?? `entry ${entry.index}`,
+      isKnown: id !== null,
+      reason: reasonOf(
+        new EntryFaultError(
+          `entry ${entry.index}${who === '' ? '' : ` "${who.slice(0, 120)}"`} (line ${entry.line} of ${catalogue.from}): ${faults.join('; ')}`,
+          { hint: 'tell those who publish the catalogue; the other entries are not touched by it' },
+        ),
+      ),
+    };
+  }
+}

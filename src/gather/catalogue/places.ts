@@ -1,0 +1,109 @@
+// Places as catalogues write them: names, boxes, GeoJSON and well-known text, to what the portal's two fields hold.
+import { isObject, textOf } from './values.ts';
+
+/** An area as the friendly key `spatial` takes it. */
+export interface Area {
+  wkt?: string;
+  label?: string;
+}
+
+/** The area of a `spatial` value; an empty one where nothing is understood. */
+export const areaOf = (value: unknown): Area => {
+  if (Array.isArray(value)) return Object.assign({}, ...value.slice(0, 100).map(areaOf).toReversed());
+  if (isObject(value)) return areaOfObject(value);
+  const text = textOf(value);
+  return text === null ? {} : areaOfText(text);
+};
+
+const areaOfText = (text: string): Area => {
+  const wkt = wktOf(text) ?? boxOf(text.split(/[,\s]+/));
+  if (wkt !== null) return { wkt };
+  if (!text.startsWith('{')) return { label: text };
+  try {
+    return areaOf(JSON.parse(text));
+  } catch {
+    return { label: text };
+  }
+};
+
+/** GeoJSON, or the Location of DCAT-US 3.0 and JSON-LD. */
+const areaOfObject = (value: Record<string, unknown>): Area => {
+  const wkt = geoJsonWkt(value) ?? geometryWkt(value.geometry ?? value.bbox ?? value.centroid);
+  const label = textOf(value.prefLabel ?? value.name ?? value.title ?? value.geographicIdentifier);
+  return { ...(wkt === null ? {} : { wkt }), ...(label === null ? {} : { label }) };
+};
+
+const geometryWkt = (value: unknown): string | null => {
+  const area = value === undefined ? {} : areaOf(value);
+  if (area.wkt !== undefined) return area.wkt;
+  const text = textOf(value);
+  return text === null ? null : wktOf(text);
+};
+
+const wktPattern =
+  /^(?:SRID=\d+;|<[^>]*>\s*)?((?:POINT|LINESTRING|POLYGON|MULTIPOINT|MULTILINESTRING|MULTIPOLYGON)\s*\([-\d.,\s()eE+]*\))$/i;
+
+const wktOf = (text: string): string | null => {
+  const wkt = wktPattern.exec(text.trim())?.[1] ?? null;
+  return wkt !== null && isBalanced(wkt) ? wkt : null;
+};
+
+const isBalanced = (text: string): boolean => {
+  let depth = 0;
+  for (const char of text) {
+    if (char === '(') depth += 1;
+    if (char === ')') depth -= 1;
+    if (depth < 0) return false;
+  }
+  return depth === 0;
+};
+
+/** `west, south, east, north` as a polygon. */
+const boxOf = (parts: readonly string[]): string | null => {
+  const numbers = parts
+    .filter((part) => part !== '')
+    .map((part) => (/^[-+]?\d+(?:\.\d+)?$/.test(part) ? Number(part) : Number.NaN));
+  const [west, south, east, north] = numbers;
+  if (numbers.length !== 4 || west === undefined || south === undefined || east === undefined || north === undefined)
+    return null;
+  if (!numbers.every((number) => Number.isFinite(number))) return null;
+  if (!isPosition(west, south) || !isPosition(east, north) || south > north) return null;
+  if (west === east && south === north) return `POINT (${west} ${south})`;
+  return `POLYGON ((${west} ${south}, ${east} ${south}, ${east} ${north}, ${west} ${north}, ${west} ${south}))`;
+};
+
+const isPosition = (longitude: number, latitude: number): boolean =>
+  Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90;
+
+/** Brackets around the positions of each GeoJSON type. */
+const depths: Record<string, number> = {
+  Point: 0,
+  MultiPoint: 1,
+  LineString: 1,
+  MultiLineString: 2,
+  Polygon: 2,
+  MultiPolygon: 3,
+};
+
+const geoJsonWkt = (value: Record<string, unknown>): string | null => {
+  const type = typeof value.type === 'string' ? value.type : '';
+  if (type === 'Feature' && isObject(value.geometry)) return geoJsonWkt(value.geometry);
+  if (type.toLowerCase() === 'envelope' && Array.isArray(value.coordinates)) {
+    const [northWest, southEast] = value.coordinates as unknown[][]; // read as numbers below
+    return boxOf([northWest?.[0], southEast?.[1], southEast?.[0], northWest?.[1]].map(String));
+  }
+  const depth = depths[type];
+  const written = depth === undefined ? null : positions(value.coordinates, depth);
+  return written === null ? null : `${type.toUpperCase()} ${depth === 0 ? `(${written})` : written}`;
+};
+
+const positions = (value: unknown, depth: number): string | null => {
+  if (!Array.isArray(value)) return null;
+  if (depth === 0) {
+    const [longitude, latitude] = value;
+    const isSound = typeof longitude === 'number' && typeof latitude === 'number' && isPosition(longitude, latitude);
+    return isSound ? `${longitude} ${latitude}` : null;
+  }
+  const inner = value.map((item) => positions(item, depth - 1));
+  return inner.length === 0 || inner.includes(null) ? null : `(${inner.join(', ')})`;
+};
