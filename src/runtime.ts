@@ -1,7 +1,7 @@
 // The composition root: from a configuration to opened Redis, queues, ledger, portals and workers. The only place choices are made.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { Config } from './config/config.ts';
 import { UsageError } from './errors.ts';
 import { datasetHandler } from './handlers/dataset.ts';
@@ -28,6 +28,7 @@ import { PortalPauses } from './queue/pause.ts';
 import { Queues } from './queue/queues.ts';
 import { tokenBucket } from './queue/rate-limit.ts';
 import { liveWorkers, type PortalLimits } from './queue/workers-alive.ts';
+import { BatchingRedis } from './redis/batching.ts';
 import { openRedis, type RedisHandle } from './redis/embedded.ts';
 import { holdTrigger } from './queue/schedules.ts';
 import type { Report } from './report.ts';
@@ -108,7 +109,7 @@ export class Runtime {
       env,
       log,
     });
-    const redis = new Redis({ ...handle.options, maxRetriesPerRequest: null });
+    const redis = new BatchingRedis({ ...handle.options, maxRetriesPerRequest: null });
     redis.on('error', (error) => log.warn({ err: error.message }, 'the connection to Redis failed'));
     return new Runtime(options, handle, redis);
   }

@@ -273,10 +273,12 @@ export const proveNode = async (
 ): Promise<{ entry: LedgerEntry; node: PortalNode }> => {
   const node = await target.portal.readNode(entry.nid ?? '', signal);
   const isWritten = target.job.data.actions.some((action) => nodeWrites.has(action));
+  const other = differences(wish, node);
+  if (isWritten && other.length === 0) return { entry: { ...entry, vid: node.vid }, node };
   const kept = isWritten
     ? new Set((await target.ledger.sentFor(target.job.data.portal, wish.key))?.kept)
     : (await fieldsToKeep(target, wish, entry, node)).kept;
-  const wrong = differences(wish, node).filter((field) => !kept.has(field));
+  const wrong = other.filter((field) => !kept.has(field));
   if (wrong.length === 0) return { entry: { ...entry, vid: node.vid }, node };
   if (isWritten) throw notAsSent(target.portal, wish, node, wrong);
   await target.job.note(`node ${entry.nid} was changed on the portal (${wrong.join(', ')}): restoring it`);

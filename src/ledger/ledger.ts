@@ -1,6 +1,7 @@
 // The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
+import { RedisScript } from '../redis/script.ts';
 import {
   type Intent,
   intentSchema,
@@ -10,6 +11,13 @@ import {
   sentNodeSchema,
 } from './entry.ts';
 import { manifestOfKey, type RedisKeys, type Target, targetName } from './keys.ts';
+
+const settle = new RedisScript(`
+local entries, intents, sent, key = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
+redis.call('HSET', entries, key, ARGV[2])
+redis.call('HDEL', intents, key)
+if ARGV[3] ~= '' then redis.call('HSET', sent, key, ARGV[3]) end
+`);
 
 /** A cache of what the portals hold; it can be rebuilt from them, so an entry of an unknown shape is treated as absent. */
 export class Ledger {
@@ -63,15 +71,14 @@ export class Ledger {
     await this.#redis.hset(this.#keys.intents(targetOf(portal, key)), key, JSON.stringify(intent));
   }
 
-  /** Records what a write led to (and what was sent by it) and closes its intent, in one transaction. */
+  /** Records what a write led to (and what was sent by it) and closes its intent, all or nothing. */
   async settle(portal: string, entry: LedgerEntry, sent?: SentNode): Promise<void> {
     const target = targetOf(portal, entry.key);
-    const multi = this.#redis
-      .multi()
-      .hset(this.#keys.entries(target), entry.key, JSON.stringify(entry))
-      .hdel(this.#keys.intents(target), entry.key);
-    if (sent) multi.hset(this.#keys.sent(target), entry.key, JSON.stringify(sent));
-    await multi.exec();
+    await settle.run(
+      this.#redis,
+      [this.#keys.entries(target), this.#keys.intents(target), this.#keys.sent(target)],
+      [entry.key, JSON.stringify(entry), sent ? JSON.stringify(sent) : ''],
+    );
   }
 
   /** What was sent last for a key, or null. */

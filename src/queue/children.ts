@@ -28,7 +28,9 @@ export const runChildren = async (
   const first = children[0];
   if (!first || parent.id === undefined) return new Map();
   const queue = queues.portal(first.data.portal);
-  if (await hasEnded(parent, children.length)) return outcomes(parent, queue, children);
+  // Begun for the first time, it has no child yet that could have ended.
+  const isFirst = parent.attemptsStarted === 1;
+  if (!isFirst && (await hasEnded(parent, children.length))) return outcomes(parent, queue, children);
   const link = { parent: { id: parent.id, queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
   for (let at = 0; at < children.length; at += chunk) {
     await queue.addBulk(
@@ -40,7 +42,7 @@ export const runChildren = async (
       })),
     );
   }
-  await forgetFailed(queue, children);
+  if (!isFirst) await forgetFailed(queue, children);
   if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
   return outcomes(parent, queue, children);
 };

@@ -46,6 +46,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     const begun = performance.now();
     const ms = (): number => Math.round(performance.now() - begun);
     if ('step' in data) await save({ step: label.name } as unknown as Partial<JobDataOf[K]>); // an item's data, just checked
+    books.hurry();
     try {
       // A step that writes is never cut off by a stop; every request has time-outs of its own.
       const result = await work(label.writes ? new AbortController().signal : signal);

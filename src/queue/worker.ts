@@ -89,12 +89,13 @@ export class QueueWorker {
       ...('runId' in data ? { runId: data.runId } : {}),
       ...('key' in data ? { key: data.key } : {}),
     });
-    const books = new Bookkeeping(job);
+    const books = new Bookkeeping(job, this.#parts.queues);
     const worked = (): void => void this.#parts.breaker.worked(data.portal);
     const context = createContext({ job, token, data, signal, log, queues: this.#parts.queues, books, worked });
     const handler = this.#parts.handlers[kind] as Handler; // the table is keyed by kind
     try {
       if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
+      books.hurry(); // what is written down of a kill must outlive the next
       await countKills(job, context);
       const result = await handler.run(context);
       if (kind === 'resource') worked(); // it ends with a look at the portal

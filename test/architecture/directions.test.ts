@@ -46,7 +46,7 @@ const rooms: Record<string, string[]> = {
   server: ['table'],
   table: [],
   redis: [],
-  ledger: [],
+  ledger: ['redis'],
 };
 
 /** Packages that belong to one idea, with the rooms that may use them. */

@@ -3,7 +3,8 @@
 // goes at the kill; kinds without a key (`run`) are looked for in every file.
 import { readdirSync, readFileSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { Job } from 'bullmq';
+import type { Job } from 'bullmq';
+import { Bookkeeping } from '../../src/queue/bookkeeping.ts';
 
 const folder = process.env.KILL_DIR ?? '';
 
@@ -20,14 +21,17 @@ const killAt = (job: Job, step: string, moment: 'begin' | 'end'): void => {
 };
 
 // The step's name is in the job's data before its work begins, and its log line comes when that has ended.
-const { updateData, log } = Job.prototype;
-Job.prototype.updateData = async function (this: Job, data: { step?: string | null }) {
-  const isNew = this.data?.step !== data.step;
-  await updateData.call(this, data);
-  if (isNew && data.step) killAt(this, data.step, 'begin');
+const { save, line } = Bookkeeping.prototype;
+const steps = new WeakMap<Bookkeeping, string>();
+Bookkeeping.prototype.save = function (this: Bookkeeping, data: { step?: string | null }): void {
+  const isNew = steps.get(this) !== data.step;
+  save.call(this, data);
+  if (!isNew || !data.step) return;
+  const { step } = data;
+  steps.set(this, step);
+  void this.settled().then(() => killAt(this.job, step, 'begin'));
 };
-Job.prototype.log = async function (this: Job, line: string) {
-  const count = await log.call(this, line);
-  killAt(this, line.split(' ')[1] ?? '', 'end');
-  return count;
+Bookkeeping.prototype.line = function (this: Bookkeeping, text: string): void {
+  line.call(this, text);
+  void this.settled().then(() => killAt(this.job, text.split(' ')[0] ?? '', 'end'));
 };
