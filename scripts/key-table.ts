@@ -28,7 +28,8 @@ const rows = (schema: JsonSchema, prefix: string): string[] =>
     const fallback = schema.required?.includes(name) ? 'required' : code(key.default);
     const example = code(key.examples?.[0] ?? key.const);
     const row = `| \`${path}\` | ${typeWords(key)} | ${fallback} | ${cell(key.description ?? '')} | ${example} |`;
-    const nested = key.items?.properties ? rows(key.items, `${path}[].`) : rows(key, `${path}.`);
+    const form = key.anyOf?.find(({ properties }) => properties) ?? key; // of several forms the one with keys
+    const nested = key.items?.properties ? rows(key.items, `${path}[].`) : rows(form, `${path}.`);
     return [row, ...nested];
   });
 

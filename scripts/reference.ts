@@ -18,8 +18,8 @@ const help = async (...command: string[]): Promise<string> => {
 };
 
 const namesIn = (text: string): string[] =>
-  [...(text.split('\nCommands:')[1]?.split('\n\n')[0] ?? '').matchAll(/^ {2}([a-z]+)/gm)].flatMap(([, name = '']) =>
-    name === 'help' ? [] : [name],
+  [...(text.split('\nCommands:')[1]?.split('\n\n')[0] ?? '').matchAll(/^ {2}([a-z][a-z-]*)/gm)].flatMap(
+    ([, name = '']) => (name === 'help' ? [] : [name]),
   );
 
 /** Help texts of a command and of all commands below it, in their order. */

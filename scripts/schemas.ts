@@ -79,7 +79,7 @@ const valueTable = (head: [string, string], rows: (readonly [string, string])[])
 export const page = async (path: string, tables: Record<string, string>): Promise<MadeFile> => {
   const before = await readFile(join(root, path), 'utf8');
   const used = new Set<string>();
-  const text = before.replaceAll(/(<!-- made: (\w+) -->\n)[\s\S]*?(<!-- \/made -->)/g, (_, open, name, close) => {
+  const text = before.replaceAll(/(<!-- made: ([\w-]+) -->\n)[\s\S]*?(<!-- \/made -->)/g, (_, open, name, close) => {
     const table = tables[name];
     if (table === undefined) throw new Error(`${path}: nothing is made under the name ${name}`);
     used.add(name);

@@ -205,6 +205,27 @@ example(
 );
 
 example(
+  common(program.command('schedules').description('when every manifest runs next, and how it ended last'))
+    .argument('[manifest...]', 'manifest files (default: those of the configuration and of the running service)')
+    .action(async (paths: string[], options: CommonOptions) => {
+      const { schedulesCommand } = await import('./commands/schedules.ts');
+      await finish(schedulesCommand(paths, options, io));
+    }),
+  'sluice schedules',
+);
+
+example(
+  common(program.command('run-now').description('run manifests at once, whatever their schedules say'))
+    .argument('<manifest...>', 'manifest files, or names of manifests that are served')
+    .option('--no-wait', 'do not wait for the report')
+    .action(async (named: string[], options: CommonOptions & { wait?: boolean }) => {
+      const { runNowCommand } = await import('./commands/run-now.ts');
+      await finish(runNowCommand(named, options, io));
+    }),
+  'sluice run-now city-finance --no-wait',
+);
+
+example(
   common(program.command('status').description('is it live, and if not, why?'))
     .argument('[key|file]', 'a key such as city-finance/budget/spending, or a file')
     .action(async (what: string | undefined, options: CommonOptions) => {

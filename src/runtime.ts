@@ -10,13 +10,14 @@ import { resourceHandler } from './handlers/resource.ts';
 import { runHandler } from './handlers/run.ts';
 import { triggerHandler } from './handlers/trigger.ts';
 import { plainRequest, type RunRequest } from './job.ts';
-import { type RedisKeys, redisKeys } from './ledger/keys.ts';
+import { type RedisKeys, redisKeys, type Target } from './ledger/keys.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { Runs } from './ledger/runs.ts';
 import { StoredPlans } from './ledger/stored-plans.ts';
+import { rememberTrigger } from './ledger/triggers.ts';
 import type { Log } from './log.ts';
 import { loadManifest } from './manifest/load.ts';
-import { rememberTrigger } from './ledger/triggers.ts';
+import { perPortal } from './manifest/portals.ts';
 import { isDropManifest, type Manifest } from './manifest/schema.ts';
 import { type ManifestFacts, Notifier } from './notify/notifier.ts';
 import type { Dialect, Portal } from './portal/client.ts';
@@ -27,10 +28,10 @@ import { NoticeQueue } from './queue/notices.ts';
 import { PortalPauses } from './queue/pause.ts';
 import { Queues } from './queue/queues.ts';
 import { tokenBucket } from './queue/rate-limit.ts';
+import { holdTrigger } from './queue/schedules.ts';
 import { liveWorkers, type PortalLimits } from './queue/workers-alive.ts';
 import { BatchingRedis } from './redis/batching.ts';
 import { openRedis, type RedisHandle } from './redis/embedded.ts';
-import { holdTrigger } from './queue/schedules.ts';
 import type { Report } from './report.ts';
 import { gatherSources, settleDrops } from './sources.ts';
 import { closeTablePool } from './table/check.ts';
@@ -44,6 +45,9 @@ export interface RuntimeOptions {
   /** What this process is, as other processes see it. */
   role: string;
 }
+
+/** A target that was run before, with the path of its manifest. */
+export type KnownTarget = Target & { manifestPath: string };
 
 /** Everything a command needs, opened; `close()` ends it in the right order. */
 export class Runtime {
@@ -119,6 +123,11 @@ export class Runtime {
     return this.config.portal ?? manifest.portal;
   }
 
+  /** A manifest once for each portal it is published to; `--portal` chooses one. */
+  perPortal<M extends Pick<Manifest, 'portal' | 'portals'>>(manifest: M): M[] {
+    return perPortal(manifest, this.config.portal);
+  }
+
   /** The client of a portal; an embedded one is served first, here or by the process that already does. */
   async openPortal(name: string): Promise<Portal> {
     return this.portals.open(name, async (url) => ({
@@ -132,6 +141,14 @@ export class Runtime {
   limits(name: string): PortalLimits {
     const { concurrency, requestsPerSecond } = this.portals.config(name);
     return this.#workforce?.limits(name) ?? { concurrency, requestsPerSecond };
+  }
+
+  /** The targets that were ever run and whose manifest a key belongs to; `--portal` chooses one. */
+  async targetsOfKey(key: string): Promise<KnownTarget[]> {
+    const { portal } = this.config;
+    return (await this.ledger.targets()).filter(
+      (target) => key.startsWith(`${target.manifest}/`) && (portal === null || portal === target.portal),
+    );
   }
 
   /** Asks for a run of a manifest. A request pinned to a plan or a held run waits until no other run is current. */
@@ -159,7 +176,12 @@ export class Runtime {
 
   /** True when some process works the jobs of this Redis. */
   async hasWorkers(): Promise<boolean> {
-    return (await liveWorkers(this.redis, this.keys, Date.now())).size > 0;
+    return (await this.workerRoles()).length > 0;
+  }
+
+  /** What the processes are that work the jobs of this Redis: `start`, `worker`, `publish` … */
+  async workerRoles(): Promise<string[]> {
+    return [...(await liveWorkers(this.redis, this.keys, Date.now())).values()].map(({ role }) => role);
   }
 
   /** Begins to work jobs of the given portals (default all) in this process. */
@@ -234,13 +256,14 @@ export class Runtime {
       forgetHeld: (target) => this.plans.forgetHeld(target),
       dropHeld: (runId) => this.plans.dropHeld(runId),
       storedPlan: (id) => this.plans.read(id),
-      settleDrops: (path, claims) => settleDrops(path, claims, this.config.inbox.archiveKeep),
+      settleDrops: (run, claims) =>
+        settleDrops(run, claims, { keep: this.config.inbox.archiveKeep, redis: this.redis, keys: this.keys }),
       requestRun: (request) => this.gate.request(request),
+      holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
+      triggered: (target, record) => rememberTrigger(this.redis, this.keys, target, record),
       notify: (report, request) => this.#notify(report, request),
       closeJobs: (portal, runId, keys) => this.jobLogs.closeRun(portal, runId, keys),
       openGate: (target, runId) => this.gate.close(target, runId),
-      holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
-      triggered: (target, record) => rememberTrigger(this.redis, this.keys, target, record),
     };
     return {
       trigger: triggerHandler(deps),

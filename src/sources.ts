@@ -1,13 +1,18 @@
 // What a manifest stands for at this moment: its wishes, and the dropped files behind them.
+import type { Redis } from 'ioredis';
 import type { ErrorCode } from './errors.ts';
 import { gatherDrop } from './gather/drop.ts';
 import { gatherManifest } from './gather/manifest.ts';
 import type { Gathered } from './handlers/deps.ts';
-import { foldersOf } from './intake/claim.ts';
+import { type Claim, foldersOf } from './intake/claim.ts';
 import { archiveClaim, listClaims, quarantineClaim } from './intake/spool.ts';
+import { forgetVerdicts, readVerdicts, recordVerdict } from './ledger/drop-verdicts.ts';
+import type { RedisKeys } from './ledger/keys.ts';
 import type { SettledClaim } from './ledger/runs.ts';
 import { loadManifest } from './manifest/load.ts';
-import { isDropManifest, type Manifest } from './manifest/schema.ts';
+import { portalsOf } from './manifest/portals.ts';
+import { type DropManifest, isDropManifest, type Manifest } from './manifest/schema.ts';
+import type { Reason } from './report.ts';
 
 /** Reasons that are not the fault of a dropped file; it stays in the spool and is tried again. */
 const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
@@ -33,20 +38,57 @@ export const gatherManifestSources = async (manifest: Manifest): Promise<Gathere
   if (!isDropManifest(manifest)) {
     return { wishes: await gatherManifest(manifest), superseded: [], refused: [], isDrop: false, manifest };
   }
-  const claims = await listClaims(foldersOf(manifest.drop.folder).spool);
+  const claims = await claimsOf(manifest);
   return { ...(await gatherDrop(manifest, claims)), isDrop: true, manifest };
 };
 
-/** Archives or quarantines the dropped files of a closed run; `keep` versions of each stay in the archive. Idempotent. */
-export const settleDrops = async (manifestPath: string, settled: SettledClaim[], keep: number): Promise<void> => {
+/** How dropped files leave the spool. */
+export interface SettleOptions {
+  /** Versions of each that stay in the archive. */
+  keep: number;
+  redis: Redis;
+  keys: RedisKeys;
+}
+
+/**
+ * Archives or quarantines the dropped files of a closed run. A file for several portals stays in the spool until each of
+ * them has spoken; one refusal quarantines it then. Idempotent.
+ */
+export const settleDrops = async (
+  { manifestPath, portal }: { manifestPath: string; portal: string },
+  settled: SettledClaim[],
+  { keep, redis, keys }: SettleOptions,
+): Promise<void> => {
   const manifest = await loadManifest(manifestPath);
   if (!isDropManifest(manifest)) return;
-  const claims = new Map((await listClaims(foldersOf(manifest.drop.folder).spool)).map((claim) => [claim.id, claim]));
+  const claims = new Map((await claimsOf(manifest)).map((claim) => [claim.id, claim]));
+  const portals = portalsOf(manifest);
+  const shared = portals.length > 1 && portals.includes(portal);
   for (const { claim: id, reason } of settled) {
     const claim = claims.get(id);
     if (!claim) continue; // settled before a kill
     if (reason && passingReasons.has(reason.code)) continue;
-    if (reason) await quarantineClaim(claim, reason);
+    const verdicts = shared ? await recordVerdict(redis, keys, id, { portal, reason }) : new Map([[portal, reason]]);
+    if (shared && !portals.every((name) => verdicts.has(name))) continue;
+    const [refusal] = [...verdicts].flatMap(([name, why]) => (why ? [{ name, why }] : []));
+    if (refusal) await quarantineClaim(claim, shared ? ofPortal(refusal.why, refusal.name) : refusal.why);
     else await archiveClaim(claim, { keep });
+    if (shared) await forgetVerdicts(redis, keys, id);
   }
 };
+
+/** Portals that have not spoken yet about some file that waits in the spool of a drop manifest. */
+export const waitingPortals = async (
+  manifest: DropManifest,
+  { redis, keys }: Pick<SettleOptions, 'redis' | 'keys'>,
+): Promise<string[]> => {
+  const portals = portalsOf(manifest);
+  const claims = await claimsOf(manifest);
+  if (portals.length === 1) return claims.length > 0 ? portals : [];
+  const verdicts = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
+  return portals.filter((portal) => verdicts.some((spoken) => !spoken.has(portal)));
+};
+
+const claimsOf = (manifest: DropManifest): Promise<Claim[]> => listClaims(foldersOf(manifest.drop.folder).spool);
+
+const ofPortal = (reason: Reason, portal: string): Reason => ({ ...reason, message: `${portal}: ${reason.message}` });

@@ -13,6 +13,7 @@ import {
   TableFaultError,
 } from '../errors.ts';
 import { loadManifest } from '../manifest/load.ts';
+import { portalsOf } from '../manifest/portals.ts';
 import { type Manifest, manifestKinds } from '../manifest/schema.ts';
 import { isTabular } from '../plan/plan.ts';
 import { checkTable, type TableReport } from '../table/check.ts';
@@ -123,7 +124,7 @@ const lookAtYaml: Look = async (path, finding, context) => {
   const manifest = await loadManifest(path);
   finding.summary = `sound, ${summaryOf(manifest, io.cwd)}`;
   finding.sources = sourcesOf(manifest);
-  const place = document?.position(['portal']);
+  const place = document?.position([manifest.portals === undefined ? 'portal' : 'portals']);
   finding.faults.push(...portalFaults(manifest, finding.file, place, context));
 };
 
@@ -147,18 +148,17 @@ const portalFaults = (
   place: { line: number; column: number } | undefined,
   { config }: CheckContext,
 ): Fault[] => {
-  if (config === null || config.file === null || config.portal !== null || manifest.portal in config.portals) return [];
+  if (config === null || config.file === null || config.portal !== null) return [];
   const known = Object.keys(config.portals).join(', ');
-  return [
-    {
-      code: 'manifest',
-      file,
-      ...place,
-      key: 'portal',
-      message: `no portal of the configuration is called \`${manifest.portal}\``,
-      hint: `use one of ${known}, or describe it in ${config.file}`,
-    },
-  ];
+  const unknown = portalsOf(manifest).filter((portal) => !(portal in config.portals));
+  return unknown.map((portal) => ({
+    code: 'manifest',
+    file,
+    ...place,
+    key: manifest.portals === undefined ? 'portal' : 'portals',
+    message: `no portal of the configuration is called \`${portal}\``,
+    hint: `use one of ${known}, or describe it in ${config.file}`,
+  }));
 };
 
 /** The faults that an error stands for. */

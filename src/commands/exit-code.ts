@@ -30,6 +30,12 @@ export const exitCodeOfError = (error: unknown): number => {
   return usageCodes.has(error.code) ? exitCodes.usage : exitCodes.someFailed;
 };
 
+/** The exit code of several parts of a command: the first of bug, usage, interrupted, held, some failed that one ended with. */
+export const worstOf = (codes: number[]): number =>
+  [exitCodes.bug, exitCodes.usage, exitCodes.interrupted, exitCodes.held, exitCodes.someFailed].find((code) =>
+    codes.includes(code),
+  ) ?? exitCodes.ok;
+
 /** Exit code for reports: the first of bug, usage, held, some failed that applies. */
 export const exitCodeOfReports = (reports: Report[]): number => {
   const reasons = reports.flatMap((report) => [report.reason, ...report.items.map((item) => item.reason)]);

@@ -1,11 +1,11 @@
 // What operators do to runs and items: release or discard a held run, take one item down.
 import { InterruptedError, NotFoundError, UsageError } from '../errors.ts';
-import type { Runtime } from '../runtime.ts';
+import type { KnownTarget, Runtime } from '../runtime.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';
 import { configOf, oneOffLog, withRuntime } from './session.ts';
-import { waitForRuns } from './wait.ts';
+import { type AwaitedRun, waitForRuns } from './wait.ts';
 
 /** Lets a held run do what it was held for, and nothing it was not held for. */
 export const releaseCommand = async (runId: string, options: CommonOptions, io: Io): Promise<number> =>
@@ -26,7 +26,7 @@ export const discardCommand = async (runId: string, options: CommonOptions, io: 
 
 const ways = ['orphan', 'unpublish', 'delete'] as const;
 
-/** Takes one item down, a dataset with all its resources. */
+/** Takes one item down, a dataset with all its resources, on every portal where it is. */
 export const removeCommand = async (
   key: string,
   options: CommonOptions & { how?: string },
@@ -37,11 +37,12 @@ export const removeCommand = async (
     throw new UsageError(`--how ${options.how} is not known`, { hint: `it is one of ${ways.join(', ')}` });
   }
   return operate('remove', options, io, async (runtime) => {
-    const targets = await runtime.ledger.targets();
-    for (const target of targets.filter(({ manifest }) => key.startsWith(`${manifest}/`))) {
+    const targets: KnownTarget[] = [];
+    for (const target of await runtime.targetsOfKey(key)) {
       const entry = await runtime.ledger.entry(target.portal, key);
-      if (entry?.nid) return oneRun(runtime, target, { remove: { key, how } }, options, io);
+      if (entry?.nid) targets.push(target);
     }
+    if (targets.length > 0) return awaitRuns(runtime, targets, { remove: { key, how } }, options, io);
     throw new NotFoundError(`no published key "${key}" is known`, { hint: '`sluice status` lists the keys' });
   });
 };
@@ -57,20 +58,31 @@ const operate = async (
 };
 
 /** Asks for a run that stands for itself alone, as soon as no other run of the target is under way, and awaits it. */
-export const oneRun = async (
+export const oneRun = (
   runtime: Runtime,
-  target: { manifest: string; portal: string; manifestPath: string },
+  target: KnownTarget,
+  more: Parameters<Runtime['requestRun']>[2],
+  options: CommonOptions,
+  io: Io,
+): Promise<number> => awaitRuns(runtime, [target], more, options, io);
+
+const awaitRuns = async (
+  runtime: Runtime,
+  targets: KnownTarget[],
   more: Parameters<Runtime['requestRun']>[2],
   options: CommonOptions,
   io: Io,
 ): Promise<number> => {
-  const manifest = { path: target.manifestPath, name: target.manifest, portal: target.portal };
-  const { runId } = await runtime.requestRun(manifest, 'command', more, io.stop).catch((error: unknown) => {
-    if (!io.stop.aborted) throw error;
-    throw new InterruptedError('interrupted before the run was asked for', { hint: 'give the command again' });
-  });
-  const run = { runId, manifest: target.manifest, portal: runtime.portalOf(manifest) };
-  const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
+  const runs: AwaitedRun[] = [];
+  for (const { manifestPath, manifest, portal } of targets) {
+    const asked = { path: manifestPath, name: manifest, portal };
+    const { runId } = await runtime.requestRun(asked, 'command', more, io.stop).catch((error: unknown) => {
+      if (!io.stop.aborted) throw error;
+      throw new InterruptedError('interrupted before the run was asked for', { hint: 'give the command again' });
+    });
+    runs.push({ runId, manifest, portal: runtime.portalOf(asked) });
+  }
+  const reports = await waitForRuns(runtime, runs, { progress: !options.json, pausedMs: 60_000 }, io);
   showReports(reports, options, io);
   return exitCodeOfReports(reports);
 };

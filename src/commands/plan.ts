@@ -5,6 +5,7 @@ import { UsageError } from '../errors.ts';
 import { driftedFields, editOf } from '../handlers/drift.ts';
 import { lookAt } from '../handlers/look.ts';
 import { isStale } from '../ledger/refreshed.ts';
+import { perPortal } from '../manifest/portals.ts';
 import type { Manifest } from '../manifest/schema.ts';
 import type { Knowledge } from '../plan/plan.ts';
 import { flatten, planFileItems, planManifest, planTotals, wishesHash } from '../plan/whole-plan.ts';
@@ -26,9 +27,13 @@ export interface PlanOptions extends CommonOptions {
 /** Prints the plan of each manifest; writes nothing but the file of `-o`. 4 when a guard would hold a run. */
 export const planCommand = async (paths: string[], options: PlanOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
-  const manifests = await loadAll(paths.map((path) => resolve(io.cwd, path)));
+  const manifests = (await loadAll(paths.map((path) => resolve(io.cwd, path)))).flatMap((manifest) =>
+    perPortal(manifest, config.portal),
+  );
   if (options.output !== undefined && manifests.length > 1) {
-    throw new UsageError('-o takes one manifest, because a plan file holds one plan', { hint: 'plan them one by one' });
+    throw new UsageError('-o takes one manifest and one portal, because a plan file holds one plan', {
+      hint: 'plan them one by one; --portal NAME chooses a portal',
+    });
   }
   const plans = await withRuntime(
     { config, log: oneOffLog(config, options, io), role: 'plan' },

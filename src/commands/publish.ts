@@ -1,4 +1,4 @@
-// `sluice publish`: one run of each manifest, awaited.
+// `sluice publish`: one run of each manifest on each of its portals, awaited.
 import { resolve } from 'node:path';
 import { UsageError } from '../errors.ts';
 import { loadManifest } from '../manifest/load.ts';
@@ -33,7 +33,7 @@ export const publishCommand = async (paths: string[], options: PublishOptions, i
   return exitCodeOfReports(reports);
 };
 
-/** Asks for one run of each manifest and waits for the reports. */
+/** Asks for one run of each manifest on each of its portals and waits for the reports. */
 export const publish = async (
   runtime: Runtime,
   manifests: Manifest[],
@@ -43,16 +43,18 @@ export const publish = async (
   const runs: AwaitedRun[] = [];
   for (const manifest of manifests) {
     if (isDropManifest(manifest)) await takeDropped(runtime, manifest, io.stop);
-    const { runId } = await runtime.requestRun(manifest, 'command', {
-      onDrift: options.onDrift ?? null,
-      refresh: options.refresh === true,
-    });
-    runs.push({ runId, manifest: manifest.name, portal: runtime.portalOf(manifest) });
+    for (const target of runtime.perPortal(manifest)) {
+      const { runId } = await runtime.requestRun(target, 'command', {
+        onDrift: options.onDrift ?? null,
+        refresh: options.refresh === true,
+      });
+      runs.push({ runId, manifest: target.name, portal: target.portal });
+    }
   }
   return waitForRuns(runtime, runs, { progress: !options.json, pausedMs: options.waitMs ?? 60_000 }, io);
 };
 
-/** Shows reports as text, or as JSON: one object for one manifest, a list for several. */
+/** Shows reports as text, or as JSON: one object for one run, a list for several. */
 export const showReports = (reports: Report[], options: CommonOptions, io: Io): void => {
   if (options.json) say(io, JSON.stringify(reports.length === 1 ? reports[0] : reports, null, 2));
   else for (const report of reports) for (const line of reportLines(report)) say(io, line);

@@ -3,10 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { UsageError } from '../errors.ts';
+import { perPortal } from '../manifest/portals.ts';
+import type { Manifest } from '../manifest/schema.ts';
 import { type Reconciled, type ReconcileOptions, reconcile } from '../reconcile/reconcile.ts';
 import type { Runtime } from '../runtime.ts';
 import { gatherManifestSources } from '../sources.ts';
-import { exitCodes } from './exit-code.ts';
+import { exitCodes, worstOf } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { loadAll } from './publish.ts';
 import { configOf, oneOffLog, withRuntime } from './session.ts';
@@ -32,27 +34,19 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
     async (runtime, results, target) => {
       const news = results.filter((result) => result.found.how !== 'ledger');
       await record(runtime, target, news);
-      for (const result of news) if (!options.json) say(io, `  ${result.key}: ${foundText(result)}`);
       const ambiguous = results.filter(isUnclear);
-      if (options.json)
-        say(
-          io,
-          JSON.stringify(
-            news.map(({ key, found }) => ({ key, ...found })),
-            null,
-            2,
-          ),
-        );
-      else {
-        const linked = news.filter((result) => result.proof?.entry.nid).length;
-        say(
-          io,
-          `${plural(linked, 'node')} linked, ${ambiguous.length} unclear, ${news.length - linked - ambiguous.length} not on the portal`,
-        );
-        if (ambiguous.length > 0)
-          say(io, 'name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE');
-      }
-      return ambiguous.length > 0 ? exitCodes.someFailed : exitCodes.ok;
+      const linked = news.filter((result) => result.proof?.entry.nid).length;
+      const lines = [
+        ...news.map((result) => `  ${result.key}: ${foundText(result)}`),
+        `${plural(linked, 'node')} linked, ${ambiguous.length} unclear, ${news.length - linked - ambiguous.length} not on the portal`,
+      ];
+      if (ambiguous.length > 0)
+        lines.push('name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE');
+      return {
+        code: ambiguous.length > 0 ? exitCodes.someFailed : exitCodes.ok,
+        json: news.map(({ key, found }) => ({ key, ...found })),
+        lines,
+      };
     },
   );
 };
@@ -73,24 +67,14 @@ export const rebuildCommand = async (path: string, options: ReconcileCommandOpti
       );
       const found = results.filter((result) => result.proof?.entry.nid);
       const sound = found.filter((result) => result.proof?.faults.length === 0);
-      if (options.json)
-        say(
-          io,
-          JSON.stringify(
-            results.map(({ key, found: how, proof }) => ({ key, ...how, faults: proof?.faults ?? [] })),
-            null,
-            2,
-          ),
-        );
-      else {
-        for (const result of found)
-          for (const fault of result.proof?.faults ?? []) say(io, `  ${result.key}: ${fault}`);
-        say(
-          io,
+      return {
+        code: exitCodes.ok,
+        json: results.map(({ key, found: how, proof }) => ({ key, ...how, faults: proof?.faults ?? [] })),
+        lines: [
+          ...found.flatMap(({ key, proof }) => (proof?.faults ?? []).map((fault) => `  ${key}: ${fault}`)),
           `${plural(results.length, 'item')}: ${sound.length} restored as wished, ${found.length - sound.length} to be mended by the next publish, ${results.length - found.length} not on the portal`,
-        );
-      }
-      return exitCodes.ok;
+        ],
+      };
     },
   );
 
@@ -106,51 +90,82 @@ export const verifyCommand = async (path: string, options: ReconcileCommandOptio
       const faults = results.flatMap(({ key, proof }) =>
         proof ? proof.faults.map((fault) => ({ key, fault })) : [{ key, fault: 'was never published' }],
       );
-      if (options.json) say(io, JSON.stringify({ checked: results.length, faults }, null, 2));
-      else {
-        for (const { key, fault } of faults) say(io, `${key}: ${fault}`);
-        say(io, `${plural(results.length, 'item')} checked, ${plural(faults.length, 'fault')}`);
-      }
-      return faults.length > 0 ? exitCodes.someFailed : exitCodes.ok;
+      return {
+        code: faults.length > 0 ? exitCodes.someFailed : exitCodes.ok,
+        json: { checked: results.length, faults },
+        lines: [
+          ...faults.map(({ key, fault }) => `${key}: ${fault}`),
+          `${plural(results.length, 'item')} checked, ${plural(faults.length, 'fault')}`,
+        ],
+      };
     },
   );
 
+/** What a command tells of one portal. */
+interface Told {
+  code: number;
+  json: unknown;
+  lines: string[];
+}
+
+/** Does the work for each portal of the manifest; returns the worst exit code. JSON is a list where there are several. */
 const withReconciled = async (
   role: string,
   path: string,
   options: ReconcileCommandOptions,
   io: Io,
   how: Pick<ReconcileOptions, 'find' | 'content'>,
-  work: (runtime: Runtime, results: Reconciled[], target: ReconcileOptions['target']) => Promise<number>,
+  work: (runtime: Runtime, results: Reconciled[], target: ReconcileOptions['target']) => Promise<Told>,
 ): Promise<number> => {
   const config = await configOf(options, io);
   const [manifest] = await loadAll([resolve(io.cwd, path)]);
   if (!manifest) throw new UsageError('a manifest is missing', { hint: `sluice ${role} <manifest>` });
-  return withRuntime({ config, log: oneOffLog(config, options, io), role }, io, async (runtime) => {
-    const name = runtime.portalOf(manifest);
-    const target = { manifest: manifest.name, portal: name };
-    const portal = await runtime.openPortal(name);
-    const { wishes } = await gatherManifestSources(manifest);
-    const keys = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map((wish) => wish.key));
-    const strange = [...(how.find?.mapping.keys() ?? [])].filter((key) => !keys.has(key));
-    if (strange.length > 0) {
-      throw new UsageError(`the mapping names keys that are not in ${manifest.path}: ${strange.join(', ')}`, {
-        hint: 'a key is <manifest name>/<dataset id>[/<resource id>]; `sluice plan` lists them',
-      });
-    }
-    const { concurrency } = runtime.portals.config(name);
-    const results = await reconcile({
-      target,
-      wishes,
-      ledger: runtime.ledger,
-      portal,
-      ...how,
-      concurrency,
-      signal: io.stop,
+  if (options.mapping !== undefined && perPortal(manifest, config.portal).length > 1) {
+    throw new UsageError('--mapping names nodes of one portal, and the manifest has several', {
+      hint: 'choose the portal with --portal NAME',
     });
-    await runtime.ledger.remember(target, manifest.path);
-    return work(runtime, results, target);
+  }
+  const told = await withRuntime({ config, log: oneOffLog(config, options, io), role }, io, async (runtime) => {
+    const all: (Told & { portal: string })[] = [];
+    for (const each of runtime.perPortal(manifest)) {
+      const target = { manifest: each.name, portal: each.portal };
+      const results = await reconcileOn(runtime, each, how, io.stop);
+      all.push({ ...(await work(runtime, results, target)), portal: each.portal });
+    }
+    return all;
   });
+  const [only] = told;
+  if (options.json) {
+    const json = told.length === 1 ? only?.json : told.map(({ portal, json: value }) => ({ portal, result: value }));
+    say(io, JSON.stringify(json, null, 2));
+  } else
+    for (const { portal, lines } of told) {
+      if (told.length > 1) say(io, `${portal}:`);
+      for (const line of lines) say(io, line);
+    }
+  return worstOf(told.map(({ code }) => code));
+};
+
+const reconcileOn = async (
+  runtime: Runtime,
+  manifest: Manifest,
+  how: Pick<ReconcileOptions, 'find' | 'content'>,
+  signal: AbortSignal,
+): Promise<Reconciled[]> => {
+  const target = { manifest: manifest.name, portal: manifest.portal };
+  const portal = await runtime.openPortal(target.portal);
+  const { wishes } = await gatherManifestSources(manifest);
+  const keys = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map((wish) => wish.key));
+  const strange = [...(how.find?.mapping.keys() ?? [])].filter((key) => !keys.has(key));
+  if (strange.length > 0) {
+    throw new UsageError(`the mapping names keys that are not in ${manifest.path}: ${strange.join(', ')}`, {
+      hint: 'a key is <manifest name>/<dataset id>[/<resource id>]; `sluice plan` lists them',
+    });
+  }
+  const { concurrency } = runtime.portals.config(target.portal);
+  const results = await reconcile({ target, wishes, ledger: runtime.ledger, portal, ...how, concurrency, signal });
+  await runtime.ledger.remember(target, manifest.path);
+  return results;
 };
 
 /** A person must say which node is meant. */

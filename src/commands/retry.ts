@@ -3,29 +3,31 @@ import { NotFoundError } from '../errors.ts';
 import { plainRequest } from '../job.ts';
 import { loadManifest } from '../manifest/load.ts';
 import { isDropManifest, type Manifest } from '../manifest/schema.ts';
-import type { Runtime } from '../runtime.ts';
+import type { KnownTarget, Runtime } from '../runtime.ts';
 import { gatherSources } from '../sources.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';
 import { configOf, oneOffLog, withRuntime } from './session.ts';
-import { waitForRuns } from './wait.ts';
+import { type AwaitedRun, waitForRuns } from './wait.ts';
 
 /** Runs the failed items of a run, or one key, again and waits for the report. */
 export const retryCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
   return withRuntime({ config, log: oneOffLog(config, options, io), role: 'retry' }, io, async (runtime) => {
-    const { target, keys } = what.includes('/') ? await ofKey(runtime, what) : await ofRun(runtime, what);
+    const { targets, keys } = what.includes('/') ? await ofKey(runtime, what) : await ofRun(runtime, what);
     if (keys.length === 0) {
       if (options.json) say(io, '[]');
       else say(io, `nothing failed in run ${what}`);
       return exitCodes.ok;
     }
-    const manifest = await loadManifest(target.manifestPath);
-    const only = await stillWished(manifest, keys);
-    const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
-    const run = { runId, manifest: manifest.name, portal: target.portal };
-    const reports = await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: 60_000 }, io);
+    const runs: AwaitedRun[] = [];
+    for (const target of targets) {
+      const only = await stillWished(await loadManifest(target.manifestPath), keys);
+      const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
+      runs.push({ runId, manifest: target.manifest, portal: target.portal });
+    }
+    const reports = await waitForRuns(runtime, runs, { progress: !options.json, pausedMs: 60_000 }, io);
     showReports(reports, options, io);
     return exitCodeOfReports(reports);
   });
@@ -45,14 +47,16 @@ const stillWished = async (manifest: Manifest, keys: string[]): Promise<string[]
 };
 
 interface Found {
-  target: { manifest: string; portal: string; manifestPath: string };
+  targets: KnownTarget[];
   keys: string[];
 }
 
 const ofKey = async (runtime: Runtime, key: string): Promise<Found> => {
-  const target = (await runtime.ledger.targets()).find(({ manifest }) => key.startsWith(`${manifest}/`));
-  if (!target) throw new NotFoundError(`no key "${key}" is known`, { hint: '`sluice status` lists the keys' });
-  return { target, keys: [key] };
+  const targets = await runtime.targetsOfKey(key);
+  if (targets.length === 0) {
+    throw new NotFoundError(`no key "${key}" is known`, { hint: '`sluice status` lists the keys' });
+  }
+  return { targets, keys: [key] };
 };
 
 const ofRun = async (runtime: Runtime, runId: string): Promise<Found> => {
@@ -63,5 +67,5 @@ const ofRun = async (runtime: Runtime, runId: string): Promise<Found> => {
   if (!report || !target) {
     throw new NotFoundError(`no ended run "${runId}" is known`, { hint: '`sluice status` names the last runs' });
   }
-  return { target, keys: report.items.filter((item) => item.reason !== null).map((item) => item.key) };
+  return { targets: [target], keys: report.items.filter((item) => item.reason !== null).map((item) => item.key) };
 };

@@ -7,7 +7,7 @@ import type { LedgerEntry } from '../ledger/entry.ts';
 import { targetName } from '../ledger/keys.ts';
 import { loadManifest } from '../manifest/load.ts';
 import { isDropManifest } from '../manifest/schema.ts';
-import type { Runtime } from '../runtime.ts';
+import type { KnownTarget, Runtime } from '../runtime.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
@@ -27,9 +27,15 @@ export const statusCommand = async (what: string | undefined, options: CommonOpt
   );
 };
 
+/** All targets, or those of the portal that `--portal` chooses. */
+const shownTargets = async (runtime: Runtime): Promise<KnownTarget[]> => {
+  const { portal } = runtime.config;
+  return (await runtime.ledger.targets()).filter((target) => portal === null || target.portal === portal);
+};
+
 const allKeys = async (runtime: Runtime): Promise<KeyStatus[]> => {
   const keys: KeyStatus[] = [];
-  for (const target of await runtime.ledger.targets()) {
+  for (const target of await shownTargets(runtime)) {
     for (const entry of (await runtime.ledger.entries(target)).values()) keys.push({ ...entry, portal: target.portal });
   }
   return keys.sort((a, b) => (a.key < b.key ? -1 : 1));
@@ -112,9 +118,7 @@ const keyLines = (entry: KeyStatus): string[] => {
 const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promise<number> => {
   const keys = await allKeys(runtime);
   const inboxes = await readInboxViews(runtime);
-  const targets = await Promise.all(
-    (await runtime.ledger.targets()).map((target) => targetStatus(runtime, target, keys)),
-  );
+  const targets = await Promise.all((await shownTargets(runtime)).map((target) => targetStatus(runtime, target, keys)));
   const held = await runtime.plans.held();
   const runs = await Promise.all((await runtime.runs.latest(5)).map((runId) => runStatus(runtime, runId)));
   if (options.json) say(io, JSON.stringify({ targets, held, runs, inboxes, keys }, null, 2));

@@ -5,8 +5,8 @@ import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Runs, SettledClaim } from '../ledger/runs.ts';
 import type { HeldRun } from '../ledger/stored-plans.ts';
-import type { Manifest } from '../manifest/schema.ts';
 import type { TriggerRecord } from '../ledger/triggers.ts';
+import type { Manifest } from '../manifest/schema.ts';
 import type { PlanFile } from '../plan-file.ts';
 import type { Portal } from '../portal/client.ts';
 import type { Reason, Report } from '../report.ts';
@@ -42,8 +42,8 @@ export interface HandlerDeps {
   ledger: Ledger;
   runs: Runs;
   settings: HandlerSettings;
-  /** The client of a portal. */
   /** The last good file of each resource, on this host. */
+  /** The client of a portal. */
   portal(name: string): Portal;
   /** Gathers the wishes of a manifest as it is now. */
   gather(manifestPath: string): Promise<Gathered>;
@@ -58,15 +58,15 @@ export interface HandlerDeps {
   /** Forgets a held run. */
   dropHeld(runId: string): Promise<unknown>;
   /** Moves dropped files where a closed run puts them; idempotent. */
-  settleDrops(manifestPath: string, claims: SettledClaim[]): Promise<void>;
+  settleDrops(run: { manifestPath: string; portal: string }, claims: SettledClaim[]): Promise<void>;
   /** Asks the run gate for a run. */
   requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }>;
-  /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
-  notify(report: Report, request: RunRequest): Promise<void>;
   /** Lets a trigger come again at a time, Unix milliseconds. */
   holdTrigger(data: TriggerData, until: number): Promise<void>;
   /** Remembers what the schedule of a target did. */
   triggered(target: Target, record: TriggerRecord): Promise<void>;
+  /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
+  notify(report: Report, request: RunRequest): Promise<void>;
   /** Keeps the logs of a closed run and removes its jobs. */
   closeJobs(portal: string, runId: string, keys: string[]): Promise<void>;
   /** Opens the run gate after a run. */

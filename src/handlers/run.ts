@@ -124,7 +124,7 @@ const settleDrops = async (
     if (work?.wish.source.kind !== 'file' || work.wish.source.claim === undefined) continue;
     claims.push({ claim: work.wish.source.claim, reason: ownReason(item, report, work.wish.datasetKey) });
   }
-  if (claims.length > 0) await deps.settleDrops(job.data.manifestPath, claims);
+  if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };
 
 /** Why an item failed: of one that was not tried, the reason of its dataset decides what becomes of the file. */

@@ -36,6 +36,8 @@ export const redisKeys = (prefix: string) => ({
   runOutcomes: (runId: string) => `${prefix}.outcomes:${runId}`,
   /** Sorted set of run ids by start time. */
   runs: `${prefix}.runs`,
+  /** Hash: portal -> what it made of a dropped file that goes to several portals (JSON). */
+  verdicts: (claim: string) => `${prefix}.verdicts:${claim}`,
   /** Hash: target name -> what its schedule did last (JSON). */
   triggers: `${prefix}.triggers`,
   /** Hash: target name -> how its last run ended (JSON). */

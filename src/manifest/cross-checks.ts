@@ -12,6 +12,7 @@ export const crossProblems = (document: YamlDocument): FileProblem[] => {
   const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
   checkKind(document.value, report);
   checkSchedule(document.value, report);
+  checkPortals(document.value, report);
   if (document.value.name !== undefined && document.value.name === document.value.renamedFrom)
     report(['renamedFrom'], 'is the present name; leave it out', 'key');
   checkDatasets(document, document.value, report);
@@ -52,6 +53,15 @@ const checkCron = (value: unknown, path: PropertyKey[], report: Report): void =>
 const checkTimezone = (value: unknown, path: PropertyKey[], report: Report): void => {
   const fault = typeof value === 'string' ? timezoneFault(value) : null;
   if (fault !== null) report(path, fault);
+};
+
+const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
+  if (portal !== undefined && portals !== undefined) {
+  }
+  if (!Array.isArray(portals)) return; // said already, or none
+  for (const [index, name] of portals.entries()) {
+    if (portals.indexOf(name) !== index) report(['portals', index], `\`${name}\` stands here twice`);
+  }
 };
 
 const checkDatasets = (document: YamlDocument, value: Mapping, report: Report): void => {

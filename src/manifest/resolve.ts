@@ -15,7 +15,7 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
   const base: ManifestBase = {
     path,
     name: file.name,
-    portal: file.portal ?? 'local',
+    ...portalsOf(file),
     ...(file.schedule === undefined ? {} : { schedule: resolveSchedule(file.schedule, file.timezone) }),
     ...(file.renamedFrom === undefined ? {} : { renamedFrom: file.renamedFrom }),
     onMissing: file.onMissing ?? 'keep',
@@ -44,6 +44,12 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
       ...(marker === undefined ? {} : { marker }),
     },
   };
+};
+
+const portalsOf = ({ portal, portals }: ManifestFile): Pick<ManifestBase, 'portal' | 'portals'> => {
+  const [first, second] = portals ?? [];
+  if (portals === undefined || second === undefined) return { portal: first ?? portal ?? 'local' };
+  return { portal: first ?? second, portals };
 };
 
 const listOf = (value: string | string[] | undefined): string[] | null =>

@@ -139,6 +139,14 @@ export const manifestFileSchema = z
       description: 'Portal to publish to, as named in the configuration.',
       examples: ['city'],
     }),
+    portals: z
+      .array(id)
+      .min(1)
+      .exactOptional()
+      .meta({
+        description: 'Instead of `portal`: several portals, each with runs and reports of its own.',
+        examples: [['city', 'county']],
+      }),
     schedule: scheduleFileSchema.exactOptional().meta({
       description: 'When to run: a cron pattern, or a mapping of the keys below it.',
       examples: [{ cron: '15 3 * * *', timezone: 'Europe/Berlin' }],
@@ -327,8 +335,10 @@ export interface ManifestBase {
   /** Absolute path of the file. */
   path: string;
   name: string;
-  /** A portal named in the configuration. */
+  /** A portal named in the configuration; of several the first, or the one that is meant (see `portals.ts`). */
   portal: string;
+  /** All portals, where there are several. */
+  portals?: string[];
   schedule?: Schedule;
   /** Former name, whose identities the keys keep. */
   renamedFrom?: string;

@@ -1,8 +1,11 @@
 // The watched folders of the service: each batch of claimed files asks for a run, and their state is shown to `status`.
 import { z } from 'zod';
 import { type Inbox, openInbox } from '../intake/inbox.ts';
+import { targetName } from '../ledger/keys.ts';
+import { portalsOf } from '../manifest/portals.ts';
 import type { DropManifest } from '../manifest/schema.ts';
 import type { Runtime } from '../runtime.ts';
+import { waitingPortals } from '../sources.ts';
 
 const publishMs = 1000;
 
@@ -66,8 +69,13 @@ export class Inboxes {
       settings: this.#runtime.config.inbox,
       spoolId: await this.#runtime.spoolId(),
       onClaimed: async (claims) => {
-        const { runId } = await this.#runtime.requestRun(manifest, 'drop');
-        this.#runtime.log.info({ manifest: manifest.name, runId, files: claims.length }, 'files were dropped');
+        for (const portal of portalsOf(manifest)) {
+          const { runId } = await this.#runtime.requestRun({ ...manifest, portal }, 'drop');
+          this.#runtime.log.info(
+            { manifest: manifest.name, portal, runId, files: claims.length },
+            'files were dropped',
+          );
+        }
       },
       log: this.#runtime.log,
     });
@@ -91,14 +99,16 @@ export class Inboxes {
   /** Files that stayed in the spool after a run that failed for a passing reason are tried again, at leisure. */
   readonly #lastTry = new Map<string, number>();
   async #runAgain(manifest: DropManifest): Promise<void> {
-    const target = { manifest: manifest.name, portal: this.#runtime.portalOf(manifest) };
-    const { current } = await this.#runtime.gate.state(target);
-    const last = this.#lastTry.get(manifest.name) ?? Date.now();
-    if (current !== null) this.#lastTry.set(manifest.name, Date.now());
-    else if (Date.now() - last >= this.#runtime.config.inbox.rescanMs) {
-      this.#lastTry.set(manifest.name, Date.now());
-      await this.#runtime.requestRun(manifest, 'drop');
-    } else this.#lastTry.set(manifest.name, last);
+    for (const portal of portalsOf(manifest)) {
+      const target = { manifest: manifest.name, portal };
+      const name = targetName(target);
+      const { current } = await this.#runtime.gate.state(target);
+      const last = current === null ? (this.#lastTry.get(name) ?? Date.now()) : Date.now();
+      const isTime = Date.now() - last >= this.#runtime.config.inbox.rescanMs;
+      this.#lastTry.set(name, isTime ? Date.now() : last);
+      if (isTime && (await waitingPortals(manifest, this.#runtime)).includes(portal))
+        await this.#runtime.requestRun({ ...manifest, portal }, 'drop');
+    }
   }
 }
 

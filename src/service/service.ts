@@ -1,5 +1,6 @@
 // The long-running service: workers, watched folders, schedules, health.
 import { plainRequest } from '../job.ts';
+import { portalsOf } from '../manifest/portals.ts';
 import { isDropManifest, type Manifest } from '../manifest/schema.ts';
 import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
 import type { Runtime } from '../runtime.ts';
@@ -45,33 +46,33 @@ export class Service {
 
   async #readManifests(): Promise<Manifest[]> {
     const manifests = await loadManifests(this.#patterns, this.#runtime.log);
-    const known = manifests.filter((manifest) => this.#isServed(manifest));
+    const known = manifests.flatMap((manifest) => this.#served(manifest));
     for (const line of await syncSchedules(
       this.#runtime.queues,
-      known.flatMap((manifest) => this.#scheduleOf(manifest)),
+      known.flatMap((manifest) => this.#schedulesOf(manifest)),
     )) {
       this.#runtime.log.info({ action: 'schedule' }, line);
     }
     return known;
   }
 
-  #isServed(manifest: Manifest): boolean {
-    const portal = this.#runtime.portalOf(manifest);
-    if (portal in this.#runtime.config.portals) return true;
-    this.#runtime.log.error({ path: manifest.path, portal }, 'left out: no portal of that name is configured');
-    return false;
+  /** The manifest with those of its portals that are configured; nothing where none is. */
+  #served(manifest: Manifest): Manifest[] {
+    const portals = this.#runtime.perPortal(manifest).flatMap(({ portal }) => {
+      if (portal in this.#runtime.config.portals) return [portal];
+      this.#runtime.log.error({ path: manifest.path, portal }, 'left out: no portal of that name is configured');
+      return [];
+    });
+    const [first] = portals;
+    return first === undefined ? [] : [{ ...manifest, portal: first, portals }];
   }
 
-  #scheduleOf(manifest: Manifest): ScheduledTarget[] {
-    if (!manifest.schedule) return [];
-    const request = {
-      manifestPath: manifest.path,
-      manifest: manifest.name,
-      portal: this.#runtime.portalOf(manifest),
-      why: 'schedule',
-      only: null,
-      ...plainRequest,
-    } as const;
-    return [{ request, schedule: manifest.schedule }];
+  #schedulesOf(manifest: Manifest): ScheduledTarget[] {
+    const { schedule, path: manifestPath, name } = manifest;
+    if (!schedule) return [];
+    return portalsOf(manifest).map((portal) => ({
+      request: { manifestPath, manifest: name, portal, why: 'schedule', only: null, ...plainRequest },
+      schedule,
+    }));
   }
 }

@@ -38,18 +38,20 @@ describe('commands', () => {
 
   it('in the pages exist, with options that exist', () => {
     const help = new Map(
-      blocksOf('docs/reference/commands.md').map(({ text }) => [/Usage: sluice (\w+)/.exec(text)?.[1], text]),
+      blocksOf('docs/reference/commands.md').map(({ text }) => [/Usage: sluice ([\w-]+)/.exec(text)?.[1], text]),
     );
     const lines = pages
       .flatMap(blocksOf)
       .filter(({ language }) => language === 'sh')
       .flatMap(({ place, text }) => text.split('\n').map((line) => ({ place, line: line.replace(/\s#.*$/, '') })));
     const uses = lines.flatMap(({ place, line }) =>
-      [...line.matchAll(/\bsluice (?:sluice )?(?:-- )?([a-z]+)((?: [^&|;]+)?)/g)].map(([, name = '', rest = '']) => ({
-        place,
-        name,
-        rest,
-      })),
+      [...line.matchAll(/\bsluice (?:sluice )?(?:-- )?([a-z][a-z-]*)((?: [^&|;]+)?)/g)].map(
+        ([, name = '', rest = '']) => ({
+          place,
+          name,
+          rest,
+        }),
+      ),
     );
     const used = uses.filter(({ name, place }) => names.includes(name) || !/docker|systemd/.test(place));
     expect(used.length).toBeGreaterThan(30);
@@ -134,7 +136,7 @@ describe('YAML in the pages', () => {
     expect(document && checkDocument(document, manifestFileSchema).problems).toEqual([]);
   });
 
-  it.each(whole('portals'))('a configuration is sound: $place', ({ place, text }) => {
+  it.each(whole('portals').filter(({ text }) => !/^name:/m.test(text)))('a configuration is sound: $place', ({ place, text }) => {
     const { document } = parseYaml(text, place);
     const problems = (document && checkDocument(document, configFileSchema).problems) ?? [];
     // Parts that show two keys of a portal leave out what it requires.

@@ -1,0 +1,135 @@
+// `sluice schedules`: when every manifest runs next, and how it ended last.
+import { resolve } from 'node:path';
+import { targetName } from '../ledger/keys.ts';
+import { type LastRun, lastRuns } from '../ledger/last-runs.ts';
+import { lastTriggers, type TriggerRecord } from '../ledger/triggers.ts';
+import { nextDue, type Schedule, startOf } from '../manifest/schedule-times.ts';
+import type { Manifest } from '../manifest/schema.ts';
+import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
+import type { Runtime } from '../runtime.ts';
+import { exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, plural, say, warn } from './io.ts';
+import { knownPaths, loadKnown } from './known-manifests.ts';
+import { configOf, oneOffLog, withRuntime } from './session.ts';
+
+/** One line of the list. Times are ISO 8601, UTC. */
+export interface ScheduleRow {
+  manifest: string;
+  portal: string;
+  path: string;
+  schedule: Schedule | null;
+  /** When the next run begins; null without a schedule. */
+  next: string | null;
+  /** True once a service keeps the schedule; false for one that no `sluice start` has read yet. */
+  kept: boolean;
+  /** The run that is under way. */
+  running: string | null;
+  /** What the schedule did when it was due last. */
+  lastDue: TriggerRecord | null;
+  /** The last run, whatever asked for it. */
+  lastRun: LastRun | null;
+}
+
+/** Lists schedules; 2 when a manifest is faulty, else 0. */
+export const schedulesCommand = async (paths: string[], options: CommonOptions, io: Io): Promise<number> => {
+  const config = await configOf(options, io);
+  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'schedules' }, io, async (runtime) => {
+    const kept = await keptSchedules(runtime.queues);
+    const asked = paths.length > 0 ? paths.map((path) => resolve(io.cwd, path)) : await knownPaths(runtime, kept);
+    const { manifests, faulty } = await loadKnown(asked);
+    const rows = await rowsOf(runtime, manifests, kept);
+    const service = (await runtime.workerRoles()).includes('start');
+    if (options.json) say(io, JSON.stringify({ service, schedules: rows }, null, 2));
+    else for (const line of [...rows.flatMap(rowLines), ...remarks(rows, service)]) say(io, line);
+    for (const { path, error } of faulty) warn(io, `left out: ${path}: ${error.message}`);
+    return faulty.length > 0 ? exitCodes.usage : exitCodes.ok;
+  });
+};
+
+const rowsOf = async (
+  runtime: Runtime,
+  manifests: Manifest[],
+  kept: ReadonlyMap<string, KeptSchedule>,
+): Promise<ScheduleRow[]> => {
+  const { redis, keys } = runtime;
+  const [runs, triggers] = await Promise.all([lastRuns(redis, keys), lastTriggers(redis, keys)]);
+  const now = Date.now();
+  const rows: ScheduleRow[] = [];
+  for (const manifest of manifests.flatMap((each) => runtime.perPortal(each))) {
+    const target = { manifest: manifest.name, portal: manifest.portal };
+    const name = targetName(target);
+    const schedule = manifest.schedule ?? null;
+    const known = kept.get(name);
+    const isKept =
+      schedule !== null && known !== undefined && JSON.stringify(known.schedule) === JSON.stringify(schedule);
+    const next = schedule && nextStart(schedule, name, isKept ? known : undefined, now);
+    rows.push({
+      ...target,
+      path: manifest.path,
+      schedule,
+      next: next === null ? null : new Date(next).toISOString(),
+      kept: isKept,
+      running: (await runtime.gate.state(target)).current,
+      lastDue: triggers.get(name) ?? null,
+      lastRun: runs.get(name) ?? null,
+    });
+  }
+  return rows;
+};
+
+const nextStart = (schedule: Schedule, target: string, kept: KeptSchedule | undefined, now: number): number => {
+  const due = kept?.due ?? nextDue(schedule, now);
+  return Math.min(startOf(schedule, due, target), kept?.waitsUntil ?? Number.POSITIVE_INFINITY);
+};
+
+const remarks = (rows: ScheduleRow[], service: boolean): string[] => {
+  if (rows.length === 0) return ['no manifests: name them in `manifests:` of the configuration, or here'];
+  if (rows.every(({ schedule }) => schedule === null)) return [];
+  if (!service) return ['no `sluice start` is running, so nothing begins by itself'];
+  return rows.some(({ schedule, kept }) => schedule !== null && !kept)
+    ? ['schedules marked with * are not those of the running `sluice start`: it does not serve the manifest']
+    : [];
+};
+
+const rowLines = (row: ScheduleRow): string[] => {
+  const { schedule, next } = row;
+  const zone = schedule?.timezone ?? 'UTC';
+  const mark = schedule !== null && !row.kept ? ' *' : '';
+  return [
+    `${row.manifest} to ${row.portal}: ${schedule === null ? 'no schedule' : ruleText(schedule)}${mark}`,
+    ...(row.running === null ? [] : [`  now   run ${row.running}`]),
+    ...(next === null ? [] : [`  next  ${localTime(next, zone)}`]),
+    `  last  ${row.lastRun === null ? 'never' : lastText(row.lastRun, zone)}`,
+    ...(row.lastDue?.did === 'skip' ? [`  ${localTime(row.lastDue.at, zone)} left out: ${row.lastDue.why}`] : []),
+  ];
+};
+
+const ruleText = ({ cron, timezone, window, jitterMs, catchUp }: Schedule): string =>
+  [
+    `${cron} (${timezone})`,
+    ...(window ? [`window ${clock(window.from)}-${clock(window.to)}`] : []),
+    ...(jitterMs > 0 ? [`jitter ${jitterMs / 1000} s`] : []),
+    ...(catchUp === 'skip' ? ['missed runs left out'] : []),
+  ].join(', ');
+
+const clock = (minute: number): string =>
+  `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
+
+const lastText = (run: LastRun, zone: string): string => {
+  const asked = run.why === null ? '' : ` (${run.why})`;
+  return `${localTime(run.endedAt, zone)}${asked}: ${outcomeText(run)}, run ${run.runId}`;
+};
+
+const outcomeText = ({ reason, failed, held, items }: LastRun): string => {
+  if (reason !== null) return reason;
+  const bad = [...(failed > 0 ? [`${failed} failed`] : []), ...(held > 0 ? [`${held} held`] : [])];
+  return `${plural(items, 'item')}, ${bad.length > 0 ? bad.join(', ') : 'fine'}`;
+};
+
+/** `2026-11-22 03:15 Europe/Berlin`. */
+const localTime = (at: string | number, timeZone: string): string => {
+  const text = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(
+    new Date(at),
+  );
+  return `${text} ${timeZone}`;
+};

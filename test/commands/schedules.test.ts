@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { publishCommand } from '../../src/commands/publish.ts';
+import { runNowCommand } from '../../src/commands/run-now.ts';
+import { type ScheduleRow, schedulesCommand } from '../../src/commands/schedules.ts';
+import { NotFoundError } from '../../src/errors.ts';
+import { type CommandPlace, commandPlace } from '../support/command-place.ts';
+
+const makePlace = (): CommandPlace => {
+  const place = commandPlace({ manifests: ['jobs/*.yaml'] });
+  const dataset = { id: 'one', title: 'One', resources: [{ id: 'table', file: '../table.csv' }] };
+  place.write('table.csv', 'id\n1\n');
+  place.write(
+    'jobs/nightly.yaml',
+    JSON.stringify({
+      name: 'nightly',
+      schedule: {
+        cron: '30 2 * * *',
+        timezone: 'Europe/Berlin',
+        window: '22:00-06:00',
+        jitter: '10m',
+        catchUp: 'skip',
+      },
+      datasets: [dataset],
+    }),
+  );
+  place.write('jobs/plain.yaml', JSON.stringify({ name: 'plain', datasets: [dataset] }));
+  return place;
+};
+
+const list = async (place: CommandPlace, more: { json?: boolean } = {}, paths: string[] = []) => {
+  const { io, out, err } = place.io();
+  const code = await schedulesCommand(paths, { ...place.options, ...more }, io);
+  return { code, out: out(), err: err() };
+};
+
+describe('sluice schedules', () => {
+  it('lists every manifest with its rules, its next run and how the last one ended', async () => {
+    const place = makePlace();
+    const before = await list(place);
+    expect(before.code).toBe(0);
+    expect(before.out).toMatch(
+      /^nightly to local: 30 2 \* \* \* \(Europe\/Berlin\), window 22:00-06:00, jitter 600 s, missed runs left out \*$/m,
+    );
+    expect(before.out).toMatch(/^ {2}next {2}20\d\d-\d\d-\d\d 02:3\d Europe\/Berlin$/m);
+    expect(before.out).toMatch(/^ {2}last {2}never$/m);
+    expect(before.out).toContain('plain to local: no schedule');
+    expect(before.out).toContain('no `sluice start` is running');
+
+    expect(await publishCommand(['jobs/nightly.yaml'], place.options, place.io().io)).toBe(0);
+    const { out } = await list(place);
+    expect(out).toMatch(/^ {2}last {2}20.* Europe\/Berlin \(command\): 2 items, fine, run \d{8}-\d{6}-\w+$/m);
+    const json = JSON.parse((await list(place, { json: true })).out) as { service: boolean; schedules: ScheduleRow[] };
+    expect(json.service).toBe(false);
+    expect(json.schedules.map(({ manifest }) => manifest)).toEqual(['nightly', 'plain']);
+    expect(json.schedules[0]).toMatchObject({
+      portal: 'local',
+      schedule: { cron: '30 2 * * *', window: { from: 1320, to: 360 }, catchUp: 'skip' },
+      kept: false,
+      running: null,
+      lastDue: null,
+      lastRun: { why: 'command', items: 2, failed: 0, reason: null },
+    });
+    expect(Date.parse(json.schedules[0]?.next ?? '')).toBeGreaterThan(Date.now());
+    expect(json.schedules[1]).toMatchObject({ schedule: null, next: null, lastRun: null });
+  });
+
+  it('tells of a faulty manifest and lists the others', async () => {
+    const place = makePlace();
+    place.write('jobs/wrong.yaml', 'name: wrong\nschedule: { cron: never }\ndatasets: []\n');
+    const { code, out, err } = await list(place);
+    expect(code).toBe(2);
+    expect(out).toContain('nightly to local');
+    expect(err).toMatch(/left out: .*wrong\.yaml/);
+    expect((await list(place, {}, ['jobs/plain.yaml'])).out).not.toContain('nightly');
+  });
+});
+
+describe('sluice run-now', () => {
+  it('runs a manifest by its name, and waits for the report', async () => {
+    const place = makePlace();
+    const { io, out } = place.io();
+    expect(await runNowCommand(['nightly'], place.options, io)).toBe(0);
+    expect(out()).toMatch(/nightly\/one\/table\s+done\s+live/);
+  });
+
+  it('only asks for it with --no-wait, and says when nobody would run it', async () => {
+    const place = makePlace();
+    const { io, out, err } = place.io();
+    expect(await runNowCommand(['jobs/nightly.yaml', 'plain'], { ...place.options, wait: false }, io)).toBe(0);
+    expect(out()).toMatch(/^run \S+ of nightly to local is asked for\nrun \S+ of plain to local is asked for\n$/);
+    expect(err()).toContain('no worker is running');
+    const json = JSON.parse((await list(place, { json: true })).out) as { schedules: ScheduleRow[] };
+    expect(json.schedules.every(({ running }) => running !== null)).toBe(true);
+  });
+
+  it('names what there is when there is no such manifest', async () => {
+    const place = makePlace();
+    const error = await runNowCommand(['nigthly'], place.options, place.io().io).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(NotFoundError);
+    expect((error as NotFoundError).hint).toContain('nightly, plain');
+  });
+});
