@@ -57,6 +57,7 @@ const checkTimezone = (value: unknown, path: PropertyKey[], report: Report): voi
 
 const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
   if (portal !== undefined && portals !== undefined) {
+    report(['portals'], 'only one of `portal`, `portals` may be given', 'key');
   }
   if (!Array.isArray(portals)) return; // said already, or none
   for (const [index, name] of portals.entries()) {

@@ -253,13 +253,13 @@ export const manifestFileSchema = z
       description: 'Publish what is dropped into a folder.',
       examples: [{ folder: 'inbox' }],
     }),
-  })
-  .meta({ title: 'sluice manifest', oneOf: manifestKinds.map((kind) => ({ required: [kind] })) });
-
     catalogue: catalogueSchema.exactOptional().meta({
       description: 'Publish what a catalogue (`data.json`, DCAT-US) lists: its address or path, or a mapping.',
       examples: ['https://example.org/data.json'],
     }),
+  })
+  .meta({ title: 'sluice manifest', oneOf: manifestKinds.map((kind) => ({ required: [kind] })) });
+
 /** `dataset.yaml` in a dropped dataset's folder. */
 export const datasetDetailsFileSchema = z.strictObject({ title: titleSchema.exactOptional(), ...datasetShape });
 
