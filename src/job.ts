@@ -136,6 +136,8 @@ export interface JobContext<K extends JobKind = JobKind> {
   readonly due: number;
   /** Attempts begun, this one included. */
   readonly attempt: number;
+  /** True when a failure of this attempt is not tried again. */
+  readonly isLast: boolean;
   /** True when the worker that had the job before was killed, so that a write may be under way. */
   readonly resumed: boolean;
   /** Aborted when the worker must stop or has lost the job to another worker. */

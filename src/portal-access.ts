@@ -74,7 +74,7 @@ export class PortalAccess {
         password,
         dialect: config.dialect,
         connections: config.concurrency + 2,
-        timeouts: { connectMs, headersMs, bodyMs, uploadMs },
+        timeouts: { connectMs, headersMs, bodyMs, uploadMs, importMs: config.importTimeoutMs },
         readRetries,
       },
       { log: this.#log.child({ portal: name }), ...(await hooks(url)) },

@@ -9,6 +9,7 @@ export const itemActions = [
   'recreated',
   'attached',
   'imported',
+  'restored',
   'orphaned',
   'unpublished',
   'deleted',
@@ -74,6 +75,8 @@ export const reportSchema = z.object({
   }),
   /** Set when the run as a whole failed before or beside its items. */
   reason: reasonSchema.nullable(),
+  /** What is published otherwise than the source has it, such as keys of a catalogue that portals have no field for. */
+  remarks: z.array(z.string()).exactOptional(),
   items: z.array(reportItemSchema),
 });
 

@@ -1,5 +1,6 @@
 // The composition root: from a configuration to opened Redis, queues, ledger, portals and workers. The only place choices are made.
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Config } from './config/config.ts';
@@ -9,6 +10,7 @@ import type { HandlerDeps } from './handlers/deps.ts';
 import { resourceHandler } from './handlers/resource.ts';
 import { runHandler } from './handlers/run.ts';
 import { triggerHandler } from './handlers/trigger.ts';
+import { KeptFiles } from './intake/kept.ts';
 import { plainRequest, type RunRequest } from './job.ts';
 import { type RedisKeys, redisKeys, type Target } from './ledger/keys.ts';
 import { Ledger } from './ledger/ledger.ts';
@@ -238,6 +240,7 @@ export class Runtime {
     const deps: HandlerDeps = {
       ledger: this.ledger,
       runs: this.runs,
+      kept: new KeptFiles({ dir: join(this.config.stateDir, 'kept'), ...this.config.kept }),
       settings: {
         importTimeoutMs: (name) => this.portals.config(name).importTimeoutMs,
         refreshAfterMs: (name) => this.refreshAfterMs(name),

@@ -96,6 +96,8 @@ export interface Config {
   jobs: { keepLogs: number; keepRunsMs: number; lockMs: number; stalledCheckMs: number };
   inbox: { settleMs: number; rescanMs: number; poll: boolean; archiveKeep: number };
   limits: { tableBytes: number; rowBytes: number };
+  /** Copies of the last good file of each table: all together, and the largest single one; 0 keeps none. */
+  kept: { totalBytes: number; fileBytes: number };
   /** Port 0 takes a free one. */
   health: { port: number };
   notify: NotifyConfig;

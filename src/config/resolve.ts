@@ -34,6 +34,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext): Config
   const jobs = { ...defaults.jobs, ...file.jobs };
   const inbox = { ...defaults.inbox, ...file.inbox };
   const limits = { ...defaults.limits, ...file.limits };
+  const kept = { ...defaults.kept, ...file.kept };
   return {
     file: context.path,
     stateDir: context.stateDir,
@@ -71,6 +72,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext): Config
       archiveKeep: inbox.archiveKeep,
     },
     limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
+    kept: { totalBytes: sizeBytes(kept.total), fileBytes: sizeBytes(kept.file) },
     health: { ...defaults.health, ...file.health },
     notify: resolveNotify(file.notify, context),
     log: { ...defaults.log, ...file.log },

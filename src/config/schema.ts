@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { idPattern } from '../dkan/identity.ts';
 import { durationText, sizeText } from '../quantity.ts';
 import { defaults } from './defaults.ts';
+import { keptFileSchema } from './kept-schema.ts';
 import { notifyFileSchema } from './notify-schema.ts';
 import { portalFileSchema, portNumber } from './portal-schema.ts';
 
@@ -157,6 +158,7 @@ export const configFileSchema = z
       .exactOptional()
       .meta({ description: 'Watched folders.' }),
     limits: z
+    kept: keptFileSchema.exactOptional(),
       .strictObject({
         table: sizeText.exactOptional().meta({
           default: defaults.limits.table,

@@ -35,12 +35,32 @@ const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<st
     state.entry = { ...state.entry, datastore: 'none' };
     return 'this portal offers no datastore for it';
   }
+  if (state.fallsBack) return importGoodFile(state, status, signal);
   // Rows that were counted and found wrong are made anew.
   const isDistrusted = state.entry.datastore === 'failed' && !resumed;
   const isDone = importedOnAttach(status) || (resumed && datastoreState(status) === 'imported');
   const isMisread = needsDialect(state) && !(isDone && (await isWhole(state, signal)));
   if (isDone && !isDistrusted && !isMisread) return settle(state);
   if (isMisread || !isRunning(status)) await order(state, status, signal);
+  await waitForImport(state, nid, signal);
+  return settle(state);
+};
+
+/**
+ * Imports a file that goes back to its place after its successor failed. What the portal says may still be about that
+ * one, so nothing but the import that an attach brings along is believed without ordering it.
+ */
+const importGoodFile = async (state: ResourceState, told: DatastoreNumbers, signal: AbortSignal): Promise<string> => {
+  const nid = state.entry.nid ?? '';
+  let status = told;
+  if (isRunning(status)) {
+    const error = await waitForImport(state, nid, signal).catch((cause: unknown) => cause);
+    if (error && !(error instanceof ImportFailedError || error instanceof ImportTimeoutError)) throw error;
+    status = (await state.portal.datastoreStatus(nid, signal)) ?? status;
+  }
+  const whole = await isWhole(state, signal);
+  if (importedOnAttach(status) && (whole || !needsDialect(state))) return settle(state);
+  await order(state, status, signal, status.storage >= 1 && !importedOnAttach(status) && !whole);
   await waitForImport(state, nid, signal);
   return settle(state);
 };
@@ -56,20 +76,27 @@ const isWhole = async (state: ResourceState, signal: AbortSignal): Promise<boole
   return size !== null && size.rows === table.rows && (size.columns ?? table.columns.length) === table.columns.length;
 };
 
-/** Portals read commas unless they are told otherwise. */
-const needsDialect = ({ table }: ResourceState): boolean => table !== null && table.delimiter !== ',';
+/** Portals read commas unless they are told otherwise, or were told so for a file before. */
+const needsDialect = ({ table, entry }: ResourceState): boolean =>
+  table !== null &&
+  [table.delimiter, entry.good?.delimiter, entry.refused?.delimiter].some((delimiter) => (delimiter ?? ',') !== ',');
 
 /** Storage with `data_import` 2 is only told by portals that import a file at once when it is attached. */
 const importedOnAttach = ({ storage, data_import }: DatastoreNumbers): boolean => storage >= 1 && data_import === 2;
 
 const isRunning = (status: DatastoreNumbers): boolean => datastoreState(status) === 'running';
 
-/** Orders the import; rows of a former file are removed first where the portal would keep them. */
-const order = async (state: ResourceState, status: DatastoreNumbers, signal: AbortSignal): Promise<void> => {
+/** Orders the import; rows of another file (`isForeign`: known to be such) are removed first where the portal would keep them. */
+const order = async (
+  state: ResourceState,
+  status: DatastoreNumbers,
+  signal: AbortSignal,
+  isForeign = false,
+): Promise<void> => {
   const { job, deps, portal } = state;
   const nid = state.entry.nid ?? '';
   await deps.ledger.begin(job.data.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
-  if (keepsOldRows(status)) await portal.deleteDatastore(nid, signal);
+  if (isForeign || keepsOldRows(status)) await portal.deleteDatastore(nid, signal);
   if (needsDialect(state)) await tellDialect(state, status, signal);
   await portal.importDatastore(nid, signal);
 };

@@ -1,6 +1,7 @@
 // What handlers work with; the composition root supplies it.
 import type { Claim } from '../intake/claim.ts';
 import type { RunRequest, TriggerData } from '../job.ts';
+import type { KeptFiles } from '../intake/kept.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Runs, SettledClaim } from '../ledger/runs.ts';
@@ -48,6 +49,7 @@ export interface HandlerDeps {
   /** Gathers the wishes of a manifest as it is now. */
   gather(manifestPath: string): Promise<Gathered>;
   /** A stored plan that a run is pinned to. */
+  kept: KeptFiles;
   storedPlan(id: string): Promise<PlanFile>;
   /** Remembers a run that the guard holds. */
   holdRun(run: HeldRun): Promise<void>;

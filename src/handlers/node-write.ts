@@ -61,6 +61,7 @@ export const recreateNode = async (target: NodeTarget, wish: NodeWish, entry: Le
     rows: null,
     live: false,
     stale: false,
+    refused: entry.refused && { ...entry.refused, isReplaced: false },
   };
   await target.ledger.settle(target.job.data.portal, empty);
   return createNode(target, wish, empty);

@@ -26,6 +26,8 @@ export interface ResourceState {
   recreated: boolean;
   /** True once the size of the portal's table was proven in this attempt. */
   counted: boolean;
+  /** True while the previous good file takes the place of one that the portal could not import. */
+  readonly fallsBack: boolean;
 }
 
 /** Where the steps write the node. */

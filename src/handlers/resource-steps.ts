@@ -6,6 +6,7 @@ import type { Intent, SourceFingerprint } from '../ledger/entry.ts';
 import { isTabular, resourceFingerprint, wantsImport } from '../plan/plan.ts';
 import { checkTable } from '../table/check.ts';
 import { importFile } from './datastore-import.ts';
+import { keepGoodFile } from './fall-back.ts';
 import { fileOf } from './node-file.ts';
 import type { NodeWish } from './node-wish.ts';
 import { didAction, writeNode } from './node-write.ts';
@@ -166,6 +167,7 @@ const settleAttach = async (state: ResourceState, source: SourceFingerprint, fid
 };
 
 const record = async (state: ResourceState): Promise<void> => {
+  const good = await keepGoodFile(state);
   state.entry = {
     ...state.entry,
     title: state.wish.title,
@@ -174,6 +176,8 @@ const record = async (state: ResourceState): Promise<void> => {
     live: state.wish.published,
     stale: false,
     reason: null,
+    good,
+    refused: null,
     runId: state.job.data.runId,
     syncedAt: Date.now(),
   };

@@ -5,11 +5,12 @@ import type { Handler, JobContext } from '../job.ts';
 import { newEntry } from '../ledger/entry.ts';
 import type { ResourceWork } from '../ledger/runs.ts';
 import type { HandlerDeps } from './deps.ts';
+import { isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
 import { noteFound } from './found.ts';
 import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
 import { recreateNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
-import { nodeTarget, type ResourceState } from './resource-state.ts';
+import { nodeTarget, type ResourceState, type ResourceStep } from './resource-state.ts';
 import { nodeWishOf, resourceSteps } from './resource-steps.ts';
 
 /** Returns the report item of the resource. */
@@ -23,12 +24,14 @@ export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
       return itemOfJob(job, entry, { outcome: 'done', reason: null });
     }
     try {
-      for (const step of resourceSteps) {
-        if (!step.applies(state)) continue;
-        await runStep(step.run, state);
-      }
+      await publish(state);
     } finally {
       await job.save({ workedMs: job.data.workedMs + Math.round(performance.now() - begun) });
+    }
+    const { reason } = state.entry;
+    if (reason) {
+      await deps.runs.outcome(job.data.runId, job.data.key, outcomeOf(reason));
+      return itemOfJob(job, state.entry, { outcome: outcomeOf(reason), reason });
     }
     await deps.runs.outcome(job.data.runId, job.data.key, 'done');
     return itemOfJob(job, state.entry, { outcome: job.data.actions.length > 0 ? 'done' : 'unchanged', reason: null });
@@ -43,6 +46,25 @@ export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
     await deps.runs.outcome(job.data.runId, job.data.key, outcomeOf(reason));
   },
 });
+
+/** All steps; a file that the portal cannot import gives way to the last good one, and the entry tells the reason. */
+const publish = async (state: ResourceState): Promise<void> => {
+  try {
+    for (const step of resourceSteps) {
+      if (isRefused(state)) break;
+      if (step.applies(state)) await runStep(step.run, state);
+    }
+  } catch (error) {
+    if (!(await refuseFile(state, error))) throw error;
+  }
+  if (isRefused(state)) await standByGoodFile(state, runNamed);
+};
+
+const runNamed = async (state: ResourceState, names: ReadonlySet<ResourceStep['name']>): Promise<void> => {
+  for (const step of resourceSteps) {
+    if (names.has(step.name) && step.applies(state)) await runStep(step.run, state);
+  }
+};
 
 const openState = async (
   deps: HandlerDeps,
@@ -70,6 +92,7 @@ const openState = async (
     table: null,
     recreated: false,
     counted: false,
+    fallsBack: false,
   };
   return { state, removal: work.removal };
 };

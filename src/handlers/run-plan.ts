@@ -1,5 +1,6 @@
 // Makes the planned work of a run: wishes x ledger, with the files as they are now.
 import { HeldError } from '../errors.ts';
+import { sparedBy } from '../gather/skipped.ts';
 import type { RunData } from '../job.ts';
 import { isStale } from '../ledger/refreshed.ts';
 import type { RunWork } from '../ledger/runs.ts';
@@ -26,10 +27,12 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const wanted = limitTo(gathered.wishes, request.only);
   const refresh = !limited && !pins && (await needsRefresh(deps, request));
   const portal = refresh ? deps.portal(request.portal) : null;
-  const looked = await lookAt({ ledger: deps.ledger, target: request, wishes: wanted, portal }, signal);
+  const seen = await lookAt({ ledger: deps.ledger, target: request, wishes: wanted, portal }, signal);
+  const looked = await forgetRefusals(deps, request, wanted, seen);
   const plan = planManifest(gathered.manifest, wanted, looked, {
     limited,
     now: Date.now(),
+    isSpared: sparedBy(gathered.skipped),
     ...(pins ? { counts: (key: string) => isPinned(pins, key) } : {}),
   });
   await passGuard(deps, request, { plan, wished: wanted.length, limited });
@@ -52,7 +55,27 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const removals = plan.missing.removals.filter(({ key }) => !released || released.has(key));
   work.remove(pins ? removals.filter(({ key }) => isPinned(pins, key) && !moved.has(key)) : removals);
   work.refuse(moved);
+  work.skip(gathered.skipped.filter(({ key }) => request.only?.includes(key) ?? true));
+  work.work.remarks = request.only === null ? gathered.remarks : [];
   return work.work;
+};
+
+/** What a portal could not import is tried once more when somebody asks for it: by a retry, or by dropping it again. */
+const forgetRefusals = async (
+  deps: HandlerDeps,
+  request: RunData,
+  wishes: DatasetWish[],
+  known: Knowledge,
+): Promise<Knowledge> => {
+  const entries = new Map(known.entries);
+  for (const { key, source } of wishes.flatMap(({ resources }) => resources)) {
+    const entry = entries.get(key);
+    const isAsked = request.why === 'retry' || (source.kind === 'file' && source.claim !== undefined);
+    if (!entry?.refused || !isAsked) continue;
+    entries.set(key, { ...entry, refused: null });
+    await deps.ledger.put(request.portal, { ...entry, refused: null });
+  }
+  return { ...known, entries };
 };
 
 /** Asked for, or the last comparison with the portal's own listing is too long ago. */

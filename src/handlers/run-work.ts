@@ -1,4 +1,5 @@
 // The work of a run, collected from its plan: one entry for each dataset and resource with something to do.
+import type { SkippedEntry } from '../gather/skipped.ts';
 import type { RunData } from '../job.ts';
 import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
 import type { DatasetWork, ResourceWork, RunWork } from '../ledger/runs.ts';
@@ -38,6 +39,7 @@ export class WorkBuilder {
       datasets: [],
       resources: [],
       spare: [],
+      remarks: [],
       settled: gathered.refused.map(({ claim, reason }) => refusedItem(request, claim, reason)),
       claims: [
         ...gathered.superseded.map(({ id }) => ({ claim: id, reason: null })),
@@ -94,6 +96,14 @@ export class WorkBuilder {
       this.#datasetFor(datasetKey, removals).resources.push(removal.key);
     }
     for (const removal of removals.filter(({ kind }) => kind === 'dataset')) this.#datasetFor(removal.key, removals);
+  }
+
+  /** Tells of faulty entries of the source; what they published before stays as it is. */
+  skip(entries: SkippedEntry[]): void {
+    for (const { reason, ...names } of entries) {
+      const entry = this.#known.entries.get(names.key) ?? newEntry({ ...names, kind: 'dataset' });
+      this.work.settled.push(itemOfEntry(entry, { outcome: outcomeOf(reason), reason }));
+    }
   }
 
   /** Adds items that a stored plan names and that cannot be done, where nothing else tells of them. */
@@ -154,7 +164,10 @@ export class WorkBuilder {
   ): ReportItem {
     const { key, uuid, title } = wish;
     const entry = this.#known.entries.get(key) ?? newEntry({ key, kind, uuid, title });
-    return itemOfEntry(entry, { outcome: reason ? 'held' : 'unchanged', reason });
+    if (reason) return itemOfEntry(entry, { outcome: 'held', reason });
+    // Its file is one that the portal could not import: the good one of before stands in its place.
+    const standing = entry.refused?.isReplaced && !entry.live ? entry.refused.reason : null;
+    return itemOfEntry(entry, { outcome: standing ? outcomeOf(standing) : 'unchanged', reason: standing });
   }
 }
 

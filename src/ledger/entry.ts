@@ -27,6 +27,33 @@ export const portalFileSchema = z.object({
   sha256: z.string(),
   /** Where the portal serves the bytes, when it told us. */
   url: z.string().nullable(),
+  /** Of a table that was made: the bytes it was made of, and by which recipe. Absent where the source went as it is. */
+  from: z.object({ sha256: z.string(), recipe: z.string() }).exactOptional(),
+});
+
+/** See {@link portalFileSchema}. */
+export type PortalFile = z.infer<typeof portalFileSchema>;
+
+/** A file whose rows were proven in the datastore. */
+export const goodFileSchema = portalFileSchema.extend({
+  rows: z.number().int().nullable(),
+  /** What separates its columns; null where it was never read. */
+  delimiter: z.string().nullable(),
+});
+
+/** See {@link goodFileSchema}. */
+export type GoodFile = z.infer<typeof goodFileSchema>;
+
+/** A file that a portal could not import. */
+export const refusedFileSchema = z.object({
+  /** sha256 of the source, and fingerprint of what was wished of it (`offerFingerprint`): the same offer is not made again. */
+  sha256: z.string(),
+  offer: z.string(),
+  /** What separates its columns, as the portal may have been told. */
+  delimiter: z.string().nullable(),
+  /** True once the good file is attached and imported in its place. */
+  isReplaced: z.boolean(),
+  reason: reasonSchema,
 });
 
 /** What was published under a key. */
@@ -62,6 +89,10 @@ export const ledgerEntrySchema = z.object({
   removed: z.enum(['orphan', 'unpublish', 'delete']).nullable().default(null),
   /** When it was first missing from the wishes, Unix milliseconds. */
   missingSince: z.number().int().nullable().default(null),
+  /** The last file whose rows were proven in the datastore: what the item falls back on. Null where there was none. */
+  good: goodFileSchema.nullable().default(null),
+  /** A file that the portal could not import; the good one takes its place. */
+  refused: refusedFileSchema.nullable().default(null),
   runId: z.string(),
   /** Unix milliseconds of the last change of this entry. */
   syncedAt: z.number().int(),
@@ -120,6 +151,8 @@ export const newEntry = (of: { key: string; kind: LedgerEntry['kind']; uuid: str
   reason: null,
   removed: null,
   missingSince: null,
+  good: null,
+  refused: null,
   runId: '',
   syncedAt: 0,
 });

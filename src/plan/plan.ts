@@ -64,6 +64,20 @@ export const wantsImport = (wish: ResourceWish): boolean =>
 export const resourceFingerprint = (wish: ResourceWish, datasetNid: string): string =>
   createHash('sha256').update(`${wish.metadataFingerprint}@${datasetNid}`).digest('hex');
 
+/** Fingerprint of what a resource's wish makes of its file on a portal: metadata, name, import, and how the file is read. */
+export const offerFingerprint = (wish: ResourceWish, datasetNid: string): string => {
+  const name = wish.source.kind === 'file' ? wish.source.name : '';
+  const offer = [resourceFingerprint(wish, datasetNid), wish.import, name];
+  return createHash('sha256').update(JSON.stringify(offer)).digest('hex');
+};
+
+/** True when the portal could not import exactly this: the good file of before stands, or is on its way back. */
+export const isRefusedOffer = (
+  { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
+  offer: string,
+  sha256: string,
+): boolean => good !== null && refused !== null && refused.sha256 === sha256 && refused.offer === offer;
+
 /** Plans one dataset with its resources. */
 export const planDataset = (wish: DatasetWish, known: Knowledge): PlannedDataset => {
   const entry = known.entries.get(wish.key);
@@ -142,8 +156,15 @@ const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
 const planResource = (wish: ResourceWish, datasetNid: string, known: Knowledge): PlannedItem => {
   const entry = known.entries.get(wish.key);
   const source = known.sources.get(wish.key) ?? null;
-  const need = nodeNeed(wish, entry, resourceFingerprint(wish, datasetNid), known);
-  const file = fileNeed(wish, entry, source, need.actions.includes('create'));
+  const isRefused = !!entry && !!source && isRefusedOffer(entry, offerFingerprint(wish, datasetNid), source.sha256);
+  const isStanding = isRefused && entry.refused?.isReplaced === true;
+  const need = nodeNeed(
+    wish,
+    isStanding ? { ...entry, live: true } : entry,
+    resourceFingerprint(wish, datasetNid),
+    known,
+  );
+  const file = isStanding ? { actions: [], why: [] } : fileNeed(wish, entry, source, need.actions.includes('create'));
   const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
   const item = planned(wish, 'resource', entry, both, known);
   return { ...item, bytes: file.actions.includes('attach') ? (source?.bytes ?? 0) : 0, sha256: source?.sha256 ?? null };

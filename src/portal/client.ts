@@ -47,7 +47,7 @@ export class Portal {
     this.session = new Session(settings, hooks);
     this.name = settings.name;
     this.url = this.session.http.url;
-    this.datastore = new Datastore(this.session, settings.timeouts.uploadMs);
+    this.datastore = new Datastore(this.session, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
     this.dialect = new DialectChoice(this.session, (signal) => this.datastore.isOffered(signal), { settings, hooks });
     this.nodes = new Nodes(this.session, this.dialect);
     this.files = new Files(this.session, settings.timeouts);
@@ -151,7 +151,7 @@ export class Portal {
     return this.datastore.status(nid, signal);
   }
 
-  /** Imports the resource's file; waits up to `uploadMs`. The reply says nothing about success: look at the status. */
+  /** Imports the resource's file; waits up to `importMs`. The reply says nothing about success: look at the status. */
   importDatastore(nid: string, signal: AbortSignal): Promise<void> {
     return this.datastore.import(nid, signal);
   }

@@ -16,9 +16,9 @@ export interface PortalSettings {
   connections: number;
   /**
    * Milliseconds: `connectMs` for a connection, `headersMs` from the request to the reply's head, `bodyMs` for the whole
-   * reply body, `uploadMs` for a file upload or a datastore import as a whole.
+   * reply body, `uploadMs` for a file upload and `importMs` (as long where absent) for a datastore import as a whole.
    */
-  timeouts: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number };
+  timeouts: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; importMs?: number };
   /** How often a read is repeated after a transient failure; writes are never repeated here. */
   readRetries: number;
 }

@@ -72,6 +72,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     },
     due: job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0),
     attempt: job.attemptsMade + 1,
+    isLast: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
     resumed,
     signal,
     log,

@@ -66,12 +66,19 @@ it('a file that the portal cannot import leaves the old rows, and status says so
   // Sound as a table, but more columns than the portal's database has.
   const columns = Array.from({ length: 2500 }, (_, index) => `c${index}`).join(',');
   write('wide', `${columns}\n${columns}\n`);
+  gateway.takeWrites();
   for (const attempt of ['first', 'second']) {
     const failed = await place.publish(manifest);
     expect(failed.code, attempt).toBe(3);
     expect(tableItem(failed.report)).toMatchObject({ live: false, stale: true, reason: { code: 'portal-refused' } });
     expect(tableItem(failed.report).reason?.message).toContain('the header has 2500 columns');
+    expect(tableItem(failed.report).reason?.message).toContain(
+      'the previous good file wide.csv (3 rows) is attached again',
+    );
     expect(await reader.count(uuid)).toBe(3);
+    // The bad file, then the good one; the second run sends neither.
+    const attaches = gateway.takeWrites().filter((write) => write.endsWith('/attach_file'));
+    expect(attaches, attempt).toHaveLength(attempt === 'first' ? 2 : 0);
   }
   expect(await reader.records(uuid)).toMatchObject([{ word: 'old' }, { word: 'old' }, { word: 'old' }]);
   const status = await place.run(['status']);

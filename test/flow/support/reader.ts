@@ -94,7 +94,8 @@ export const openReader = async (url: string, username: string, password: string
       }>(`/api/dataset/node/${nid}`);
       const item = node.field_upload?.und?.[0];
       if (!item) return null;
-      const bytes = await fetch(`${url}/api/dataset/file/${item.fid}?file_contents=1`, { headers });
+      const path = item.uri.replace('public://', '').split('/').map(encodeURIComponent).join('/');
+      const bytes = await fetch(`${url}/sites/default/files/${path}`, { headers });
       const content = await bytes.text();
       return { fid: item.fid, name: item.filename, bytes: Number(item.filesize), content };
     },

@@ -49,6 +49,7 @@ export const jobOf = (key: string): { job: JobContext<'resource'>; said: string[
     },
     due: 0,
     attempt: 1,
+    isLast: false,
     resumed: false,
     signal,
     log: createLog({ level: 'silent' }),
@@ -119,6 +120,7 @@ export const attachedState = (
     table: { rows: 2, columns: ['a'], delimiter: ',', bom: false, bytes: 9, sha256 },
     recreated: false,
     counted: false,
+    fallsBack: false,
     ...more,
   };
 };

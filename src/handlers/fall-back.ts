@@ -1,0 +1,192 @@
+// Never dark: a file that the portal cannot import gives way to the last good one, which is attached and imported again.
+import { extname } from 'node:path';
+import {
+  type ErrorCode,
+  ImportFailedError,
+  ImportTimeoutError,
+  PortalRefusedError,
+  PortalReplyError,
+  PortalUnreachableError,
+  reasonOf,
+  VerifyFailedError,
+} from '../errors.ts';
+import { findArchived } from '../intake/archived.ts';
+import { fingerprintFile } from '../intake/fingerprint.ts';
+import type { GoodFile, LedgerEntry } from '../ledger/entry.ts';
+import { isRefusedOffer, offerFingerprint, wantsImport } from '../plan/plan.ts';
+import type { Reason } from '../report.ts';
+import { checkTable } from '../table/check.ts';
+import { didAction } from './node-write.ts';
+import type { ResourceState, ResourceStep } from './resource-state.ts';
+
+/** True when the file of the job is known to be one that the portal cannot import. */
+export const isRefused = ({ entry, wish, source, job }: ResourceState): boolean =>
+  source !== null && isRefusedOffer(entry, offerFingerprint(wish, job.data.datasetNid), source.sha256);
+
+/**
+ * Decides about a failed step: true when the attached file is at fault and an earlier good one is at hand, which is then
+ * written down, so that the next attempt, run or worker goes on with the good one.
+ */
+export const refuseFile = async (state: ResourceState, error: unknown): Promise<boolean> => {
+  const { job, deps, wish, source, entry } = state;
+  const { good } = entry;
+  if (!source || !good || entry.file?.sha256 === good.sha256) return false;
+  if (!(await isFileAtFault(state, error))) return false;
+  await job.note(`the portal could not import the file: ${reasonOf(error).message}`);
+  if ((await goodPath(state, good)) === null) {
+    await job.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
+    return false;
+  }
+  const offer = offerFingerprint(wish, job.data.datasetNid);
+  const reason = standingReason(reasonOf(error), good);
+  const delimiter = state.table?.delimiter ?? null;
+  state.entry = { ...entry, refused: { sha256: source.sha256, offer, delimiter, isReplaced: false, reason } };
+  state.intent = null;
+  await deps.ledger.settle(job.data.portal, state.entry);
+  return true;
+};
+
+/** The steps by which a good file takes its old place. */
+const stepsBack: ReadonlySet<ResourceStep['name']> = new Set(['node', 'attach', 'import', 'verify']);
+
+/**
+ * Attaches and imports the good file where that is not done yet, proves it, and writes down that an older version is
+ * live. `run` runs those of the named steps that apply.
+ *
+ * @throws ImportFailedError when the good file is not to be had on this host after all; the refusal is forgotten then
+ */
+export const standByGoodFile = async (
+  state: ResourceState,
+  run: (state: ResourceState, names: ReadonlySet<ResourceStep['name']>) => Promise<void>,
+): Promise<void> => {
+  const { job, deps } = state;
+  const { refused, good } = state.entry;
+  if (!refused || !good) return;
+  const withGood = await withGoodFile(state, good);
+  // Where it stands already, its bytes are only needed if the node has to be made anew.
+  const back = withGood ?? (refused.isReplaced ? { ...state, source: null, table: null, fallsBack: true } : null);
+  if (back === null) {
+    state.entry = { ...state.entry, refused: null };
+    await deps.ledger.settle(job.data.portal, state.entry);
+    throw new ImportFailedError(refused.reason.message, {
+      hint: 'the previous good file is not kept on this host: publish again, or mend the file',
+    });
+  }
+  await run(back, stepsBack);
+  if (!refused.isReplaced) await didAction(job, 'restored');
+  state.entry = standing(state, back.entry, good);
+  state.intent = null;
+  await job.step(
+    { name: 'ledger', on: state.wish.key },
+    () => deps.ledger.settle(job.data.portal, state.entry),
+    () => `stale: ${refused.reason.message}`,
+  );
+};
+
+/** A failure of the import, for good, that another attempt with the same file would meet again. */
+const isFileAtFault = async (state: ResourceState, error: unknown): Promise<boolean> => {
+  const { job, entry, portal } = state;
+  if (error instanceof ImportFailedError) return true;
+  if (error instanceof VerifyFailedError) return entry.datastore === 'failed'; // the rows were counted and found wrong
+  if (job.data.step !== 'import') return false;
+  if (error instanceof PortalRefusedError) return true;
+  if (!job.isLast) return false;
+  if (error instanceof ImportTimeoutError) return true;
+  if (!(error instanceof PortalUnreachableError || error instanceof PortalReplyError)) return false;
+  // Some portals answer 500 to what they cannot import. One that is down cannot be blamed on the file.
+  const answers = portal.datastoreStatus(entry.nid ?? '', job.signal);
+  return answers.then(
+    () => true,
+    () => false,
+  );
+};
+
+/** Codes of failures that may pass: the last one of its kind is a failure of the import, and nobody looks again. */
+const passing: ReadonlySet<string> = new Set<ErrorCode>(['import-timeout', 'portal-unreachable', 'portal-reply']);
+
+const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
+  ...reason,
+  code: passing.has(reason.code) ? 'import-failed' : reason.code,
+  message: `${reason.message}; the previous good file ${name} (${rows ?? '?'} rows) is attached again`,
+  hint: 'mend the file; this one is not sent again until it or its entry in the manifest changes, or by `sluice retry`',
+});
+
+const goodPath = async ({ deps, wish, job }: ResourceState, good: GoodFile): Promise<string | null> => {
+  const kept = await deps.kept.find({ portal: job.data.portal, uuid: wish.uuid }, good.sha256);
+  if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
+  const [, dataset = '', resource = ''] = wish.key.split('/');
+  const { path, claim } = wish.source;
+  return findArchived({ path, claim, dataset, resource, sha256: good.sha256 });
+};
+
+/** The state of the job as if the good file were wished; null when that is not to be had. */
+const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<ResourceState | null> => {
+  const { job, wish, deps } = state;
+  const path = await goodPath(state, good);
+  if (path === null) return null;
+  const [source, table] = await Promise.all([
+    fingerprintFile(path, null, job.signal),
+    checkTable(path, { signal: job.signal, rowBytes: deps.settings.maxRowBytes }),
+  ]);
+  if (source.sha256 !== good.sha256 || table.sha256 !== good.sha256) {
+    await job.note(`${path} is not the file that was published: it cannot be attached again`);
+    return null;
+  }
+  if (!state.entry.refused?.isReplaced)
+    await job.note(`going back to the previous good file: ${path}, ${table.rows} rows`);
+  return {
+    ...state,
+    wish: { ...wish, source: { kind: 'file', path, name: nameOf(wish, good) } },
+    source,
+    table,
+    seen: null,
+    counted: false,
+    fallsBack: true,
+  };
+};
+
+/** The portal may have changed the name; the wish's own is taken where it says the same of the content. */
+const nameOf = ({ source }: ResourceState['wish'], good: GoodFile): string =>
+  source.kind === 'file' && extname(source.name) === extname(good.name) ? source.name : good.name;
+
+const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): LedgerEntry => {
+  const { rows, delimiter: _delimiter, ...file } = good;
+  const { source, wish, job } = state;
+  const refused = state.entry.refused && { ...state.entry.refused, isReplaced: true };
+  return {
+    ...proven,
+    title: wish.title,
+    source,
+    sourcePath: wish.source.kind === 'file' ? wish.source.path : null,
+    file: proven.file && { ...file, fid: proven.file.fid, name: proven.file.name },
+    rows,
+    live: false,
+    stale: true,
+    reason: refused?.reason ?? null,
+    refused,
+    runId: job.data.runId,
+    syncedAt: Date.now(),
+  };
+};
+
+/**
+ * What the entry of a resource remembers as its good file once it is proven: the file itself is kept beside, where it is
+ * not in the archive of an inbox anyway. A copy that cannot be made is told and does not fail the job.
+ */
+export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | null> => {
+  const { entry, wish, source, job, deps } = state;
+  if (!wantsImport(wish) || entry.datastore !== 'imported' || !entry.file || !source) return null;
+  const good = { ...entry.file, rows: entry.rows, delimiter: state.table?.delimiter ?? entry.good?.delimiter ?? null };
+  if (wish.source.kind !== 'file' || wish.source.claim !== undefined) return good;
+  if (entry.good?.sha256 === good.sha256) return good;
+  const { path, name } = wish.source;
+  try {
+    await deps.kept.keep(
+      { portal: job.data.portal, uuid: wish.uuid },
+      { path, name, sha256: good.sha256, facts: source },
+    );
+  } catch (error) {
+    await job.note(`no copy of ${path} could be kept: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return good;
+};
