@@ -1,10 +1,12 @@
 // The plan file: what `sluice plan -o` writes, people review and `sluice apply` does.
 import { z } from 'zod';
+import { reasonSchema } from './report.ts';
 
-/** What a plan can ask of an item. `verify` reads only. */
+/** What a plan can ask of an item. `fetch` fetches a file and sends it if it is another one; `verify` reads only. */
 export const plannedActions = [
   'create',
   'update',
+  'fetch',
   'attach',
   'import',
   'verify',
@@ -50,6 +52,10 @@ export const planFileSchema = z.object({
   strict: z.boolean().optional(),
   totals: z.object({ actions: z.record(z.string(), z.number()), bytes: z.number().int() }),
   items: z.array(planFileItemSchema),
+  /** Faulty entries of the source, which are left as they are. */
+  skipped: z.array(z.object({ key: z.string(), title: z.string(), reason: reasonSchema })).exactOptional(),
+  /** What is published otherwise than the source has it. */
+  remarks: z.array(z.string()).exactOptional(),
 });
 
 /** See {@link planFileSchema}. */

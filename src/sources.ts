@@ -1,6 +1,8 @@
 // What a manifest stands for at this moment: its wishes, and the dropped files behind them.
 import type { Redis } from 'ioredis';
 import type { ErrorCode } from './errors.ts';
+import { catalogueBytes } from './gather/catalogue/catalogue-bytes.ts';
+import { gatherCatalogue } from './gather/catalogue/gather-catalogue.ts';
 import { gatherDrop } from './gather/drop.ts';
 import { gatherManifest } from './gather/manifest.ts';
 import type { Gathered } from './handlers/deps.ts';
@@ -29,17 +31,23 @@ const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
   'plan-moved',
 ]);
 
+/** What most kinds of sources have none of. */
+const nothing = { superseded: [], refused: [], skipped: [], remarks: [] };
+
 /** The wishes of a manifest as it is now; for a drop manifest those of the claimed files. */
 export const gatherSources = async (manifestPath: string): Promise<Gathered> =>
   gatherManifestSources(await loadManifest(manifestPath));
 
 /** As {@link gatherSources}, of a manifest that was loaded just now. */
 export const gatherManifestSources = async (manifest: Manifest): Promise<Gathered> => {
+  if ('catalogue' in manifest) {
+    return { ...nothing, ...(await gatherCatalogue(manifest, catalogueBytes(manifest))), isDrop: false, manifest };
+  }
   if (!isDropManifest(manifest)) {
-    return { wishes: await gatherManifest(manifest), superseded: [], refused: [], isDrop: false, manifest };
+    return { ...nothing, wishes: await gatherManifest(manifest), isDrop: false, manifest };
   }
   const claims = await claimsOf(manifest);
-  return { ...(await gatherDrop(manifest, claims)), isDrop: true, manifest };
+  return { ...nothing, ...(await gatherDrop(manifest, claims)), isDrop: true, manifest };
 };
 
 /** How dropped files leave the spool. */

@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '../errors.ts';
+import { sparedBy } from '../gather/skipped.ts';
 import { driftedFields, editOf } from '../handlers/drift.ts';
 import { lookAt } from '../handlers/look.ts';
 import { isStale } from '../ledger/refreshed.ts';
@@ -96,7 +97,11 @@ const makePlan = async (
   const refreshed = options.refresh ?? isStale(await runtime.ledger.refreshedAt(target), runtime.refreshAfterMs(name));
   const portal = refreshed ? await runtime.openPortal(name) : null;
   const known = await lookAt({ ledger: runtime.ledger, target, wishes: gathered.wishes, portal }, signal);
-  const plan = planManifest(manifest, gathered.wishes, known, { limited: gathered.isDrop, now: Date.now() });
+  const plan = planManifest(manifest, gathered.wishes, known, {
+    limited: gathered.isDrop,
+    now: Date.now(),
+    isSpared: sparedBy(gathered.skipped),
+  });
   const items = planFileItems(plan);
   if (portal) for (const item of items) await explainEdit(runtime, item, { known, portal: name }, signal);
   return {
@@ -110,6 +115,10 @@ const makePlan = async (
     held: plan.held,
     totals: planTotals(items),
     items,
+    ...(gathered.skipped.length > 0
+      ? { skipped: gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason })) }
+      : {}),
+    ...(gathered.remarks.length > 0 ? { remarks: gathered.remarks } : {}),
   };
 };
 
@@ -140,6 +149,8 @@ const planLines = (plan: PlanFile): string[] => {
     `plan of ${plan.manifest} for ${plan.portal}${plan.refreshed ? ', compared with the portal' : ''}:`,
     ...lines,
     `  ${plural(plan.items.length, 'item')}: ${totals.join(', ') || 'nothing'}; ${plan.totals.bytes.toLocaleString('en')} bytes to send`,
+    ...(plan.skipped ?? []).map(({ reason }) => `  left out: ${reason.message}`),
+    ...(plan.remarks ?? []).map((remark) => `  note: ${remark}`),
     ...(plan.held ? [`  a publish would be HELD by the guard: ${plan.held}`] : []),
   ];
 };

@@ -12,6 +12,7 @@ export const reportLines = (report: Report): string[] => {
   const listed = report.items.length <= listedWhole ? report.items : report.items.filter((item) => item.reason);
   lines.push(...itemLines(listed));
   if (listed.length < report.items.length) lines.push(`  (${report.items.length - listed.length} more items are fine)`);
+  lines.push(...(report.remarks ?? []).map((remark) => `  note: ${remark}`));
   return lines;
 };
 

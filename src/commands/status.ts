@@ -74,7 +74,7 @@ const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeySta
   const byKey = keys.filter((entry) => entry.key === what || entry.key.startsWith(`${what}/`));
   if (byKey.length > 0) return byKey;
   const path = resolve(cwd, what);
-  const byPath = keys.filter((entry) => entry.sourcePath === path);
+  const byPath = keys.filter((entry) => entry.sourcePath === path || entry.identifier === what);
   if (byPath.length > 0) return byPath;
   const dropped = await keysOfDrop(runtime, path);
   return keys.filter((entry) => dropped.has(entry.key));
@@ -108,6 +108,7 @@ const keyLines = (entry: KeyStatus): string[] => {
   const file = entry.file ? `  file ${entry.file.name}, ${entry.file.bytes.toLocaleString('en')} bytes${rows}` : null;
   return [
     `${entry.key} (${entry.kind} "${entry.title}" on ${entry.portal}): ${stateOf(entry)}`,
+    ...(entry.identifier === null ? [] : [`  identifier ${entry.identifier}`]),
     ...(entry.url ? [`  address ${entry.url}`] : []),
     ...(file ? [file] : []),
     ...(entry.reason ? reasonLines(entry.reason, '  ') : []),

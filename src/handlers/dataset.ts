@@ -96,7 +96,7 @@ const publishDataset = async (
   const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
   const { entry: known, intent } = await deps.ledger.known(job.data.portal, wish.key);
   await noteFound(job, known, intent);
-  const before = known ?? newEntry({ key: wish.key, kind: 'dataset', uuid: wish.uuid, title: wish.title });
+  const before = known ?? newEntry({ ...wish, kind: 'dataset' });
   // Begun again after its children: what this run has proven it need not prove twice.
   const isToProve = verify && before.runId !== job.data.runId;
   if (isProven(before, node) && !intent && !isToProve) return before;

@@ -1,4 +1,5 @@
 // What handlers work with; the composition root supplies it.
+import type { SkippedEntry } from '../gather/skipped.ts';
 import type { Claim } from '../intake/claim.ts';
 import type { RunRequest, TriggerData } from '../job.ts';
 import type { KeptFiles } from '../intake/kept.ts';
@@ -36,6 +37,10 @@ export interface Gathered {
   isDrop: boolean;
   /** The rules of the manifest that was gathered. */
   manifest: Pick<Manifest, 'name' | 'portal' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'>;
+  /** Faulty entries of a catalogue or list: told, and never taken for missing. */
+  skipped: SkippedEntry[];
+  /** What is published otherwise than the source has it. */
+  remarks: string[];
 }
 
 /** See the head of this file. */

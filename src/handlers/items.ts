@@ -44,7 +44,9 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason }: ItemEnd): R
 /** How a failure is told: faults of the file itself are quarantined, everything else failed. */
 export const outcomeOf = (reason: Reason): ItemOutcome => {
   if (reason.code === 'drift' || reason.code === 'plan-moved' || reason.code === 'held') return 'held';
-  return reason.code.startsWith('table-') || reason.code === 'source-refused' ? 'quarantined' : 'failed';
+  return reason.code.startsWith('table-') || reason.code === 'source-refused' || reason.code === 'entry-fault'
+    ? 'quarantined'
+    : 'failed';
 };
 
 /** The entry of an item that failed for good: what the portal still serves is older than the wish. */

@@ -7,6 +7,8 @@ import type { NodeFields } from '../wish.ts';
 export interface NodeWish {
   key: string;
   type: 'dataset' | 'resource';
+  /** See {@link datasetWishSchema}. */
+  identifier?: string;
   uuid: string;
   title: string;
   published: boolean;

@@ -48,7 +48,8 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
   );
   const items = [...planned.settled];
   for (const [key, outcome] of outcomes) items.push(...(await datasetItems(deps, job, key, outcome)));
-  const report = reportOf(job, startedAt, items, null);
+  const { remarks } = planned;
+  const report = { ...reportOf(job, startedAt, items, null), ...(remarks.length > 0 ? { remarks } : {}) };
   await settleDrops(deps, job, report, planned.claims);
   await deps.runs.close(report);
   await job.note(`ended: ${JSON.stringify(report.counts)}`);

@@ -82,6 +82,8 @@ export const ledgerEntrySchema = z.object({
   rows: z.number().int().nullable(),
   /** True while the current wish is verified on the portal. */
   live: z.boolean(),
+  /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
+  identifier: z.string().nullable().default(null),
   /** True while the portal still serves an older version. */
   stale: z.boolean(),
   reason: reasonSchema.nullable(),
@@ -134,8 +136,18 @@ export const intentSchema = z.discriminatedUnion('action', [
 export type Intent = z.infer<typeof intentSchema>;
 
 /** An entry for a key of which nothing is known yet. */
-export const newEntry = (of: { key: string; kind: LedgerEntry['kind']; uuid: string; title: string }): LedgerEntry => ({
-  ...of,
+export const newEntry = ({
+  key,
+  kind,
+  uuid,
+  title,
+  identifier = null,
+}: Pick<LedgerEntry, 'key' | 'kind' | 'uuid' | 'title'> & { identifier?: string | null | undefined }): LedgerEntry => ({
+  key,
+  kind,
+  uuid,
+  title,
+  identifier,
   nid: null,
   vid: null,
   url: null,

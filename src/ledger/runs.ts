@@ -68,6 +68,14 @@ export interface RunWork {
   settled: ReportItem[];
   /** Dropped files that need no job: what becomes of them when the run closes. */
   claims: SettledClaim[];
+  /** What is published otherwise than the source has it. */
+  remarks: string[];
+}
+
+/** What is known of the work that was planned. */
+export interface Planned extends Pick<RunWork, 'settled' | 'claims' | 'remarks'> {
+  /** Keys of the datasets with a job. */
+  datasets: string[];
 }
 
 /** How far a run is. */
@@ -80,7 +88,11 @@ export interface RunProgress {
   failed: number;
 }
 
-const settledSchema = z.object({ settled: z.array(reportItemSchema), claims: z.array(settledClaimSchema) });
+const settledSchema = z.object({
+  settled: z.array(reportItemSchema),
+  claims: z.array(settledClaimSchema),
+  remarks: z.array(z.string()).default([]),
+});
 
 /** Reads and writes run records. */
 export class Runs {
@@ -118,14 +130,14 @@ export class Runs {
     await multi
       .hset(key, {
         total: work.datasets.length + work.resources.length,
-        settled: JSON.stringify({ settled: work.settled, claims: work.claims }),
+        settled: JSON.stringify({ settled: work.settled, claims: work.claims, remarks: work.remarks }),
         planned: JSON.stringify(work.datasets.map((dataset) => dataset.wish.key)),
       })
       .exec();
   }
 
   /** The planned work as written down, or null before {@link plan}. */
-  async planned(runId: string): Promise<{ datasets: string[]; settled: ReportItem[]; claims: SettledClaim[] } | null> {
+  async planned(runId: string): Promise<Planned | null> {
     const [planned, settled] = await this.#redis.hmget(this.#keys.run(runId), 'planned', 'settled');
     if (!planned || !settled) return null;
     return { datasets: z.array(z.string()).parse(JSON.parse(planned)), ...settledSchema.parse(JSON.parse(settled)) };

@@ -23,6 +23,8 @@ export interface RemovalRules {
   /** Milliseconds an item must have been missing. */
   missingForMs: number;
   now: number;
+  /** True for items that are there in the source but faulty. */
+  isSpared?: (key: string) => boolean;
 }
 
 /** What the comparison found. */
@@ -46,8 +48,9 @@ export const findMissing = (
   rules: RemovalRules,
 ): Missing => {
   const wished = new Map(wishes.flatMap((wish) => [wish, ...wish.resources]).map((wish) => [wish.key, wish.uuid]));
+  const isThere = (key: string): boolean => wished.has(key) || (rules.isSpared?.(key) ?? false);
   const gone = [...entries.values()]
-    .filter((entry) => entry.nid !== null && !wished.has(entry.key) && entry.removed !== 'delete')
+    .filter((entry) => entry.nid !== null && !isThere(entry.key) && entry.removed !== 'delete')
     .sort((a, b) => (a.key < b.key ? -1 : 1));
   const renames = findRenames(gone, wishes, entries, sources);
   const renamed = new Set(renames.map((rename) => rename.from.key));
@@ -57,7 +60,7 @@ export const findMissing = (
   return {
     renames,
     newlyMissing: missing.filter((entry) => entry.missingSince === null),
-    returned: [...entries.values()].filter((entry) => entry.missingSince !== null && wished.has(entry.key)),
+    returned: [...entries.values()].filter((entry) => entry.missingSince !== null && isThere(entry.key)),
     removals: how === 'keep' ? [] : due.map((entry) => ({ key: entry.key, kind: entry.kind, how, entry })),
   };
 };

@@ -26,6 +26,8 @@ export interface PlanOptions {
   now: number;
   /** Counts only these items before the guard; without it all. */
   counts?: (key: string) => boolean;
+  /** True for items that are there in the source but faulty: they are not missing. */
+  isSpared?: (key: string) => boolean;
 }
 
 /** Plans all wishes of a manifest. */
@@ -35,7 +37,7 @@ export const planManifest = (
   known: Knowledge,
   options: PlanOptions,
 ): WholePlan => {
-  const rules = { onMissing: manifest.onMissing, missingForMs: manifest.missingForMs, now: options.now };
+  const rules = { onMissing: manifest.onMissing, missingForMs: manifest.missingForMs, ...options };
   const none: Missing = { renames: [], newlyMissing: [], returned: [], removals: [] };
   const missing = options.limited ? none : findMissing(wishes, known.entries, known.sources, rules);
   const renamed = applyRenames(known, missing);
@@ -52,7 +54,7 @@ export const planManifest = (
 };
 
 const isUpdate = (item: PlannedItem): boolean =>
-  item.nid !== null && item.actions.some((action) => action !== 'verify');
+  item.nid !== null && item.actions.some((action) => action !== 'verify' && action !== 'fetch');
 
 /** What is known, as if the renames were written down already. */
 export const applyRenames = (known: Knowledge, missing: Missing): Knowledge => {

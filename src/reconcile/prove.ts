@@ -43,7 +43,8 @@ export const proveNodeOnly = async (
   wish: NodeWish,
   nid: string,
 ): Promise<Proof & { node: PortalNode | null }> => {
-  const entry = newEntry({ key: wish.key, kind: wish.type, uuid: wish.uuid, title: wish.title });
+  const { key, uuid, title, identifier } = wish;
+  const entry = newEntry({ key, uuid, title, identifier, kind: wish.type });
   let node: PortalNode;
   try {
     node = await parts.portal.readNode(nid, parts.signal);

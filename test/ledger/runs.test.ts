@@ -62,12 +62,14 @@ describe('a run', () => {
       spare: [resource('city/one/b')],
       settled: [item('city/two', 'unchanged')],
       claims: [{ claim: 'c1', reason: null }],
+      remarks: ['`x` has no field on the portal (in "a")'],
     };
     await runs().plan('r1', work);
     expect(await runs().planned('r1')).toMatchObject({
       datasets: ['city/one'],
       settled: work.settled,
       claims: work.claims,
+      remarks: work.remarks,
     });
     expect(await runs().progress('r1')).toMatchObject({ state: 'running', total: 2, done: 0, failed: 0 });
     expect(await runs().datasetWork('r1', 'city/one')).toMatchObject({
