@@ -53,6 +53,9 @@ export const errorCodes = {
   'table-ragged': 'A row has more or fewer cells than the header.',
   'table-quote': 'A quote is opened and never closed, or stands where none may stand.',
   'table-oversize': 'One row is larger than the limit, most often because of an unclosed quote.',
+  'table-input': 'An archive, workbook or JSON file cannot be read as a table, or is beyond a limit.',
+  'table-step': 'A step of `table`, or the schema, does not fit the table: a column that is not there, a module that failed.',
+  'table-rows': 'More rows are bad than `badRows` and `maxBadRows` allow; nothing was published.',
   'import-failed': 'The portal reports that the datastore import failed.',
   'import-timeout': 'The datastore import did not end in the time allowed.',
   'verify-failed': 'What the portal holds is not what was sent.',
@@ -264,7 +267,10 @@ export class EntryFaultError extends SluiceError {
 }
 
 /** Codes of faults in tabular files. */
-export type TableFaultCode = Extract<ErrorCode, `table-${string}`>;
+export type TableFaultCode = Exclude<
+  Extract<ErrorCode, `table-${string}`>,
+  'table-input' | 'table-step' | 'table-rows'
+>;
 
 /** A tabular file is faulty at a place. */
 export class TableFaultError extends SluiceError {
@@ -283,6 +289,41 @@ export class TableFaultError extends SluiceError {
     this.code = fault.code;
     this.line = fault.line;
     this.column = fault.column;
+  }
+}
+
+/** Where in a source a table could not be made; absent where the source as a whole is meant. */
+interface MaybePlaced extends ErrorDetails {
+  line?: number;
+  column?: number;
+}
+
+/** A source cannot be read as a table. */
+export class TableInputError extends SluiceError {
+  readonly code = 'table-input';
+  readonly line: number | undefined;
+  readonly column: number | undefined;
+
+  constructor(message: string, details: MaybePlaced = {}) {
+    super(message, details);
+    this.line = details.line;
+    this.column = details.column;
+  }
+}
+
+/** A step or schema does not fit a table. */
+export class TableStepError extends SluiceError {
+  readonly code = 'table-step';
+}
+
+/** Too many rows are bad; `line` is that of the first. */
+export class TableRowsError extends SluiceError {
+  readonly code = 'table-rows';
+  readonly line: number | undefined;
+
+  constructor(message: string, details: Omit<MaybePlaced, 'column'> = {}) {
+    super(message, details);
+    this.line = details.line;
   }
 }
 
@@ -375,6 +416,9 @@ export const reasonOf = (error: unknown): Reason => {
     if (error instanceof TableFaultError) {
       reason.line = error.line;
       if (error.column !== undefined) reason.column = error.column;
+    }
+    if ((error instanceof TableInputError || error instanceof TableRowsError) && error.line !== undefined) {
+      reason.line = error.line;
     }
     if (error instanceof CatalogueFaultError) Object.assign(reason, { line: error.line, column: error.column });
     return reason;

@@ -39,6 +39,7 @@ import { gatherSources, settleDrops } from './sources.ts';
 import { closeTablePool } from './table/check.ts';
 import { Workforce } from './workforce.ts';
 
+import { closePreparePool } from './transform/prepare.ts';
 /** What a runtime is opened with. */
 export interface RuntimeOptions {
   config: Config;
@@ -230,7 +231,7 @@ export class Runtime {
   async #close(force: boolean): Promise<void> {
     await this.stopWorkers(force);
     await this.portals.close();
-    await closeTablePool();
+    await Promise.all([closeTablePool(), closePreparePool()]);
     await this.queues.close();
     this.redis.disconnect();
     await this.redisHandle.close();
@@ -257,6 +258,8 @@ export class Runtime {
       holdRun: (run) => this.plans.hold(run),
       heldRun: (runId) => this.plans.heldRun(runId),
       forgetHeld: (target) => this.plans.forgetHeld(target),
+        preparedDir: join(this.config.stateDir, 'prepared'),
+        rejectsDir: join(this.config.stateDir, 'rejects'),
       dropHeld: (runId) => this.plans.dropHeld(runId),
       storedPlan: (id) => this.plans.read(id),
       settleDrops: (run, claims) =>

@@ -1,5 +1,6 @@
 // Wishes: the datasets and resources that should be on a portal, as gathered from a manifest or a dropped file.
 import { z } from 'zod';
+import { preparedName, tableRecipeSchema } from './recipe/recipe.ts';
 
 /** Field items of a node keyed by field name, in the API's own structure (`{und: [...]}`), as entity portals take them. */
 export const nodeFieldsSchema = z.record(z.string(), z.unknown());
@@ -47,8 +48,16 @@ export const datasetWishSchema = z.object({
   metadataFingerprint: z.string(),
   resources: z.array(resourceWishSchema),
 });
+  /** What is done to the file before it is sent; absent where it goes as it is. */
+  recipe: tableRecipeSchema.exactOptional(),
 
 /** See {@link datasetWishSchema}. */
 export type DatasetWish = z.infer<typeof datasetWishSchema>;
   /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
   identifier: z.string().exactOptional(),
+/** Name of the file that is sent; empty where none is. A table that was made of another file has the name of a CSV. */
+export const sentName = ({ source, recipe }: Pick<ResourceWish, 'source' | 'recipe'>): string => {
+  if (!('name' in source)) return '';
+  return recipe ? preparedName(source.name) : source.name;
+};
+

@@ -3,6 +3,7 @@ import { datasetFields, resourceFields } from '../dkan/fields.ts';
 import { datasetKey, resourceKey, uuidOfKey } from '../dkan/identity.ts';
 import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
 import type { DatasetWish, ResourceWish } from '../wish.ts';
+import { recipeOf } from './recipe.ts';
 import { metadataFingerprint } from './wish-fingerprint.ts';
 
 /** Whose names begin the keys. */
@@ -32,6 +33,7 @@ const resourceWish = (
 ): ResourceWish => {
   const { published = true, import: mode = 'auto', fields, ...metadata } = spec.details;
   const node = { title: spec.title, published, fields: resourceFields(metadata, spec.source, fields) };
+  const recipe = recipeOf(metadata, spec.source, mode);
   const former = [
     owner.renamedFrom ?? owner.name,
     dataset.renamedFrom ?? dataset.id,
@@ -44,6 +46,7 @@ const resourceWish = (
     ...node,
     source: spec.source,
     import: mode,
+    ...(recipe === null ? {} : { recipe }),
     metadataFingerprint: metadataFingerprint(node),
   };
 };

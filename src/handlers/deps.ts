@@ -27,6 +27,10 @@ export interface HandlerSettings {
 }
 
 /** What was gathered for a run. */
+  /** Folder for tables that are made to be sent; each lies there while its job runs. */
+  preparedDir: string;
+  /** Folder for rows that were taken out of tables as bad. */
+  rejectsDir: string;
 export interface Gathered {
   wishes: DatasetWish[];
   /** Claims that a newer drop of the same name replaced. */

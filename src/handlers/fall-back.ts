@@ -16,8 +16,10 @@ import type { GoodFile, LedgerEntry } from '../ledger/entry.ts';
 import { isRefusedOffer, offerFingerprint, wantsImport } from '../plan/plan.ts';
 import type { Reason } from '../report.ts';
 import { checkTable } from '../table/check.ts';
+import { isOfWeb, sourcePathOf } from '../wish.ts';
 import { didAction } from './node-write.ts';
 import type { ResourceState, ResourceStep } from './resource-state.ts';
+import { sentFile } from './sent-file.ts';
 
 /** True when the file of the job is known to be one that the portal cannot import. */
 export const isRefused = ({ entry, wish, source, job }: ResourceState): boolean =>
@@ -64,7 +66,8 @@ export const standByGoodFile = async (
   if (!refused || !good) return;
   const withGood = await withGoodFile(state, good);
   // Where it stands already, its bytes are only needed if the node has to be made anew.
-  const back = withGood ?? (refused.isReplaced ? { ...state, source: null, table: null, fallsBack: true } : null);
+  const back =
+    withGood ?? (refused.isReplaced ? { ...state, source: null, prepared: null, table: null, fallsBack: true } : null);
   if (back === null) {
     state.entry = { ...state.entry, refused: null };
     await deps.ledger.settle(job.data.portal, state.entry);
@@ -134,10 +137,12 @@ const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<Resou
   }
   if (!state.entry.refused?.isReplaced)
     await job.note(`going back to the previous good file: ${path}, ${table.rows} rows`);
+  const { recipe: _recipe, ...plain } = wish; // what is kept is what was sent
   return {
     ...state,
-    wish: { ...wish, source: { kind: 'file', path, name: nameOf(wish, good) } },
+    wish: { ...plain, source: { kind: 'file', path, name: nameOf(wish, good) } },
     source,
+    prepared: null,
     table,
     seen: null,
     counted: false,
@@ -157,7 +162,8 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): Le
     ...proven,
     title: wish.title,
     source,
-    sourcePath: wish.source.kind === 'file' ? wish.source.path : null,
+    sourcePath: sourcePathOf(wish.source),
+    fetched: state.fetched ?? (isOfWeb(wish.source) ? proven.fetched : null),
     file: proven.file && { ...file, fid: proven.file.fid, name: proven.file.name },
     rows,
     live: false,
@@ -176,14 +182,16 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): Le
 export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | null> => {
   const { entry, wish, source, job, deps } = state;
   if (!wantsImport(wish) || entry.datastore !== 'imported' || !entry.file || !source) return null;
+  const sent = sentFile(state);
   const good = { ...entry.file, rows: entry.rows, delimiter: state.table?.delimiter ?? entry.good?.delimiter ?? null };
-  if (wish.source.kind !== 'file' || wish.source.claim !== undefined) return good;
-  if (entry.good?.sha256 === good.sha256) return good;
-  const { path, name } = wish.source;
+  // A table that was made is not what the archive of an inbox holds.
+  const isArchived = wish.source.kind === 'file' && wish.source.claim !== undefined && !wish.recipe;
+  if (sent === null || isArchived || entry.good?.sha256 === good.sha256) return good;
+  const { path, name } = sent;
   try {
     await deps.kept.keep(
       { portal: job.data.portal, uuid: wish.uuid },
-      { path, name, sha256: good.sha256, facts: source },
+      { path, name, sha256: good.sha256, facts: sent.source },
     );
   } catch (error) {
     await job.note(`no copy of ${path} could be kept: ${error instanceof Error ? error.message : String(error)}`);

@@ -1,6 +1,6 @@
 // What the steps of a resource job share.
 import type { JobContext } from '../job.ts';
-import type { Intent, LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
+import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import type { OnDrift } from '../manifest/schema.ts';
 import type { Portal } from '../portal/client.ts';
 import type { TableReport } from '../table/check.ts';
@@ -13,7 +13,8 @@ export interface ResourceState {
   readonly deps: HandlerDeps;
   readonly job: JobContext<'resource'>;
   readonly portal: Portal;
-  readonly wish: ResourceWish;
+  /** Once its file is fetched, `source` is that file on this host. */
+  wish: ResourceWish;
   readonly onDrift: OnDrift;
   /** The file as the run saw it, to spare the hash. */
   readonly seen: SourceFingerprint | null;
@@ -21,6 +22,10 @@ export interface ResourceState {
   intent: Intent | null;
   /** Set by `fetch`. */
   source: SourceFingerprint | null;
+  /** Set by `prepare`, for wishes with a recipe. */
+  prepared: PreparedSource | null;
+  /** Set by `fetch` where the file came from the web; null where the published version is the present one. */
+  fetched: FetchedFrom | null;
   /** Set by `check`. */
   table: TableReport | null;
   recreated: boolean;
@@ -28,6 +33,23 @@ export interface ResourceState {
   counted: boolean;
   /** True while the previous good file takes the place of one that the portal could not import. */
   readonly fallsBack: boolean;
+}
+
+/** A file that is sent. */
+export interface SentFile {
+  path: string;
+  /** Name that the portal shall see. */
+  name: string;
+  source: SourceFingerprint;
+  /** Of a table that was made: of which bytes, by which recipe. */
+  from?: { sha256: string; recipe: string };
+}
+
+/** What the step `prepare` left to be sent. */
+export interface PreparedSource extends SentFile {
+  /** False where the source holds no table and goes as it is. */
+  isMade: boolean;
+  rejected: { rows: number; path: string | null } | null;
 }
 
 /** Where the steps write the node. */
@@ -40,7 +62,7 @@ export const nodeTarget = ({ job, deps, portal, onDrift }: ResourceState): NodeT
 
 /** One step: whether the wish needs it, and what it does. */
 export interface ResourceStep {
-  name: 'fetch' | 'check' | 'node' | 'attach' | 'import' | 'verify' | 'ledger';
+  name: 'fetch' | 'prepare' | 'check' | 'node' | 'attach' | 'import' | 'verify' | 'ledger';
   applies(state: ResourceState): boolean;
   run(state: ResourceState): Promise<void>;
 }

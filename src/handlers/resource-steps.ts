@@ -1,27 +1,34 @@
 // The steps of a resource job, in order; each looks at what is true before it acts.
 import { contentTypeOf } from '../dkan/file-types.ts';
-import { SourceChangedError, SourceRefusedError } from '../errors.ts';
+import { SourceChangedError } from '../errors.ts';
 import { fingerprintFile } from '../intake/fingerprint.ts';
-import type { Intent, SourceFingerprint } from '../ledger/entry.ts';
-import { isTabular, resourceFingerprint, wantsImport } from '../plan/plan.ts';
+import type { Intent, PortalFile } from '../ledger/entry.ts';
+import { isTabular, resourceFingerprint } from '../plan/plan.ts';
 import { checkTable } from '../table/check.ts';
+import { isOfWeb, sourcePathOf } from '../wish.ts';
 import { importFile } from './datastore-import.ts';
 import { keepGoodFile } from './fall-back.ts';
+import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
 import { fileOf } from './node-file.ts';
 import type { NodeWish } from './node-wish.ts';
 import { didAction, writeNode } from './node-write.ts';
-import { nodeTarget, type ResourceState, type ResourceStep } from './resource-state.ts';
+import { prepareSource } from './prepare-source.ts';
+import { nodeTarget, type ResourceState, type ResourceStep, type SentFile } from './resource-state.ts';
 import { verifyResource } from './resource-verify.ts';
-
-const hasFile = ({ wish }: ResourceState): boolean => wish.source.kind === 'file';
+import { importsRows, isHere, sentFile, sourceName, sourcePath } from './sent-file.ts';
 
 /** All steps, in order. */
 export const resourceSteps: readonly ResourceStep[] = [
-  { name: 'fetch', applies: hasFile, run: (state) => fetch(state) },
-  { name: 'check', applies: (state) => hasFile(state) && isTabular(fileName(state)), run: (state) => check(state) },
+  { name: 'fetch', applies: ({ wish }) => 'name' in wish.source, run: (state) => fetchSource(state) },
+  {
+    name: 'prepare',
+    applies: (state) => isHere(state) && state.wish.recipe !== undefined,
+    run: (state) => prepareSource(state, { path: sourcePath(state), name: sourceName(state) }),
+  },
+  { name: 'check', applies: (state) => isTabular(sentFile(state)?.name ?? ''), run: (state) => check(state) },
   { name: 'node', applies: () => true, run: (state) => node(state) },
   { name: 'attach', applies: needsAttach, run: (state) => attach(state) },
-  { name: 'import', applies: ({ wish }) => wantsImport(wish), run: (state) => importFile(state) },
+  { name: 'import', applies: importsRows, run: (state) => importFile(state) },
   { name: 'verify', applies: () => true, run: (state) => verifyResource(state, nodeWishOf(state)) },
   { name: 'ledger', applies: () => true, run: (state) => record(state) },
 ];
@@ -34,33 +41,14 @@ export const nodeWishOf = ({ wish, job }: ResourceState): NodeWish => ({
   fingerprint: resourceFingerprint(wish, job.data.datasetNid),
 });
 
-function fileName({ wish }: ResourceState): string {
-  return wish.source.kind === 'file' ? wish.source.name : '';
-}
-
-const filePath = ({ wish }: ResourceState): string => (wish.source.kind === 'file' ? wish.source.path : '');
-
-const fetch = async (state: ResourceState): Promise<void> => {
-  const source = await state.job.step(
-    { name: 'fetch', on: fileName(state) },
-    (signal) => fingerprintFile(filePath(state), state.seen, signal),
-    ({ bytes, sha256 }) => `${bytes} bytes, sha256 ${sha256.slice(0, 12)}`,
-  );
-  const limit = state.deps.settings.maxFileBytes;
-  if (source.bytes > limit) {
-    throw new SourceRefusedError(`${filePath(state)} has ${source.bytes} bytes, more than the limit of ${limit}`, {
-      hint: 'split the file, or raise limits.table in the configuration',
-    });
-  }
-  state.source = source;
-};
-
 const check = async (state: ResourceState): Promise<void> => {
+  const sent = sentFile(state);
+  if (!sent) return;
   state.table = await state.job.step(
-    { name: 'check', on: fileName(state) },
+    { name: 'check', on: sent.name },
     async (signal) => {
-      const table = await checkTable(filePath(state), { signal, rowBytes: state.deps.settings.maxRowBytes });
-      if (table.sha256 !== state.source?.sha256) throw changed(state);
+      const table = await checkTable(sent.path, { signal, rowBytes: state.deps.settings.maxRowBytes });
+      if (table.sha256 !== sent.source.sha256) throw changed(state);
       return table;
     },
     (table) => `sound, ${table.rows} rows, ${table.columns.length} columns`,
@@ -68,7 +56,7 @@ const check = async (state: ResourceState): Promise<void> => {
 };
 
 const changed = (state: ResourceState): SourceChangedError =>
-  new SourceChangedError(`${filePath(state)} changed while it was being published`, {
+  new SourceChangedError(`${sourcePath(state)} changed while it was being published`, {
     hint: 'it is read afresh; write to another name first and rename it to avoid this',
   });
 
@@ -78,38 +66,47 @@ const node = async (state: ResourceState): Promise<void> => {
 };
 
 function needsAttach(state: ResourceState): boolean {
-  return state.source !== null && state.entry.file?.sha256 !== state.source.sha256;
+  // A node that had to be made anew needs the file although its address gives the published version.
+  if (state.wish.source.kind === 'url') return state.entry.file === null;
+  const sent = sentFile(state);
+  return sent !== null && state.entry.file?.sha256 !== sent.source.sha256;
 }
 
+const bringFile = async (state: ResourceState): Promise<void> => {
+  if (state.wish.source.kind !== 'url') return;
+  await fetchAddress(state, state.wish.source, true);
+  for (const { name, applies, run } of resourceSteps) {
+    if ((name === 'prepare' || name === 'check') && applies(state)) await run(state);
+  }
+};
+
 const attach = async (state: ResourceState): Promise<void> => {
-  const { job, deps, portal, source } = state;
+  await bringFile(state);
+  const { job, deps, portal, intent } = state;
   const nid = state.entry.nid ?? '';
-  if (!source) return;
-  const { intent } = state;
-  if (intent?.action === 'attach' && intent.nid === nid && (await attachHappened(state, intent, source))) return;
+  const file = sentFile(state);
+  if (!file) return;
+  const { bytes, sha256 } = file.source;
+  if (intent?.action === 'attach' && intent.nid === nid && (await attachHappened(state, intent, file))) return;
   await job.step(
-    { name: 'attach', on: `${fileName(state)} to node ${nid}`, writes: true },
+    { name: 'attach', on: `${file.name} to node ${nid}`, writes: true },
     async (signal) => {
       const fid = await fidBefore(state, nid, signal);
       await deps.ledger.begin(job.data.portal, state.wish.key, {
         action: 'attach',
         nid,
         fid,
-        bytes: source.bytes,
-        sha256: source.sha256,
+        bytes,
+        sha256,
         at: Date.now(),
       });
-      const name = fileName(state);
-      const sent = await portal.attachFile(
-        nid,
-        { path: filePath(state), name, bytes: source.bytes, contentType: contentTypeOf(name) },
-        signal,
-      );
-      await refuseIfMoved(state, source, signal);
-      await settleAttach(state, source, sent.fid ?? '');
+      const { path, name } = file;
+      const sent = await portal.attachFile(nid, { path, name, bytes, contentType: contentTypeOf(name) }, signal);
+      await refuseIfMoved(state, file, signal);
+      await settleAttach(state, file, sent.fid ?? '');
       return sent.fid;
     },
-    (fid) => `file ${fid ?? 'attached'}, ${source.bytes} bytes`,
+    (fid) => `file ${fid ?? 'attached'}, ${bytes} bytes`,
   );
 };
 
@@ -122,23 +119,23 @@ const fidBefore = async (state: ResourceState, nid: string, signal: AbortSignal)
 const attachHappened = async (
   state: ResourceState,
   intent: Extract<Intent, { action: 'attach' }>,
-  source: SourceFingerprint,
+  sent: SentFile,
 ): Promise<boolean> => {
   const file = fileOf(await state.portal.readNode(intent.nid, state.job.signal));
   const happened =
-    file !== null && file.fid !== intent.fid && file.filesize === intent.bytes && intent.sha256 === source.sha256;
+    file !== null && file.fid !== intent.fid && file.filesize === intent.bytes && intent.sha256 === sent.source.sha256;
   if (!happened || !file) {
     await state.job.note('an interrupted attach had not taken effect: attaching again');
     return false;
   }
   await state.job.note(`an interrupted attach had taken effect: going on with file ${file.fid}`);
-  await settleAttach(state, source, file.fid);
+  await settleAttach(state, sent, file.fid);
   return true;
 };
 
 /** The bytes on disk must still be those that were fingerprinted; otherwise what was sent is unknown. */
-const refuseIfMoved = async (state: ResourceState, source: SourceFingerprint, signal: AbortSignal): Promise<void> => {
-  const now = await fingerprintFile(filePath(state), source, signal);
+const refuseIfMoved = async (state: ResourceState, { path, source }: SentFile, signal: AbortSignal): Promise<void> => {
+  const now = await fingerprintFile(path, source, signal);
   if (now.sha256 === source.sha256) return;
   await state.deps.ledger.settle(state.job.data.portal, {
     ...state.entry,
@@ -149,14 +146,15 @@ const refuseIfMoved = async (state: ResourceState, source: SourceFingerprint, si
   throw changed(state);
 };
 
-const settleAttach = async (state: ResourceState, source: SourceFingerprint, fid: string): Promise<void> => {
+const settleAttach = async (state: ResourceState, sent: SentFile, fid: string): Promise<void> => {
   const { deps, job } = state;
+  const { name, source, from } = sent;
   await didAction(job, 'attached');
   state.entry = {
     ...state.entry,
-    source,
-    file: { fid, name: fileName(state), bytes: source.bytes, sha256: source.sha256, url: null },
-    datastore: wantsImport(state.wish) ? 'pending' : 'none',
+    source: state.source,
+    file: { fid, name, bytes: source.bytes, sha256: source.sha256, url: null, ...(from ? { from } : {}) },
+    datastore: importsRows(state) ? 'pending' : 'none',
     rows: null,
     live: false,
     runId: job.data.runId,
@@ -166,13 +164,22 @@ const settleAttach = async (state: ResourceState, source: SourceFingerprint, fid
   await deps.ledger.settle(job.data.portal, state.entry);
 };
 
+/** Other steps may give the same bytes: nothing was sent then, and only where they came from is noted. */
+const withOrigin = (file: PortalFile, sent: SentFile | null): PortalFile => {
+  if (!sent || sent.source.sha256 !== file.sha256) return file;
+  const { from: _from, ...plain } = file;
+  return sent.from ? { ...plain, from: sent.from } : plain;
+};
+
 const record = async (state: ResourceState): Promise<void> => {
   const good = await keepGoodFile(state);
   state.entry = {
     ...state.entry,
     title: state.wish.title,
     source: state.source ?? state.entry.source,
-    sourcePath: state.wish.source.kind === 'file' ? state.wish.source.path : null,
+    file: state.entry.file && withOrigin(state.entry.file, sentFile(state)),
+    sourcePath: sourcePathOf(state.wish.source),
+    fetched: state.fetched ?? (isOfWeb(state.wish.source) ? state.entry.fetched : null),
     live: state.wish.published,
     stale: false,
     reason: null,
@@ -186,4 +193,5 @@ const record = async (state: ResourceState): Promise<void> => {
     () => state.deps.ledger.settle(state.job.data.portal, state.entry),
     () => (state.entry.live ? 'live' : 'published as a draft'),
   );
+  await forgetFetched(state);
 };

@@ -10,6 +10,7 @@ import { noteFound } from './found.ts';
 import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
 import { recreateNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
+import { removePrepared } from './prepare-source.ts';
 import { nodeTarget, type ResourceState, type ResourceStep } from './resource-state.ts';
 import { nodeWishOf, resourceSteps } from './resource-steps.ts';
 
@@ -27,6 +28,7 @@ export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
       await publish(state);
     } finally {
       await job.save({ workedMs: job.data.workedMs + Math.round(performance.now() - begun) });
+      await removePrepared(state);
     }
     const { reason } = state.entry;
     if (reason) {
@@ -90,6 +92,8 @@ const openState = async (
     intent,
     source: null,
     table: null,
+    fetched: null,
+    prepared: null,
     recreated: false,
     counted: false,
     fallsBack: false,

@@ -5,6 +5,8 @@ import type { ResourceSource } from '../wish.ts';
 import { resolveCatalogue } from './catalogue-schema.ts';
 import { resolveSchedule } from './schedule-schema.ts';
 import type { DatasetSpec, Manifest, ManifestBase, ManifestFile, ResourceSpec } from './schema.ts';
+import { resolveTable } from './table-schema.ts';
+import { urlSource } from './url-schema.ts';
 
 type DatasetFile = NonNullable<ManifestFile['datasets']>[number];
 type ResourceFile = NonNullable<DatasetFile['resources']>[number];
@@ -29,7 +31,7 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     ...(file.notify === undefined
       ? {}
       : { notify: { email: listOf(file.notify.email), webhook: file.notify.webhook ?? null } }),
-    defaults: { dataset: file.defaults?.dataset ?? {}, resource: file.defaults?.resource ?? {} },
+    defaults: { dataset: file.defaults?.dataset ?? {}, resource: resolveTable(file.defaults?.resource ?? {}, dir) },
   };
   if (file.catalogue !== undefined) return { ...base, catalogue: resolveCatalogue(file.catalogue, dir) };
   if (file.drop === undefined)

@@ -15,6 +15,8 @@ import type { NodeFields, ResourceSource } from '../wish.ts';
 import { type CatalogueSpec, catalogueSchema } from './catalogue-schema.ts';
 import { scheduleFileSchema } from './schedule-schema.ts';
 import type { Schedule } from './schedule-times.ts';
+import { droppedTableShape, type TableDetails, tableShape } from './table-schema.ts';
+import { urlShape } from './url-schema.ts';
 
 const idRule = 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit';
 const id = z.string().regex(idPattern, { error: idRule });
@@ -48,6 +50,7 @@ const resourceShape = {
   ...resourceMetadataShape,
   published,
   import: importMode,
+  ...tableShape,
   fields: passedFieldsSchema.exactOptional(),
 };
 
@@ -236,7 +239,7 @@ export const manifestFileSchema = z
           .strictObject(resourceShape)
           .exactOptional()
           .meta({
-            description: 'For every resource; any of `description`, `format`, `published`, `import`, `fields`.',
+            description: 'For every resource; any of its keys but `id`, `title`, `renamedFrom` and its source.',
             examples: [{ import: 'never' }],
           }),
       })
@@ -264,7 +267,11 @@ export const manifestFileSchema = z
 export const datasetDetailsFileSchema = z.strictObject({ title: titleSchema.exactOptional(), ...datasetShape });
 
 /** `<resource>.yaml` beside a dropped file. */
-export const resourceDetailsFileSchema = z.strictObject({ title: titleSchema.exactOptional(), ...resourceShape });
+export const resourceDetailsFileSchema = z.strictObject({
+  title: titleSchema.exactOptional(),
+  ...resourceShape,
+  ...droppedTableShape,
+});
 
 /** See {@link manifestFileSchema}. */
 export type ManifestFile = z.infer<typeof manifestFileSchema>;
@@ -276,7 +283,7 @@ export interface DatasetDetails extends DatasetMetadata {
 }
 
 /** What may be said of a resource beside its id, title and source. */
-export interface ResourceDetails extends ResourceMetadata {
+export interface ResourceDetails extends ResourceMetadata, TableDetails {
   published?: boolean;
   import?: 'auto' | 'never';
   fields?: NodeFields;

@@ -1,8 +1,8 @@
 // Compares wishes with the ledger (and, when asked, with the portal's own listing): what has to be done, and why. Pure.
 import { createHash } from 'node:crypto';
-import type { LedgerEntry, SentNode, SourceFingerprint } from '../ledger/entry.ts';
+import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../ledger/entry.ts';
 import type { PlannedAction } from '../plan-file.ts';
-import type { DatasetWish, NodeFields, ResourceWish } from '../wish.ts';
+import { type DatasetWish, type NodeFields, type ResourceWish, sentName } from '../wish.ts';
 import { type FieldChange, nodeChanges } from './changes.ts';
 
 /** A node as the portal's listing shows it. */
@@ -57,8 +57,18 @@ export interface Knowledge {
 export const isTabular = (name: string): boolean => /\.(csv|tsv)$/i.test(name);
 
 /** True when the wish asks for rows in the datastore. */
-export const wantsImport = (wish: ResourceWish): boolean =>
-  wish.import === 'auto' && wish.source.kind === 'file' && isTabular(wish.source.name);
+export const wantsImport = (wish: ResourceWish): boolean => wish.import === 'auto' && isTabular(sentName(wish));
+
+/** True when the file that the portal holds is what the source gives now, by the recipe as it is now. */
+export const isSent = (
+  file: PortalFile | null | undefined,
+  sha256: string,
+  { recipe }: Pick<ResourceWish, 'recipe'>,
+): boolean => {
+  if (!file) return false;
+  if (!recipe) return file.sha256 === sha256;
+  return file.from?.sha256 === sha256 && file.from.recipe === recipe.fingerprint;
+};
 
 /** Fingerprint of a resource's metadata on a portal; it covers the dataset node the resource belongs to. */
 export const resourceFingerprint = (wish: ResourceWish, datasetNid: string): string =>
@@ -66,8 +76,7 @@ export const resourceFingerprint = (wish: ResourceWish, datasetNid: string): str
 
 /** Fingerprint of what a resource's wish makes of its file on a portal: metadata, name, import, and how the file is read. */
 export const offerFingerprint = (wish: ResourceWish, datasetNid: string): string => {
-  const name = wish.source.kind === 'file' ? wish.source.name : '';
-  const offer = [resourceFingerprint(wish, datasetNid), wish.import, name];
+  const offer = [resourceFingerprint(wish, datasetNid), wish.import, sentName(wish), wish.recipe?.fingerprint ?? null];
   return createHash('sha256').update(JSON.stringify(offer)).digest('hex');
 };
 
@@ -170,6 +179,11 @@ const planResource = (wish: ResourceWish, datasetNid: string, known: Knowledge):
   return { ...item, bytes: file.actions.includes('attach') ? (source?.bytes ?? 0) : 0, sha256: source?.sha256 ?? null };
 };
 
+const whyAttach = (file: PortalFile | null | undefined, sha256: string): string => {
+  if (!file) return 'its file is not attached yet';
+  return (file.from?.sha256 ?? file.sha256) === sha256 ? 'its table is made otherwise' : 'its file changed';
+};
+
 const fileNeed = (
   wish: ResourceWish,
   entry: LedgerEntry | undefined,
@@ -180,11 +194,8 @@ const fileNeed = (
   const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
   if (!source) return { actions: ['attach', ...imports], why: ['its file cannot be read'] };
   if (isNew) return { actions: ['attach', ...imports], why: [] };
-  if (entry?.file?.sha256 !== source.sha256) {
-    return {
-      actions: ['attach', ...imports],
-      why: [entry?.file ? 'its file changed' : 'its file is not attached yet'],
-    };
+  if (!entry || !isSent(entry.file, source.sha256, wish)) {
+    return { actions: ['attach', ...imports], why: [whyAttach(entry?.file, source.sha256)] };
   }
   if (imports.length > 0 && (entry.datastore === 'pending' || entry.datastore === 'failed')) {
     return { actions: imports, why: ['its import is not proven yet'] };

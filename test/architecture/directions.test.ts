@@ -8,6 +8,7 @@ const leaves = new Set([
   'config',
   'dkan',
   'yaml',
+  'recipe',
   'wish.ts',
   'job.ts',
   'report.ts',
@@ -33,8 +34,8 @@ const composition = new Set([
 /** What every other room may import beside leaves and itself. */
 const rooms: Record<string, string[]> = {
   web: ['ledger', 'queue'],
-  handlers: ['portal', 'ledger', 'gather', 'intake', 'fetch', 'table', 'plan'],
-  reconcile: ['portal', 'ledger', 'handlers', 'plan', 'table'],
+  handlers: ['portal', 'ledger', 'gather', 'intake', 'fetch', 'table', 'plan', 'transform'],
+  reconcile: ['portal', 'ledger', 'handlers', 'plan', 'table', 'transform'],
   queue: ['redis'],
   gather: ['manifest'],
   intake: ['table'],
@@ -45,6 +46,7 @@ const rooms: Record<string, string[]> = {
   portal: [],
   server: ['table'],
   table: [],
+  transform: ['table'],
   redis: [],
   ledger: ['redis'],
 };
@@ -58,8 +60,10 @@ const packages: Record<string, string[]> = {
   'tough-cookie': ['portal'],
   fastify: ['server', 'service', 'web'],
   '@fastify/busboy': ['server'],
-  'csv-parse': ['commands'],
+  'csv-parse': ['commands', 'transform'],
   piscina: ['table'],
+  saxes: ['transform'],
+  yauzl: ['transform'],
   chokidar: ['intake', 'service'],
   commander: ['cli.ts'],
   'js-yaml': ['yaml', 'server', 'intake', 'portal'],

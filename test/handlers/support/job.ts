@@ -90,7 +90,8 @@ export const attachedState = (
   more: Partial<ResourceState> = {},
 ): ResourceState => {
   const { ledger, portal, job } = parts;
-  const settings = { importTimeoutMs: () => 5000, refreshAfterMs: () => null, maxFileBytes: 1e9, maxRowBytes: 1e6 };
+  const limits = { importTimeoutMs: () => 5000, refreshAfterMs: () => null, maxFileBytes: 1e9, maxRowBytes: 1e6 };
+  const settings = { ...limits, preparedDir: '/nowhere/prepared', rejectsDir: '/nowhere/rejects' };
   const sha256 = 'a'.repeat(64);
   const deps = { ledger, settings, portal: () => portal } as Partial<HandlerDeps> as HandlerDeps; // all that steps use
   return {
@@ -117,6 +118,7 @@ export const attachedState = (
     }),
     intent: null,
     source: null,
+    prepared: null,
     table: { rows: 2, columns: ['a'], delimiter: ',', bom: false, bytes: 9, sha256 },
     recreated: false,
     counted: false,

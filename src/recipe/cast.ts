@@ -1,0 +1,135 @@
+// Notations that cells can be brought into: one form for numbers, dates and truth values.
+import { z } from 'zod';
+import { type DateFormat, dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
+
+/** What a cell can be cast to. */
+export const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datetime', 'time'] as const;
+
+/** See {@link castTypes}. */
+export type CastType = (typeof castTypes)[number];
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+const format = z.string().min(1);
+
+const castObject = z
+  .strictObject({
+    to: z.enum(castTypes).meta({ description: 'What the cells become.', examples: ['date'] }),
+    from: z
+      .union([format, z.array(format).min(1)])
+      .exactOptional()
+      .meta({
+        description: 'Notation of dates and times in the file, or several to try in turn.',
+        examples: ['DD.MM.YYYY'],
+      }),
+    decimal: z
+      .enum(['.', ','])
+      .exactOptional()
+      .meta({ default: '.', description: 'Decimal mark of numbers in the file.', examples: [','] }),
+    group: z
+      .enum(['.', ',', ' ', "'"])
+      .exactOptional()
+      .meta({ description: 'What groups the digits of numbers in the file; nothing when left out.', examples: ['.'] }),
+    true: z
+      .array(scalar)
+      .min(1)
+      .exactOptional()
+      .meta({ description: 'What means true.', examples: [['ja']] }),
+    false: z
+      .array(scalar)
+      .min(1)
+      .exactOptional()
+      .meta({ description: 'What means false.', examples: [['nein']] }),
+  })
+  .refine(({ decimal = '.', group }) => decimal !== group, { error: '`decimal` and `group` must differ' })
+  .superRefine(({ to, from }, context) => {
+    if (from === undefined) return;
+    if (to !== 'date' && to !== 'datetime' && to !== 'time') {
+      context.addIssue({ code: 'custom', path: ['from'], message: `is a notation of dates; \`${to}\` has none` });
+      return;
+    }
+    for (const each of typeof from === 'string' ? [from] : from) {
+      const fault = dateFormatFault(each, to);
+      if (fault !== null) context.addIssue({ code: 'custom', path: ['from'], message: fault });
+    }
+  });
+
+/** One cast as people write it: the type alone, or a mapping. */
+export const castSchema = z.union([z.enum(castTypes), castObject]);
+
+/** See {@link castSchema}. */
+export type Cast = z.infer<typeof castSchema>;
+
+/** A compiled cast: the new text of a cell that is not empty, or null when it does not fit. */
+export type CastCell = (cell: string) => string | null;
+
+/** Compiles a cast. Digits are never lost: numbers are rewritten as text, not computed. */
+export const compileCast = (cast: Cast): CastCell => {
+  const wanted = typeof cast === 'string' ? { to: cast } : cast;
+  const { to } = wanted;
+  switch (to) {
+    case 'text':
+      return (cell) => cell;
+    case 'integer':
+    case 'number':
+      return numberCast({ ...wanted, whole: to === 'integer' });
+    case 'boolean':
+      return booleanCast(wanted.true, wanted.false);
+    default: {
+      const given = wanted.from;
+      const formats = (given === undefined ? isoFormats[to] : typeof given === 'string' ? [given] : given).map(
+        dateFormat,
+      );
+      return dateCast(formats, to);
+    }
+  }
+};
+
+const dateCast =
+  (formats: readonly DateFormat[], to: 'date' | 'datetime' | 'time'): CastCell =>
+  (cell) => {
+    const text = cell.trim();
+    for (const each of formats) {
+      const iso = each[to](text);
+      if (iso !== null) return iso;
+    }
+    return null;
+  };
+
+const numberPattern = /^([+-]?)(\d+)(\.\d+)?([eE][+-]?\d+)?$/;
+
+const numberCast = ({
+  decimal = '.',
+  group,
+  whole,
+}: {
+  decimal?: '.' | ',' | undefined;
+  group?: string | undefined;
+  whole: boolean;
+}): CastCell => {
+  const mark = decimal === '.' ? '\\.' : ',';
+  const space = '[ \\u00a0\\u202f]';
+  const groups = group === undefined ? null : group === ' ' ? space : group === '.' ? '\\.' : group;
+  const grouped = groups === null ? null : new RegExp(`^[+-]?\\d{1,3}(?:${groups}\\d{3})+(?:${mark}\\d+)?$`);
+  const grouping = groups === null ? null : new RegExp(groups, 'g');
+  return (cell) => {
+    let text = cell.trim();
+    if (grouped !== null && grouping !== null && grouped.test(text)) text = text.replaceAll(grouping, '');
+    if (decimal === ',') {
+      if (text.includes('.')) return null;
+      text = text.replace(',', '.');
+    }
+    const found = numberPattern.exec(text);
+    if (found === null) return null;
+    const [, sign = '', digits = '', fraction = '', exponent = ''] = found;
+    if (whole && (exponent !== '' || /[1-9]/.test(fraction))) return null;
+    return `${sign === '-' ? '-' : ''}${digits.replace(/^0+(?=\d)/, '')}${whole ? '' : fraction}${exponent}`;
+  };
+};
+
+const booleanCast = (yes = ['true', '1', 'yes'], no = ['false', '0', 'no']): CastCell => {
+  const meant = new Map([
+    ...yes.map((word) => [word.toLowerCase(), 'true'] as const),
+    ...no.map((word) => [word.toLowerCase(), 'false'] as const),
+  ]);
+  return (cell) => meant.get(cell.trim().toLowerCase()) ?? null;
+};

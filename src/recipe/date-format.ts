@@ -1,0 +1,184 @@
+// Notations of dates: `DD.MM.YYYY` and the like, and how text in them becomes ISO 8601.
+
+/** A point in time as it was written; parts that the notation does not name are null. */
+interface DateParts {
+  year: number;
+  month: number;
+  day: number;
+  hour: number;
+  minute: number;
+  second: number;
+  fraction: string;
+  afternoon: boolean | null;
+  zone: string;
+}
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const monthNames = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+];
+
+interface Token {
+  pattern: string;
+  read(text: string, parts: DateParts): void;
+}
+
+const number = (pattern: string, set: (parts: DateParts, value: number) => void): Token => ({
+  pattern,
+  read: (text, parts) => set(parts, Number(text)),
+});
+const setYear = (parts: DateParts, value: number): void => void (parts.year = value);
+const setMonth = (parts: DateParts, value: number): void => void (parts.month = value);
+const setDay = (parts: DateParts, value: number): void => void (parts.day = value);
+const setHour = (parts: DateParts, value: number): void => void (parts.hour = value);
+const setMinute = (parts: DateParts, value: number): void => void (parts.minute = value);
+const setSecond = (parts: DateParts, value: number): void => void (parts.second = value);
+
+/** Longest first, so that `MMMM` is not read as two months. */
+const tokens: Record<string, Token> = {
+  YYYY: number('\\d{4}', setYear),
+  YY: number('\\d{2}', (parts, value) => setYear(parts, value < 70 ? 2000 + value : 1900 + value)),
+  MMMM: { pattern: '[a-z]+', read: (text, parts) => setMonth(parts, monthNames.indexOf(text.toLowerCase()) + 1) },
+  MMM: { pattern: '[a-z]{3}', read: (text, parts) => setMonth(parts, months.indexOf(text.toLowerCase()) + 1) },
+  MM: number('\\d{2}', setMonth),
+  M: number('\\d{1,2}', setMonth),
+  DD: number('\\d{2}', setDay),
+  D: number('\\d{1,2}', setDay),
+  HH: number('\\d{2}', setHour),
+  H: number('\\d{1,2}', setHour),
+  hh: number('\\d{2}', setHour),
+  h: number('\\d{1,2}', setHour),
+  mm: number('\\d{2}', setMinute),
+  ss: number('\\d{2}', setSecond),
+  S: { pattern: '\\d{1,9}', read: (text, parts) => void (parts.fraction = text) },
+  A: { pattern: '[ap]\\.?m\\.?', read: (text, parts) => void (parts.afternoon = /^p/i.test(text)) },
+  Z: { pattern: 'z|[+-]\\d{2}:?\\d{2}', read: (text, parts) => void (parts.zone = zoneOf(text)) },
+};
+
+const tokenPattern = /YYYY|YY|MMMM|MMM|MM|M|DD|D|HH|H|hh|h|mm|ss|S|A|Z|\[([^\]]*)\]/g;
+
+const zoneOf = (text: string): string => {
+  if (/^z$/i.test(text)) return 'Z';
+  return text.includes(':') ? text : `${text.slice(0, 3)}:${text.slice(3)}`;
+};
+
+/** What a notation gives: the ISO 8601 text of what was written in it, or null when it does not fit. */
+export interface DateFormat {
+  date(text: string): string | null;
+  datetime(text: string): string | null;
+  time(text: string): string | null;
+}
+
+/** What is wrong with a notation; null when it can be used. */
+export const dateFormatFault = (format: string, to: 'date' | 'datetime' | 'time'): string | null => {
+  const used: string[] = format.match(tokenPattern) ?? [];
+  const has = (...names: string[]): boolean => names.some((name) => used.includes(name));
+  const dated = has('YYYY', 'YY') && has('MMMM', 'MMM', 'MM', 'M') && has('DD', 'D');
+  const timed = has('HH', 'H') || (has('hh', 'h') && has('A'));
+  if (to !== 'time' && !dated)
+    return 'must name year (YYYY, YY), month (MM, M, MMM, MMMM) and day (DD, D), such as `DD.MM.YYYY`';
+  if (to === 'time' && !timed) return 'must name the hour (HH, H, or h with A), such as `HH:mm`';
+  if (new Set(used).size !== used.length) return 'names the same part twice';
+  return null;
+};
+
+/** Compiles a notation of {@link dateFormatFault}'s tokens; other characters stand for themselves, `[T]` for a T. */
+export const dateFormat = (format: string): DateFormat => {
+  const read: Token[] = [];
+  let pattern = '';
+  let last = 0;
+  for (const match of format.matchAll(tokenPattern)) {
+    pattern += escaped(format.slice(last, match.index));
+    last = match.index + match[0].length;
+    const token = tokens[match[0]];
+    if (token === undefined) pattern += escaped(match[1] ?? '');
+    else {
+      read.push(token);
+      pattern += `(${token.pattern})`;
+    }
+  }
+  const whole = new RegExp(`^${pattern}${escaped(format.slice(last))}$`, 'i');
+  const partsOf = (text: string): DateParts | null => {
+    const found = whole.exec(text);
+    if (found === null) return null;
+    const parts = {
+      year: 2000,
+      month: 1,
+      day: 1,
+      hour: 0,
+      minute: 0,
+      second: 0,
+      fraction: '',
+      afternoon: null,
+      zone: '',
+    } satisfies DateParts as DateParts;
+    for (const [index, token] of read.entries()) token.read(found[index + 1] ?? '', parts);
+    return isReal(parts) ? parts : null;
+  };
+  const told =
+    (write: (parts: DateParts) => string) =>
+    (text: string): string | null => {
+      const parts = partsOf(text);
+      return parts === null ? null : write(parts);
+    };
+  return {
+    date: told(dateText),
+    datetime: told((parts) => `${dateText(parts)}T${timeText(parts)}`),
+    time: told(timeText),
+  };
+};
+
+const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&').replaceAll(' ', ' +');
+
+const two = (value: number): string => String(value).padStart(2, '0');
+
+const dateText = ({ year, month, day }: DateParts): string =>
+  `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
+
+const timeText = (parts: DateParts): string => {
+  const { minute, second, fraction, zone } = parts;
+  return `${two(hourOf(parts))}:${two(minute)}:${two(second)}${fraction === '' ? '' : `.${fraction}`}${zone}`;
+};
+
+const hourOf = ({ hour, afternoon }: DateParts): number =>
+  afternoon === null ? hour : (hour % 12) + (afternoon ? 12 : 0);
+
+const daysOf = (year: number, month: number): number => {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
+};
+
+const isReal = (parts: DateParts): boolean => {
+  const { year, month, day, hour, minute, second, afternoon } = parts;
+  if (month < 1 || month > 12 || day < 1 || day > daysOf(year, month)) return false;
+  if (afternoon !== null && (hour < 1 || hour > 12)) return false;
+  return hour <= 23 && minute <= 59 && second <= 59;
+};
+
+/** The notation of ISO 8601 that is assumed where none is named. */
+export const isoFormats = {
+  date: ['YYYY-MM-DD'],
+  datetime: [
+    'YYYY-MM-DD[T]HH:mm:ss',
+    'YYYY-MM-DD[T]HH:mm:ssZ',
+    'YYYY-MM-DD[T]HH:mm:ss.S',
+    'YYYY-MM-DD[T]HH:mm:ss.SZ',
+    'YYYY-MM-DD[T]HH:mm',
+    'YYYY-MM-DD[T]HH:mmZ',
+    'YYYY-MM-DD HH:mm:ss',
+    'YYYY-MM-DD HH:mm',
+    'YYYY-MM-DD',
+  ],
+  time: ['HH:mm:ss', 'HH:mm', 'HH:mm:ss.S'],
+} as const;

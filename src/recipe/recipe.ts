@@ -1,0 +1,42 @@
+// What is done to a source before it is sent: how it is read, the steps, what becomes of bad rows, what it is held against.
+import { z } from 'zod';
+import { stepsSchema } from './steps.ts';
+import { tableSchemaSchema } from './table-schema.ts';
+
+/** What becomes of rows that do not fit. */
+export const badRowPolicies = ['fail', 'quarantine', 'skip'] as const;
+
+/** See the head of this file. */
+export const tableRecipeSchema = z.object({
+  /** sha256 (hex) over everything below, and over the bytes of the modules it names. */
+  fingerprint: z.string(),
+  /** False where nobody asked for steps and the file is only brought into CSV, so that one that is no table goes as it is. */
+  asked: z.boolean(),
+  /** Name or number (from 1) of a sheet of a workbook; null for the only one. */
+  sheet: z.union([z.string(), z.number()]).nullable(),
+  /** Path of a file in an archive; null for the only table. */
+  member: z.string().nullable(),
+  /** Paths of modules are absolute. */
+  steps: stepsSchema,
+  badRows: z.enum(badRowPolicies),
+  /** A share of the rows (0 to 1) or a number of them, beyond which nothing is published. */
+  maxBadRows: z.union([z.object({ share: z.number() }), z.object({ rows: z.number().int() })]),
+  schema: tableSchemaSchema.nullable(),
+  /** Why the recipe cannot be followed: a schema file or module that cannot be read. */
+  fault: z.string().nullable(),
+});
+
+/** See {@link tableRecipeSchema}. */
+export type TableRecipe = z.infer<typeof tableRecipeSchema>;
+
+/** Endings of files that are brought into CSV by themselves. */
+const convertible = /(?:\.(?:csv|tsv|ndjson|jsonl|json)\.gz|\.(?:zip|xlsx|ndjson|jsonl|json))$/i;
+
+/** True for files that are brought into CSV without being asked to. */
+export const isConvertible = (name: string): boolean => convertible.test(name);
+
+/** Endings that give way to `.csv` once a table was made of the file. */
+const tableEndings = /(?:\.(?:csv|tsv|txt|tab|ndjson|jsonl|json|geojson)(?:\.gz)?|\.gz|\.zip|\.xlsx)$/i;
+
+/** Name of the CSV that is made of a file: `budget.xlsx` and `budget.csv.gz` give `budget.csv`. */
+export const preparedName = (name: string): string => `${name.replace(tableEndings, '') || 'table'}.csv`;

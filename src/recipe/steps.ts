@@ -1,0 +1,209 @@
+// The steps that may be done to a table, as people write them: a list of mappings with one key each.
+import { z } from 'zod';
+import { castSchema } from './cast.ts';
+import { expressionText } from './expression.ts';
+
+const text = z.string().min(1);
+const column = text.meta({ description: 'Name of a column as it stands in the header.' });
+const columns = z.array(column).min(1);
+
+/** A value in YAML; a number or a truth value means its text. */
+const scalar = z
+  .union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, or true or false' })
+  .transform(String);
+
+const renames = z.record(column, text);
+
+/** Encodings that can be named; UTF-8 is assumed, and refused where it is not. */
+export const encodings = [
+  'utf-8',
+  'utf-16le',
+  'utf-16be',
+  'windows-1252',
+  'iso-8859-1',
+  'iso-8859-2',
+  'iso-8859-15',
+  'windows-1250',
+  'windows-1251',
+  'macintosh',
+  'shift_jis',
+  'gb18030',
+  'euc-kr',
+] as const;
+
+const headerSchema = z.strictObject({
+  row: z
+    .int()
+    .positive()
+    .exactOptional()
+    .meta({
+      default: 1,
+      description: 'Line that holds the header, from 1; what stands above is left out.',
+      examples: [3],
+    }),
+  trim: z
+    .boolean()
+    .exactOptional()
+    .meta({
+      default: false,
+      description: 'Take spaces off the ends of the names, and make one of several.',
+      examples: [true],
+    }),
+  names: columns
+    .exactOptional()
+    .meta({ description: 'Names for all columns, instead of those in the file.', examples: [['id', 'amount']] }),
+  rename: renames
+    .exactOptional()
+    .meta({ description: 'New names by old ones, after `trim`.', examples: [{ Betrag: 'amount' }] }),
+});
+
+const replaceSchema = z
+  .strictObject({
+    in: columns.exactOptional().meta({ description: 'Columns; all when left out.', examples: [['amount']] }),
+    cell: z
+      .union([scalar, z.array(scalar).min(1)])
+      .exactOptional()
+      .meta({ description: 'Whole cells with this value, or one of these.', examples: ['n/a'] }),
+    text: text.exactOptional().meta({ description: 'This text wherever it stands in a cell.', examples: [' EUR'] }),
+    pattern: text
+      .exactOptional()
+      .meta({ description: 'A regular expression (JavaScript, Unicode).', examples: ['\\s+'] }),
+    with: scalar.meta({ description: 'What comes in its place; `$1` is a group of `pattern`.', examples: [''] }),
+  })
+  .refine(({ cell, text: part, pattern }) => [cell, part, pattern].filter((each) => each !== undefined).length === 1, {
+    error: 'needs exactly one of `cell`, `text`, `pattern`',
+  })
+  .refine(({ pattern }) => pattern === undefined || isPattern(pattern), {
+    error: 'is no regular expression',
+    path: ['pattern'],
+  });
+
+const fillSchema = z
+  .strictObject({
+    in: columns.meta({ description: 'Columns whose empty cells are filled.', examples: [['department']] }),
+    with: scalar.exactOptional().meta({ description: 'Value for empty cells.', examples: ['unknown'] }),
+    from: z
+      .literal('above')
+      .exactOptional()
+      .meta({ description: 'Take the cell above, as in printed tables.', examples: ['above'] }),
+  })
+  .refine((fill) => (fill.with === undefined) !== (fill.from === undefined), {
+    error: 'needs either `with` or `from: above`',
+  });
+
+const sortKey = z.strictObject({
+  column,
+  as: z
+    .enum(['text', 'number'])
+    .exactOptional()
+    .meta({ default: 'text', description: 'How cells are compared; ISO dates sort as text.', examples: ['number'] }),
+  order: z
+    .enum(['up', 'down'])
+    .exactOptional()
+    .meta({ default: 'up', description: '`down`: the largest first.', examples: ['down'] }),
+});
+
+/** True for text that can be compiled as a regular expression. */
+export const isPattern = (pattern: string): boolean => {
+  try {
+    new RegExp(pattern, 'u');
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const stepShape = {
+  encoding: z
+    .enum(encodings)
+    .exactOptional()
+    .meta({ description: 'Encoding of a text file that is not UTF-8. Stands first.', examples: ['windows-1252'] }),
+  delimiter: z
+    .enum([',', ';', '|', 'tab'])
+    .exactOptional()
+    .meta({ description: 'What separates the cells; found by itself when left out. Stands first.', examples: [';'] }),
+  skipRows: z
+    .int()
+    .positive()
+    .exactOptional()
+    .meta({ description: 'Leave out so many lines at the top. Stands first.', examples: [3] }),
+  header: headerSchema
+    .exactOptional()
+    .meta({ description: 'Where the header stands and what its names become. Stands first.', examples: [{ row: 3 }] }),
+  select: columns
+    .exactOptional()
+    .meta({ description: 'Keep these columns, in this order.', examples: [['department', 'amount']] }),
+  drop: columns.exactOptional().meta({ description: 'Leave out these columns.', examples: [['internal note']] }),
+  rename: renames.exactOptional().meta({ description: 'New names by old ones.', examples: [{ Betrag: 'amount' }] }),
+  filter: expressionText
+    .exactOptional()
+    .meta({ description: 'Keep the rows for which this holds.', examples: ['amount > 0 and department != "Test"'] }),
+  cast: z
+    .record(column, castSchema)
+    .exactOptional()
+    .meta({
+      description:
+        'Write the cells of columns in one notation. Empty cells stay empty; a cell that does not fit is a bad row.',
+      examples: [{ day: { to: 'date', from: 'DD.MM.YYYY' }, amount: { to: 'number', decimal: ',' } }],
+    }),
+  replace: replaceSchema
+    .exactOptional()
+    .meta({ description: 'Replace cells or text in them.', examples: [{ in: ['amount'], cell: 'n/a', with: '' }] }),
+  fill: fillSchema
+    .exactOptional()
+    .meta({ description: 'Fill empty cells.', examples: [{ in: ['department'], with: 'unknown' }] }),
+  dedupe: columns
+    .exactOptional()
+    .meta({ description: 'Keep the first row of those that agree in these columns.', examples: [['id']] }),
+  constant: z
+    .record(text, scalar)
+    .exactOptional()
+    .meta({ description: 'Columns with the same value in every row.', examples: [{ year: 2026 }] }),
+  computed: z
+    .record(text, expressionText)
+    .exactOptional()
+    .meta({ description: 'Columns computed from others.', examples: [{ total: 'price * pieces' }] }),
+  sort: z
+    .array(z.union([column, sortKey]))
+    .min(1)
+    .exactOptional()
+    .meta({ description: 'Sort the rows, on disk. Equal rows stay in their order.', examples: [['department']] }),
+  transform: text
+    .exactOptional()
+    .meta({ description: 'A step of your own: path of a module, relative to the manifest.', examples: ['./clean.ts'] }),
+};
+
+/** Steps that say how the file is read; they come before all others, each once at most. */
+export const inputSteps = ['encoding', 'delimiter', 'skipRows', 'header'] as const;
+
+const stepKeys = Object.keys(stepShape);
+
+/** One step: a mapping with exactly one key. */
+export const stepSchema = z
+  .strictObject(stepShape)
+  .refine((step) => Object.keys(step).length === 1, {
+    error: `a step has exactly one key, one of ${stepKeys.join(', ')}; put a dash before each`,
+  })
+  .meta({ minProperties: 1, maxProperties: 1 });
+
+/** The steps of a table in their order. */
+export const stepsSchema = z.array(stepSchema).refine((steps) => misplacedInput(steps) === null, {
+  error: `${inputSteps.join(', ')} say how the file is read: they come before all other steps, each once at most`,
+});
+
+/** See {@link stepSchema}. */
+export type Step = z.infer<typeof stepSchema>;
+
+/** The first step about the input that stands behind others or a second time; null when there is none. */
+const misplacedInput = (steps: Step[]): string | null => {
+  const seen = new Set<string>();
+  let others = false;
+  for (const step of steps) {
+    const key = Object.keys(step)[0] ?? '';
+    const isInput = inputSteps.some((name) => name === key);
+    if (isInput && (others || seen.has(key))) return key;
+    if (!isInput) others = true;
+    seen.add(key);
+  }
+  return null;
+};

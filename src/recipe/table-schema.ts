@@ -1,0 +1,114 @@
+// The part of the Frictionless Table Schema that tables are held against.
+import { z } from 'zod';
+import { dateFormatFault } from './date-format.ts';
+
+const fieldTypes = [
+  'string',
+  'number',
+  'integer',
+  'boolean',
+  'date',
+  'datetime',
+  'time',
+  'year',
+  'yearmonth',
+  'any',
+] as const;
+
+/** A type of a field. */
+export type FieldType = (typeof fieldTypes)[number];
+
+const bound = z.union([z.number(), z.string()], { error: 'must be a number, or a date in quotes' });
+
+const constraintsSchema = z.looseObject({
+  required: z.boolean().exactOptional(),
+  unique: z.boolean().exactOptional(),
+  enum: z
+    .array(z.union([z.string(), z.number(), z.boolean()]).transform(String))
+    .min(1)
+    .exactOptional(),
+  pattern: z.string().refine(isPattern, { error: 'is no regular expression' }).exactOptional(),
+  minimum: bound.exactOptional(),
+  maximum: bound.exactOptional(),
+  minLength: z.int().nonnegative().exactOptional(),
+  maxLength: z.int().nonnegative().exactOptional(),
+});
+
+const fieldSchema = z
+  .looseObject({
+    name: z.string().min(1),
+    type: z
+      .enum(fieldTypes, { error: `must be one of ${fieldTypes.join(', ')}; other types are not checked here` })
+      .exactOptional(),
+    format: z.string().min(1).exactOptional(),
+    constraints: constraintsSchema.exactOptional(),
+    trueValues: z.array(z.string()).min(1).exactOptional(),
+    falseValues: z.array(z.string()).min(1).exactOptional(),
+    decimalChar: z.enum(['.', ',']).exactOptional(),
+    groupChar: z.enum(['.', ',', ' ', "'"]).exactOptional(),
+  })
+  .superRefine(({ type, format }, context) => {
+    if (format === undefined || (type !== 'date' && type !== 'datetime' && type !== 'time')) return;
+    if (format === 'default') return;
+    const fault =
+      format === 'any' ? '`any` would be a guess; name the notation, such as `%d.%m.%Y`' : formatFault(format, type);
+    if (fault !== null) context.addIssue({ code: 'custom', path: ['format'], message: fault });
+  });
+
+/** A Table Schema: the fields of a table, what may be missing, and what identifies a row. */
+export const tableSchemaSchema = z.looseObject({
+  fields: z.array(fieldSchema).min(1),
+  missingValues: z.array(z.string()).exactOptional(),
+  primaryKey: z.union([z.string(), z.array(z.string()).min(1)]).exactOptional(),
+});
+
+/** See {@link tableSchemaSchema}. */
+export type TableSchema = z.infer<typeof tableSchemaSchema>;
+
+/** One field of a Table Schema. */
+export type FieldSchema = TableSchema['fields'][number];
+
+const directives: Record<string, string> = {
+  Y: 'YYYY',
+  y: 'YY',
+  m: 'MM',
+  d: 'DD',
+  b: 'MMM',
+  B: 'MMMM',
+  H: 'HH',
+  I: 'hh',
+  M: 'mm',
+  S: 'ss',
+  f: 'S',
+  p: 'A',
+  z: 'Z',
+};
+
+const directivePattern = /%([A-Za-z%])/g;
+
+const formatFault = (format: string, type: 'date' | 'datetime' | 'time'): string | null => {
+  const unknown = [...format.matchAll(directivePattern)].find(
+    ([, letter = '']) => letter !== '%' && !(letter in directives),
+  );
+  if (unknown !== undefined) return `\`${unknown[0]}\` is not understood`;
+  return dateFormatFault(notationOf(format), type);
+};
+
+/** A format of the Table Schema (`%d.%m.%Y`) as a notation of ours (`DD.MM.YYYY`). */
+export const notationOf = (format: string): string =>
+  format
+    .split(directivePattern)
+    .map((part, index) => {
+      if (index % 2 === 0) return part === '' || !/[A-Za-z]/.test(part) ? part : `[${part}]`;
+      return part === '%' ? '%' : (directives[part] ?? '');
+    })
+    .join('');
+
+function isPattern(pattern: string): boolean {
+  try {
+    new RegExp(pattern, 'u');
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,66 @@
+// Bytes in a named encoding as UTF-8: nothing is guessed but what a byte order mark says.
+import type { TextDecoder as Decoder } from 'node:util';
+import { TableFaultError } from '../../errors.ts';
+import type { Bytes } from './bytes.ts';
+
+const marks = [
+  { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
+  { encoding: 'utf-16le', bytes: [0xff, 0xfe] },
+  { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
+];
+
+/** The encoding that a byte order mark tells; null without one. */
+export const markedEncoding = (head: Uint8Array): string | null =>
+  marks.find(({ bytes }) => bytes.every((byte, index) => head[index] === byte))?.encoding ?? null;
+
+/**
+ * The text of `bytes` in pieces. `encoding` null: UTF-8, or what a byte order mark says.
+ *
+ * @throws TableFaultError (`table-encoding`) with the line of the first byte that cannot be read
+ */
+export async function* decoded(bytes: Bytes, encoding: string | null): AsyncGenerator<string> {
+  let decoder: Decoder | null = null;
+  let name = '';
+  let lines = 1;
+  for await (const chunk of bytes()) {
+    if (decoder === null) {
+      name = markedEncoding(chunk) ?? encoding ?? 'utf-8';
+      decoder = new TextDecoder(name, { fatal: true });
+    }
+    const text = decodeOr(decoder, chunk, () => unreadable(name, chunk, lines));
+    lines += newlinesIn(text);
+    if (text !== '') yield text;
+  }
+  const rest = decoder === null ? '' : decodeOr(decoder, null, () => unreadable(name, null, lines));
+  if (rest !== '') yield rest;
+}
+
+const decodeOr = (decoder: Decoder, chunk: Buffer | null, fault: () => TableFaultError): string => {
+  try {
+    return chunk === null ? decoder.decode() : decoder.decode(chunk, { stream: true });
+  } catch {
+    throw fault();
+  }
+};
+
+/** How many lines end in a text. */
+export const newlinesIn = (text: string): number => {
+  let count = 0;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++;
+  return count;
+};
+
+const unreadable = (encoding: string, chunk: Buffer | null, linesBefore: number): TableFaultError => {
+  const lossy = chunk === null ? '' : new TextDecoder(encoding).decode(chunk);
+  const at = lossy.indexOf('\ufffd');
+  const line = linesBefore + newlinesIn(lossy.slice(0, Math.max(0, at)));
+  const hint =
+    encoding === 'utf-8'
+      ? 'save the file as UTF-8, or name its encoding: `table: [{encoding: windows-1252}]`'
+      : 'name the right encoding in the step `encoding`';
+  return new TableFaultError(
+    `line ${line}: the text is not valid ${encoding.toUpperCase()}`,
+    { code: 'table-encoding', line },
+    { hint },
+  );
+};

@@ -1,0 +1,50 @@
+// Keys that were seen before, in memory while they are few and on disk beyond.
+import { hash } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+
+/** Keys that are held in memory, at some 100 bytes each. */
+const heldInMemory = 200_000;
+
+/** A set of keys with flat memory. */
+export class SeenKeys {
+  readonly #path: string;
+  readonly #inMemory: number;
+  #held = new Set<string>();
+  #disk: { database: DatabaseSync; insert: StatementSync } | null = null;
+
+  /** `path`: file to be used when the keys become many; must not exist. */
+  constructor(path: string, inMemory = heldInMemory) {
+    this.#path = path;
+    this.#inMemory = inMemory;
+  }
+
+  /** Adds a key; true when it is new. */
+  add(parts: readonly string[]): boolean {
+    // 128 bits: among a thousand million keys the chance of two alike is below 1 in 10^20.
+    const key = hash('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'hex').slice(0, 32);
+    if (this.#disk !== null) return this.#disk.insert.run(key).changes === 1;
+    const before = this.#held.size;
+    this.#held.add(key);
+    if (this.#held.size > this.#inMemory) this.#spill();
+    return this.#held.size > before || this.#disk !== null;
+  }
+
+  #spill(): void {
+    const database = new DatabaseSync(this.#path);
+    database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000');
+    database.exec('CREATE TABLE seen (key TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN');
+    const insert = database.prepare('INSERT OR IGNORE INTO seen VALUES (?)');
+    for (const key of this.#held) insert.run(key);
+    this.#held = new Set();
+    this.#disk = { database, insert };
+  }
+
+  /** Forgets all keys and removes the file. Idempotent. */
+  close(): void {
+    this.#held = new Set();
+    this.#disk?.database.close();
+    this.#disk = null;
+    rmSync(this.#path, { force: true });
+  }
+}
