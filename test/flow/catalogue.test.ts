@@ -1,0 +1,201 @@
+// Harvesting a catalogue: everything by identifier, faulty entries told and spared, a poor catalogue never takes anything down.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Report } from '../../src/report.ts';
+import { type Gateway, openGateway } from './support/gateway.ts';
+import { doubles, type Reader } from './support/reader.ts';
+import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
+import { startPortalProcess } from './support/server.ts';
+
+let gateway: Gateway;
+let reader: Reader;
+let place: RedisPlace;
+beforeAll(async () => {
+  const portal = await startPortalProcess();
+  reader = await portal.reader();
+  gateway = await openGateway(portal.url);
+  place = await makeRedisPlace(gateway.url, { jobs: { lock: '1s', stalledCheck: '250ms' } });
+});
+
+type Entry = Record<string, unknown>;
+
+/** Writes a catalogue and a manifest that harvests it; returns the manifest. */
+const write = (name: string, dataset: unknown[] | string, more: Record<string, unknown> = {}): string => {
+  const text = typeof dataset === 'string' ? dataset : JSON.stringify({ conformsTo: 'x', dataset });
+  place.write(`${name}.data.json`, text);
+  return place.manifest({ name, catalogue: `${name}.data.json`, ...more });
+};
+
+const some = (count: number, more: (index: number) => Entry = () => ({})): Entry[] =>
+  Array.from({ length: count }, (_, index) => ({
+    identifier: `https://example.org/id/${index}`,
+    title: `Dataset ${index}`,
+    ...more(index),
+  }));
+
+const outcomes = ({ counts }: Report): unknown => counts.dataset;
+
+describe('a catalogue', () => {
+  const files = (index: number) => [
+    { downloadURL: `https://example.org/${index}.csv`, title: `Table ${index}`, format: 'CSV' },
+    { accessURL: `https://example.org/api/${index}`, title: `API ${index}` },
+  ];
+  const entries = some(3, (index) => ({
+    description: `About ${index}`,
+    publisher: { name: 'City' },
+    distribution: files(index),
+  }));
+
+  it('is published once: whole at first, then only what changed, by identifier', async () => {
+    const manifest = write('once', entries);
+    const first = await place.publish(manifest);
+    expect(first.code).toBe(0);
+    const rows = await reader.list();
+    expect(rows.filter(({ type }) => type === 'dataset')).toHaveLength(3);
+    expect(rows.filter(({ type }) => type === 'resource')).toHaveLength(6);
+
+    gateway.takeWrites();
+    const second = await place.publish(manifest);
+    expect([second.code, outcomes(second.report)]).toEqual([0, { unchanged: 3 }]);
+    expect(gateway.takeWrites()).toEqual([]);
+
+    const [a, b, c] = entries;
+    write('once', [{ ...c, title: 'Another title' }, { ...b, distribution: files(1).toReversed() }, a]);
+    const third = await place.publish(manifest);
+    expect([third.code, outcomes(third.report)]).toEqual([0, { unchanged: 2, done: 1 }]);
+    expect(gateway.takeWrites()).toHaveLength(1);
+    const after = await reader.list();
+    expect(after.map(({ nid, uuid }) => [nid, uuid])).toEqual(rows.map(({ nid, uuid }) => [nid, uuid]));
+    expect(after.map(({ title }) => title)).toContain('Another title');
+    expect(after.map(({ title }) => title)).not.toContain('Dataset 2');
+  });
+
+  it('is asked by its identifiers', async () => {
+    const { out, code } = await place.run(['status', 'https://example.org/id/1']);
+    expect(code).toBe(0);
+    expect(out).toContain('identifier https://example.org/id/1');
+  });
+
+  it('is planned with what it has to say, without a write', async () => {
+    const manifest = write('planned', [...some(1, () => ({ shoeSize: 43 })), { identifier: 'x' }]);
+    gateway.takeWrites();
+    const { out, code } = await place.run(['plan', manifest]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/left out: entry 2 "x" \(line 1 of .*planned\.data\.json\): it has no title/);
+    expect(out).toContain('note: `shoeSize` has no field on the portal (in "https://example.org/id/0")');
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+
+  it('is checked with its manifest', async () => {
+    const good = write('sound', some(2));
+    expect(await place.run(['check', good])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('manifest sound of the catalogue'),
+    });
+  });
+});
+
+describe('faulty entries', () => {
+  const more = { onMissing: 'delete' };
+
+  it('are told, the others go on; what they published before stays', async () => {
+    const manifest = write(
+      'faulty',
+      some(4, (index) => ({ distribution: { downloadURL: `https://example.org/f${index}` } })),
+      more,
+    );
+    expect((await place.publish(manifest)).code).toBe(0);
+    const before = await reader.list();
+    const entries = some(4);
+    write(
+      'faulty',
+      [{ ...entries[0], title: null }, entries[1], { ...entries[2], distribution: [7] }, entries[1]],
+      more,
+    );
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(3);
+    const faults = report.items.filter(({ reason }) => reason);
+    expect(faults.map(({ outcome, live }) => [outcome, live])).toEqual([
+      ['quarantined', false],
+      ['quarantined', true],
+      ['quarantined', true],
+    ]);
+    expect(
+      faults.map(({ key, reason }) => [/entry#\d/.exec(key)?.[0], reason?.code, reason?.message.split('): ')[1]]),
+    ).toEqual([
+      ['entry#4', 'entry-fault', 'entry 2 has the same identifier and is published'],
+      [undefined, 'entry-fault', 'it has no title'],
+      [undefined, 'entry-fault', 'distribution 1 is no object'],
+    ]);
+    // Gone are: dataset 3 with its resource, and the resource that entry 1 no longer has.
+    const left = new Set((await reader.list()).map(({ nid }) => nid));
+    expect(
+      before
+        .filter(({ nid }) => !left.has(nid))
+        .map(({ title }) => title)
+        .sort(),
+    ).toEqual(['Dataset 1', 'Dataset 3', 'Dataset 3']);
+  });
+
+  it('that cannot be told apart let nothing be taken down', async () => {
+    const manifest = write('unknown', some(3), more);
+    await place.publish(manifest);
+    write('unknown', [...some(1), { title: 'Dataset 1' }], more);
+    gateway.takeWrites();
+    const { code, report } = await place.publish(manifest);
+    expect([code, outcomes(report)]).toEqual([3, { unchanged: 1, quarantined: 1 }]);
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+});
+
+describe('a catalogue that is not what it was', () => {
+  const more = { onMissing: 'delete' };
+  const text = (entries: unknown[]): string => JSON.stringify({ dataset: entries }, null, 1);
+  let manifest: string;
+  beforeAll(async () => {
+    manifest = write('story', some(338), more);
+    expect((await place.publish(manifest)).code).toBe(0);
+  });
+
+  it.each<[string, () => unknown[] | string, number, string]>([
+    ['empty of entries', () => [], 4, 'held'],
+    ['shrunken', () => some(300), 4, 'held'],
+    ['cut off', () => text(some(338)).slice(0, 9000), 3, 'catalogue-fault'],
+    ['cut off behind an entry', () => `${text(some(2)).slice(0, -4)}`, 3, 'catalogue-fault'],
+    ['an empty file', () => '', 3, 'catalogue-fault'],
+    ['a page about an error', () => '<html>502 Bad gateway</html>', 3, 'catalogue-fault'],
+    ['another JSON', () => '{"error": "not now"}', 3, 'catalogue-fault'],
+    ['nested without end', () => `{"dataset": [${'{"a":['.repeat(100_000)}`, 3, 'catalogue-fault'],
+  ])('takes nothing down: %s', async (_what, poor, code, reason) => {
+    write('story', poor(), more);
+    gateway.takeWrites();
+    const run = await place.publish(manifest);
+    expect([run.code, run.report.reason?.code]).toEqual([code, reason]);
+    expect(gateway.takeWrites()).toEqual([]);
+
+    write('story', some(338), more);
+    const back = await place.publish(manifest);
+    expect([back.code, outcomes(back.report)]).toEqual([0, { unchanged: 338 }]);
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+
+  it('takes nothing down when it is not there', async () => {
+    rmSync(join(place.dir, 'story.data.json'));
+    gateway.takeWrites();
+    const run = await place.publish(manifest);
+    expect([run.code, run.report.reason?.code]).toEqual([3, 'source-missing']);
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+
+  it('takes down what a few less entries name no more, and nothing is there twice in the end', async () => {
+    write('story', some(337), more);
+    const { code, report } = await place.publish(manifest);
+    expect([code, report.counts.actions]).toEqual([0, { deleted: 1 }]);
+    expect(
+      doubles((await reader.list()).filter(({ title }) => title.startsWith('Dataset 33'))).filter((name) =>
+        name.includes('-'),
+      ),
+    ).toEqual([]);
+  });
+});
