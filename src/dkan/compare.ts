@@ -16,6 +16,30 @@ const comparable = ['value', 'value2', 'url', 'target_id', 'tid', 'wkt', 'first'
 export const missingFields = (sent: NodeFields, node: Readonly<Record<string, unknown>>): string[] =>
   Object.entries(sent).flatMap(([name, value]) => (holds(value, node[name]) ? [] : [name]));
 
+/**
+ * What a node holds of the sent fields beyond what {@link missingFields} compares: the numbers of terms, which portals
+ * do not tell by name, and how many items there are where they are not as many as were sent. By field name.
+ */
+export const besideSent = (sent: NodeFields, node: Readonly<Record<string, unknown>>): Record<string, string> => {
+  const beside: Record<string, string> = {};
+  for (const [name, value] of Object.entries(sent)) {
+    const wanted = itemsSchema.safeParse(value);
+    if (!wanted.success || wanted.data.und.length === 0) continue;
+    const there = itemsSchema.safeParse(node[name]);
+    const items = there.success ? there.data.und : [];
+    const terms = items.flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
+    if (terms.length > 0) beside[name] = terms.sort().join(',');
+    else if (items.length !== wanted.data.und.length) beside[name] = `${items.length} items`;
+  }
+  return beside;
+};
+
+/** Number of items of a field in the API's own structure; null for any other value. */
+export const countItems = (value: unknown): number | null => {
+  const parsed = itemsSchema.safeParse(value);
+  return parsed.success ? parsed.data.und.length : null;
+};
+
 const holds = (sent: unknown, got: unknown): boolean => {
   const wanted = itemsSchema.safeParse(sent);
   if (!wanted.success || wanted.data.und.length === 0) return true; // other input styles are the portal's to interpret

@@ -1,8 +1,9 @@
 // Drift: somebody edited, on the portal, fields that we manage, since our last write.
-import { missingFields } from '../dkan/compare.ts';
+import { besideSent, countItems, missingFields } from '../dkan/compare.ts';
 import { DriftError } from '../errors.ts';
 import type { LedgerEntry, SentNode } from '../ledger/entry.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';
+import type { NodeFields } from '../wish.ts';
 import { differences, markerOf, type NodeWish } from './node-wish.ts';
 
 /**
@@ -15,7 +16,22 @@ export const driftedFields = (entry: LedgerEntry, sent: SentNode | null, node: P
   // marker of the state we do know proves nothing, because portals carry a log on to edits that bring none.
   const known = markerOf({ key: entry.key, fingerprint: entry.metadataFingerprint ?? '' });
   if (node.log.startsWith(`sluice ${entry.key} `) && node.log !== known) return [];
-  return unlikeSent(sent, node);
+  return unlikeProven(entry, sent, node);
+};
+
+/** Names of the fields of ours in which a node is not as it was sent and proven last. */
+export const unlikeProven = (entry: LedgerEntry, sent: SentNode, node: PortalNode): string[] => [
+  ...new Set([...unlikeSent(sent, node), ...changedBeside(entry, sent.fields, node)]),
+];
+
+/**
+ * Names of the fields whose terms, or whose number of items, are not what the node held when it was last proven: somebody
+ * changed a tag, or added an item. Empty where that was never looked at.
+ */
+export const changedBeside = (entry: LedgerEntry, fields: NodeFields, node: PortalNode): string[] => {
+  if (entry.beside === null) return [];
+  const [before, now] = [entry.beside, besideSent(fields, node)];
+  return Object.keys(fields).filter((field) => before[field] !== now[field]);
 };
 
 /** Of the edited fields those that matter to a wish: an edit that the wish has taken over is none any more. */
@@ -23,8 +39,8 @@ export const editedFields = (
   wish: NodeWish,
   { entry, sent, node }: { entry: LedgerEntry; sent: SentNode | null; node: PortalNode },
 ): string[] => {
-  const open = new Set(differences(wish, node));
-  return driftedFields(entry, sent, node).filter((field) => open.has(field) || isDropped(wish, field));
+  const fields = driftedFields(entry, sent, node);
+  return sent === null ? fields : fields.filter(isOpen(wish, sent, node));
 };
 
 /**
@@ -36,9 +52,23 @@ export const keptFields = (
   { entry, sent, node }: { entry: LedgerEntry; sent: SentNode | null; node: PortalNode },
 ): string[] => {
   if (!sent || entry.vid === null) return [];
-  const open = new Set(differences(wish, node));
-  return unlikeSent(sent, node).filter((field) => open.has(field) || isDropped(wish, field));
+  return unlikeProven(entry, sent, node).filter(isOpen(wish, sent, node));
 };
+
+/** True for the edited fields that the wish does not agree with. */
+const isOpen = (wish: NodeWish, sent: SentNode, node: PortalNode): ((field: string) => boolean) => {
+  const unlikeWish = new Set(differences(wish, node));
+  const unlike = new Set(unlikeSent(sent, node));
+  return (field) =>
+    unlikeWish.has(field) || isDropped(wish, field) || (!unlike.has(field) && !isTakenOver(wish, sent, node)(field));
+};
+
+/** Terms cannot be compared by name: a wish that was changed since, to as many, is taken to say the same. */
+const isTakenOver =
+  (wish: NodeWish, sent: SentNode, node: PortalNode) =>
+  (field: string): boolean =>
+    JSON.stringify(wish.fields[field]) !== JSON.stringify(sent.fields[field]) &&
+    countItems(wish.fields[field]) === countItems(node[field]);
 
 /** True for a field that was sent and is not wished any more, so that it would be emptied. */
 const isDropped = (wish: NodeWish, field: string): boolean =>

@@ -1,4 +1,6 @@
 // Creating or updating the node of a dataset or resource, with effect once: intent first, look before repeating.
+
+import { besideSent } from '../dkan/compare.ts';
 import { PortalConflictError, PortalGoneError, VerifyFailedError } from '../errors.ts';
 import type { JobContext } from '../job.ts';
 import type { Intent, LedgerEntry, SentNode } from '../ledger/entry.ts';
@@ -6,7 +8,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { OnDrift } from '../manifest/schema.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';
 import type { ItemAction } from '../report.ts';
-import { driftHeld, editedFields, editOf, keptFields } from './drift.ts';
+import { changedBeside, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
 import { differences, markerOf, type NodeWish } from './node-wish.ts';
 
 /** Where a node is written. */
@@ -179,23 +181,23 @@ const noOrphan = { field_orphan: { und: [{ value: '0' }] } };
 
 const sentOf = (wish: NodeWish): SentNode => ({ title: wish.title, published: wish.published, fields: wish.fields });
 
-/** Fields that somebody edited on the portal and that are to stay so. @throws DriftError when the item is to be held */
+/** Fields that somebody edited on the portal, and those of them that are to stay so. @throws DriftError when the item is to be held */
 const fieldsToKeep = async (
   target: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
   node: PortalNode,
-): Promise<{ kept: ReadonlySet<string>; sent: SentNode | null }> => {
+): Promise<{ kept: ReadonlySet<string>; edited: string[]; sent: SentNode | null }> => {
   const sent = await target.ledger.sentFor(target.job.data.portal, wish.key);
   // What was taken down differs by our own doing.
-  if (entry.removed !== null) return { kept: new Set(), sent };
+  if (entry.removed !== null) return { kept: new Set(), edited: [], sent };
   const isKept = target.onDrift === 'keep';
   const fields = (isKept ? keptFields : editedFields)(wish, { entry, sent, node });
-  if (fields.length === 0) return { kept: new Set(), sent };
+  if (fields.length === 0) return { kept: new Set(), edited: [], sent };
   if (target.onDrift === 'hold') throw driftHeld(target.portal, node, fields);
   const choice = isKept ? 'left as they are' : 'overwriting them';
   await target.job.note(`node ${node.nid} was edited on the portal ${editOf(node)} (${fields.join(', ')}): ${choice}`);
-  return { kept: new Set(isKept ? fields : []), sent };
+  return { kept: new Set(isKept ? fields : []), edited: fields, sent };
 };
 
 /** What counts as sent after a write that left some fields alone: of those, what was sent before. */
@@ -227,7 +229,10 @@ const updateNode = async (
     return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
   }
   if (intent) await job.note('an interrupted update had not taken effect: updating again');
-  if (before.log === marker && differences(wish, before).length === 0) {
+  // The marker vouches for the terms, unless they were edited since: portals carry a log on to later revisions.
+  const isEdited =
+    entry.metadataFingerprint === wish.fingerprint && changedBeside(entry, wish.fields, before).length > 0;
+  if (before.log === marker && !isEdited && differences(wish, before).length === 0) {
     await job.note(`node ${nid} already holds the wished metadata`);
     return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
   }
@@ -275,19 +280,31 @@ export const proveNode = async (
   const node = await target.portal.readNode(entry.nid ?? '', signal);
   const isWritten = target.job.data.actions.some((action) => nodeWrites.has(action));
   const other = differences(wish, node);
-  if (isWritten && other.length === 0) return { entry: { ...entry, vid: node.vid }, node };
-  const kept = isWritten
-    ? new Set((await target.ledger.sentFor(target.job.data.portal, wish.key))?.kept)
-    : (await fieldsToKeep(target, wish, entry, node)).kept;
-  const wrong = other.filter((field) => !kept.has(field));
-  if (wrong.length === 0) return { entry: { ...entry, vid: node.vid }, node };
+  if (isWritten && other.length === 0 && target.onDrift !== 'keep') return { entry: proven(wish, entry, node), node };
+  const { kept, edited } = isWritten
+    ? { kept: new Set((await target.ledger.sentFor(target.job.data.portal, wish.key))?.kept), edited: [] }
+    : await fieldsToKeep(target, wish, entry, node);
+  const wrong = [...new Set([...other, ...edited])].filter((field) => !kept.has(field));
+  if (wrong.length === 0) return { entry: proven(wish, entry, node, kept), node };
   if (isWritten) throw notAsSent(target.portal, wish, node, wrong);
   await target.job.note(`node ${entry.nid} was changed on the portal (${wrong.join(', ')}): restoring it`);
   const restored = await updateNode(target, wish, entry, null);
   const now = await target.portal.readNode(restored.nid ?? '', signal);
   const still = differences(wish, now).filter((field) => !kept.has(field));
   if (still.length > 0) throw notAsSent(target.portal, wish, now, still);
-  return { entry: restored, node: now };
+  return { entry: proven(wish, restored, now, kept), node: now };
+};
+
+/** The entry with what the node is seen to hold; of fields that somebody else made, what it held before that. */
+const proven = (
+  wish: NodeWish,
+  entry: LedgerEntry,
+  node: PortalNode,
+  kept: ReadonlySet<string> = new Set(),
+): LedgerEntry => {
+  const now = Object.entries(besideSent(wish.fields, node)).filter(([field]) => !kept.has(field));
+  const before = Object.entries(entry.beside ?? {}).filter(([field]) => kept.has(field));
+  return { ...entry, vid: node.vid, beside: Object.fromEntries([...before, ...now]) };
 };
 
 const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'updated', 'recreated', 'adopted']);

@@ -1,10 +1,12 @@
 // A stored plan is done exactly or not at all: finds the items whose source or node has moved since.
 import { PlanMovedError, PortalGoneError, reasonOf } from '../errors.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
+import type { Knowledge } from '../plan/plan.ts';
 import { planFileItems, type WholePlan } from '../plan/whole-plan.ts';
 import type { PlanFile } from '../plan-file.ts';
 import type { Portal } from '../portal/client.ts';
 import type { Reason } from '../report.ts';
+import { unlikeProven } from './drift.ts';
 
 type PlanItem = PlanFile['items'][number];
 
@@ -12,7 +14,7 @@ type PlanItem = PlanFile['items'][number];
 export const movedItems = async (
   portal: Portal,
   pins: PlanFile,
-  { plan, entries }: { plan: WholePlan; entries: ReadonlyMap<string, LedgerEntry> },
+  { plan, known }: { plan: WholePlan; known: Pick<Knowledge, 'entries' | 'sent'> },
   signal: AbortSignal,
 ): Promise<Map<string, Reason>> => {
   const current = new Map(planFileItems(plan).map((item) => [item.key, item]));
@@ -21,8 +23,9 @@ export const movedItems = async (
   await Promise.all(
     pinned.map(async (item) => {
       const now = current.get(item.key);
-      if (now ? isDone(item, now) : isDown(item, entries.get(item.key))) return;
-      const what = sourceMoved(item, now) ?? (await nodeMoved(portal, item, signal));
+      if (now ? isDone(item, now) : isDown(item, known.entries.get(item.key))) return;
+      const what =
+        sourceMoved(item, now) ?? (await nodeMoved(portal, { pin: item, madeAt: pins.madeAt, known }, signal));
       if (what) moved.set(item.key, planMoved(item.key, what));
     }),
   );
@@ -51,14 +54,38 @@ const sourceMoved = (pin: PlanItem, now: PlanItem | undefined): string | null =>
   return null;
 };
 
+interface Pinned {
+  pin: PlanItem;
+  /** When the plan was made, ISO 8601. */
+  madeAt: string;
+  known: Pick<Knowledge, 'entries' | 'sent'>;
+}
+
 /** `vid` is the revision the plan was made for; a node created since under our uuid moved as well. */
-const nodeMoved = async (portal: Portal, pin: PlanItem, signal: AbortSignal): Promise<string | null> => {
+const nodeMoved = async (portal: Portal, pinned: Pinned, signal: AbortSignal): Promise<string | null> => {
+  const { pin } = pinned;
   const listed = await portal.findByUuid(pin.uuid, signal);
   if (pin.nid === null) return listed ? `node ${listed.nid} appeared on the portal` : null;
   const vid = listed?.nid === pin.nid ? listed.vid : await revisionOf(portal, pin.nid, signal);
   if (vid === null) return pin.actions.includes('create') ? null : `node ${pin.nid} vanished from the portal`;
   if (pin.actions.includes('create')) return `node ${pin.nid} is on the portal again`;
-  return pin.vid !== null && vid !== pin.vid ? `node ${pin.nid} was edited on the portal (revision ${vid})` : null;
+  if (pin.vid === null || vid === pin.vid) return null;
+  if (await isOursUnchanged(portal, pinned, signal)) return null;
+  return `node ${pin.nid} was edited on the portal (revision ${vid})`;
+};
+
+/**
+ * True when a later revision left everything of ours as it was: portals make such revisions by themselves ("Update to
+ * resource ..." on a dataset), and people edit fields that are not ours. Only told where nothing of ours was written since.
+ */
+const isOursUnchanged = async (
+  portal: Portal,
+  { pin, madeAt, known }: Pinned,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const [entry, sent] = [known.entries.get(pin.key), known.sent.get(pin.key)];
+  if (!entry || !sent || entry.nid !== pin.nid || entry.removed || entry.syncedAt > Date.parse(madeAt)) return false;
+  return unlikeProven(entry, sent, await portal.readNode(entry.nid ?? '', signal)).length === 0;
 };
 
 /** Revision of a node that the list may hide; null when it is gone. */

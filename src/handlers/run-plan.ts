@@ -40,7 +40,7 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   if (refresh) await deps.ledger.refreshed(request, Date.now());
   const known = applyRenames(looked, plan.missing);
   const moved = pins
-    ? await movedItems(deps.portal(request.portal), pins, { plan, entries: known.entries }, signal)
+    ? await movedItems(deps.portal(request.portal), pins, { plan, known }, signal)
     : new Map<string, Reason>();
   const work = new WorkBuilder(gathered, known, {
     request,

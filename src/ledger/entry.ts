@@ -88,6 +88,8 @@ export const ledgerEntrySchema = z.object({
   stale: z.boolean(),
   reason: reasonSchema.nullable(),
   /** How the item was taken down on purpose, null while it is not. */
+  /** What the proven node held beside what was sent (`besideSent`), to see edits of it; null where it was never looked at. */
+  beside: z.record(z.string(), z.string()).nullable().default(null),
   removed: z.enum(['orphan', 'unpublish', 'delete']).nullable().default(null),
   /** When it was first missing from the wishes, Unix milliseconds. */
   missingSince: z.number().int().nullable().default(null),
@@ -168,3 +170,4 @@ export const newEntry = ({
   runId: '',
   syncedAt: 0,
 });
+  beside: null,

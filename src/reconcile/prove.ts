@@ -1,6 +1,7 @@
 // Compares what a portal holds with what is wished, without writing: the entry that can be proven, and every fault.
 import { createHash } from 'node:crypto';
 import { request } from 'undici';
+import { besideSent } from '../dkan/compare.ts';
 import { datastoreState } from '../dkan/datastore-status.ts';
 import { PortalGoneError } from '../errors.ts';
 import { fileOf } from '../handlers/node-file.ts';
@@ -60,6 +61,7 @@ export const proveNodeOnly = async (
   return {
     node,
     sent: isOurs ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
+      beside: isOurs ? besideSent(wish.fields, node) : null,
     faults: wrong.map((field) => `node ${nid}: ${field} is not as wished`),
     entry: {
       ...entry,

@@ -19,11 +19,14 @@ beforeAll(async () => {
   place = await makeRedisPlace(gateway.url);
 });
 
-const write = (name: string, version: { title?: string; description?: string; onDrift?: string } = {}): string => {
+const write = (
+  name: string,
+  version: { title?: string; description?: string; onDrift?: string; tags?: string[] } = {},
+): string => {
   place.write(`data/${name}.csv`, 'id,value\n1,a\n');
-  const { title = `${name} dataset`, description = 'As first written', ...more } = version;
+  const { title = `${name} dataset`, description = 'As first written', tags = [], ...more } = version;
   const table = { id: 'table', title: `${name} table`, file: `data/${name}.csv` };
-  return place.manifest({ name, ...more, datasets: [{ id: 'one', title, description, resources: [table] }] });
+  return place.manifest({ name, ...more, datasets: [{ id: 'one', title, description, tags, resources: [table] }] });
 };
 const itemOf = ({ items }: Report, key: string): ReportItem => {
   const found = items.find((item) => item.key === key);
@@ -105,6 +108,40 @@ describe('an edit of a field of ours', () => {
     expect((await place.run(['publish', manifest, '--on-drift', 'overwrite'])).code).toBe(0);
     expect(await bodyOf(nid)).toMatchObject(body('As first written'));
   });
+});
+
+it('tags that somebody edited are held, kept beside the others, and overwritten when that is asked for', async () => {
+  const manifest = write('tags', { tags: ['one', 'two'] });
+  const nid = itemOf((await place.publish(manifest)).report, 'tags/one').nid ?? '';
+  const tagsOf = async (): Promise<string> => JSON.stringify((await reader.read(nid)).field_tags);
+  const ours = await tagsOf();
+  await person.change(nid, {
+    field_tags: {
+      und: [
+        { tid: 'autocreate', name: 'one', vocabulary: 'tags' },
+        { tid: 'autocreate', name: 'of a person', vocabulary: 'tags' },
+      ],
+    },
+  });
+  const theirs = await tagsOf();
+  expect(theirs).not.toBe(ours);
+  gateway.takeWrites();
+  const held = await place.run(['publish', manifest, '--json', '--refresh']);
+  expect(held.code).toBe(4);
+  expect(itemOf(JSON.parse(held.out) as Report, 'tags/one').reason?.message).toMatch(/: field_tags$/);
+
+  write('tags', { tags: ['one', 'two'], onDrift: 'keep', title: 'Another title' });
+  for (const more of [[], ['--refresh']]) {
+    const { code } = await place.run(['publish', manifest, '--json', ...more]);
+    expect(code).toBe(0);
+    expect(await titleOf(nid)).toBe('Another title');
+    expect(await tagsOf()).toBe(theirs);
+  }
+  expect(gateway.takeWrites()).toHaveLength(1);
+
+  await person.change(nid, { field_author: body('A person') });
+  expect((await place.run(['publish', manifest, '--refresh', '--on-drift', 'overwrite'])).code).toBe(0);
+  expect(await tagsOf()).toBe(ours);
 });
 
 it('an edit of a field that we do not manage is no drift, and stays as it is', async () => {

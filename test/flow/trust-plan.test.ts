@@ -119,6 +119,8 @@ describe('plan and apply', () => {
     const now = { titles: { ...titles, roads: 'Roads 3' }, tables: { ...tables, parks: 'id,value\n3,parks\n' } };
     write('moved', now);
     await person.change(nidOf(first, 'moved/water'), { title: 'Edited by a person' });
+    // A later revision that leaves everything of ours as it was, such as portals make by themselves.
+    await person.change(nidOf(first, 'moved/trees'), { field_author: { und: [{ value: 'A person' }] } });
     gateway.takeWrites();
     const { code, report } = await apply();
     expect(code).toBe(4);
@@ -136,6 +138,7 @@ describe('plan and apply', () => {
     }
     const titleOf = async (key: string): Promise<string> => (await reader.read(nidOf(first, key))).title;
     expect(await titleOf('moved/parks')).toBe('Parks 2');
+    expect(await titleOf('moved/trees')).toBe('Trees 2');
     expect(await titleOf('moved/roads')).toBe('moved roads');
     expect(await titleOf('moved/water')).toBe('Edited by a person');
     expect(await titleOf('moved/trees')).toBe('Trees 2');
