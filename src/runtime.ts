@@ -5,6 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Config } from './config/config.ts';
 import { UsageError } from './errors.ts';
+import { type Fetcher, openFetcher } from './fetch/fetch.ts';
+import { FetchedFiles } from './fetch/fetched-files.ts';
 import { datasetHandler } from './handlers/dataset.ts';
 import type { HandlerDeps } from './handlers/deps.ts';
 import { resourceHandler } from './handlers/resource.ts';
@@ -37,9 +39,9 @@ import { openRedis, type RedisHandle } from './redis/embedded.ts';
 import type { Report } from './report.ts';
 import { gatherSources, settleDrops } from './sources.ts';
 import { closeTablePool } from './table/check.ts';
+import { closePreparePool } from './transform/prepare.ts';
 import { Workforce } from './workforce.ts';
 
-import { closePreparePool } from './transform/prepare.ts';
 /** What a runtime is opened with. */
 export interface RuntimeOptions {
   config: Config;
@@ -67,6 +69,10 @@ export class Runtime {
   readonly jobLogs: JobLogs;
   readonly portals: PortalAccess;
   readonly plans: StoredPlans;
+  /** Fetches files and catalogues of the web. */
+  readonly fetcher: Fetcher;
+  /** Files of the web on their way to a portal, on this host. */
+  readonly fetched: FetchedFiles;
   readonly #notices: NoticeQueue;
   readonly #notifier: Notifier;
   readonly #role: string;
@@ -90,6 +96,12 @@ export class Runtime {
       keepLogs: config.jobs.keepLogs,
       keepMs: config.jobs.keepRunsMs,
     });
+    this.fetcher = openFetcher({
+      ...config.sources,
+      allowPrivate: config.sources.allow,
+      userAgent: 'sluice (open data publishing)',
+    });
+    this.fetched = new FetchedFiles(join(config.stateDir, 'fetched'), this.fetcher);
     this.plans = new StoredPlans(redis, this.keys, config.jobs.keepRunsMs);
     this.gate = new RunGate(redis, this.keys, this.queues);
     this.pauses = new PortalPauses(redis, this.keys, this.queues);
@@ -230,6 +242,7 @@ export class Runtime {
 
   async #close(force: boolean): Promise<void> {
     await this.stopWorkers(force);
+    await this.fetcher.close();
     await this.portals.close();
     await Promise.all([closeTablePool(), closePreparePool()]);
     await this.queues.close();
@@ -241,12 +254,16 @@ export class Runtime {
     const deps: HandlerDeps = {
       ledger: this.ledger,
       runs: this.runs,
+      fetcher: this.fetcher,
+      fetched: this.fetched,
       kept: new KeptFiles({ dir: join(this.config.stateDir, 'kept'), ...this.config.kept }),
       settings: {
         importTimeoutMs: (name) => this.portals.config(name).importTimeoutMs,
         refreshAfterMs: (name) => this.refreshAfterMs(name),
         maxFileBytes: this.config.limits.tableBytes,
         maxRowBytes: this.config.limits.rowBytes,
+        preparedDir: join(this.config.stateDir, 'prepared'),
+        rejectsDir: join(this.config.stateDir, 'rejects'),
       },
       portal: (name) => {
         const portal = this.portals.opened(name);
@@ -258,8 +275,6 @@ export class Runtime {
       holdRun: (run) => this.plans.hold(run),
       heldRun: (runId) => this.plans.heldRun(runId),
       forgetHeld: (target) => this.plans.forgetHeld(target),
-        preparedDir: join(this.config.stateDir, 'prepared'),
-        rejectsDir: join(this.config.stateDir, 'rejects'),
       dropHeld: (runId) => this.plans.dropHeld(runId),
       storedPlan: (id) => this.plans.read(id),
       settleDrops: (run, claims) =>

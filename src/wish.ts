@@ -8,16 +8,34 @@ export const nodeFieldsSchema = z.record(z.string(), z.unknown());
 /** Node fields in the API's own structure, see {@link nodeFieldsSchema}. */
 export type NodeFields = z.infer<typeof nodeFieldsSchema>;
 
-/** Where the content of a resource comes from: a local file that is sent, or an address that is only pointed at. */
+/** Where the content of a resource comes from: a file that is sent, from here or fetched, or an address that is only pointed at. */
 export const resourceSourceSchema = z.discriminatedUnion('kind', [
-  /** `path` is absolute; `name` is the file name the portal shall see; `claim` names the spooled drop it came from. */
-  z.object({ kind: z.literal('file'), path: z.string(), name: z.string(), claim: z.string().optional() }),
+  /** `path` is absolute; `name` is the file name the portal shall see; `claim` names the spooled drop it came from; `url` the address it was fetched from. */
+  z.object({
+    kind: z.literal('file'),
+    path: z.string(),
+    name: z.string(),
+    claim: z.string().optional(),
+    url: z.string().exactOptional(),
+  }),
+  /** Fetched and sent. `isNamed`: `name` is as wished; otherwise its server may tell a better one. */
+  z.object({ kind: z.literal('url'), url: z.string(), name: z.string(), isNamed: z.boolean().exactOptional() }),
   z.object({ kind: z.literal('link'), url: z.string() }),
   z.object({ kind: z.literal('api'), url: z.string() }),
 ]);
 
 /** See {@link resourceSourceSchema}. */
 export type ResourceSource = z.infer<typeof resourceSourceSchema>;
+
+/** How the ledger names a source of bytes: the path of a file, the address of a fetched one; null for others. */
+export const sourcePathOf = (source: ResourceSource): string | null => {
+  if (source.kind === 'file') return source.url ?? source.path;
+  return source.kind === 'url' ? source.url : null;
+};
+
+/** True for a source whose bytes are fetched from the web, before and after they are here. */
+export const isOfWeb = (source: ResourceSource): boolean =>
+  source.kind === 'url' || (source.kind === 'file' && source.url !== undefined);
 
 /** A resource that should be on the portal. */
 export const resourceWishSchema = z.object({
@@ -30,6 +48,8 @@ export const resourceWishSchema = z.object({
   fields: nodeFieldsSchema,
   source: resourceSourceSchema,
   import: z.enum(['auto', 'never']),
+  /** What is done to the file before it is sent; absent where it goes as it is. */
+  recipe: tableRecipeSchema.exactOptional(),
   /** sha256 (hex) over everything above that the portal shall hold as metadata. */
   metadataFingerprint: z.string(),
 });
@@ -37,10 +57,18 @@ export const resourceWishSchema = z.object({
 /** See {@link resourceWishSchema}. */
 export type ResourceWish = z.infer<typeof resourceWishSchema>;
 
+/** Name of the file that is sent; empty where none is. A table that was made of another file has the name of a CSV. */
+export const sentName = ({ source, recipe }: Pick<ResourceWish, 'source' | 'recipe'>): string => {
+  if (!('name' in source)) return '';
+  return recipe ? preparedName(source.name) : source.name;
+};
+
 /** A dataset that should be on the portal, with its resources. */
 export const datasetWishSchema = z.object({
   /** `<manifest>/<dataset>`. */
   key: z.string(),
+  /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
+  identifier: z.string().exactOptional(),
   uuid: z.uuid(),
   title: z.string(),
   published: z.boolean(),
@@ -48,16 +76,6 @@ export const datasetWishSchema = z.object({
   metadataFingerprint: z.string(),
   resources: z.array(resourceWishSchema),
 });
-  /** What is done to the file before it is sent; absent where it goes as it is. */
-  recipe: tableRecipeSchema.exactOptional(),
 
 /** See {@link datasetWishSchema}. */
 export type DatasetWish = z.infer<typeof datasetWishSchema>;
-  /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
-  identifier: z.string().exactOptional(),
-/** Name of the file that is sent; empty where none is. A table that was made of another file has the name of a CSV. */
-export const sentName = ({ source, recipe }: Pick<ResourceWish, 'source' | 'recipe'>): string => {
-  if (!('name' in source)) return '';
-  return recipe ? preparedName(source.name) : source.name;
-};
-

@@ -96,7 +96,10 @@ const makePlan = async (
   const target = { manifest: manifest.name, portal: name };
   const refreshed = options.refresh ?? isStale(await runtime.ledger.refreshedAt(target), runtime.refreshAfterMs(name));
   const portal = refreshed ? await runtime.openPortal(name) : null;
-  const known = await lookAt({ ledger: runtime.ledger, target, wishes: gathered.wishes, portal }, signal);
+  const known = await lookAt(
+    { ledger: runtime.ledger, target, wishes: gathered.wishes, portal, fetcher: runtime.fetcher },
+    signal,
+  );
   const plan = planManifest(manifest, gathered.wishes, known, {
     limited: gathered.isDrop,
     now: Date.now(),

@@ -163,7 +163,9 @@ const reconcileOn = async (
     });
   }
   const { concurrency } = runtime.portals.config(target.portal);
-  const results = await reconcile({ target, wishes, ledger: runtime.ledger, portal, ...how, concurrency, signal });
+  const { ledger, fetcher, fetched } = runtime;
+  const parts = { target, wishes, ledger, portal, fetcher, fetched };
+  const results = await reconcile({ ...parts, ...how, concurrency, signal });
   await runtime.ledger.remember(target, manifest.path);
   return results;
 };

@@ -1,4 +1,5 @@
 // Checks of the addresses in a configuration.
+import { isIP } from 'node:net';
 import type { FileProblem } from '../errors.ts';
 import type { YamlDocument } from '../yaml/document.ts';
 
@@ -63,3 +64,11 @@ const parsed = (address: string): URL | null => (URL.canParse(address) ? new URL
 
 const recordOf = (value: unknown): Record<string, unknown> =>
   value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}; // just checked
+
+/** True for an address or CIDR, false for a host name. */
+export const isNetwork = (entry: string): boolean => {
+  const [address = '', prefix, ...more] = entry.split('/');
+  const family = isIP(address);
+  if (family === 0 || more.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+};

@@ -1,5 +1,6 @@
 // The configuration as the rest of sluice sees it: resolved, absolute, in plain numbers.
 import type { portalOperations, portalPermissions } from './portal-access-schema.ts';
+import type { SourcesConfig } from './sources-schema.ts';
 
 /** What every portal has. */
 export interface PortalConfigBase {
@@ -95,9 +96,11 @@ export interface Config {
   http: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; readRetries: number };
   jobs: { keepLogs: number; keepRunsMs: number; lockMs: number; stalledCheckMs: number };
   inbox: { settleMs: number; rescanMs: number; poll: boolean; archiveKeep: number };
-  limits: { tableBytes: number; rowBytes: number };
   /** Copies of the last good file of each table: all together, and the largest single one; 0 keeps none. */
   kept: { totalBytes: number; fileBytes: number };
+  limits: { tableBytes: number; rowBytes: number };
+  /** How files of the web are fetched. */
+  sources: SourcesConfig;
   /** Port 0 takes a free one. */
   health: { port: number };
   notify: NotifyConfig;

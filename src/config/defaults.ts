@@ -23,6 +23,7 @@ export const defaults = {
   inbox: { settle: '2s', rescan: '60s', poll: false, archiveKeep: 5 },
   kept: { total: '1 GB', file: '100 MB' },
   limits: { table: '10 GB', row: '1 MB' },
+  sources: { maxSize: '10 GB', maxRedirects: 5, connect: '10s', headers: '60s', body: '60s', requestsPerSecond: 10 },
   health: { port: 0 },
   log: { level: 'info' },
   email: { port: 587, secure: false },

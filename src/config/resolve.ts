@@ -14,6 +14,7 @@ import { defaults } from './defaults.ts';
 import type { PortalFile } from './portal-schema.ts';
 import { redacting } from './redact.ts';
 import type { ConfigFile } from './schema.ts';
+import { resolveSources } from './sources-schema.ts';
 
 /** What the file alone does not tell. */
 export interface ResolveContext {
@@ -33,8 +34,8 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext): Config
   const http = { ...defaults.http, ...file.http };
   const jobs = { ...defaults.jobs, ...file.jobs };
   const inbox = { ...defaults.inbox, ...file.inbox };
-  const limits = { ...defaults.limits, ...file.limits };
   const kept = { ...defaults.kept, ...file.kept };
+  const limits = { ...defaults.limits, ...file.limits };
   return {
     file: context.path,
     stateDir: context.stateDir,
@@ -71,8 +72,9 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext): Config
       poll: inbox.poll,
       archiveKeep: inbox.archiveKeep,
     },
-    limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
     kept: { totalBytes: sizeBytes(kept.total), fileBytes: sizeBytes(kept.file) },
+    limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
+    sources: resolveSources(file.sources),
     health: { ...defaults.health, ...file.health },
     notify: resolveNotify(file.notify, context),
     log: { ...defaults.log, ...file.log },

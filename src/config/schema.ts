@@ -6,6 +6,7 @@ import { defaults } from './defaults.ts';
 import { keptFileSchema } from './kept-schema.ts';
 import { notifyFileSchema } from './notify-schema.ts';
 import { portalFileSchema, portNumber } from './portal-schema.ts';
+import { sourcesFileSchema } from './sources-schema.ts';
 
 const text = z.string().trim().min(1);
 const count = z.int().min(1);
@@ -157,8 +158,8 @@ export const configFileSchema = z
       })
       .exactOptional()
       .meta({ description: 'Watched folders.' }),
-    limits: z
     kept: keptFileSchema.exactOptional(),
+    limits: z
       .strictObject({
         table: sizeText.exactOptional().meta({
           default: defaults.limits.table,
@@ -173,6 +174,7 @@ export const configFileSchema = z
       })
       .exactOptional()
       .meta({ description: 'What is refused for its size.' }),
+    sources: sourcesFileSchema.exactOptional(),
     health: z
       .strictObject({
         port: portNumber.exactOptional().meta({

@@ -24,3 +24,16 @@ const types: Record<string, string> = {
 /** Content type of a file by its extension; `application/octet-stream` for unknown ones. */
 export const contentTypeOf = (name: string): string =>
   types[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? 'application/octet-stream';
+
+/** Ending (with its dot) of a file of some content type, '' for unknown ones. */
+export const endingOf = (contentType: string | null): string => {
+  const found = Object.entries(types).find(([, type]) => type === contentType)?.[0];
+  return found === undefined ? '' : `.${found}`;
+};
+
+const ending = /[^.]\.[a-z][a-z0-9]{1,9}$/i;
+/** Endings of programs that answer with a file: they tell nothing about it. */
+const programs = /\.(?:php|aspx?|jsp|do|cgi|action|ashx)$/i;
+
+/** True for a name whose ending tells what the file is: `budget.csv`, but neither `download` nor `export.php`. */
+export const tellsType = (name: string): boolean => ending.test(name) && !programs.test(name);

@@ -1,5 +1,6 @@
 // Which network addresses a fetch may reach: public ones, and those that the configuration allows.
 import { BlockList, isIP } from 'node:net';
+import { isNetwork } from '../config/addresses.ts';
 
 /** Kinds of addresses that lead inside, by the special-purpose registries of IANA (RFC 6890). */
 const special: readonly [kind: string, ...ranges: string[]][] = [
@@ -38,14 +39,6 @@ export const addressGuard = (allow: readonly string[]): AddressGuard => {
     if (names.has(plainHost(host)) || isIn(allowed, address)) return null;
     return kindOf(address);
   };
-};
-
-/** True for an address or CIDR, false for a host name. */
-export const isNetwork = (entry: string): boolean => {
-  const [address = '', prefix, ...more] = entry.split('/');
-  const family = isIP(address);
-  if (family === 0 || more.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 };
 
 /** A host name as it is compared: lower case, without the dot of a complete name, without brackets. */

@@ -183,7 +183,7 @@ export class Fetcher {
 
   private tooLarge({ where }: Answer, size: string): SourceRefusedError {
     return new SourceRefusedError(`${where} has ${size}, more than the limit of ${this.policy.maxBytes}`, {
-      hint: 'publish it as a `link`, or raise sources.maxBytes in the configuration',
+      hint: 'publish it as a `link`, or raise sources.maxSize in the configuration',
     });
   }
 
@@ -282,7 +282,7 @@ const watchSilence = ({ body, where }: Answer, ms: number, sent: () => number): 
     if (now - before < leastBytes) {
       body.destroy(
         new SourceUnreachableError(`${where} could not be fetched: ${now - before} bytes came within ${ms} ms`, {
-          hint: 'its server is too slow; it is tried again by itself, and sources.timeouts can be raised in the configuration',
+          hint: 'its server is too slow; it is tried again by itself, and sources.body can be raised in the configuration',
         }),
       );
     }

@@ -1,5 +1,6 @@
 // The file name of what is fetched.
 import { basename } from 'node:path';
+import { endingOf, tellsType } from '../dkan/file-types.ts';
 
 /** The name a reply gives by Content-Disposition (RFC 6266), else the last part of the address; null when neither has one. */
 export const fileNameOf = (disposition: string | undefined, url: URL): string | null =>
@@ -7,6 +8,16 @@ export const fileNameOf = (disposition: string | undefined, url: URL): string | 
 
 /** The last part of an address' path as a file name; null when it has none. */
 export const nameInPath = (url: URL): string | null => safe(decoded(url.pathname.split('/').at(-1) ?? ''));
+
+/** The file name of what was fetched: as wished, else what its server told, with the ending of its content type at least. */
+export const nameOfFetched = (
+  { name, isNamed }: { name: string; isNamed?: boolean },
+  { fileName, contentType }: { fileName: string | null; contentType: string | null },
+): string => {
+  if (isNamed) return name;
+  if (fileName !== null && tellsType(fileName)) return fileName;
+  return tellsType(name) ? name : `${fileName ?? name}${endingOf(contentType)}`;
+};
 
 const dispositionName = (header: string): string => {
   const extended = /;\s*filename\*\s*=\s*(?:utf-8|iso-8859-1)'[^']*'([^;\s]+)/i.exec(header)?.[1];

@@ -1,8 +1,11 @@
 // What handlers work with; the composition root supplies it.
+
+import type { Fetcher } from '../fetch/fetch.ts';
+import type { FetchedFiles } from '../fetch/fetched-files.ts';
 import type { SkippedEntry } from '../gather/skipped.ts';
 import type { Claim } from '../intake/claim.ts';
-import type { RunRequest, TriggerData } from '../job.ts';
 import type { KeptFiles } from '../intake/kept.ts';
+import type { RunRequest, TriggerData } from '../job.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Runs, SettledClaim } from '../ledger/runs.ts';
@@ -24,27 +27,27 @@ export interface HandlerSettings {
   maxFileBytes: number;
   /** Largest record of a table, bytes. */
   maxRowBytes: number;
-}
-
-/** What was gathered for a run. */
   /** Folder for tables that are made to be sent; each lies there while its job runs. */
   preparedDir: string;
   /** Folder for rows that were taken out of tables as bad. */
   rejectsDir: string;
+}
+
+/** What was gathered for a run. */
 export interface Gathered {
   wishes: DatasetWish[];
   /** Claims that a newer drop of the same name replaced. */
   superseded: Claim[];
   /** Claims that cannot become a wish. */
   refused: { claim: Claim; reason: Reason }[];
-  /** True for a drop manifest: what it does not name is archived, not missing. */
-  isDrop: boolean;
-  /** The rules of the manifest that was gathered. */
-  manifest: Pick<Manifest, 'name' | 'portal' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'>;
   /** Faulty entries of a catalogue or list: told, and never taken for missing. */
   skipped: SkippedEntry[];
   /** What is published otherwise than the source has it. */
   remarks: string[];
+  /** True for a drop manifest: what it does not name is archived, not missing. */
+  isDrop: boolean;
+  /** The rules of the manifest that was gathered. */
+  manifest: Pick<Manifest, 'name' | 'portal' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'>;
 }
 
 /** See the head of this file. */
@@ -53,12 +56,16 @@ export interface HandlerDeps {
   runs: Runs;
   settings: HandlerSettings;
   /** The last good file of each resource, on this host. */
+  kept: KeptFiles;
+  /** Files of the web, on this host. */
+  fetched: FetchedFiles;
+  /** Asks whether addresses still give the version that is published. */
+  fetcher: Fetcher;
   /** The client of a portal. */
   portal(name: string): Portal;
   /** Gathers the wishes of a manifest as it is now. */
   gather(manifestPath: string): Promise<Gathered>;
   /** A stored plan that a run is pinned to. */
-  kept: KeptFiles;
   storedPlan(id: string): Promise<PlanFile>;
   /** Remembers a run that the guard holds. */
   holdRun(run: HeldRun): Promise<void>;

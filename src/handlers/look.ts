@@ -1,5 +1,6 @@
 // Looks at everything a plan is made of: wishes, ledger, files, and when asked the portal's own listing. Writes nothing.
 import { SluiceError } from '../errors.ts';
+import type { Fetcher } from '../fetch/fetch.ts';
 import { fingerprintFile } from '../intake/fingerprint.ts';
 import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import type { Target } from '../ledger/keys.ts';
@@ -7,24 +8,34 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Knowledge, ListedNode } from '../plan/plan.ts';
 import type { Portal } from '../portal/client.ts';
 import type { DatasetWish } from '../wish.ts';
+import { lookAtAddresses } from './look-addresses.ts';
 
 /** Files and list pages that are looked at together. */
 const filesAtOnce = 8;
 const pagesAtOnce = 4;
 const pageSize = 20;
 
-/** Looks at ledger and files for the wishes of a target; `portal` is asked for its listing when given. */
-export const lookAt = async (
-  parts: { ledger: Ledger; target: Target; wishes: DatasetWish[]; portal: Portal | null },
-  signal: AbortSignal,
-): Promise<Knowledge> => {
-  const { ledger, target, wishes, portal } = parts;
+/** What is looked at. */
+export interface LookParts {
+  ledger: Ledger;
+  target: Target;
+  wishes: DatasetWish[];
+  /** Asked for its listing; null: it is not asked. */
+  portal: Portal | null;
+  fetcher: Fetcher;
+}
+
+/** Looks at ledger, files and addresses for the wishes of a target. */
+export const lookAt = async (parts: LookParts, signal: AbortSignal): Promise<Knowledge> => {
+  const { ledger, target, wishes, portal, fetcher } = parts;
   const [entries, sent] = await Promise.all([ledger.entries(target), ledger.sent(target)]);
-  const [sources, listed] = await Promise.all([
+  const [sources, addresses, listed] = await Promise.all([
     lookAtFiles(wishes, entries, signal),
+    lookAtAddresses(wishes, entries, { fetcher, signal }),
     portal ? listNodes(portal, signal) : null,
   ]);
-  return { entries, sent, sources, listed };
+  for (const [key, source] of addresses.unchanged) sources.set(key, source);
+  return { entries, sent, sources, listed, addresses: addresses.others };
 };
 
 /** Every node the listing shows, by nid; several pages at once until one comes back short. */

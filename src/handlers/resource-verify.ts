@@ -52,7 +52,9 @@ const verifyFile = async (state: ResourceState, node: PortalNode): Promise<void>
 /** Looks at the size of the table; a portal may show it with some delay. */
 const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<number | null> => {
   const { table, portal, wish } = state;
-  if (state.entry.datastore !== 'imported' || !table) return null;
+  if (state.entry.datastore !== 'imported') return null;
+  // The rows of a file that did not have to be fetched again were proven before.
+  if (!table) return state.entry.rows;
   if (state.counted) return table.rows;
   let found = '';
   for (const pauseMs of [0, 200, 1000]) {

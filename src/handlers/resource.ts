@@ -4,13 +4,14 @@ import { JobLostError, PortalGoneError } from '../errors.ts';
 import type { Handler, JobContext } from '../job.ts';
 import { newEntry } from '../ledger/entry.ts';
 import type { ResourceWork } from '../ledger/runs.ts';
+import { sourcePathOf } from '../wish.ts';
 import type { HandlerDeps } from './deps.ts';
 import { isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
 import { noteFound } from './found.ts';
 import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
 import { recreateNode } from './node-write.ts';
-import { removeNode } from './removal.ts';
 import { removePrepared } from './prepare-source.ts';
+import { removeNode } from './removal.ts';
 import { nodeTarget, type ResourceState, type ResourceStep } from './resource-state.ts';
 import { nodeWishOf, resourceSteps } from './resource-steps.ts';
 
@@ -27,8 +28,8 @@ export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
     try {
       await publish(state);
     } finally {
-      await job.save({ workedMs: job.data.workedMs + Math.round(performance.now() - begun) });
       await removePrepared(state);
+      await job.save({ workedMs: job.data.workedMs + Math.round(performance.now() - begun) });
     }
     const { reason } = state.entry;
     if (reason) {
@@ -43,7 +44,7 @@ export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
     const wish = (await deps.runs.resourceWork(job.data.runId, job.data.key))?.wish;
     const entry =
       known ?? newEntry({ key: job.data.key, kind: 'resource', uuid: wish?.uuid ?? '', title: wish?.title ?? '' });
-    const sourcePath = wish?.source.kind === 'file' ? wish.source.path : null;
+    const sourcePath = wish ? sourcePathOf(wish.source) : null;
     await deps.ledger.put(job.data.portal, { ...failedEntry(entry, reason, job.data.runId), sourcePath });
     await deps.runs.outcome(job.data.runId, job.data.key, outcomeOf(reason));
   },
@@ -91,9 +92,9 @@ const openState = async (
     entry: entry ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title }),
     intent,
     source: null,
-    table: null,
     fetched: null,
     prepared: null,
+    table: null,
     recreated: false,
     counted: false,
     fallsBack: false,

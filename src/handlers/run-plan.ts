@@ -27,7 +27,10 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const wanted = limitTo(gathered.wishes, request.only);
   const refresh = !limited && !pins && (await needsRefresh(deps, request));
   const portal = refresh ? deps.portal(request.portal) : null;
-  const seen = await lookAt({ ledger: deps.ledger, target: request, wishes: wanted, portal }, signal);
+  const seen = await lookAt(
+    { ledger: deps.ledger, target: request, wishes: wanted, portal, fetcher: deps.fetcher },
+    signal,
+  );
   const looked = await forgetRefusals(deps, request, wanted, seen);
   const plan = planManifest(gathered.manifest, wanted, looked, {
     limited,

@@ -56,6 +56,20 @@ export const refusedFileSchema = z.object({
   reason: reasonSchema,
 });
 
+/** What is known of the address that a file was fetched from. */
+export const fetchedFromSchema = z.object({
+  url: z.string(),
+  /** What its server told of the version that was fetched, to ask for another one only; see `fetch/policy.ts`. */
+  etag: z.string().nullable(),
+  lastModified: z.string().nullable(),
+  finalUrl: z.string(),
+  /** File name as it was found out. */
+  name: z.string(),
+});
+
+/** See {@link fetchedFromSchema}. */
+export type FetchedFrom = z.infer<typeof fetchedFromSchema>;
+
 /** What was published under a key. */
 export const ledgerEntrySchema = z.object({
   key: z.string(),
@@ -68,13 +82,19 @@ export const ledgerEntrySchema = z.object({
   /** Public address of the node. */
   url: z.string().nullable(),
   title: z.string(),
+  /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
+  identifier: z.string().nullable().default(null),
   /** Names of the node fields we sent last, so that one that leaves the wish is emptied. */
   fieldNames: z.array(z.string()),
   /** Fingerprint of the metadata that the portal was last seen to hold; null while unverified. */
   metadataFingerprint: z.string().nullable(),
+  /** What the proven node held beside what was sent (`besideSent`), to see edits of it; null where it was never looked at. */
+  beside: z.record(z.string(), z.string()).nullable().default(null),
   source: sourceFingerprintSchema.nullable(),
-  /** Absolute path of the local file, as last read. */
+  /** Absolute path of the local file, as last read; the address of a fetched one. */
   sourcePath: z.string().nullable(),
+  /** The address that `source` was fetched from; null for a local file. */
+  fetched: fetchedFromSchema.nullable().default(null),
   file: portalFileSchema.nullable(),
   /** `pending`: a file was attached whose import is not proven yet. */
   datastore: z.enum(['none', 'imported', 'pending', 'failed']),
@@ -82,14 +102,10 @@ export const ledgerEntrySchema = z.object({
   rows: z.number().int().nullable(),
   /** True while the current wish is verified on the portal. */
   live: z.boolean(),
-  /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
-  identifier: z.string().nullable().default(null),
   /** True while the portal still serves an older version. */
   stale: z.boolean(),
   reason: reasonSchema.nullable(),
   /** How the item was taken down on purpose, null while it is not. */
-  /** What the proven node held beside what was sent (`besideSent`), to see edits of it; null where it was never looked at. */
-  beside: z.record(z.string(), z.string()).nullable().default(null),
   removed: z.enum(['orphan', 'unpublish', 'delete']).nullable().default(null),
   /** When it was first missing from the wishes, Unix milliseconds. */
   missingSince: z.number().int().nullable().default(null),
@@ -155,8 +171,10 @@ export const newEntry = ({
   url: null,
   fieldNames: [],
   metadataFingerprint: null,
+  beside: null,
   source: null,
   sourcePath: null,
+  fetched: null,
   file: null,
   datastore: 'none',
   rows: null,
@@ -170,4 +188,3 @@ export const newEntry = ({
   runId: '',
   syncedAt: 0,
 });
-  beside: null,

@@ -1,7 +1,9 @@
 // Checks between the keys of a manifest. They read the raw value, so that they run beside other faults, not after them.
 import { datasetMetadataFaults } from '../dkan/metadata.ts';
 import type { FileProblem } from '../errors.ts';
-import type { YamlDocument } from '../yaml/document.ts';
+import type { PlacedValue, YamlDocument } from '../yaml/document.ts';
+import { nearest } from '../yaml/nearest.ts';
+import { columnOf, indexColumns } from './index-columns.ts';
 import { cronFault, timezoneFault } from './schedule.ts';
 import { manifestKinds } from './schema.ts';
 
@@ -15,6 +17,7 @@ export const crossProblems = (document: YamlDocument): FileProblem[] => {
   checkPortals(document.value, report);
   if (document.value.name !== undefined && document.value.name === document.value.renamedFrom)
     report(['renamedFrom'], 'is the present name; leave it out', 'key');
+  checkIndex(document.value, report);
   checkDatasets(document, document.value, report);
   return problems;
 };
@@ -65,28 +68,54 @@ const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
   }
 };
 
+/** The names of columns are known; what they are called in the file is seen when it is read. */
+const checkIndex = ({ index }: Mapping, report: Report): void => {
+  const known = indexColumns();
+  for (const name of Object.keys(mappingOf(mappingOf(index).columns))) {
+    if (columnOf(name, known) !== undefined) continue;
+    const meant = nearest(name, [...known.keys()]);
+    const advice = meant === undefined ? 'docs/how-to/csv-index.md lists them' : `did you mean \`${meant}\`?`;
+    report(['index', 'columns', name], `is no name of a column; ${advice}`, 'key');
+  }
+};
+
 const checkDatasets = (document: YamlDocument, value: Mapping, report: Report): void => {
   const defaults = mappingOf(mappingOf(value.defaults).dataset);
   const datasets = listOf(value.datasets);
   checkIds({ document, entries: datasets, path: ['datasets'], what: 'dataset', report });
-  for (const [index, dataset] of datasets.entries()) {
-    const path = ['datasets', index];
-    const merged = { ...defaults, ...dataset };
-    for (const fault of datasetMetadataFaults({
-      access: merged.access,
-      rights: merged.rights,
-      temporal: merged.temporal,
-    }))
-      report([...path, ...fault.path], fault.message);
-    const resources = listOf(dataset.resources);
-    checkIds({ document, entries: resources, path: [...path, 'resources'], what: 'resource', report });
-    for (const [position, resource] of resources.entries())
-      checkSource(resource, [...path, 'resources', position], report);
-  }
+  for (const [index, dataset] of datasets.entries())
+    checkDataset({ document, dataset, defaults, path: ['datasets', index], report });
+};
+
+interface DatasetCheck {
+  document: PlacedValue;
+  dataset: Mapping;
+  /** What the dataset has where it says nothing. */
+  defaults: Mapping;
+  path: PropertyKey[];
+  report: Report;
+}
+
+const checkDataset = ({ document, dataset, defaults, path, report }: DatasetCheck): void => {
+  const { access, rights, temporal } = { ...defaults, ...dataset };
+  for (const fault of datasetMetadataFaults({ access, rights, temporal }))
+    report([...path, ...fault.path], fault.message);
+  const resources = listOf(dataset.resources);
+  checkIds({ document, entries: resources, path: [...path, 'resources'], what: 'resource', report });
+  for (const [position, resource] of resources.entries())
+    checkSource(resource, [...path, 'resources', position], report);
+};
+
+/** The problems between the keys of one dataset, as it stands in a manifest, in a value of its own. */
+export const datasetProblems = (document: PlacedValue, defaults: object): FileProblem[] => {
+  const problems: FileProblem[] = [];
+  const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
+  checkDataset({ document, dataset: mappingOf(document.value), defaults: mappingOf(defaults), path: [], report });
+  return problems;
 };
 
 interface IdCheck {
-  document: YamlDocument;
+  document: PlacedValue;
   entries: Mapping[];
   path: PropertyKey[];
   what: 'dataset' | 'resource';
@@ -114,15 +143,17 @@ const checkIds = ({ document, entries, path, what, report }: IdCheck): void => {
 };
 
 const checkSource = (resource: Mapping, path: PropertyKey[], report: Report): void => {
-  const given = ['file', 'link', 'api'].filter((key) => resource[key] !== undefined);
-  if (given.length === 0) report(path, 'the resource has no content: it needs one of `file`, `link`, `api`');
+  const given = ['file', 'url', 'link', 'api'].filter((key) => resource[key] !== undefined);
+  if (given.length === 0) report(path, 'the resource has no content: it needs one of `file`, `url`, `link`, `api`');
   const second = given[1];
   if (second !== undefined)
     report(
       [...path, second],
-      `only one of \`file\`, \`link\`, \`api\` may be given; \`${given[0]}\` is there, too`,
+      `only one of \`file\`, \`url\`, \`link\`, \`api\` may be given; \`${given[0]}\` is there, too`,
       'key',
     );
+  if (resource.name !== undefined && resource.url === undefined)
+    report([...path, 'name'], 'is for a `url` only: a file has its own name', 'key');
 };
 
 const isMapping = (value: unknown): value is Mapping =>

@@ -3,6 +3,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { durationMs } from '../quantity.ts';
 import type { ResourceSource } from '../wish.ts';
 import { resolveCatalogue } from './catalogue-schema.ts';
+import { resolveIndex } from './index-schema.ts';
 import { resolveSchedule } from './schedule-schema.ts';
 import type { DatasetSpec, Manifest, ManifestBase, ManifestFile, ResourceSpec } from './schema.ts';
 import { resolveTable } from './table-schema.ts';
@@ -33,6 +34,7 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
       : { notify: { email: listOf(file.notify.email), webhook: file.notify.webhook ?? null } }),
     defaults: { dataset: file.defaults?.dataset ?? {}, resource: resolveTable(file.defaults?.resource ?? {}, dir) },
   };
+  if (file.index !== undefined) return { ...base, index: resolveIndex(file.index, dir) };
   if (file.catalogue !== undefined) return { ...base, catalogue: resolveCatalogue(file.catalogue, dir) };
   if (file.drop === undefined)
     return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base, dir)) };
@@ -60,7 +62,8 @@ const listOf = (value: string | string[] | undefined): string[] | null =>
 /** `10%` as 0.1. */
 const shareOf = (text: string): number => Number.parseFloat(text) / 100;
 
-const resolveDataset = (file: DatasetFile, { defaults }: ManifestBase, dir: string): DatasetSpec => {
+/** Resolves a checked dataset; its paths are relative to `dir`. */
+export const resolveDataset = (file: DatasetFile, { defaults }: Pick<ManifestBase, 'defaults'>, dir: string): DatasetSpec => {
   const { id, title, renamedFrom, resources, ...own } = file;
   return {
     id,
@@ -72,13 +75,13 @@ const resolveDataset = (file: DatasetFile, { defaults }: ManifestBase, dir: stri
 };
 
 const resolveResource = (file: ResourceFile, defaults: ManifestBase['defaults'], dir: string): ResourceSpec => {
-  const { id, title, renamedFrom, file: local, link, api, ...own } = file;
+  const { id, title, renamedFrom, file: local, url, name, link, api, ...own } = file;
   return {
     id,
     title: title ?? id,
     ...(renamedFrom === undefined ? {} : { renamedFrom }),
-    source: sourceOf({ local, link, api }, dir),
-    details: { ...defaults.resource, ...own },
+    source: url === undefined ? sourceOf({ local, link, api }, dir) : urlSource(url, name),
+    details: { ...defaults.resource, ...resolveTable(own, dir) },
   };
 };
 

@@ -13,6 +13,7 @@ import {
 import { durationText } from '../quantity.ts';
 import type { NodeFields, ResourceSource } from '../wish.ts';
 import { type CatalogueSpec, catalogueSchema } from './catalogue-schema.ts';
+import { type IndexSpec, indexFileSchema } from './index-schema.ts';
 import { scheduleFileSchema } from './schedule-schema.ts';
 import type { Schedule } from './schedule-times.ts';
 import { droppedTableShape, type TableDetails, tableShape } from './table-schema.ts';
@@ -54,7 +55,8 @@ const resourceShape = {
   fields: passedFieldsSchema.exactOptional(),
 };
 
-const resourceSchema = z
+/** A resource as it stands in a manifest. */
+export const resourceSchema = z
   .strictObject({
     id: id.meta({
       description: 'Name of the resource within its dataset; with the others it makes the key.',
@@ -67,6 +69,7 @@ const resourceSchema = z
       description: 'File to send: a path relative to the manifest, or absolute.',
       examples: ['data/spending.csv'],
     }),
+    ...urlShape,
     link: webAddress.exactOptional().meta({
       description: 'Instead of a file: address of a page or file elsewhere.',
       examples: ['https://example.org/data.zip'],
@@ -79,9 +82,10 @@ const resourceSchema = z
       .meta({ description: 'Former id; the resource keeps its identity.', examples: ['expenses'] }),
     ...resourceShape,
   })
-  .meta({ oneOf: [{ required: ['file'] }, { required: ['link'] }, { required: ['api'] }] });
+  .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
 
-const datasetSchema = z.strictObject({
+/** A dataset as it stands in a manifest. */
+export const datasetSchema = z.strictObject({
   id: id.meta({
     description: 'Name of the dataset within the manifest; with the others it makes the key.',
     examples: ['city-budget-2026'],
@@ -128,7 +132,7 @@ const dropSchema = z.strictObject({
 });
 
 /** The keys that say what a manifest publishes: exactly one of them stands in each, and makes its kind. */
-export const manifestKinds = ['datasets', 'drop', 'catalogue'] as const;
+export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index'] as const;
 
 /** The YAML file of a manifest as people write it. */
 export const manifestFileSchema = z
@@ -256,6 +260,10 @@ export const manifestFileSchema = z
       description: 'Publish what is dropped into a folder.',
       examples: [{ folder: 'inbox' }],
     }),
+    index: indexFileSchema.exactOptional().meta({
+      description: 'Publish what a list names, one resource a row: a CSV or JSON lines file, or a mapping.',
+      examples: ['resources.csv'],
+    }),
     catalogue: catalogueSchema.exactOptional().meta({
       description: 'Publish what a catalogue (`data.json`, DCAT-US) lists: its address or path, or a mapping.',
       examples: ['https://example.org/data.json'],
@@ -381,8 +389,13 @@ export interface CatalogueManifest extends ManifestBase {
   catalogue: CatalogueSpec;
 }
 
+/** A manifest of a list of resources in a file. */
+export interface IndexManifest extends ManifestBase {
+  index: IndexSpec;
+}
+
 /** A loaded manifest: everything resolved, nothing left to check but the data itself. Its kind is the key it has. */
-export type Manifest = ListManifest | DropManifest | CatalogueManifest;
+export type Manifest = ListManifest | DropManifest | CatalogueManifest | IndexManifest;
 
 /** True for a manifest of a watched folder. */
 export const isDropManifest = (manifest: Manifest): manifest is DropManifest => 'drop' in manifest;

@@ -42,8 +42,19 @@ export interface PlannedDataset extends PlannedItem {
   resources: PlannedItem[];
 }
 
+/** What an address gives, where it is not known to be what was published from it. */
+export interface AddressLook {
+  /** True when it is certainly another version; false when only its bytes can tell. */
+  isOther: boolean;
+  /** 0 where unknown. */
+  bytes: number;
+  why: string;
+}
+
 /** What is known beside the wishes. */
 export interface Knowledge {
+  /** Addresses of resources that were published before, by key, unless they give the published version. */
+  addresses?: ReadonlyMap<string, AddressLook>;
   entries: ReadonlyMap<string, LedgerEntry>;
   /** The file of each resource as it is now, by key; null where it cannot be read (the job will tell the reason). */
   sources: ReadonlyMap<string, SourceFingerprint | null>;
@@ -173,27 +184,43 @@ const planResource = (wish: ResourceWish, datasetNid: string, known: Knowledge):
     resourceFingerprint(wish, datasetNid),
     known,
   );
-  const file = isStanding ? { actions: [], why: [] } : fileNeed(wish, entry, source, need.actions.includes('create'));
+  const isNew = need.actions.includes('create');
+  const look = known.addresses?.get(wish.key);
+  const file = isStanding ? { actions: [], why: [] } : fileNeed(wish, entry, source ?? look ?? null, isNew);
   const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
   const item = planned(wish, 'resource', entry, both, known);
-  return { ...item, bytes: file.actions.includes('attach') ? (source?.bytes ?? 0) : 0, sha256: source?.sha256 ?? null };
+  return {
+    ...item,
+    bytes: file.actions.includes('attach') ? (source?.bytes ?? look?.bytes ?? 0) : 0,
+    sha256: source && offeredHash(source.sha256, wish),
+  };
 };
+
+/** What a plan was made for: the bytes of the source, and what is made of them. */
+const offeredHash = (sha256: string, { recipe }: ResourceWish): string =>
+  recipe ? createHash('sha256').update(`${sha256}@${recipe.fingerprint}`).digest('hex') : sha256;
 
 const whyAttach = (file: PortalFile | null | undefined, sha256: string): string => {
   if (!file) return 'its file is not attached yet';
   return (file.from?.sha256 ?? file.sha256) === sha256 ? 'its table is made otherwise' : 'its file changed';
 };
 
+const unread = ({ source }: ResourceWish, entry: LedgerEntry | undefined): string => {
+  if (source.kind !== 'url') return 'its file cannot be read';
+  return entry?.file ? 'its file comes from an address now' : 'its file is not attached yet';
+};
+
 const fileNeed = (
   wish: ResourceWish,
   entry: LedgerEntry | undefined,
-  source: SourceFingerprint | null,
+  source: SourceFingerprint | AddressLook | null,
   isNew: boolean,
 ): Need => {
-  if (wish.source.kind !== 'file') return { actions: [], why: [] };
+  if (wish.source.kind === 'link' || wish.source.kind === 'api') return { actions: [], why: [] };
   const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
-  if (!source) return { actions: ['attach', ...imports], why: ['its file cannot be read'] };
   if (isNew) return { actions: ['attach', ...imports], why: [] };
+  if (!source) return { actions: ['attach', ...imports], why: [unread(wish, entry)] };
+  if ('why' in source) return { actions: source.isOther ? ['attach', ...imports] : ['fetch'], why: [source.why] };
   if (!entry || !isSent(entry.file, source.sha256, wish)) {
     return { actions: ['attach', ...imports], why: [whyAttach(entry?.file, source.sha256)] };
   }

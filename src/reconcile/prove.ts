@@ -6,11 +6,11 @@ import { datastoreState } from '../dkan/datastore-status.ts';
 import { PortalGoneError } from '../errors.ts';
 import { fileOf } from '../handlers/node-file.ts';
 import { differences, markerOf, type NodeWish } from '../handlers/node-wish.ts';
-import { type LedgerEntry, newEntry, type SentNode, type SourceFingerprint } from '../ledger/entry.ts';
+import { type LedgerEntry, newEntry, type SentNode } from '../ledger/entry.ts';
 import { wantsImport } from '../plan/plan.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';
-import type { TableReport } from '../table/check.ts';
-import type { ResourceWish } from '../wish.ts';
+import { sourcePathOf } from '../wish.ts';
+import type { LocalFile } from './local-file.ts';
 
 /** What was proven of one item. */
 export interface Proof {
@@ -28,14 +28,6 @@ export interface ProofParts {
   /** True: the file is downloaded and hashed. */
   content: boolean;
   signal: AbortSignal;
-}
-
-/** The local side of a resource. */
-export interface LocalFile {
-  wish: ResourceWish;
-  source: SourceFingerprint | null;
-  /** Null for files that are no tables. */
-  table: TableReport | null;
 }
 
 /** Proves the node of a dataset or resource. */
@@ -61,7 +53,6 @@ export const proveNodeOnly = async (
   return {
     node,
     sent: isOurs ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
-      beside: isOurs ? besideSent(wish.fields, node) : null,
     faults: wrong.map((field) => `node ${nid}: ${field} is not as wished`),
     entry: {
       ...entry,
@@ -70,6 +61,7 @@ export const proveNodeOnly = async (
       vid: node.vid,
       url: node.path,
       fieldNames: Object.keys(wish.fields),
+      beside: isOurs ? besideSent(wish.fields, node) : null,
       metadataFingerprint: isOurs && provesTerms(wish, node) ? wish.fingerprint : null,
       live: isOurs && wish.published,
       syncedAt: Date.now(),
@@ -89,9 +81,13 @@ export const proveResource = async (
   local: LocalFile,
 ): Promise<Proof> => {
   const proof = await proveNodeOnly(parts, node, nid);
-  if (!proof.node || local.wish.source.kind !== 'file') return proof;
+  if (!proof.node || !('name' in local.wish.source)) return proof;
   const faults = [...proof.faults];
-  let entry: LedgerEntry = { ...proof.entry, sourcePath: local.wish.source.path };
+  let entry: LedgerEntry = {
+    ...proof.entry,
+    sourcePath: sourcePathOf(local.wish.source),
+    fetched: local.fetched,
+  };
   const file = await proveFile(parts, proof.node, local);
   faults.push(...file.faults);
   entry = { ...entry, file: file.file, source: local.source };
@@ -106,22 +102,23 @@ export const proveResource = async (
 const proveFile = async (
   { portal, content, signal }: ProofParts,
   node: PortalNode,
-  { source }: LocalFile,
+  { source, sent }: LocalFile,
 ): Promise<{ file: LedgerEntry['file']; faults: string[] }> => {
   const item = fileOf(node);
   if (!item) return { file: null, faults: [`node ${node.nid} has no file`] };
   if (!source) return { file: null, faults: ['the local file cannot be read, so nothing can be compared'] };
-  if (item.filesize !== source.bytes) {
+  if (!sent) return { file: null, faults: ['no table can be made of the local file, so nothing can be compared'] };
+  if (item.filesize !== sent.bytes) {
     return {
       file: null,
-      faults: [`file ${item.filename} has ${item.filesize} bytes on the portal, ${source.bytes} here`],
+      faults: [`file ${item.filename} has ${item.filesize} bytes on the portal, ${sent.bytes} here`],
     };
   }
-  const file = { fid: item.fid, name: item.filename, bytes: source.bytes, sha256: source.sha256, url: null };
+  const file = { fid: item.fid, name: item.filename, url: null, ...sent };
   if (!content) return { file, faults: [] };
   const sha256 = await hashOfFile(portal, typeof item.uri === 'string' ? item.uri : '', signal);
   if (sha256 === null) return { file: null, faults: [`file ${item.filename} cannot be downloaded`] };
-  if (sha256 !== source.sha256)
+  if (sha256 !== sent.sha256)
     return { file: null, faults: [`file ${item.filename} holds other bytes than the local file`] };
   return { file, faults: [] };
 };
@@ -143,7 +140,7 @@ const hashOfFile = async (portal: Portal, uri: string, signal: AbortSignal): Pro
 const proveTable = async (
   { portal, signal }: ProofParts,
   nid: string,
-  { uuid, table }: { uuid: string; table: TableReport | null },
+  { uuid, table }: { uuid: string; table: LocalFile['table'] },
 ): Promise<{ datastore: LedgerEntry['datastore']; rows: number | null; faults: string[] }> => {
   const status = await portal.datastoreStatus(nid, signal);
   if (status === null) return { datastore: 'none', rows: null, faults: [] };

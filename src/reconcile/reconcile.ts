@@ -1,16 +1,18 @@
 // Goes through all wishes of a manifest and proves each against the portal; what is found may be written to the ledger.
-import { SluiceError } from '../errors.ts';
+import type { Fetcher } from '../fetch/fetch.ts';
+import type { FetchedFiles } from '../fetch/fetched-files.ts';
 import { lookAt } from '../handlers/look.ts';
 import type { NodeWish } from '../handlers/node-wish.ts';
 import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { withKnownNames } from '../plan/known-names.ts';
 import { withKnownUuids } from '../plan/known-uuids.ts';
-import { isTabular, resourceFingerprint } from '../plan/plan.ts';
+import { resourceFingerprint } from '../plan/plan.ts';
 import type { Portal } from '../portal/client.ts';
-import { checkTable, type TableReport } from '../table/check.ts';
 import type { DatasetWish, ResourceWish } from '../wish.ts';
 import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
+import { withLocalFile } from './local-file.ts';
 import { type Proof, proveNodeOnly, proveResource } from './prove.ts';
 
 /** What was found for one wish. */
@@ -27,10 +29,16 @@ export interface ReconcileOptions {
   wishes: DatasetWish[];
   ledger: Ledger;
   portal: Portal;
+  fetcher: Fetcher;
+  fetched: FetchedFiles;
   /** How nodes are found; null: only those the ledger names are looked at. */
   find: FindOptions | null;
   /** Download and hash the files. */
   content: boolean;
+  /** Folder for tables that are made for a moment, and what is refused for its size. */
+  preparedDir: string;
+  maxFileBytes: number;
+  maxRowBytes: number;
   /** Datasets at once. */
   concurrency: number;
   signal: AbortSignal;
@@ -38,9 +46,10 @@ export interface ReconcileOptions {
 
 /** Proves every wish; writes nothing, neither to the portal nor to the ledger. */
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]> => {
-  const { ledger, target, signal } = options;
-  const { entries, sources } = await lookAt({ ledger, target, wishes: options.wishes, portal: null }, signal);
-  const wishes = options.find ? options.wishes : withKnownUuids(options.wishes, entries);
+  const { signal } = options;
+  const { entries, sources } = await lookAt({ ...options, portal: null }, signal);
+  const named = withKnownNames(options.wishes, entries);
+  const wishes = options.find ? named : withKnownUuids(named, entries);
   const results: Reconciled[][] = [];
   const next = wishes.entries();
   const work = async (): Promise<void> => {
@@ -107,8 +116,16 @@ const reconcileResource = async (
     fields: { ...wish.fields, ...reference },
     fingerprint: resourceFingerprint(wish, datasetNid ?? ''),
   };
-  const local = { wish, source: known.sources.get(wish.key) ?? null, table: await tableOf(wish, signal) };
-  return { key: wish.key, found, proof: await proveResource({ portal, content, signal }, node, found.nid, local) };
+  const { nid } = found;
+  const file = {
+    portal: options.target.portal,
+    entry: known.entries.get(wish.key),
+    source: known.sources.get(wish.key) ?? null,
+  };
+  const proof = await withLocalFile(wish, file, options, (local) =>
+    proveResource({ portal, content, signal }, node, nid, local),
+  );
+  return { key: wish.key, found, proof };
 };
 
 const locate = async (
@@ -120,15 +137,4 @@ const locate = async (
   const nid = entries.get(key)?.nid ?? null;
   if (nid !== null) return { how: 'ledger', nid };
   return find ? search(find) : { how: 'none' };
-};
-
-/** The rows of a local table; null for other files and for faulty tables, whose own job tells the fault. */
-const tableOf = async (wish: ResourceWish, signal: AbortSignal): Promise<TableReport | null> => {
-  if (wish.source.kind !== 'file' || !isTabular(wish.source.name)) return null;
-  try {
-    return await checkTable(wish.source.path, { signal });
-  } catch (error) {
-    if (error instanceof SluiceError) return null;
-    throw error;
-  }
 };

@@ -35,7 +35,7 @@ const composition = new Set([
 const rooms: Record<string, string[]> = {
   web: ['ledger', 'queue'],
   handlers: ['portal', 'ledger', 'gather', 'intake', 'fetch', 'table', 'plan', 'transform'],
-  reconcile: ['portal', 'ledger', 'handlers', 'plan', 'table', 'transform'],
+  reconcile: ['portal', 'ledger', 'handlers', 'plan', 'fetch', 'table', 'transform'],
   queue: ['redis'],
   gather: ['manifest'],
   intake: ['table'],

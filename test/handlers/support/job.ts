@@ -118,6 +118,7 @@ export const attachedState = (
     }),
     intent: null,
     source: null,
+    fetched: null,
     prepared: null,
     table: { rows: 2, columns: ['a'], delimiter: ',', bom: false, bytes: 9, sha256 },
     recreated: false,

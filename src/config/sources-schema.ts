@@ -1,0 +1,87 @@
+// The shape of `sources:` in a configuration file: how files and catalogues of the web are fetched.
+import { z } from 'zod';
+import { durationMs, durationText, sizeBytes, sizeText } from '../quantity.ts';
+import { isNetwork } from './addresses.ts';
+import { defaults } from './defaults.ts';
+
+const hostName = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?$/i;
+
+/** An address, a CIDR or a host name. Numbers with dots that are no address are most often a mistyped one. */
+const reachable = z.string().refine((text) => isNetwork(text) || (hostName.test(text) && !/^[\d./:]+$/.test(text)), {
+  error: 'must be a host name, an address or a network such as `10.1.0.0/16`',
+});
+
+const duration = (value: string, description: string, example: string) =>
+  durationText.exactOptional().meta({ default: value, description, examples: [example] });
+
+/** How files and catalogues of the web are fetched. */
+export const sourcesFileSchema = z
+  .strictObject({
+    allow: z
+      .array(reachable)
+      .exactOptional()
+      .meta({
+        default: [],
+        description:
+          'Hosts and networks inside that may be asked although their addresses are private, loopback, link-local or reserved.',
+        examples: [['data.intern.example', '10.1.0.0/16']],
+      }),
+    maxSize: sizeText.exactOptional().meta({
+      default: defaults.sources.maxSize,
+      description: 'Largest file that is fetched, counted after decompression on the way.',
+      examples: ['500 MB'],
+    }),
+    maxRedirects: z
+      .int()
+      .min(0)
+      .max(20)
+      .exactOptional()
+      .meta({
+        default: defaults.sources.maxRedirects,
+        description: 'Redirects that are followed; each is checked as the first address is.',
+        examples: [2],
+      }),
+    connect: duration(defaults.sources.connect, 'Time to reach a server.', '5s'),
+    headers: duration(defaults.sources.headers, 'Time until an answer begins.', '2m'),
+    body: duration(defaults.sources.body, 'Longest (near) silence within an answer.', '2m'),
+    requestsPerSecond: z
+      .number()
+      .min(0)
+      .max(1000)
+      .exactOptional()
+      .meta({
+        default: defaults.sources.requestsPerSecond,
+        description: 'Requests per second to one host; 0 is no limit.',
+        examples: [1],
+      }),
+  })
+  .meta({ description: 'How files and catalogues of the web are fetched.' });
+
+/** See {@link sourcesFileSchema}. */
+export type SourcesFile = z.infer<typeof sourcesFileSchema>;
+
+/** `sources:` with its defaults, in plain numbers. */
+export interface SourcesConfig {
+  allow: string[];
+  maxBytes: number;
+  maxRedirects: number;
+  connectMs: number;
+  headersMs: number;
+  bodyMs: number;
+  requestsPerSecond: number;
+}
+
+/** Resolves a checked `sources:`. */
+export const resolveSources = (file: SourcesFile = {}): SourcesConfig => {
+  const { allow = [], ...rest } = file;
+  const { maxSize, maxRedirects, connect, headers, body, requestsPerSecond } = { ...defaults.sources, ...rest };
+  return {
+    allow,
+    maxBytes: sizeBytes(maxSize),
+    maxRedirects,
+    connectMs: durationMs(connect),
+    headersMs: durationMs(headers),
+    bodyMs: durationMs(body),
+    requestsPerSecond,
+  };
+};

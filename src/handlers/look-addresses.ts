@@ -1,0 +1,58 @@
+// Asks the servers of `url` resources whether they still give the version that is published. Nothing is fetched.
+import { SluiceError } from '../errors.ts';
+import { shown } from '../fetch/failures.ts';
+import type { Fetcher } from '../fetch/fetch.ts';
+import { acceptFor } from '../fetch/fetched-files.ts';
+import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
+import type { AddressLook } from '../plan/plan.ts';
+import type { DatasetWish } from '../wish.ts';
+
+/** Addresses that are asked together; each host has its own pace besides. */
+const addressesAtOnce = 16;
+
+/** What was found out: the published fingerprint where the address still gives it, else what is known of the change. */
+export interface AddressesSeen {
+  unchanged: Map<string, SourceFingerprint>;
+  others: Map<string, AddressLook>;
+}
+
+/** Asks for all resources with a `url` that were published before; new ones are fetched anyway. */
+export const lookAtAddresses = async (
+  wishes: DatasetWish[],
+  entries: ReadonlyMap<string, LedgerEntry>,
+  { fetcher, signal }: { fetcher: Fetcher; signal: AbortSignal },
+): Promise<AddressesSeen> => {
+  const seen: AddressesSeen = { unchanged: new Map(), others: new Map() };
+  const next = wishes.flatMap((wish) => wish.resources).values();
+  const work = async (): Promise<void> => {
+    for (const wish of next) {
+      const entry = entries.get(wish.key);
+      if (wish.source.kind !== 'url' || !entry?.source || !entry.fetched) continue;
+      const look = await lookAtAddress(wish.source.url, entry.fetched, { fetcher, signal });
+      if (look === null) seen.unchanged.set(wish.key, entry.source);
+      else seen.others.set(wish.key, look);
+    }
+  };
+  await Promise.all(Array.from({ length: addressesAtOnce }, work));
+  return seen;
+};
+
+/** Null where the known version is the present one. What cannot be read is the fault of its own job, which tells the reason. */
+const lookAtAddress = async (
+  url: string,
+  known: NonNullable<LedgerEntry['fetched']>,
+  { fetcher, signal }: { fetcher: Fetcher; signal: AbortSignal },
+): Promise<AddressLook | null> => {
+  if (known.url !== url) return { isOther: false, bytes: 0, why: 'its address is another one: fetched and compared' };
+  if (known.etag === null && known.lastModified === null) {
+    return { isOther: false, bytes: 0, why: 'its server tells no versions: fetched and compared' };
+  }
+  try {
+    const looked = await fetcher.look(url, { known, signal, name: known.name, accept: acceptFor(known.name) });
+    if (looked.status === 'unchanged') return null;
+    return { isOther: true, bytes: looked.bytes ?? 0, why: `${shown(new URL(url))} gives another version` };
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    return { isOther: false, bytes: 0, why: error.message };
+  }
+};
