@@ -40,8 +40,8 @@ export const listOf = (value: unknown): unknown[] => {
 /** Texts of a value, without doubles. */
 export const textsOf = (value: unknown): string[] => [...new Set(listOf(value).flatMap((item) => textOf(item) ?? []))];
 
-/** Text on one line. */
-export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+/** Text on one line; blanks within a line stay as they are. */
+export const oneLine = (text: string): string => text.replaceAll(/\s*[\t\v\f\r\n\u2028\u2029]\s*/g, ' ').trim();
 
 /** An address: its text, or the `@id` of an object. */
 export const addressText = (value: unknown): string | null => {
