@@ -1,6 +1,6 @@
 // `sluice adopt`, `sluice rebuild`, `sluice verify`: the ledger against the portal. None of them writes to the portal.
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { UsageError } from '../errors.ts';
 import { perPortal } from '../manifest/portals.ts';
@@ -164,8 +164,14 @@ const reconcileOn = async (
   }
   const { concurrency } = runtime.portals.config(target.portal);
   const { ledger, fetcher, fetched } = runtime;
+  const { stateDir, limits } = runtime.config;
   const parts = { target, wishes, ledger, portal, fetcher, fetched };
-  const results = await reconcile({ ...parts, ...how, concurrency, signal });
+  const local = {
+    preparedDir: join(stateDir, 'prepared'),
+    maxFileBytes: limits.tableBytes,
+    maxRowBytes: limits.rowBytes,
+  };
+  const results = await reconcile({ ...parts, ...local, ...how, concurrency, signal });
   await runtime.ledger.remember(target, manifest.path);
   return results;
 };

@@ -1,7 +1,8 @@
 // What the wishes no longer name: renamed, waiting out its grace, or to be taken down. Pure.
 import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import type { OnMissing } from '../manifest/schema.ts';
-import type { DatasetWish } from '../wish.ts';
+import type { DatasetWish, ResourceWish } from '../wish.ts';
+import { isSent } from './plan.ts';
 
 /** What is to be done about a missing item. */
 export interface Removal {
@@ -79,7 +80,7 @@ const findRenames = (
       .map((wish) => [wish.key, wish]),
   );
   const renames: Rename[] = [];
-  const pair = (rule: (entry: LedgerEntry, wish: { key: string; uuid: string }) => boolean): void => {
+  const pair = (rule: (entry: LedgerEntry, wish: DatasetWish | ResourceWish) => boolean): void => {
     for (const entry of gone) {
       if (renames.some(({ from }) => from === entry)) continue;
       const match = [...free.values()].find((wish) => rule(entry, wish));
@@ -89,16 +90,18 @@ const findRenames = (
     }
   };
   pair((entry, wish) => wish.uuid === entry.uuid);
-  pair((entry, wish) => parent(wish.key) === parent(entry.key) && hasContentOf(entry, wish.key, sources));
+  pair((entry, wish) => parent(wish.key) === parent(entry.key) && hasContentOf(entry, wish, sources));
   return renames;
 };
 
-/** The same bytes under another id of the same dataset are the same resource. */
+/** The same bytes, and the same made of them, under another id of the same dataset are the same resource. */
 const hasContentOf = (
   entry: LedgerEntry,
-  key: string,
+  wish: DatasetWish | ResourceWish,
   sources: ReadonlyMap<string, SourceFingerprint | null>,
-): boolean =>
-  entry.kind === 'resource' && entry.file !== null && (sources.get(key)?.sha256 ?? null) === entry.file.sha256;
+): boolean => {
+  const source = sources.get(wish.key);
+  return entry.kind === 'resource' && !!source && 'source' in wish && isSent(entry.file, source.sha256, wish);
+};
 
 const parent = (key: string): string => key.slice(0, key.lastIndexOf('/'));

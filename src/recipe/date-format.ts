@@ -1,6 +1,6 @@
 // Notations of dates: `DD.MM.YYYY` and the like, and how text in them becomes ISO 8601.
 
-/** A point in time as it was written; parts that the notation does not name are null. */
+/** A point in time as it was written. */
 interface DateParts {
   year: number;
   month: number;
@@ -34,36 +34,56 @@ interface Token {
   read(text: string, parts: DateParts): void;
 }
 
-const number = (pattern: string, set: (parts: DateParts, value: number) => void): Token => ({
+type NumberPart = 'year' | 'month' | 'day' | 'hour' | 'minute' | 'second';
+
+const number = (pattern: string, part: NumberPart, of: (value: number) => number = (value) => value): Token => ({
   pattern,
-  read: (text, parts) => set(parts, Number(text)),
+  read: (text, parts) => {
+    parts[part] = of(Number(text));
+  },
 });
-const setYear = (parts: DateParts, value: number): void => void (parts.year = value);
-const setMonth = (parts: DateParts, value: number): void => void (parts.month = value);
-const setDay = (parts: DateParts, value: number): void => void (parts.day = value);
-const setHour = (parts: DateParts, value: number): void => void (parts.hour = value);
-const setMinute = (parts: DateParts, value: number): void => void (parts.minute = value);
-const setSecond = (parts: DateParts, value: number): void => void (parts.second = value);
+
+const monthIn = (pattern: string, names: readonly string[]): Token => ({
+  pattern,
+  read: (text, parts) => {
+    parts.month = names.indexOf(text.toLowerCase()) + 1;
+  },
+});
 
 /** Longest first, so that `MMMM` is not read as two months. */
 const tokens: Record<string, Token> = {
-  YYYY: number('\\d{4}', setYear),
-  YY: number('\\d{2}', (parts, value) => setYear(parts, value < 70 ? 2000 + value : 1900 + value)),
-  MMMM: { pattern: '[a-z]+', read: (text, parts) => setMonth(parts, monthNames.indexOf(text.toLowerCase()) + 1) },
-  MMM: { pattern: '[a-z]{3}', read: (text, parts) => setMonth(parts, months.indexOf(text.toLowerCase()) + 1) },
-  MM: number('\\d{2}', setMonth),
-  M: number('\\d{1,2}', setMonth),
-  DD: number('\\d{2}', setDay),
-  D: number('\\d{1,2}', setDay),
-  HH: number('\\d{2}', setHour),
-  H: number('\\d{1,2}', setHour),
-  hh: number('\\d{2}', setHour),
-  h: number('\\d{1,2}', setHour),
-  mm: number('\\d{2}', setMinute),
-  ss: number('\\d{2}', setSecond),
-  S: { pattern: '\\d{1,9}', read: (text, parts) => void (parts.fraction = text) },
-  A: { pattern: '[ap]\\.?m\\.?', read: (text, parts) => void (parts.afternoon = /^p/i.test(text)) },
-  Z: { pattern: 'z|[+-]\\d{2}:?\\d{2}', read: (text, parts) => void (parts.zone = zoneOf(text)) },
+  YYYY: number('\\d{4}', 'year'),
+  YY: number('\\d{2}', 'year', (value) => (value < 70 ? 2000 + value : 1900 + value)),
+  MMMM: monthIn('[a-z]+', monthNames),
+  MMM: monthIn('[a-z]{3}', months),
+  MM: number('\\d{2}', 'month'),
+  M: number('\\d{1,2}', 'month'),
+  DD: number('\\d{2}', 'day'),
+  D: number('\\d{1,2}', 'day'),
+  HH: number('\\d{2}', 'hour'),
+  H: number('\\d{1,2}', 'hour'),
+  hh: number('\\d{2}', 'hour'),
+  h: number('\\d{1,2}', 'hour'),
+  mm: number('\\d{2}', 'minute'),
+  ss: number('\\d{2}', 'second'),
+  S: {
+    pattern: '\\d{1,9}',
+    read: (text, parts) => {
+      parts.fraction = text;
+    },
+  },
+  A: {
+    pattern: '[ap]\\.?m\\.?',
+    read: (text, parts) => {
+      parts.afternoon = /^p/i.test(text);
+    },
+  },
+  Z: {
+    pattern: 'z|[+-]\\d{2}:?\\d{2}',
+    read: (text, parts) => {
+      parts.zone = zoneOf(text);
+    },
+  },
 };
 
 const tokenPattern = /YYYY|YY|MMMM|MMM|MM|M|DD|D|HH|H|hh|h|mm|ss|S|A|Z|\[([^\]]*)\]/g;

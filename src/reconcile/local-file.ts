@@ -72,7 +72,8 @@ const fetchedFile = async (
 ): Promise<LocalFile> => {
   const { wish } = nothing;
   const { url, name } = source;
-  const isPublished = entry?.fetched?.url === url && entry.source !== null && isSent(entry.file, entry.source.sha256, wish);
+  const isPublished =
+    entry?.fetched?.url === url && entry.source !== null && isSent(entry.file, entry.source.sha256, wish);
   const published = isPublished ? entry.fetched : null;
   const wanted = { portal, uuid: wish.uuid, url, name, by: 'reconcile', published };
   const got = await tools.fetched.get(wanted, { signal: tools.signal });
@@ -80,7 +81,13 @@ const fetchedFile = async (
     if (!entry?.file) return nothing;
     const { bytes, sha256, from } = entry.file;
     const table = entry.rows === null ? null : { rows: entry.rows };
-    return { ...nothing, source: entry.source, sent: { bytes, sha256, ...(from ? { from } : {}) }, table, fetched: entry.fetched };
+    return {
+      ...nothing,
+      source: entry.source,
+      sent: { bytes, sha256, ...(from ? { from } : {}) },
+      table,
+      fetched: entry.fetched,
+    };
   }
   const facts = factsOf(await stat(got.path, { bigint: true }));
   const named = nameOfFetched(source, got);

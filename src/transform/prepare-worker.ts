@@ -84,7 +84,6 @@ const answerOf = (error: unknown): PrepareAnswer | null => {
 };
 
 const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
-  const { recipe, limits } = task;
   const said: string[] = [];
   const opened = await openSource({ ...task, said: (line) => said.push(line) });
   if ('noTable' in opened) return { kind: 'as-is', why: opened.noTable };

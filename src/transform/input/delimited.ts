@@ -59,23 +59,39 @@ const findDelimiter = async (
   return sniffTable(Buffer.from(head), head.length <= sniffBytes).delimiter;
 };
 
-/** Text without its first lines. */
-async function* withoutLines(source: AsyncIterable<string>, count: number): AsyncGenerator<string> {
-  let left = count;
-  let afterReturn = false;
-  for await (const piece of source) {
-    let from = 0;
-    if (afterReturn && piece.startsWith('\n')) from = 1;
-    afterReturn = false;
-    while (left > 0 && from < piece.length) {
-      const end = /\r\n?|\n/g;
+/** Leaves lines out, piece by piece. */
+class LineSkipper {
+  #left: number;
+  /** A line ended with CR at the end of a piece; an LF at the start of the next one belongs to it. */
+  #afterReturn = false;
+
+  constructor(count: number) {
+    this.#left = count;
+  }
+
+  /** What is left of the next piece. */
+  rest(piece: string): string {
+    let from = this.#afterReturn && piece.startsWith('\n') ? 1 : 0;
+    this.#afterReturn = false;
+    const end = /\r\n?|\n/g;
+    while (this.#left > 0 && from < piece.length) {
       end.lastIndex = from;
       const found = end.exec(piece);
-      from = found === null ? piece.length : end.lastIndex;
-      if (found !== null) left--;
-      if (found?.[0] === '\r' && from === piece.length) afterReturn = true;
+      if (found === null) return '';
+      from = end.lastIndex;
+      this.#left--;
+      this.#afterReturn = found[0] === '\r' && from === piece.length;
     }
-    if (from < piece.length) yield from === 0 ? piece : piece.slice(from);
+    return from === 0 ? piece : piece.slice(from);
+  }
+}
+
+/** Text without its first lines. */
+async function* withoutLines(source: AsyncIterable<string>, count: number): AsyncGenerator<string> {
+  const skipper = new LineSkipper(count);
+  for await (const piece of source) {
+    const rest = skipper.rest(piece);
+    if (rest !== '') yield rest;
   }
 }
 

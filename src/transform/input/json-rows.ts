@@ -136,19 +136,19 @@ class ArrayCutter {
     let from = 0;
     for (let at = 0; at < piece.length; at++) {
       const code = piece.charCodeAt(at);
-      if (this.#inText) this.#passText(code);
-      else if (code === quote) this.#inText = true;
+      if (this.#inText) {
+        this.#passText(code);
+        continue;
+      }
+      if (code === quote) this.#inText = true;
       else if (code === open || code === openObject) {
         if (this.#depth++ === 0) from = this.#begin(piece, from, at, code === open);
       } else if (code === close || code === closeObject) this.#depth--;
-      if (this.#depth === 0 && code === close) {
-        yield* this.#end(piece.slice(from, at));
-        this.#hasEnded = true;
-        from = at + 1;
-      } else if (this.#depth === 1 && code === comma && !this.#inText) {
-        yield* this.#end(piece.slice(from, at), true);
-        from = at + 1;
-      }
+      const ends = this.#depth === 0 && code === close;
+      if (!ends && !(this.#depth === 1 && code === comma)) continue;
+      yield* this.#end(piece.slice(from, at), !ends);
+      this.#hasEnded = ends;
+      from = at + 1;
     }
     this.#item += piece.slice(from);
     if (this.#item.length > this.#limits.rowBytes) throw oversizeRow(this.#row + 1, this.#limits);
@@ -167,7 +167,7 @@ class ArrayCutter {
   }
 
   /** An element is missing between two commas, or there is none at all. */
-  *#end(last: string, more = false): Generator<Item> {
+  *#end(last: string, more: boolean): Generator<Item> {
     const text = this.#item + last;
     this.#item = '';
     if (!more && text.trim() === '' && this.#row === 0) return;

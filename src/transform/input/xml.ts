@@ -27,7 +27,9 @@ export async function* readXml(
   const parser = new SaxesParser({ xmlns: false });
   let fault: Error | null = null;
   let quiet = 0;
-  const loud = (): void => void (quiet = 0);
+  const loud = (): void => {
+    quiet = 0;
+  };
   parser.on('error', (error) => {
     fault ??= error;
   });

@@ -34,14 +34,10 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
     columns,
     apply: (row) => {
       const wrong: Violation[] = [];
-      for (const { at, required, check, seen } of fields) {
-        const cell = row.cells[at] ?? '';
-        const message = missing.has(cell)
-          ? required
-            ? 'is empty, but required'
-            : null
-          : (check(cell) ?? (seen?.add([cell]) === false ? `${shown(cell)} stands in another row, too` : null));
-        if (message !== null) wrong.push(inColumn(columns, at, message));
+      for (const field of fields) {
+        const cell = row.cells[field.at] ?? '';
+        const message = missing.has(cell) ? (field.required ? 'is empty, but required' : null) : faultOf(field, cell);
+        if (message !== null) wrong.push(inColumn(columns, field.at, message));
       }
       if (wrong.length === 0 && seenKeys?.add(keyPlaces.map((at) => row.cells[at] ?? '')) === false) {
         wrong.push({ column: null, at: null, message: `another row has the same key (${keys.join(', ')})` });
@@ -58,6 +54,9 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
     },
   };
 };
+
+const faultOf = ({ check, seen }: { check: CellCheck; seen: SeenKeys | null }, cell: string): string | null =>
+  check(cell) ?? (seen?.add([cell]) === false ? `${shown(cell)} stands in another row, too` : null);
 
 const keyNames = ({ primaryKey }: TableSchema): string[] =>
   primaryKey === undefined ? [] : typeof primaryKey === 'string' ? [primaryKey] : primaryKey;
