@@ -32,8 +32,8 @@ afterAll(() => {
   }
 });
 
-/** Starts a server on a free loopback port; it ends with the test file. */
-export const startSources = async (): Promise<SourceServer> => {
+/** Starts a server on a free port of a loopback address; it ends with the test file. */
+export const startSources = async (host = '127.0.0.1'): Promise<SourceServer> => {
   const answers = new Map<string, Answering>();
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
@@ -44,9 +44,9 @@ export const startSources = async (): Promise<SourceServer> => {
     else response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No such page</title>');
   });
   servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo; // it listens on a port
-  return { url: `http://127.0.0.1:${port}`, port, asked, on: (path, answer) => answers.set(path, answer) };
+  return { url: `http://${host}:${port}`, port, asked, on: (path, answer) => answers.set(path, answer) };
 };
 
 /** A file as a good server hands it out: conditional and in ranges, with a strong ETag. `modified` adds Last-Modified. */
