@@ -4,6 +4,7 @@ import type { ErrorCode } from './errors.ts';
 import { catalogueBytes } from './gather/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from './gather/catalogue/gather-catalogue.ts';
 import { gatherDrop } from './gather/drop.ts';
+import { gatherIndex } from './gather/index/gather-index.ts';
 import { gatherManifest } from './gather/manifest.ts';
 import type { Gathered } from './handlers/deps.ts';
 import { type Claim, foldersOf } from './intake/claim.ts';
@@ -43,6 +44,7 @@ export const gatherManifestSources = async (manifest: Manifest): Promise<Gathere
   if ('catalogue' in manifest) {
     return { ...nothing, ...(await gatherCatalogue(manifest, catalogueBytes(manifest))), isDrop: false, manifest };
   }
+  if ('index' in manifest) return { ...nothing, ...(await gatherIndex(manifest)), isDrop: false, manifest };
   if (!isDropManifest(manifest)) {
     return { ...nothing, wishes: await gatherManifest(manifest), isDrop: false, manifest };
   }

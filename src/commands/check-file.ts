@@ -18,6 +18,7 @@ import { type Manifest, manifestKinds } from '../manifest/schema.ts';
 import { isTabular } from '../plan/plan.ts';
 import { checkTable, type TableReport } from '../table/check.ts';
 import { readYaml } from '../yaml/document.ts';
+import { lookInside } from './check-inside.ts';
 import { type Io, plural } from './io.ts';
 
 /** What a file was taken for. */
@@ -123,7 +124,9 @@ const lookAtYaml: Look = async (path, finding, context) => {
   finding.kind = 'manifest';
   const manifest = await loadManifest(path);
   finding.summary = `sound, ${summaryOf(manifest, io.cwd)}`;
-  finding.sources = sourcesOf(manifest);
+  const inside = await lookInside(manifest);
+  finding.sources = inside.sources;
+  finding.faults.push(...inside.problems.map((problem) => faultOfProblem(problem, 'entry-fault', problem.file, null)));
   const place = document?.position([manifest.portals === undefined ? 'portal' : 'portals']);
   finding.faults.push(...portalFaults(manifest, finding.file, place, context));
 };
@@ -131,14 +134,9 @@ const lookAtYaml: Look = async (path, finding, context) => {
 const summaryOf = (manifest: Manifest, cwd: string): string => {
   if ('drop' in manifest) return `manifest ${manifest.name} of the folder ${shown(manifest.drop.folder, cwd)}`;
   if ('catalogue' in manifest) return `manifest ${manifest.name} of the catalogue ${manifest.catalogue.from}`;
+  if ('index' in manifest) return `manifest ${manifest.name} of the index ${shown(manifest.index.file, cwd)}`;
   const resources = manifest.datasets.reduce((count, dataset) => count + dataset.resources.length, 0);
   return `manifest ${manifest.name}, ${plural(manifest.datasets.length, 'dataset')}, ${plural(resources, 'resource')}`;
-};
-
-const sourcesOf = (manifest: Manifest): string[] => {
-  if (!('datasets' in manifest)) return [];
-  const sources = manifest.datasets.flatMap((dataset) => dataset.resources.map((resource) => resource.source));
-  return sources.flatMap((source) => (source.kind === 'file' ? [source.path] : []));
 };
 
 /** A manifest may name any portal; where a configuration file says which there are, it must be one of them. */

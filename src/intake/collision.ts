@@ -1,8 +1,9 @@
 // Two names in an inbox that give one id: neither is taken, for one would silently replace the other.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { slugOf } from '../dkan/slug.ts';
 import { unless } from './durable.ts';
-import { type Place, type Placed, slugOf } from './place.ts';
+import type { Place, Placed } from './place.ts';
 
 /** Tells which other path or folder stands in a file's way, or null. Reads each folder once, so make a new one for each look. */
 export type CollisionFinder = (path: string, place: Place) => Promise<string | null>;

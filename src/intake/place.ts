@@ -1,6 +1,6 @@
 // What a path in the inbox is, told from its name alone: a file to take, a marker, a sidecar, nothing of ours, or left with a reason.
 import picomatch from 'picomatch';
-import { idPattern } from '../dkan/identity.ts';
+import { slugOf } from '../dkan/slug.ts';
 import { droppedNames } from '../manifest/sidecars.ts';
 
 /** Where a dropped file belongs. */
@@ -28,18 +28,6 @@ export interface PlaceOptions {
   /** Ending of marker files. */
   marker: string;
 }
-
-const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', þ: 'th', ł: 'l', ı: 'i' };
-
-/** Makes an id of a file or folder name (`City Budget` -> `city-budget`, `Zürich` -> `zurich`); null when none can be made. */
-export const slugOf = (name: string): string | null => {
-  const plain = name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
-  const slug = plain
-    .replaceAll(/[ßæœøđðþłı]/g, (letter) => letters[letter] ?? letter)
-    .replaceAll(/[^a-z0-9._-]+/g, '-')
-    .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, '');
-  return idPattern.test(slug) ? slug : null;
-};
 
 const unfinished = /\.(part|tmp)$/i;
 

@@ -1,7 +1,7 @@
 // Checks a document against a zod schema and words every fault for the person who wrote the file.
 import type { z } from 'zod';
 import type { FileProblem } from '../errors.ts';
-import type { Path, YamlDocument } from './document.ts';
+import type { Path, PlacedValue } from './document.ts';
 import { nearest } from './nearest.ts';
 import { knownKeys } from './schema-keys.ts';
 
@@ -13,7 +13,7 @@ export type Checked<T> = { value: T; problems: [] } | { value: null; problems: F
  * at once, each at the line and column of its key or value. Values are repeated only where a name was misspelt.
  */
 export const checkDocument = <T>(
-  document: YamlDocument,
+  document: PlacedValue,
   schema: z.ZodType<T>,
   value: unknown = document.value,
 ): Checked<T> => {
@@ -27,7 +27,7 @@ type Issue = z.core.$ZodIssue;
 /** How zod begins a message where a schema has none of its own. */
 const stockPhrase = /^(Invalid input|Too (small|big)|Invalid option)/;
 
-const problemsOf = (document: YamlDocument, schema: z.ZodType, root: unknown, issue: Issue): FileProblem[] => {
+const problemsOf = (document: PlacedValue, schema: z.ZodType, root: unknown, issue: Issue): FileProblem[] => {
   switch (issue.code) {
     case 'unrecognized_keys':
       return issue.keys.map((key) => {

@@ -69,6 +69,9 @@ export class YamlDocument {
   }
 }
 
+/** A value that knows where its parts stand: a YAML file, or rows of a table. */
+export type PlacedValue = Pick<YamlDocument, 'value' | 'problem' | 'position'>;
+
 /** What reading a YAML file gave: a document when its text is sound, otherwise problems. */
 export type YamlReading = { document: YamlDocument; problems: [] } | { document: null; problems: FileProblem[] };
 

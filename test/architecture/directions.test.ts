@@ -60,7 +60,7 @@ const packages: Record<string, string[]> = {
   'tough-cookie': ['portal'],
   fastify: ['server', 'service', 'web'],
   '@fastify/busboy': ['server'],
-  'csv-parse': ['commands', 'transform'],
+  'csv-parse': ['commands', 'gather', 'transform'],
   piscina: ['table'],
   saxes: ['transform'],
   yauzl: ['transform'],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { placeRule, slugOf } from '../../src/intake/place.ts';
+import { slugOf } from '../../src/dkan/slug.ts';
+import { placeRule } from '../../src/intake/place.ts';
 
 const placed = placeRule({ files: ['**/*.csv', '**/*.tsv'], marker: '.done' });
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { ConfigError, ManifestError } from '../../src/errors.ts';
 
 /** Writes `text` to `name` in `dir` (folders are made) and returns the path. */
-export const writeText = (dir: string, name: string, text: string): string => {
+export const writeText = (dir: string, name: string, text: string | Uint8Array): string => {
   const path = join(dir, name);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);

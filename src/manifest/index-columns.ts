@@ -1,0 +1,88 @@
+// The names that columns of an index may have: the keys of datasets and resources, as one flat list.
+import type { z } from 'zod';
+import { datasetSchema, resourceSchema } from './schema.ts';
+
+/** How the text of a cell becomes the value of a key. */
+export type CellKind = 'text' | 'list' | 'boolean' | 'number' | 'other';
+
+/** What a column is about. */
+export interface IndexColumn {
+  of: 'dataset' | 'resource';
+  /** Path of the key in the dataset or resource, such as `contact`, `name`. */
+  path: string[];
+  kind: CellKind;
+}
+
+/**
+ * Every name of a column with what it is about. A key of the dataset has `dataset.` before it, which may be left out where
+ * a resource has no such key; `dataset` and `resource` are the ids. A last part `*` stands for any name.
+ */
+export const indexColumns = (): ReadonlyMap<string, IndexColumn> => {
+  const names = new Map<string, IndexColumn>();
+  const ofResource = keysOf(resourceSchema);
+  for (const { path, kind } of ofResource) {
+    const column = { of: 'resource', path, kind } as const;
+    names.set(path.join('.'), column);
+    names.set(`resource.${path.join('.')}`, column);
+  }
+  for (const { path, kind } of keysOf(datasetSchema)) {
+    const column = { of: 'dataset', path, kind } as const;
+    names.set(`dataset.${path.join('.')}`, column);
+    if (!names.has(path.join('.'))) names.set(path.join('.'), column);
+  }
+  names.set('dataset', { of: 'dataset', path: ['id'], kind: 'text' });
+  names.set('resource', { of: 'resource', path: ['id'], kind: 'text' });
+  return names;
+};
+
+interface Key {
+  path: string[];
+  kind: CellKind;
+}
+
+type AnySchema = z.core.$ZodTypes;
+
+const keysOf = (schema: z.core.$ZodType): Key[] => {
+  const { def } = plain(schema)._zod;
+  if (def.type !== 'object') return [];
+  return Object.entries(def.shape).flatMap(([name, value]): Key[] => {
+    if (name === 'resources') return []; // the rows themselves
+    const inner = plain(value);
+    const { type } = inner._zod.def;
+    if (type === 'object') return keysOf(inner).map(({ path, kind }) => ({ path: [name, ...path], kind }));
+    if (type === 'record' && name === 'additionalInfo') return [{ path: [name, '*'], kind: 'text' }];
+    return [{ path: [name], kind: kindOf(inner) }];
+  });
+};
+
+const kindOf = (schema: AnySchema): CellKind => {
+  const { def } = schema._zod;
+  if (def.type === 'array') return kindOf(plain(def.element)) === 'text' ? 'list' : 'other';
+  if (def.type === 'boolean') return 'boolean';
+  if (def.type === 'number') return 'number';
+  if (def.type === 'union') return def.options.some((option) => kindOf(plain(option)) === 'text') ? 'text' : 'other';
+  return def.type === 'string' || def.type === 'enum' || def.type === 'pipe' ? 'text' : 'other';
+};
+
+/** Takes off `optional` and the like. */
+const plain = (schema: z.core.$ZodType): AnySchema => {
+  const typed = schema as AnySchema; // every class of zod's own is in $ZodTypes; the base type does not say so
+  const { def } = typed._zod;
+  return 'innerType' in def ? plain(def.innerType) : typed;
+};
+
+/** A heading without what people write differently: `Dataset Title`, `dataset_title` and `dataset.title` are one. */
+export const plainHeading = (heading: string): string =>
+  heading
+    .normalize('NFC')
+    .toLowerCase()
+    .replaceAll(/[\s._-]+/g, '');
+
+/** The column of a name as {@link indexColumns} lists it, also for `additionalInfo.<any name>`. */
+export const columnOf = (name: string, known: ReadonlyMap<string, IndexColumn>): IndexColumn | undefined => {
+  const exact = known.get(name);
+  if (exact !== undefined && exact.path.at(-1) !== '*') return exact;
+  const cut = name.lastIndexOf('.');
+  const family = cut === -1 ? undefined : known.get(`${name.slice(0, cut)}.*`);
+  return family && { ...family, path: [...family.path.slice(0, -1), name.slice(cut + 1)] };
+};
