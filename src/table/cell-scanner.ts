@@ -78,6 +78,11 @@ export class CellScanner {
     this.rowLines[0] = 1;
   }
 
+  /** How many of {@link bytes} are valid. */
+  get end(): number {
+    return this.#end;
+  }
+
   /** The line and the cell of the byte that comes next, both from 1. */
   get place(): Place {
     return { line: this.#line, column: this.#cells - (this.rowCells[this.rows] ?? 0) + 1 };

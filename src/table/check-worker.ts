@@ -1,24 +1,11 @@
-// Worker-thread entry: one pass over a file for sha256, UTF-8 and the soundness of the table.
+// Worker-thread entry: one pass over a file for sha256 and everything that an inspection finds.
 import { createHash } from 'node:crypto';
-import { type TableFaultCode, TableFaultError } from '../errors.ts';
-import { type Delimiter, rfc4180 } from './dialect.ts';
-import { emptyFile } from './faults.ts';
-import { fileChunks } from './file-chunks.ts';
-import { checkHeader } from './header.ts';
-import { readTable } from './reader.ts';
-import { sniffBytes, sniffTable } from './sniff.ts';
+import type { Delimiter } from './dialect.ts';
+import { wideEncoding } from './faults.ts';
+import { Findings, toldOf } from './finding.ts';
+import { type MendFacts, type TableFacts, TableInspection } from './inspection.ts';
+import { type OpenTable, openTable } from './open-table.ts';
 import type { Cancellable } from './worker-pool.ts';
-
-/** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
-export interface TableReport {
-  rows: number;
-  /** Header cells as they stand in the file. */
-  columns: string[];
-  delimiter: Delimiter;
-  bom: boolean;
-  bytes: number;
-  sha256: string;
-}
 
 /** A check as it is asked for across the thread border. */
 export interface CheckTask {
@@ -27,69 +14,82 @@ export interface CheckTask {
   rowBytes: number;
 }
 
+/** What an inspection finds of a file. `sha256` is hex and of the bytes as they stand in the file. */
+export interface Inspection extends TableFacts {
+  bytes: number;
+  sha256: string;
+  mend: MendFacts;
+}
+
 /** The answer across the thread border, where errors would lose their class. */
 export type CheckAnswer =
-  | { kind: 'sound'; report: TableReport }
-  | {
-      kind: 'fault';
-      message: string;
-      hint: string | undefined;
-      code: TableFaultCode;
-      line: number;
-      column: number | undefined;
-    }
+  | { kind: 'inspected'; inspection: Inspection }
   | { kind: 'unreadable'; code: string; message: string };
 
-const check = async ({ path, delimiter, rowBytes, cancelled }: Cancellable<CheckTask>): Promise<TableReport> => {
-  const chunks = fileChunks(path, cancelled);
-  const head = chunks.next();
-  if (head.done) throw emptyFile();
-  const sniffed = sniffTable(head.value, head.value.length < sniffBytes);
-  const hash = createHash('sha256');
-  const report: TableReport = {
+type Inspected = Pick<Inspection, 'mend'> & TableFacts;
+
+/** What is said of a file that cannot be read as a table. */
+const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
+  const findings = new Findings();
+  if (signature === null) findings.add('wide-encoding', toldOf(wideEncoding('UTF-32')));
+  else {
+    findings.add('not-a-table', {
+      code: 'table-encoding',
+      line: 1,
+      offset: 0,
+      message: `the file is ${signature}, not a table of text`,
+      hint: 'export the table as CSV in UTF-8, and check what the address or program really gave',
+    });
+  }
+  return {
+    verdict: 'faulty',
+    encoding: 'unknown',
+    bom,
+    delimiter: layout.dialect.delimiter,
+    quote: '"',
+    escape: '"',
+    lineEnds: 'none',
+    headerLine: 0,
     rows: 0,
     columns: [],
-    delimiter: delimiter ?? sniffed.delimiter,
-    bom: sniffed.bom,
-    bytes: 0,
-    sha256: '',
+    findings: findings.list(),
+    mend: { titleRows: 0, footerLine: null, header: [] },
   };
-  function* hashed(first: Buffer): Generator<Buffer> {
-    for (let chunk: Buffer | undefined = first; chunk !== undefined; chunk = chunks.next().value ?? undefined) {
-      hash.update(chunk);
-      report.bytes += chunk.length;
-      yield chunk;
-    }
+};
+
+const inspectTable = (table: OpenTable, rowBytes: number): Inspected => {
+  const { signature, bom, decodedFrom, layout, chunks } = table;
+  if (signature !== null || decodedFrom === 'UTF-32') {
+    for (const _ of chunks); // the sum is of all bytes
+    return noTable(table);
   }
+  const inspection = new TableInspection({ layout, rowBytes, bom: bom && decodedFrom === null, decodedFrom });
+  for (const chunk of chunks) inspection.feed(chunk);
+  const { facts, mend } = inspection.end();
+  return { ...facts, bom, mend };
+};
+
+const inspect = ({ path, delimiter, rowBytes, cancelled }: Cancellable<CheckTask>): Inspection => {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const onBytes = (chunk: Buffer): void => {
+    hash.update(chunk);
+    bytes += chunk.length;
+  };
+  const table = openTable({ path, delimiter, cancelled, onBytes });
   try {
-    for await (const { rows } of readTable(
-      hashed(head.value),
-      { ...rfc4180, delimiter: report.delimiter },
-      { rowBytes },
-    )) {
-      if (report.columns.length === 0) {
-        report.columns = rows[0] ?? [];
-        checkHeader(report.columns, report.delimiter);
-        report.rows -= 1;
-      }
-      report.rows += rows.length;
-    }
+    const facts = inspectTable(table, rowBytes);
+    return { ...facts, bytes, sha256: hash.digest('hex') };
   } finally {
-    chunks.return(undefined);
+    table.chunks.return(undefined);
   }
-  report.sha256 = hash.digest('hex');
-  return report;
 };
 
 /** Checks one file; never throws for a faulty or unreadable file. */
-export const checkFile = async (task: Cancellable<CheckTask>): Promise<CheckAnswer> => {
+export const checkFile = (task: Cancellable<CheckTask>): CheckAnswer => {
   try {
-    return { kind: 'sound', report: await check(task) };
+    return { kind: 'inspected', inspection: inspect(task) };
   } catch (error) {
-    if (error instanceof TableFaultError) {
-      const { message, hint, code, line, column } = error;
-      return { kind: 'fault', message, hint, code, line, column };
-    }
     if (error instanceof Error && 'code' in error && 'syscall' in error) {
       return { kind: 'unreadable', code: String(error.code), message: error.message };
     }

@@ -1,10 +1,20 @@
 // Checks a table off the event loop.
 import { SourceMissingError, TableFaultError } from '../errors.ts';
-import type { CheckAnswer, CheckTask, TableReport } from './check-worker.ts';
+import type { CheckAnswer, CheckTask, Inspection } from './check-worker.ts';
 import { type Delimiter, defaultRowBytes, delimiters } from './dialect.ts';
+import type { Finding } from './finding.ts';
 import { WorkerPool } from './worker-pool.ts';
 
-export type { TableReport } from './check-worker.ts';
+/** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
+export interface TableReport {
+  rows: number;
+  /** Header cells as they stand in the file. */
+  columns: string[];
+  delimiter: Delimiter;
+  bom: boolean;
+  bytes: number;
+  sha256: string;
+}
 
 /** What a check can be told. */
 export interface CheckOptions {
@@ -29,28 +39,61 @@ const knownDelimiter = (delimiter: string): Delimiter => {
 };
 
 /**
- * Reads a file once, in a worker thread with flat memory: sha256, UTF-8, delimiter, and every row, read
- * strictly. The threads are shared and stay until {@link closeTablePool}; idle ones do not keep the process alive.
+ * Reads a file once, in a worker thread with flat memory, and tells everything that is to be said of it: encoding, layout,
+ * columns with their types, and findings, which hold row contents in their contexts. Two files are inspected at a time.
+ * The threads are shared and stay until {@link closeTablePool}; idle ones do not keep the process alive.
  *
- * Throws a TableFaultError (code, line, column) when the table is faulty, a SourceMissingError when the file cannot be
- * read, and the signal's reason when it is aborted.
+ * Throws a SourceMissingError when the file cannot be read, and the signal's reason when it is aborted.
  */
-export const checkTable = async (path: string, options: CheckOptions = {}): Promise<TableReport> => {
+export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> => {
   const task: CheckTask = { path, rowBytes: options.rowBytes ?? defaultRowBytes };
   if (options.delimiter !== undefined) task.delimiter = knownDelimiter(options.delimiter);
   const answer = await pool.run(task, options.signal);
-  if (answer.kind === 'sound') return answer.report;
-  if (answer.kind === 'unreadable') {
-    throw new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
-      hint:
-        answer.code === 'ENOENT'
-          ? 'check the path; the file may have been moved or deleted'
-          : 'check the permissions of the file',
-    });
-  }
-  const { message, hint, code, line, column } = answer;
-  throw new TableFaultError(message, { code, line, column }, hint === undefined ? {} : { hint });
+  if (answer.kind === 'inspected') return answer.inspection;
+  throw new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
+    hint:
+      answer.code === 'ENOENT'
+        ? 'check the path; the file may have been moved or deleted'
+        : 'check the permissions of the file',
+  });
 };
 
-/** Ends the threads of {@link checkTable}; checks that are running fail. Idempotent; a later check opens them anew. */
+/**
+ * Inspects a table as {@link inspectTable} does and returns what is known of it when it can be published; remarks do not
+ * matter. Throws a TableFaultError (code, line, column) for the first fault otherwise; its message holds no row contents.
+ */
+export const checkTable = async (path: string, options: CheckOptions = {}): Promise<TableReport> => {
+  const inspection = await inspectTable(path, options);
+  const fault = firstFault(inspection.findings);
+  if (fault !== null) throw fault;
+  return reportOf(inspection);
+};
+
+/** What is known of an inspected table when it is sound. */
+export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Inspection): TableReport => {
+  return { rows, columns: columns.map(({ name }) => name), delimiter, bom, bytes, sha256 };
+};
+
+/** The fault that stands first in a table; null when there are remarks only. */
+const firstFault = (findings: Finding[]): TableFaultError | null => {
+  const faults = findings.flatMap((finding) => (finding.code === null ? [] : [{ ...finding, code: finding.code }]));
+  const [first] = faults;
+  const place = first?.places[0];
+  if (first === undefined || place === undefined) return null;
+  const { line, column } = place;
+  const others = faults.reduce((sum, { count }) => sum + count, -1);
+  const more =
+    others === 0
+      ? ''
+      : `; \`sluice check\` lists ${others === 1 ? '1 more fault' : `${others.toLocaleString('en')} more faults`}`;
+  const at = column === null ? `line ${line}` : `line ${line}, column ${column}`;
+  const hint = `${first.hint ?? ''}${more}`;
+  return new TableFaultError(
+    `${at}: ${place.message}`,
+    { code: first.code, line, column: column ?? undefined },
+    { hint },
+  );
+};
+
+/** Ends the threads of {@link inspectTable}; checks that are running fail. Idempotent; a later check opens them anew. */
 export const closeTablePool = (): Promise<void> => pool.close();

@@ -69,10 +69,10 @@ export const blankHeader = (): TableFaultError =>
   );
 
 /** A header cell is empty; `trailing` when only empty cells follow it. */
-export const emptyHeaderCell = (column: number, trailing: boolean, delimiter: string): TableFaultError =>
+export const emptyHeaderCell = (place: Place, trailing: boolean, delimiter: string): TableFaultError =>
   new TableFaultError(
-    `line 1, column ${column}: the header cell is empty`,
-    { code: 'table-header', line: 1, column },
+    `${at(place)}: the header cell is empty`,
+    { code: 'table-header', ...place },
     {
       hint: trailing
         ? `give the column a name, or remove the ${delimiterName(delimiter)} at the end of every line`
@@ -83,23 +83,23 @@ export const emptyHeaderCell = (column: number, trailing: boolean, delimiter: st
 const shortName = (name: string): string => JSON.stringify(name.length > 40 ? `${name.slice(0, 39)}…` : name);
 
 /** A header cell has no character that a portal keeps in a column name. */
-export const unusableHeaderCell = (column: number, name: string): TableFaultError =>
+export const unusableHeaderCell = (place: Place, name: string): TableFaultError =>
   new TableFaultError(
-    `line 1, column ${column}: the header cell ${shortName(name)} has none of the characters that portals keep in column names`,
-    { code: 'table-header', line: 1, column },
+    `${at(place)}: the header cell ${shortName(name)} has none of the characters that portals keep in column names`,
+    { code: 'table-header', ...place },
     { hint: 'use letters A to Z, digits, spaces or underscores in the name' },
   );
 
 /** Two header cells give the same column. */
 export const duplicateHeaderCell = (
   first: { column: number; name: string },
-  second: { column: number; name: string },
+  second: Place & { name: string },
   portalName: string,
 ): TableFaultError =>
   new TableFaultError(
-    `line 1, column ${second.column}: the header cells of columns ${first.column} (${shortName(first.name)}) and ` +
+    `${at(second)}: the header cells of columns ${first.column} (${shortName(first.name)}) and ` +
       `${second.column} (${shortName(second.name)}) give the same column name on a portal: ${portalName}`,
-    { code: 'table-header', line: 1, column: second.column },
+    { code: 'table-header', line: second.line, column: second.column },
     {
       hint: 'rename one of them; portals ignore capitals and every character but A to Z, digits, spaces and underscores, and cut names to 64',
     },

@@ -2,6 +2,7 @@
 import type { TableFaultError } from '../errors.ts';
 import { has } from './byte-class.ts';
 import { CellScanner } from './cell-scanner.ts';
+import { unescapeOf } from './cell-text.ts';
 import { defaultRowBytes, type TableDialect } from './dialect.ts';
 import { blankHeader, cutCharacter, emptyFile, noTrailingDelimiter, notUtf8 } from './faults.ts';
 import { faultOfRow, refusedMarks } from './row-fault.ts';
@@ -145,21 +146,6 @@ class TableReading {
     return noTrailingDelimiter(place, this.#dialect.delimiter);
   }
 }
-
-/** Turns the text between quotes into the value it stands for. */
-const unescapeOf = (dialect: TableDialect): ((text: string) => string) => {
-  const { quote, escape: protector } = dialect;
-  if (protector === quote) return (text) => text.replaceAll(quote + quote, quote);
-  return (text) => {
-    let value = '';
-    let from = 0;
-    for (let at = text.indexOf(protector); at >= 0; at = text.indexOf(protector, at + 2)) {
-      value += text.slice(from, at);
-      from = at + 1;
-    }
-    return value + text.slice(from);
-  };
-};
 
 /**
  * Reads a table: yields batches of rows, as many as each chunk of `source` completes; the first row of the first batch

@@ -27,8 +27,12 @@ export const placeInRow = (scanner: CellScanner, row: number, cell: number, at: 
 export const cellOffset = (scanner: CellScanner, cell: number): number =>
   (scanner.starts[cell] ?? 0) - (((scanner.marks[cell] ?? 0) & has.quotes) !== 0 ? 1 : 0);
 
+/** The fault of a row that is larger than the limit. */
+export const oversizeFault = (scanner: CellScanner, row: number, rowBytes: number): TableFaultError =>
+  oversizeRow(scanner.rowLines[row] ?? 1, null, rowBytes);
+
 /** The fault that the marks of a cell stand for. */
-const faultOfCell = (scanner: CellScanner, row: number, cell: number, rowBytes: number): TableFaultError => {
+export const faultOfCell = (scanner: CellScanner, row: number, cell: number, rowBytes: number): TableFaultError => {
   const mark = scanner.marks[cell] ?? 0;
   const start = cellOffset(scanner, cell);
   const place = placeInRow(scanner, row, cell, start);
@@ -50,7 +54,7 @@ export const faultOfRow = (
   { expected, rowBytes }: { expected: number; rowBytes: number },
 ): TableFaultError | null => {
   const line = scanner.rowLines[row] ?? 1;
-  if (scanner.rowOver[row] === 1) return oversizeRow(line, null, rowBytes);
+  if (scanner.rowOver[row] === 1) return oversizeFault(scanner, row, rowBytes);
   const [first, end] = [scanner.rowCells[row] ?? 0, scanner.rowCells[row + 1] ?? 0];
   for (let cell = first; cell < end; cell++) {
     if (((scanner.marks[cell] ?? 0) & refusedMarks) !== 0) return faultOfCell(scanner, row, cell, rowBytes);

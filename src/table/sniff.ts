@@ -1,6 +1,7 @@
 // What the first bytes of a table tell: byte order mark, encoding, delimiter.
-import { type Delimiter, delimiters } from './dialect.ts';
+import type { Delimiter } from './dialect.ts';
 import { wideEncoding } from './faults.ts';
+import { findLayout } from './layout.ts';
 
 /** How many bytes from the start of a file are looked at. */
 export const sniffBytes = 64 * 1024;
@@ -23,52 +24,32 @@ const everySecondIsNul = (head: Uint8Array, from: 0 | 1): boolean => {
   return end >= 4;
 };
 
+/** An encoding of two or four bytes a character, as a file begins with it; `marked` when by a byte order mark. */
+export const wideOf = (head: Uint8Array): { encoding: 'UTF-16LE' | 'UTF-16BE' | 'UTF-32'; marked: boolean } | null => {
+  if (startsWith(head, 0xff, 0xfe, 0, 0) || startsWith(head, 0, 0, 0xfe, 0xff))
+    return { encoding: 'UTF-32', marked: true };
+  if (startsWith(head, 0xff, 0xfe)) return { encoding: 'UTF-16LE', marked: true };
+  if (startsWith(head, 0xfe, 0xff)) return { encoding: 'UTF-16BE', marked: true };
+  if (everySecondIsNul(head, 1)) return { encoding: 'UTF-16LE', marked: false };
+  return everySecondIsNul(head, 0) ? { encoding: 'UTF-16BE', marked: false } : null;
+};
+
 /** Throws a TableFaultError (`table-encoding`) when a file that begins with `head` is UTF-16 or UTF-32. */
 export const refuseWide = (head: Uint8Array): void => {
-  if (startsWith(head, 0xff, 0xfe, 0, 0) || startsWith(head, 0, 0, 0xfe, 0xff)) throw wideEncoding('UTF-32');
-  if (startsWith(head, 0xff, 0xfe) || startsWith(head, 0xfe, 0xff)) throw wideEncoding('UTF-16');
-  if (everySecondIsNul(head, 1) || everySecondIsNul(head, 0)) throw wideEncoding('UTF-16');
+  const wide = wideOf(head);
+  if (wide !== null) throw wideEncoding(wide.encoding === 'UTF-32' ? 'UTF-32' : 'UTF-16');
 };
 
 /** True when `head` begins with a UTF-8 byte order mark. */
 export const hasBom = (head: Uint8Array): boolean => startsWith(head, 0xef, 0xbb, 0xbf);
 
-/** The text outside double quotes, by rows that are not blank; the last row is left out when it may be cut. */
-const bareRows = (text: string, whole: boolean): string[] => {
-  const bare = text
-    .split('"')
-    .filter((_, i) => i % 2 === 0)
-    .join('');
-  const rows = bare.split(/\r\n|\n|\r/);
-  if (!whole && rows.length > 1) rows.pop();
-  return rows.filter((row) => row !== '');
-};
-
-/** How well a delimiter explains the rows: rows with as many of it as the first row, which must have some. */
-const agreement = (rows: string[], delimiter: string): { equal: number; cells: number } => {
-  const counts = rows.map((row) => row.split(delimiter).length - 1);
-  const first = counts[0] ?? 0;
-  return { equal: first === 0 ? 0 : counts.filter((count) => count === first).length, cells: first };
-};
-
-const findDelimiter = (rows: string[]): Delimiter => {
-  let best: { delimiter: Delimiter; equal: number; cells: number } = { delimiter: ',', equal: 0, cells: 0 };
-  for (const delimiter of delimiters) {
-    const found = { delimiter, ...agreement(rows, delimiter) };
-    if (found.equal > best.equal || (found.equal === best.equal && found.cells > best.cells)) best = found;
-  }
-  return best.delimiter;
-};
-
 /**
  * Looks at the first bytes of a file (up to {@link sniffBytes}; `whole` when they are all of it). The delimiter is the
- * one of comma, semicolon, tab and vertical bar that stands equally often, outside quotes, in the most rows; a table of
- * one column counts as comma. Throws a TableFaultError for UTF-16 and UTF-32.
+ * one that {@link findLayout} finds. Throws a TableFaultError for UTF-16 and UTF-32.
  */
 export const sniffTable = (head: Buffer, whole: boolean): Sniffed => {
   refuseWide(head);
   const bom = hasBom(head);
-  // Every delimiter, quote and line end is ASCII, so Latin-1 shows them whatever the encoding is.
-  const text = head.subarray(bom ? 3 : 0, sniffBytes).toString('latin1');
-  return { bom, delimiter: findDelimiter(bareRows(text, whole && head.length <= sniffBytes)) };
+  const { dialect } = findLayout(head.subarray(bom ? 3 : 0, sniffBytes), whole && head.length <= sniffBytes);
+  return { bom, delimiter: dialect.delimiter };
 };

@@ -1,0 +1,43 @@
+// A few characters around a place of a file, fit for a report: control characters and bad bytes are escaped.
+import { isUtf8 } from 'node:buffer';
+
+/** How many bytes are shown before and behind the place. */
+const [before, behind] = [16, 24];
+
+const named: Record<number, string> = { 9: '\\t', 10: '\\n', 13: '\\r', 92: '\\\\' };
+
+const escaped = (byte: number): string => named[byte] ?? `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+
+const characterAt = (bytes: Buffer, at: number): { text: string; length: number } => {
+  const byte = bytes[at] ?? 0;
+  if (byte >= 0x20 && byte < 0x7f && byte !== 92) return { text: String.fromCharCode(byte), length: 1 };
+  if (byte >= 0xc2) {
+    for (let length = 2; length <= 4; length++) {
+      const character = bytes.subarray(at, at + length);
+      if (character.length === length && isUtf8(character)) {
+        const text = character.toString('utf8');
+        return {
+          text: /\p{C}|\p{Z}/u.test(text) ? `\\u${text.codePointAt(0)?.toString(16).toUpperCase()}` : text,
+          length,
+        };
+      }
+    }
+  }
+  return { text: escaped(byte), length: 1 };
+};
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
+
+/** The text around offset `at` of `bytes`, of which those before `end` are valid; `…` where it is cut. */
+export const contextAt = (bytes: Buffer, at: number, end: number): string => {
+  let from = Math.max(0, at - before);
+  while (from > 0 && from < at && isContinuation(bytes[from])) from += 1;
+  const to = Math.min(end, at + behind);
+  let text = '';
+  for (let next = from; next < to; ) {
+    const character = characterAt(bytes, next);
+    text += character.text;
+    next += character.length;
+  }
+  return `${from > 0 ? '…' : ''}${text}${to < end ? '…' : ''}`;
+};

@@ -1,0 +1,67 @@
+// A file as the bytes of a table in UTF-8: what stands before them is looked at, UTF-16 is decoded on the way.
+import type { Delimiter } from './dialect.ts';
+import { fileChunks } from './file-chunks.ts';
+import { findLayout, type Layout } from './layout.ts';
+import { signatureOf } from './signature.ts';
+import { hasBom, sniffBytes, wideOf } from './sniff.ts';
+import type { CancelFlag } from './worker-pool.ts';
+
+/** How a file begins, and its bytes. */
+export interface OpenTable {
+  /** What the file is when it is no table; null when it may be one. */
+  signature: string | null;
+  bom: boolean;
+  /** What {@link chunks} were decoded from; null for bytes as they stand in the file. */
+  decodedFrom: 'UTF-16LE' | 'UTF-16BE' | 'UTF-32' | null;
+  layout: Layout;
+  /** The bytes without a byte order mark. */
+  chunks: Generator<Buffer>;
+}
+
+/** How a file is opened. */
+export interface OpenOptions {
+  path: string;
+  delimiter?: Delimiter | undefined;
+  cancelled: CancelFlag;
+  /** Is given every byte of the file as it stands there. */
+  onBytes?: (bytes: Buffer) => void;
+}
+
+function* rawChunks({ path, cancelled, onBytes }: OpenOptions): Generator<Buffer> {
+  for (const chunk of fileChunks(path, cancelled)) {
+    onBytes?.(chunk);
+    yield chunk;
+  }
+}
+
+/** What is left of the chunks behind the first, which was looked at already. */
+function* following(first: Buffer, rest: Generator<Buffer>): Generator<Buffer> {
+  if (first.length > 0) yield first;
+  yield* rest;
+}
+
+function* decoded(chunks: Iterable<Buffer>, encoding: string): Generator<Buffer> {
+  const decoder = new TextDecoder(encoding);
+  for (const chunk of chunks) yield Buffer.from(decoder.decode(chunk, { stream: true }));
+  const last = decoder.decode();
+  if (last !== '') yield Buffer.from(last);
+}
+
+/** Opens a file; throws the system's error when it cannot be read. `chunks` must be read or returned to close it. */
+export const openTable = (options: OpenOptions): OpenTable => {
+  const raw = rawChunks(options);
+  const head = raw.next().value ?? Buffer.alloc(0);
+  const whole = head.length < sniffBytes;
+  const facts = { signature: signatureOf(head), bom: false, decodedFrom: null };
+  const wide = wideOf(head);
+  if (wide !== null && wide.encoding !== 'UTF-32') {
+    const chunks = decoded(following(head, raw), wide.encoding);
+    const first = chunks.next().value ?? Buffer.alloc(0);
+    const layout = findLayout(first.subarray(0, sniffBytes), whole, options.delimiter);
+    return { ...facts, bom: wide.marked, decodedFrom: wide.encoding, layout, chunks: following(first, chunks) };
+  }
+  const bom = hasBom(head);
+  const text = head.subarray(bom ? 3 : 0);
+  const layout = findLayout(text.subarray(0, sniffBytes), whole, options.delimiter);
+  return { ...facts, bom, decodedFrom: wide?.encoding ?? null, layout, chunks: following(text, raw) };
+};

@@ -1,0 +1,149 @@
+// What one cell looks like: a number, a date, text… told from its bytes and the marks of the scanner.
+import { has, quoteFaults } from './byte-class.ts';
+
+/** Kinds of values. */
+export const valueKinds = [
+  'empty',
+  'integer',
+  'leading zero',
+  'decimal point',
+  'decimal comma',
+  'grouped by commas',
+  'grouped by points',
+  'grouped by spaces or apostrophes',
+  'percent or currency',
+  'boolean',
+  'date 2026-01-31',
+  'date 31/01/2026',
+  'date 01/31/2026',
+  'date 01/02/2026',
+  'date 31.01.2026',
+  'date 2026/01/31',
+  'datetime 2026-01-31T12:00',
+  'datetime in another notation',
+  'text',
+] as const;
+
+/** See {@link valueKinds}. */
+export type ValueKind = (typeof valueKinds)[number];
+
+/** The number of a kind in {@link valueKinds}. */
+export const kindNumber = (kind: ValueKind): number => valueKinds.indexOf(kind);
+
+const empty = kindNumber('empty');
+const integer = kindNumber('integer');
+const leadingZero = kindNumber('leading zero');
+const decimalPoint = kindNumber('decimal point');
+const isoDate = kindNumber('date 2026-01-31');
+const boolean = kindNumber('boolean');
+const text = kindNumber('text');
+
+/** Longest integer that counts as a number; longer runs of digits are identifiers. */
+const longestInteger = 18;
+
+/** Longest value that is not plainly text. */
+const longestValue = 35;
+
+const never = has.control | has.nul | has.tab | has.lineBreak | has.escapes | quoteFaults;
+const [zero, point, minus] = [0x30, 0x2e, 0x2d];
+
+/**
+ * The number of the kind of a cell in {@link valueKinds}; `mark` are its marks. Spaces around a value are not looked
+ * through: ` 1` is text. Called for every cell of a table, so the common kinds are told without making a string.
+ */
+export const kindOf = (bytes: Buffer, start: number, end: number, mark: number): number => {
+  if (start === end) return empty;
+  const bits = mark & ~has.quotes;
+  const length = end - start;
+  if (bits === has.digit) return integerKind(bytes[start] ?? 0, length);
+  if ((bits & never) !== 0 || length > longestValue) return text;
+  if ((bits & has.text) !== 0) return letterKind(bytes, start, end, bits);
+  if ((bits & has.digit) === 0) return text;
+  if (bits === (has.digit | has.sign) && length === 10 && isIsoDate(bytes, start)) return isoDate;
+  if (bits === (has.digit | has.point) && isPlainDecimal(bytes, start, end)) return decimalPoint;
+  return patternKind(bytes.toString('utf8', start, end));
+};
+
+const integerKind = (first: number, length: number): number => {
+  if (first === zero && length > 1) return leadingZero;
+  return length > longestInteger ? text : integer;
+};
+
+/** Digits with one point that is not the last character, and no zero in front that a number would not have. */
+const isPlainDecimal = (bytes: Buffer, start: number, end: number): boolean => {
+  let points = 0;
+  for (let at = start; at < end; at++) if (bytes[at] === point) points += 1;
+  if (points !== 1 || bytes[end - 1] === point) return false;
+  return bytes[start] !== zero || bytes[start + 1] === point;
+};
+
+const twoDigits = (bytes: Buffer, at: number): number => ((bytes[at] ?? 0) - zero) * 10 + (bytes[at + 1] ?? 0) - zero;
+
+/** Ten digits and signs as `2026-01-31`. */
+const isIsoDate = (bytes: Buffer, at: number): boolean => {
+  if (bytes[at + 4] !== minus || bytes[at + 7] !== minus) return false;
+  const [month, day] = [twoDigits(bytes, at + 5), twoDigits(bytes, at + 8)];
+  return (
+    month >= 1 && month <= 12 && day >= 1 && day <= 31 && twoDigits(bytes, at) >= 0 && twoDigits(bytes, at + 2) >= 0
+  );
+};
+
+const isDigit = (byte: number): boolean => byte >= zero && byte <= zero + 9;
+
+/** Up to five letters as one number, capitals as small ones. */
+const packed = (bytes: Uint8Array, start: number, end: number): number => {
+  let number = 0;
+  for (let at = start; at < end; at++) number = number * 256 + ((bytes[at] ?? 0) | 0x20);
+  return number;
+};
+
+const booleans = new Set(['true', 'false', 'yes', 'no'].map((word) => packed(Buffer.from(word), 0, word.length)));
+
+/** What a value that begins with a digit and holds letters may end with: `Z`, `AM`, `pm`, a currency. */
+const lastLetters = new Set([...'ZMmRDFP'].map((letter) => letter.charCodeAt(0)));
+
+/** A value with letters: a boolean, a date with T, an amount with a currency; most are text. */
+const letterKind = (bytes: Buffer, start: number, end: number, bits: number): number => {
+  if (bits === has.text) return end - start <= 5 && booleans.has(packed(bytes, start, end)) ? boolean : text;
+  const [first, last] = [bytes[start] ?? 0, bytes[end - 1] ?? 0];
+  if ((bits & has.digit) === 0 || !(isDigit(first) || first === minus)) return text;
+  return isDigit(last) || lastLetters.has(last) ? patternKind(bytes.toString('utf8', start, end)) : text;
+};
+
+const currency = '(?:[€£$¥]|EUR|USD|CHF|GBP)';
+const plain = String.raw`[+-]?(?:\d{1,3}(?:[.,'’   ]?\d{3})*|\d+)(?:[.,]\d+)?`;
+const time = String.raw`\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?`;
+
+const patterns: [ValueKind, RegExp][] = [
+  ['integer', /^[+-](?:0|[1-9]\d{0,17})$/],
+  ['leading zero', /^[+-]?0\d+$/],
+  ['grouped by commas', /^[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/],
+  ['grouped by points', /^[+-]?[1-9]\d{0,2}(?:\.\d{3}){2,}(?:,\d+)?$|^[+-]?[1-9]\d{0,2}(?:\.\d{3})+,\d+$/],
+  ['grouped by spaces or apostrophes', /^[+-]?[1-9]\d{0,2}(?:[ '’\u00a0\u202f]\d{3})+(?:[.,]\d+)?$/],
+  ['decimal point', /^[+-]?(?:0|[1-9]\d*)?\.\d+(?:[eE][+-]?\d+)?$|^[+-]?[1-9]\d*[eE][+-]\d+$/],
+  ['decimal comma', /^[+-]?(?:0|[1-9]\d*),\d+$/],
+  ['percent or currency', new RegExp(`^${plain} ?(?:%|${currency})$|^[+-]?${currency} ?${plain}$`)],
+  ['date 2026/01/31', /^\d{4}\/(?:0?[1-9]|1[0-2])\/(?:0?[1-9]|[12]\d|3[01])$/],
+  ['date 31.01.2026', /^(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d{2})$/],
+  ['datetime 2026-01-31T12:00', new RegExp(`^\\d{4}-\\d{2}-\\d{2}[T ]${time} ?(?:Z|[+-]\\d{2}(?::?\\d{2})?)?$`)],
+  [
+    'datetime in another notation',
+    new RegExp(`^\\d{1,4}[./-]\\d{1,2}[./-]\\d{1,4},? ${time} ?(?:[AaPp]\\.?[Mm]\\.?)?$`),
+  ],
+];
+
+const slashed = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d{2})$/;
+
+/** The kind of a date such as `03/04/2026` by which number can be no month. */
+const slashedKind = (first: number, second: number): ValueKind => {
+  if (first < 1 || second < 1 || first > 31 || second > 31 || (first > 12 && second > 12)) return 'text';
+  if (first > 12) return 'date 31/01/2026';
+  return second > 12 ? 'date 01/31/2026' : 'date 01/02/2026';
+};
+
+const patternKind = (value: string): number => {
+  const date = slashed.exec(value);
+  if (date !== null) return kindNumber(slashedKind(Number(date[1]), Number(date[2])));
+  const found = patterns.find(([, pattern]) => pattern.test(value));
+  return found === undefined ? text : kindNumber(found[0]);
+};
