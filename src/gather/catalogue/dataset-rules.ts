@@ -1,10 +1,11 @@
 // The mapping of a catalogue's datasets (DCAT-US 1.1, and 3.0 where it has the same keys) as a table: one rule for each key.
 // `docs/reference/catalogue-mapping.md` shows this table; a test keeps the page in step.
+
+import { licenseCode } from '../../dkan/license-code.ts';
 import { titleSchema } from '../../dkan/metadata.ts';
 import { frequencyCode } from '../../dkan/values.ts';
 import { dayOf, spanOf } from './dates.ts';
 import type { Draft } from './draft.ts';
-import { licenseCode } from './licenses.ts';
 import { areaOf } from './places.ts';
 import { addressText, isObject, listOf, oneLine, textOf, textsOf, webAddressOf } from './values.ts';
 

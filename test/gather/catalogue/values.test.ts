@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { idPattern } from '../../../src/dkan/identity.ts';
+import { licenseCode } from '../../../src/dkan/license-code.ts';
 import { dayOf, spanOf } from '../../../src/gather/catalogue/dates.ts';
 import { amended, isWanted } from '../../../src/gather/catalogue/entry-paths.ts';
 import { idOfAddress, idOfIdentifier } from '../../../src/gather/catalogue/ids.ts';
-import { licenseCode } from '../../../src/gather/catalogue/licenses.ts';
 import { areaOf } from '../../../src/gather/catalogue/places.ts';
 import { addressOf } from '../../../src/gather/catalogue/values.ts';
 

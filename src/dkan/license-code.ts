@@ -1,5 +1,5 @@
 // The addresses of licenses, to the codes that portals know.
-import { type License, licenses } from '../../dkan/values.ts';
+import { type License, licenses } from './values.ts';
 
 /** Addresses without scheme, `www.`, version and ending, with the code they stand for; the first that begins an address wins. */
 const addresses: readonly (readonly [string, License])[] = [
