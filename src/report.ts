@@ -36,6 +36,9 @@ export const reasonSchema = z.object({
 /** See {@link reasonSchema}; `code` is an error code of `errors.ts`, or `bug`. */
 export type Reason = z.infer<typeof reasonSchema>;
 
+/** Rows that were left out of a table as bad; `path` of the file they are in, null where they are in none. */
+export const rejectedRowsSchema = z.object({ rows: z.number().int(), path: z.string().nullable() });
+
 /** One dataset or resource of a run. */
 export const reportItemSchema = z.object({
   key: z.string(),
@@ -50,6 +53,7 @@ export const reportItemSchema = z.object({
   /** Data rows in the datastore, null where nothing is imported. */
   rows: z.number().int().nullable(),
   file: z.object({ name: z.string(), bytes: z.number().int(), sha256: z.string() }).nullable(),
+  rejected: rejectedRowsSchema.nullable().default(null),
   reason: reasonSchema.nullable(),
   jobId: z.string().nullable(),
   attempts: z.number().int(),

@@ -33,9 +33,14 @@ export const itemLines = (items: ReportItem[]): string[] => {
     const did = item.actions.length > 0 ? item.actions.join(', ') : '';
     const state = stateOf(item);
     const line = `  ${item.key.padEnd(width)}  ${item.outcome.padEnd(11)}  ${state.padEnd(8)}  ${rows.padStart(12)}  ${did}`;
-    return [line.trimEnd(), ...(item.reason ? reasonLines(item.reason, '      ') : [])];
+    const rejected = item.rejected ? [`      ${rejectedText(item.rejected)}`] : [];
+    return [line.trimEnd(), ...rejected, ...(item.reason ? reasonLines(item.reason, '      ') : [])];
   });
 };
+
+/** `3 bad rows set aside in …`. */
+export const rejectedText = ({ rows, path }: NonNullable<ReportItem['rejected']>): string =>
+  `${plural(rows, 'bad row')} ${path === null ? 'left out' : `set aside in ${path}`}`;
 
 /** A reason: what is wrong and where, then what to do. */
 export const reasonLines = (reason: Reason, indent: string): string[] => {

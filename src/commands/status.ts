@@ -11,7 +11,7 @@ import type { KnownTarget, Runtime } from '../runtime.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
-import { reasonLines } from './report-text.ts';
+import { reasonLines, rejectedText } from './report-text.ts';
 import { configOf, oneOffLog, withRuntime } from './session.ts';
 
 /** One key as `status` shows it. */
@@ -111,6 +111,7 @@ const keyLines = (entry: KeyStatus): string[] => {
     ...(entry.identifier === null ? [] : [`  identifier ${entry.identifier}`]),
     ...(entry.url ? [`  address ${entry.url}`] : []),
     ...(file ? [file] : []),
+    ...(entry.rejected ? [`  ${rejectedText(entry.rejected)}`] : []),
     ...(entry.reason ? reasonLines(entry.reason, '  ') : []),
     `  as of ${since}${entry.runId ? `, run ${entry.runId}` : ''}`,
   ];

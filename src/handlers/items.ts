@@ -35,6 +35,7 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason }: ItemEnd): R
   stale: entry.stale,
   rows: entry.rows,
   file: entry.file ? { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 } : null,
+  rejected: entry.rejected,
   reason,
   jobId: null,
   attempts: 0,

@@ -178,6 +178,8 @@ const record = async (state: ResourceState): Promise<void> => {
     title: state.wish.title,
     source: state.source ?? state.entry.source,
     file: state.entry.file && withOrigin(state.entry.file, sentFile(state)),
+    // What is not fetched again is not made again either.
+    rejected: sentFile(state) ? (state.prepared?.rejected ?? null) : state.entry.rejected,
     sourcePath: sourcePathOf(state.wish.source),
     fetched: state.fetched ?? (isOfWeb(state.wish.source) ? state.entry.fetched : null),
     live: state.wish.published,

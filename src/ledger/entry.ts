@@ -1,6 +1,6 @@
 // What we know was published: one entry per key and portal, and the intents of writes that have begun.
 import { z } from 'zod';
-import { reasonSchema } from '../report.ts';
+import { reasonSchema, rejectedRowsSchema } from '../report.ts';
 import { nodeFieldsSchema } from '../wish.ts';
 
 /** Identity of a local file as last read: equal facts mean equal bytes, see `intake/fingerprint.ts`. */
@@ -96,6 +96,8 @@ export const ledgerEntrySchema = z.object({
   /** The address that `source` was fetched from; null for a local file. */
   fetched: fetchedFromSchema.nullable().default(null),
   file: portalFileSchema.nullable(),
+  /** Rows that were left out of the table as bad, and the file they are in on the host that made it; null where none were. */
+  rejected: rejectedRowsSchema.nullable().default(null),
   /** `pending`: a file was attached whose import is not proven yet. */
   datastore: z.enum(['none', 'imported', 'pending', 'failed']),
   /** Data rows (without the header) that were imported, null where nothing is imported. */
@@ -172,6 +174,7 @@ export const newEntry = ({
   fieldNames: [],
   metadataFingerprint: null,
   beside: null,
+  rejected: null,
   source: null,
   sourcePath: null,
   fetched: null,

@@ -98,15 +98,18 @@ async function* whole(
   const width = columns.length;
   for await (const batch of batches) {
     count(batch.length);
-    const sound: Row[] = [];
+    let sound: Row[] = [];
     for (const row of batch) {
-      if (row.cells.length !== width) {
-        const message = `the row has ${many(row.cells.length, 'cell')}, the header has ${width}`;
-        bad.reject(row, [{ column: null, at: null, message }]);
+      if (row.cells.length === width) {
+        if (bad.wantsRaw) row.raw = row.cells.slice();
+        sound.push(row);
         continue;
       }
-      if (bad.wantsRaw) row.raw = row.cells.slice();
-      sound.push(row);
+      // What stands above goes its way first, so that bad rows are told in their order.
+      if (sound.length > 0) yield sound;
+      sound = [];
+      const message = `the row has ${many(row.cells.length, 'cell')}, the header has ${width}`;
+      bad.reject(row, [{ column: null, at: null, message }]);
     }
     if (sound.length > 0) yield sound;
   }

@@ -84,7 +84,7 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
   if (answer.kind === 'table') return { ...answer, path: into, rejects: kept };
   await removeBegun(into);
   if (answer.kind === 'as-is') return answer;
-  throw errorOf(answer, path);
+  throw errorOf(answer, path, kept);
 };
 
 /** Ends the threads; idempotent. */
@@ -127,7 +127,11 @@ const keepRejects = async (from: string, to: string): Promise<string | null> => 
   }
 };
 
-const errorOf = (answer: Extract<PrepareAnswer, { kind: 'fault' | 'unreadable' }>, path: string): Error => {
+const errorOf = (
+  answer: Extract<PrepareAnswer, { kind: 'fault' | 'unreadable' }>,
+  path: string,
+  rejects: string | null,
+): Error => {
   if (answer.kind === 'unreadable') {
     return new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
       hint:
@@ -136,7 +140,8 @@ const errorOf = (answer: Extract<PrepareAnswer, { kind: 'fault' | 'unreadable' }
           : 'check the permissions of the file',
     });
   }
-  const { code, message, hint, line, column } = answer;
+  const { code, message, line, column } = answer;
+  const hint = rejects === null ? answer.hint : `${answer.hint}; the bad rows are in ${rejects}`;
   const details = hint === undefined ? {} : { hint };
   const place = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
   if (code === 'table-input') return new TableInputError(message, { ...details, ...place });

@@ -54,7 +54,7 @@ const firstWindows = [
   'run/ended:/end',
 ];
 const secondWindows = [
-  ...boundaries(['dataset/update', 'resource/update', 'resource/attach']),
+  ...boundaries(['dataset/update', 'resource/update', 'resource/prepare', 'resource/attach']),
   ...aroundWrites(['dataset/PUT', 'resource/PUT', 'resource/attach_file']),
 ];
 
@@ -84,12 +84,16 @@ class Series {
       place.write(`data/${id}.csv`, `id,value\n1,a\n2,b\n${version === 2 ? '3,c\n' : ''}`);
       const title = `${id} v${version}`;
       const { published } = this;
-      const table = { id: 'table', title: `${title} table`, file: `data/${id}.csv`, published };
+      const made = isMade(id) ? { table: [{ select: ['id', 'value'] }] } : {};
+      const table = { id: 'table', title: `${title} table`, file: `data/${id}.csv`, published, ...made };
       return { id, title, published, resources: [table] };
     });
     return place.manifest({ name: this.name, datasets });
   }
 }
+
+/** Tables around these steps are made by steps of their own. */
+const isMade = (id: string): boolean => /prepare|attach/.test(id);
 
 /** A write as the windows name it, with the dataset it is for. */
 const writeOf = ({ method, path, body }: Passed): { what: string; id: string } => {
@@ -133,6 +137,8 @@ const expectVersion = async (
   expect(readdirSync(killDir)).toEqual([]);
   expect(kills).toBe(series.windows.length);
   expect(await worker.ended, worker.out() + worker.err()).toBe(0);
+  const prepared = join(place.stateDir, 'prepared');
+  expect(existsSync(prepared) ? readdirSync(prepared) : []).toEqual([]);
   const rows = await reader.list();
   expect(doubles(rows)).toEqual([]);
   const own = rows.filter((row) => row.title.startsWith(`${series.name}-`));

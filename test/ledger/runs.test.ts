@@ -22,6 +22,7 @@ const item = (key: string, outcome: ReportItem['outcome']): ReportItem => ({
   stale: false,
   rows: null,
   file: null,
+  rejected: null,
   reason: null,
   jobId: null,
   attempts: 1,

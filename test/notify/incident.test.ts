@@ -21,6 +21,7 @@ const item = (key: string, outcome: ItemOutcome, why: Reason | null = null): Rep
   stale: false,
   rows: null,
   file: null,
+  rejected: null,
   reason: why,
   jobId: null,
   attempts: 1,

@@ -1,0 +1,181 @@
+// Tables made of other files and by steps, through a real worker to a portal process.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ReportItem } from '../../src/report.ts';
+import { workbookOf } from '../transform/support/workbook.ts';
+import { zipOf } from '../transform/support/zip.ts';
+import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
+import { makePlace, type Place } from './support/place.ts';
+import type { Reader } from './support/reader.ts';
+import { type PortalProcess, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+
+let portal: PortalProcess;
+let reader: Reader;
+let gateway: Gateway;
+beforeAll(async () => {
+  portal = await startPortalProcess();
+  reader = await portal.reader();
+  gateway = await openGateway(portal.url);
+});
+
+const makeRemotePlace = (): Place => {
+  const place = makePlace(remoteConfig(gateway.url));
+  writePassword(place.dir);
+  return place;
+};
+
+const item = (items: ReportItem[], key: string): ReportItem => {
+  const found = items.find((each) => each.key === key);
+  if (!found) throw new Error(`no item ${key}`);
+  return found;
+};
+
+const writesFrom = (from: number): string[] =>
+  gateway.requests
+    .slice(from)
+    .filter(isWrite)
+    .map(({ method, path }) => `${method} ${path.replaceAll(/\d+/g, 'N')}`);
+
+const spending =
+  'Spending 2026;;\nAbteilung;Betrag;Tag\nParks;"1.200,50";31.01.2026\nRoads;7;01.02.2026\nTest;0;01.02.2026\n';
+const steps = [
+  { header: { row: 2, rename: { Abteilung: 'department', Betrag: 'amount', Tag: 'day' } } },
+  { cast: { amount: { to: 'number', decimal: ',', group: '.' }, day: { to: 'date', from: 'DD.MM.YYYY' } } },
+  { filter: 'department != "Test"' },
+];
+
+const manifestOf = (table: unknown[]): { name: string } & Record<string, unknown> => ({
+  name: 'made',
+  datasets: [
+    {
+      id: 'budget',
+      title: 'Budget',
+      resources: [
+        { id: 'spending', file: 'data/spending.csv', table },
+        { id: 'zipped', file: 'data/zipped.csv.gz' },
+        { id: 'archived', file: 'data/archived.zip' },
+        { id: 'sheet', file: 'data/sheet.xlsx' },
+        { id: 'lines', file: 'data/lines.ndjson' },
+        { id: 'shapes', file: 'data/shapes.zip' },
+        { id: 'raw', file: 'data/sheet.xlsx', import: 'never' },
+      ],
+    },
+  ],
+});
+
+describe('tables made of other files', () => {
+  it('arrive as rows, send nothing twice, and are made anew when their steps change', async () => {
+    const place = makeRemotePlace();
+    place.write('data/spending.csv', spending);
+    place.write('data/zipped.csv.gz', gzipSync('id;name\n1;Bäume\n2;Wege\n'));
+    place.write('data/archived.zip', await zipOf({ 'readme.pdf': 'x', 'data/table.csv': 'id,name\n1,a\n' }));
+    place.write(
+      'data/sheet.xlsx',
+      await workbookOf([
+        ['id', 'when'],
+        [1, new Date('2026-03-01')],
+        [2, 'later'],
+      ]),
+    );
+    place.write('data/lines.ndjson', '{"id":1,"name":"a"}\n{"id":2,"size":1.50}\n');
+    place.write('data/shapes.zip', await zipOf({ 'roads.shp': 'binary' }));
+    const manifest = place.manifest(manifestOf(steps));
+
+    const first = await place.publish(manifest);
+    expect(first.code, first.out + first.err).toBe(0);
+    const of = (key: string): ReportItem => item(first.report.items, `made/budget/${key}`);
+    expect(of('spending')).toMatchObject({ live: true, rows: 2, file: { name: 'spending.csv' }, rejected: null });
+    expect(await reader.file(of('spending').nid ?? '')).toMatchObject({
+      content: 'department,amount,day\nParks,1200.50,2026-01-31\nRoads,7,2026-02-01\n',
+    });
+    expect(await reader.file(of('zipped').nid ?? '')).toMatchObject({
+      name: 'zipped.csv',
+      content: 'id,name\n1,Bäume\n2,Wege\n',
+    });
+    expect(await reader.file(of('archived').nid ?? '')).toMatchObject({ content: 'id,name\n1,a\n' });
+    expect(await reader.file(of('sheet').nid ?? '')).toMatchObject({ content: 'id,when\n1,2026-03-01\n2,later\n' });
+    expect(await reader.file(of('lines').nid ?? '')).toMatchObject({ content: 'id,name,size\n1,a,\n2,,1.50\n' });
+    expect(of('lines')).toMatchObject({ live: true, rows: 2 });
+    expect(of('shapes')).toMatchObject({ live: true, rows: null, file: { name: 'shapes.zip' } });
+    expect(of('raw')).toMatchObject({ live: true, rows: null, file: { name: 'sheet.xlsx' } });
+    expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
+    expect((await place.run(['log', 'made/budget/spending'])).out).toMatch(
+      /prepare spending\.csv: 3 rows in, 2 rows of 3 columns out.*\n.*separated by ";"[\s\S]*cast: 4 cells changed[\s\S]*1 row dropped/,
+    );
+    expect((await place.run(['log', 'made/budget/shapes'])).out).toContain('the archive holds no table: sent as it is');
+
+    const from = gateway.requests.length;
+    const second = await place.publish(manifest);
+    expect(second.report.counts.resource).toEqual({ unchanged: 7 });
+    expect(writesFrom(from)).toEqual([]);
+    expect((await place.run(['verify', manifest, '--content'])).code).toBe(0);
+
+    const changed = place.manifest(manifestOf([...steps, { select: ['department'] }]));
+    expect((await place.run(['plan', changed])).out).toContain('its table is made otherwise');
+    const third = await place.publish(changed);
+    expect(item(third.report.items, 'made/budget/spending')).toMatchObject({
+      actions: ['attached', 'imported'],
+      rows: 2,
+    });
+    expect(third.report.counts.actions).toEqual({ attached: 1, imported: 1 });
+
+    // Steps that give the same bytes send nothing, once looked at.
+    const same = place.manifest(
+      manifestOf([...steps, { select: ['department'] }, { replace: { cell: 'Nowhere', with: '' } }]),
+    );
+    expect((await place.run(['plan', same])).out).toContain('its table is made otherwise');
+    const next = gateway.requests.length;
+    expect((await place.publish(same)).report.counts.resource).toEqual({ unchanged: 7 });
+    expect(writesFrom(next)).toEqual([]);
+    expect((await place.run(['plan', same])).out).not.toContain('its table is made otherwise');
+  }, 120_000);
+
+  it('leave bad rows out as far as they may, and publish nothing beyond', async () => {
+    const place = makeRemotePlace();
+    const rows = Array.from({ length: 8 }, (_, index) => `${index},${index * 2}\n`).join('');
+    place.write('data/table.csv', `id,amount\n${rows}8,abc\n9\n`);
+    const manifestWith = (more: Record<string, unknown>): string =>
+      place.manifest({
+        name: 'bad',
+        datasets: [
+          {
+            id: 'd',
+            title: 'D',
+            resources: [{ id: 'r', file: 'data/table.csv', table: [{ cast: { amount: 'integer' } }], ...more }],
+          },
+        ],
+      });
+    const refused = await place.publish(manifestWith({ badRows: 'quarantine', maxBadRows: '10%' }));
+    expect(refused.code).toBe(3);
+    const rejects = join(place.stateDir, 'rejects/bad/d/r/table.rejects.csv');
+    expect(item(refused.report.items, 'bad/d/r')).toMatchObject({
+      outcome: 'quarantined',
+      nid: null,
+      reason: { code: 'table-rows', line: 10 },
+    });
+    expect(item(refused.report.items, 'bad/d/r').reason?.message).toContain('2 bad rows of 10');
+    expect(item(refused.report.items, 'bad/d/r').reason?.hint).toContain(rejects);
+
+    const taken = await place.publish(manifestWith({ badRows: 'quarantine', maxBadRows: 2 }));
+    expect(taken.code, taken.out).toBe(0);
+    expect(item(taken.report.items, 'bad/d/r')).toMatchObject({
+      live: true,
+      rows: 8,
+      rejected: { rows: 2, path: rejects },
+    });
+    expect(readFileSync(rejects, 'utf8')).toBe(
+      'line,reason,id,amount\n10,"amount: ""abc"" is no whole number",8,abc\n11,"the row has 1 cell, the header has 2",9\n',
+    );
+    expect((await place.run(['status', 'bad/d/r'])).out).toContain(`2 bad rows set aside in ${rejects}`);
+    expect((await place.run(['log', 'bad/d/r'])).out).toContain(
+      'line 10, column 2 ("amount"): "abc" is no whole number',
+    );
+
+    place.write('data/table.csv', `id,amount\n${rows}`);
+    const mended = await place.publish(manifestWith({ badRows: 'quarantine', maxBadRows: 2 }));
+    expect(item(mended.report.items, 'bad/d/r')).toMatchObject({ live: true, rejected: null });
+    expect(existsSync(rejects)).toBe(false);
+  }, 120_000);
+});
