@@ -37,7 +37,7 @@ import { liveWorkers, type PortalLimits } from './queue/workers-alive.ts';
 import { BatchingRedis } from './redis/batching.ts';
 import { openRedis, type RedisHandle } from './redis/embedded.ts';
 import type { Report } from './report.ts';
-import { gatherSources, settleDrops } from './sources.ts';
+import { gatherSources, type SourceTools, settleDrops } from './sources.ts';
 import { closeTablePool } from './table/check.ts';
 import { closePreparePool } from './transform/prepare.ts';
 import { Workforce } from './workforce.ts';
@@ -150,6 +150,11 @@ export class Runtime {
       knownDialect: await this.#knownDialect(name, url),
       onDialect: (dialect) => this.#learn(name, url, dialect),
     }));
+  }
+
+  /** What sources are gathered with. */
+  sourceTools(signal: AbortSignal): SourceTools {
+    return { fetcher: this.fetcher, stateDir: this.config.stateDir, signal, log: this.log };
   }
 
   /** Limits in force for a portal. */
@@ -271,7 +276,7 @@ export class Runtime {
           throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
         return portal;
       },
-      gather: gatherSources,
+      gather: (path, signal) => gatherSources(path, this.sourceTools(signal)),
       holdRun: (run) => this.plans.hold(run),
       heldRun: (runId) => this.plans.heldRun(runId),
       forgetHeld: (target) => this.plans.forgetHeld(target),

@@ -1,6 +1,8 @@
 // What a manifest stands for at this moment: its wishes, and the dropped files behind them.
+import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { ErrorCode } from './errors.ts';
+import type { Fetcher } from './fetch/fetch.ts';
 import { catalogueBytes } from './gather/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from './gather/catalogue/gather-catalogue.ts';
 import { gatherDrop } from './gather/drop.ts';
@@ -12,6 +14,7 @@ import { archiveClaim, listClaims, quarantineClaim } from './intake/spool.ts';
 import { forgetVerdicts, readVerdicts, recordVerdict } from './ledger/drop-verdicts.ts';
 import type { RedisKeys } from './ledger/keys.ts';
 import type { SettledClaim } from './ledger/runs.ts';
+import type { Log } from './log.ts';
 import { loadManifest } from './manifest/load.ts';
 import { portalsOf } from './manifest/portals.ts';
 import { type DropManifest, isDropManifest, type Manifest } from './manifest/schema.ts';
@@ -32,17 +35,26 @@ const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
   'plan-moved',
 ]);
 
+/** What sources are read with. */
+export interface SourceTools {
+  fetcher: Fetcher;
+  stateDir: string;
+  signal: AbortSignal;
+  log: Log;
+}
+
 /** What most kinds of sources have none of. */
 const nothing = { superseded: [], refused: [], skipped: [], remarks: [] };
 
 /** The wishes of a manifest as it is now; for a drop manifest those of the claimed files. */
-export const gatherSources = async (manifestPath: string): Promise<Gathered> =>
-  gatherManifestSources(await loadManifest(manifestPath));
+export const gatherSources = async (manifestPath: string, tools: SourceTools): Promise<Gathered> =>
+  gatherManifestSources(await loadManifest(manifestPath), tools);
 
 /** As {@link gatherSources}, of a manifest that was loaded just now. */
-export const gatherManifestSources = async (manifest: Manifest): Promise<Gathered> => {
+export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => {
   if ('catalogue' in manifest) {
-    return { ...nothing, ...(await gatherCatalogue(manifest, catalogueBytes(manifest))), isDrop: false, manifest };
+    const bytes = catalogueBytes(manifest.catalogue.from, { ...tools, cacheDir: join(tools.stateDir, 'catalogues') });
+    return { ...nothing, ...(await gatherCatalogue(manifest, bytes)), isDrop: false, manifest };
   }
   if ('index' in manifest) return { ...nothing, ...(await gatherIndex(manifest)), isDrop: false, manifest };
   if (!isDropManifest(manifest)) {

@@ -91,7 +91,7 @@ const makePlan = async (
   options: PlanOptions,
   signal: AbortSignal,
 ): Promise<PlanFile> => {
-  const gathered = await gatherManifestSources(manifest);
+  const gathered = await gatherManifestSources(manifest, runtime.sourceTools(signal));
   const name = runtime.portalOf(manifest);
   const target = { manifest: manifest.name, portal: name };
   const refreshed = options.refresh ?? isStale(await runtime.ledger.refreshedAt(target), runtime.refreshAfterMs(name));

@@ -154,7 +154,7 @@ const reconcileOn = async (
 ): Promise<Reconciled[]> => {
   const target = { manifest: manifest.name, portal: manifest.portal };
   const portal = await runtime.openPortal(target.portal);
-  const { wishes } = await gatherManifestSources(manifest);
+  const { wishes } = await gatherManifestSources(manifest, runtime.sourceTools(signal));
   const keys = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map((wish) => wish.key));
   const strange = [...(how.find?.mapping.keys() ?? [])].filter((key) => !keys.has(key));
   if (strange.length > 0) {

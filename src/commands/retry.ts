@@ -4,7 +4,7 @@ import { plainRequest } from '../job.ts';
 import { loadManifest } from '../manifest/load.ts';
 import { isDropManifest, type Manifest } from '../manifest/schema.ts';
 import type { KnownTarget, Runtime } from '../runtime.ts';
-import { gatherSources } from '../sources.ts';
+import { gatherManifestSources, type SourceTools } from '../sources.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';
@@ -23,7 +23,7 @@ export const retryCommand = async (what: string, options: CommonOptions, io: Io)
     }
     const runs: AwaitedRun[] = [];
     for (const target of targets) {
-      const only = await stillWished(await loadManifest(target.manifestPath), keys);
+      const only = await stillWished(await loadManifest(target.manifestPath), keys, runtime.sourceTools(io.stop));
       const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
       runs.push({ runId, manifest: target.manifest, portal: target.portal });
     }
@@ -34,8 +34,8 @@ export const retryCommand = async (what: string, options: CommonOptions, io: Io)
 };
 
 /** Those of the keys that the manifest still names; NotFoundError when it names none. */
-const stillWished = async (manifest: Manifest, keys: string[]): Promise<string[]> => {
-  const { wishes } = await gatherSources(manifest.path);
+const stillWished = async (manifest: Manifest, keys: string[], tools: SourceTools): Promise<string[]> => {
+  const { wishes } = await gatherManifestSources(manifest, tools);
   const wished = new Set(wishes.flatMap((wish) => [wish.key, ...wish.resources.map(({ key }) => key)]));
   const only = keys.filter((key) => wished.has(key));
   if (only.length > 0) return only;

@@ -64,7 +64,7 @@ export interface HandlerDeps {
   /** The client of a portal. */
   portal(name: string): Portal;
   /** Gathers the wishes of a manifest as it is now. */
-  gather(manifestPath: string): Promise<Gathered>;
+  gather(manifestPath: string, signal: AbortSignal): Promise<Gathered>;
   /** A stored plan that a run is pinned to. */
   storedPlan(id: string): Promise<PlanFile>;
   /** Remembers a run that the guard holds. */

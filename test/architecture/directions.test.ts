@@ -37,7 +37,7 @@ const rooms: Record<string, string[]> = {
   handlers: ['portal', 'ledger', 'gather', 'intake', 'fetch', 'table', 'plan', 'transform'],
   reconcile: ['portal', 'ledger', 'handlers', 'plan', 'fetch', 'table', 'transform'],
   queue: ['redis'],
-  gather: ['manifest'],
+  gather: ['manifest', 'fetch'],
   intake: ['table'],
   // The file system steps that survive kills.
   fetch: ['intake'],
@@ -61,6 +61,7 @@ const packages: Record<string, string[]> = {
   fastify: ['server', 'service', 'web'],
   '@fastify/busboy': ['server'],
   'csv-parse': ['commands', 'gather', 'transform'],
+  '@streamparser/json': ['gather'],
   piscina: ['table'],
   saxes: ['transform'],
   yauzl: ['transform'],

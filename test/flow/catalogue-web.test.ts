@@ -1,0 +1,123 @@
+// A catalogue on the web: asked for once and conditionally from then on, kept with its hash, and never trusted when it fails.
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
+import { type Gateway, openGateway } from './support/gateway.ts';
+import { makePlace, type Place } from './support/place.ts';
+import { remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+
+const portal = await startPortalProcess();
+const gateway: Gateway = await openGateway(portal.url);
+const server: SourceServer = await startSources();
+
+const place: Place = makePlace({
+  ...remoteConfig(gateway.url),
+  sources: { allow: ['127.0.0.1'], connect: '2s', headers: '2s', body: '2s', requestsPerSecond: 0 },
+  retry: { attempts: 2, backoff: '50ms', maxBackoff: '100ms' },
+});
+writePassword(place.dir);
+
+const textOf = (count: number): string =>
+  JSON.stringify({
+    dataset: Array.from({ length: count }, (_, index) => ({ identifier: `id-${index}`, title: `Dataset ${index}` })),
+  });
+const serve = (path: string, text: string, etag: string): void =>
+  server.on(path, fileAnswer(text, { etag, type: 'application/json' }));
+const harvest = (name: string, path = `/${name}.json`, more: Record<string, unknown> = {}): string =>
+  place.manifest({ name, catalogue: `${server.url}${path}`, onMissing: 'delete', ...more });
+const askedFor = (path: string) => server.asked.filter((asked) => asked.path === path);
+
+beforeEach(() => {
+  server.asked.length = 0;
+  gateway.takeWrites();
+});
+
+describe('a catalogue on the web', () => {
+  it('is one request, and one conditional request that sends nothing from then on', async () => {
+    serve('/etag.json', textOf(20), '"v1"');
+    const manifest = harvest('etag');
+    const first = await place.publish(manifest);
+    expect([first.code, first.report.counts.dataset]).toEqual([0, { done: 20 }]);
+    expect(server.asked).toHaveLength(1);
+    expect(server.asked[0]?.headers['if-none-match']).toBeUndefined();
+    expect(gateway.takeWrites()).toHaveLength(20);
+
+    const second = await place.publish(manifest);
+    expect([second.code, second.report.counts.dataset]).toEqual([0, { unchanged: 20 }]);
+    expect(server.asked).toHaveLength(2);
+    expect(server.asked[1]).toMatchObject({ path: '/etag.json', headers: { 'if-none-match': '"v1"' } });
+    expect(gateway.takeWrites()).toEqual([]);
+
+    serve('/etag.json', textOf(21), '"v2"');
+    const third = await place.publish(manifest);
+    expect([third.code, third.report.counts.dataset]).toEqual([0, { unchanged: 20, done: 1 }]);
+  });
+
+  it('whose kept copy is not what it was is fetched anew', async () => {
+    serve('/kept.json', textOf(3), '"k"');
+    const manifest = harvest('kept');
+    await place.publish(manifest);
+    const folder = join(place.stateDir, 'catalogues');
+    for (const name of readdirSync(folder)) {
+      for (const file of readdirSync(join(folder, name)))
+        if (/^[0-9a-f]{64}\.json$/.test(file)) writeFileSync(join(folder, name, file), textOf(1));
+    }
+    const { code, report } = await place.publish(manifest);
+    expect([code, report.counts.dataset]).toEqual([0, { unchanged: 3 }]);
+    expect(askedFor('/kept.json').map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined]);
+  });
+
+  it('may come compressed, and by way of a redirect', async () => {
+    server.on('/moved.json', (_request, response) => response.writeHead(302, { location: '/packed.json' }).end());
+    server.on('/packed.json', (_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip', etag: '"p"' }).end(gzipSync(textOf(4))),
+    );
+    const { code, report } = await place.publish(harvest('moved'));
+    expect([code, report.counts.dataset]).toEqual([0, { done: 4 }]);
+  });
+
+  it.each<[string, string, () => void]>([
+    ['gone', 'source-missing', () => server.on('/gone.json', (_request, response) => response.writeHead(404).end())],
+    [
+      'a page about an error',
+      'source-refused',
+      () =>
+        server.on('/page.json', (_, response) =>
+          response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'),
+        ),
+    ],
+    [
+      'down',
+      'source-unreachable',
+      () => server.on('/down.json', (_request, response) => response.writeHead(503).end()),
+    ],
+    [
+      'leading inside',
+      'source-refused',
+      () =>
+        server.on('/inside.json', (_, response) => response.writeHead(302, { location: 'http://127.0.0.2/a' }).end()),
+    ],
+    ['empty', 'catalogue-fault', () => serve('/empty.json', '', '"e"')],
+    ['cut off', 'catalogue-fault', () => serve('/cut.json', textOf(3).slice(0, -20), '"c"')],
+    ['without entries', 'held', () => serve('/none.json', textOf(0), '"n"')],
+  ])('that is %s takes nothing down', async (what, code, worsen) => {
+    const path = { gone: '/gone', down: '/down', empty: '/empty', 'cut off': '/cut', 'leading inside': '/inside' }[
+      what
+    ];
+    const file = `${path ?? (code === 'held' ? '/none' : '/page')}.json`;
+    serve(file, textOf(8), '"good"');
+    const manifest = harvest(file.slice(1, -5), file);
+    expect((await place.publish(manifest)).code).toBe(0);
+    gateway.takeWrites();
+    worsen();
+    const { report } = await place.publish(manifest);
+    expect(report.reason?.code).toBe(code);
+    expect(gateway.takeWrites()).toEqual([]);
+    serve(file, textOf(8), '"good"');
+    const back = await place.publish(manifest);
+    expect([back.code, back.report.counts.dataset]).toEqual([0, { unchanged: 8 }]);
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+});
