@@ -74,7 +74,8 @@ const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeySta
   const byKey = keys.filter((entry) => entry.key === what || entry.key.startsWith(`${what}/`));
   if (byKey.length > 0) return byKey;
   const path = resolve(cwd, what);
-  const byPath = keys.filter((entry) => entry.sourcePath === path || entry.identifier === what);
+  const names = new Set([path, what]);
+  const byPath = keys.filter(({ sourcePath, identifier }) => names.has(sourcePath ?? '') || identifier === what);
   if (byPath.length > 0) return byPath;
   const dropped = await keysOfDrop(runtime, path);
   return keys.filter((entry) => dropped.has(entry.key));

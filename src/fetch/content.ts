@@ -117,7 +117,7 @@ export class HtmlWatch {
     if (this.verdict === 'data') return [chunk];
     this.held.push(chunk);
     this.heldBytes += chunk.length;
-    if (this.verdict === 'unknown' && this.heldBytes >= startBytes) this.judge();
+    if (this.verdict === 'unknown' && (this.heldBytes >= startBytes || this.startsAsData())) this.judge();
     if (this.verdict === 'page') this.refuse(this.heldBytes >= titleBytes);
     return this.isData() ? this.held.splice(0) : [];
   }
@@ -127,6 +127,11 @@ export class HtmlWatch {
     if (this.verdict === 'unknown') this.judge();
     if (this.verdict === 'page') this.refuse(true);
     return this.held.splice(0);
+  }
+
+  /** Pages begin with a tag, so most data is known by its first byte. */
+  private startsAsData(): boolean {
+    return /^\uFEFF?\s*[^\s<\uFEFF\uFFFD]/.test(this.text());
   }
 
   private isData(): boolean {

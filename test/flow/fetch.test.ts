@@ -1,12 +1,14 @@
 // Resources with a `url`: fetched, published, and asked for with one conditional request from then on.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Report, ReportItem } from '../../src/report.ts';
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { makePlace, type Place } from './support/place.ts';
 import type { Reader } from './support/reader.ts';
+import { makeRedisPlace } from './support/redis-place.ts';
 import { type PortalProcess, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
 
 const portal: PortalProcess = await startPortalProcess();
@@ -15,6 +17,8 @@ const gateway: Gateway = await openGateway(portal.url);
 const server: SourceServer = await startSources();
 
 const sources = { allow: ['127.0.0.1'], connect: '2s', headers: '2s', body: '2s', requestsPerSecond: 0 };
+const quickJobs = { jobs: { lock: '1500ms', stalledCheck: '500ms' }, retry: { backoff: '100ms', maxBackoff: '500ms' } };
+const killAtStep = new URL('../support/kill-at-step.ts', import.meta.url).pathname;
 const makeRemotePlace = (config: Record<string, unknown> = {}): Place => {
   const place = makePlace({ ...remoteConfig(gateway.url), sources, ...config });
   writePassword(place.dir);
@@ -80,5 +84,169 @@ describe('resources with a url', () => {
     const third = await place.publish(manifest);
     expect(third.report.counts.actions).toEqual({ attached: 1, imported: 1 });
     expect(await reader.count(itemOf(third.report, 'a').uuid)).toBe(1);
+  });
+
+  it('whose server tells no versions are fetched and compared each time, and sent only when they differ', async () => {
+    const place = makeRemotePlace();
+    server.on('/plain.csv', fileAnswer('id\n1\n', {}));
+    const manifest = manifestOf(place, 'plain', [{ id: 'a', title: 'A', url: `${server.url}/plain.csv` }]);
+    expect((await place.publish(manifest)).code).toBe(0);
+    const planned = await place.run(['plan', manifest]);
+    expect(planned.out).toContain(
+      'fetch                  plain/d/a  (its server tells no versions: fetched and compared)',
+    );
+    gateway.requests.length = 0;
+    const second = await place.publish(manifest);
+    expect(second.report.counts.actions).toEqual({});
+    expect(itemOf(second.report, 'a')).toMatchObject({ outcome: 'unchanged', live: true, rows: 1 });
+    expect(gateway.takeWrites().filter((write) => !write.includes('/user/'))).toEqual([]);
+    server.on('/plain.csv', fileAnswer('id\n1\n2\n', {}));
+    expect((await place.publish(manifest)).report.counts.actions).toEqual({ attached: 1, imported: 1 });
+  });
+
+  it('that are gone, forbidden or pages fail with the reason, and what is published stays', async () => {
+    const place = makeRemotePlace();
+    server.on('/stays.csv', fileAnswer('id\n1\n', { etag: '"s1"' }));
+    const private_ = 'http://127.0.0.2:9/secret.csv';
+    server.on('/trap.csv', (_request, response) => response.writeHead(302, { location: private_ }).end());
+    server.on('/login.csv', fileAnswer('<html><title>Sign in</title></html>', { type: 'text/html' }));
+    const resources = [
+      { id: 'stays', title: 'Stays', url: `${server.url}/stays.csv` },
+      { id: 'trap', title: 'Trap', url: `${server.url}/trap.csv` },
+      { id: 'login', title: 'Login', url: `${server.url}/login.csv` },
+      { id: 'none', title: 'None', url: `${server.url}/none.csv` },
+    ];
+    const manifest = manifestOf(place, 'refused', resources);
+    const first = await place.publish(manifest);
+    expect(first.code).toBe(3);
+    expect(itemOf(first.report, 'stays').live).toBe(true);
+    expect(itemOf(first.report, 'trap')).toMatchObject({ outcome: 'quarantined', nid: null });
+    expect(itemOf(first.report, 'trap').reason?.message).toBe(
+      `${private_} (redirected from ${server.url}/trap.csv): 127.0.0.2 is a loopback address: it is not fetched`,
+    );
+    expect(itemOf(first.report, 'login').reason?.message).toContain('is a web page titled "Sign in"');
+    expect(itemOf(first.report, 'none').reason).toMatchObject({ code: 'source-missing' });
+    const rows = await reader.list();
+    expect(rows.filter(({ title }) => ['Trap', 'Login', 'None'].includes(title))).toEqual([]);
+
+    server.on('/stays.csv', (_request, response) => response.writeHead(404).end());
+    const second = await place.publish(manifest);
+    const stale = itemOf(second.report, 'stays');
+    expect(stale).toMatchObject({ outcome: 'failed', live: false, stale: true, reason: { code: 'source-missing' } });
+    expect(await reader.count(stale.uuid)).toBe(1);
+    const status = await place.run(['status', `${server.url}/stays.csv`]);
+    expect(status.out).toContain('not live: the portal still serves an older version');
+    expect(status.out).toContain(`${server.url}/stays.csv answered 404 (not found)`);
+
+    server.on('/stays.csv', fileAnswer('id\n1\n', { etag: '"s1"' }));
+    const retried = await place.run(['retry', 'refused/d/stays', '--json']);
+    expect(retried.code, retried.err).toBe(0);
+    expect(await reader.count(stale.uuid)).toBe(1);
+  });
+
+  it('are tried again while their server fails for a while, and go on where they broke', async () => {
+    const place = makeRemotePlace();
+    const table = `id\n${'1\n'.repeat(500)}`;
+    let tries = 0;
+    const whole = fileAnswer(table, { etag: '"f1"' });
+    server.on('/flaky.csv', (request, response) => {
+      tries += 1;
+      if (tries === 1) response.writeHead(503).end();
+      else if (tries > 2) whole(request, response);
+      else {
+        response.writeHead(200, { etag: '"f1"', 'content-length': table.length });
+        response.write(table.slice(0, 600));
+        const part = join(place.stateDir, 'fetched/local');
+        const arrived = () =>
+          existsSync(part) && readdirSync(part, { recursive: true }).some((name) => isHalf(part, name));
+        void waitUntil('the half', arrived).then(() => response.destroy());
+      }
+    });
+    const isHalf = (dir: string, name: string | Buffer): boolean =>
+      String(name).endsWith('.part') && statSync(join(dir, String(name))).size === 600;
+    const manifest = manifestOf(place, 'flaky', [{ id: 'a', title: 'A', url: `${server.url}/flaky.csv` }]);
+    const { code, report, err } = await place.publish(manifest);
+    expect(code, err).toBe(0);
+    expect(itemOf(report, 'a')).toMatchObject({ live: true, rows: 500, attempts: 3 });
+    expect(server.asked.at(-1)?.headers).toMatchObject({ range: 'bytes=600-', 'if-range': '"f1"' });
+  });
+
+  it('are verified, rebuilt and taken down like others', async () => {
+    const place = makeRemotePlace();
+    server.on('/v.csv', fileAnswer('id\n1\n2\n', { etag: '"v1"' }));
+    const resources = [{ id: 'a', title: 'A', url: `${server.url}/v.csv` }];
+    const manifest = manifestOf(place, 'verified', resources);
+    const { report } = await place.publish(manifest);
+    expect((await place.run(['verify', manifest, '--content'])).out).toContain('2 items checked, 0 faults');
+    await reader.dropRows(itemOf(report, 'a').nid ?? '');
+    expect((await place.run(['verify', manifest])).code).toBe(3);
+    expect((await place.publish(manifest)).report.counts.actions).toEqual({});
+
+    const other = makeRemotePlace();
+    const again = manifestOf(other, 'verified', resources);
+    const rebuilt = await other.run(['rebuild', again]);
+    expect(rebuilt.code, rebuilt.err).toBe(0);
+    expect(leftBehind(other)).toEqual([]);
+    server.asked.length = 0;
+    const next = await other.publish(again);
+    expect(next.report.counts.actions).toEqual({ imported: 1 });
+
+    const removed = await other.run(['remove', 'verified/d/a', '--how', 'delete']);
+    expect(removed.code, removed.err).toBe(0);
+    expect((await reader.list()).some(({ nid }) => nid === itemOf(report, 'a').nid)).toBe(false);
+  });
+});
+
+describe('a download that is interrupted by kill -9', () => {
+  const table = `id\n${'1\n'.repeat(3_000_000)}`;
+  const half = 3_000_000;
+
+  it('is gone on with by the next publish, and the table arrives once and whole', { timeout: 60_000 }, async () => {
+    const place = makeRemotePlace();
+    const whole = fileAnswer(table, { etag: '"big"' });
+    let isSlow = true;
+    server.on('/big.csv', (request, response) => {
+      if (!isSlow) return whole(request, response);
+      response.writeHead(200, { etag: '"big"', 'content-length': table.length });
+      response.write(table.slice(0, half));
+      // Trickles on, so that time passes within the body.
+      const timer = setInterval(() => response.write(''), 100);
+      response.on('close', () => clearInterval(timer));
+    });
+    const manifest = manifestOf(place, 'killed', [{ id: 'a', title: 'A', url: `${server.url}/big.csv` }]);
+    const process = place.start(['publish', manifest]);
+    const folder = join(place.stateDir, 'fetched/local');
+    const notes = () => (existsSync(folder) ? readdirSync(folder, { recursive: true }) : []).map(String);
+    const part = await waitUntil('the half to lie here', () =>
+      notes().find((name) => name.endsWith('.part') && statSync(join(folder, name)).size === half),
+    );
+    expect(await process.end('SIGKILL')).toBe('SIGKILL');
+    isSlow = false;
+    server.asked.length = 0;
+    const { code, report, err } = await place.publish(manifest);
+    expect(code, err).toBe(0);
+    expect(itemOf(report, 'a')).toMatchObject({ live: true, rows: 3_000_000, file: { bytes: table.length } });
+    expect(existsSync(join(folder, part))).toBe(false);
+    expect(leftBehind(place)).toEqual([]);
+  });
+});
+
+describe('two workers on two hosts', () => {
+  it('fetch what each attaches: a job goes on elsewhere with a fetch of its own', { timeout: 60_000 }, async () => {
+    const one = await makeRedisPlace(gateway.url, { sources, ...quickJobs });
+    const two = makeRemotePlace();
+    server.on('/host.csv', fileAnswer('id\n1\n2\n', { etag: '"h1"' }));
+    const manifest = manifestOf(one, 'hosts', [{ id: 'a', title: 'A', url: `${server.url}/host.csv` }]);
+    const kills = join(one.dir, 'kills');
+    one.write('kills/d', 'resource/check/end');
+    const first = one.start(['publish', manifest], { preload: killAtStep, env: { KILL_DIR: kills } });
+    expect(await first.ended).toBe('SIGKILL');
+    expect(leftBehind(one)).toHaveLength(1);
+    const { code, report, err } = await two.publish(manifest, { env: { REDIS_URL: one.redisUrl } });
+    expect(code, err).toBe(0);
+    expect(itemOf(report, 'a')).toMatchObject({ live: true, rows: 2 });
+    // One fetch on each host, and the question of the second run.
+    expect(server.asked.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined, '"h1"']);
+    expect(leftBehind(two)).toEqual([]);
   });
 });
