@@ -1,6 +1,7 @@
 // The kinds of job: one schema each, the rule that makes their ids, and what a handler gets from the queue.
 import { z } from 'zod';
 import { uuidOfKey } from './dkan/identity.ts';
+import type { Fence } from './fence.ts';
 import type { Log } from './log.ts';
 import { scheduleSchema } from './manifest/schedule-times.ts';
 import { itemActions, type Reason } from './report.ts';
@@ -142,6 +143,8 @@ export interface JobContext<K extends JobKind = JobKind> {
   readonly resumed: boolean;
   /** Aborted when the worker must stop or has lost the job to another worker. */
   readonly signal: AbortSignal;
+  /** Keeps what is written in the name of this job from happening once another worker has it; null outside a queue. */
+  readonly fence: Fence | null;
   readonly log: Log;
   /** Changes the job's data, durably. */
   save(changes: Partial<JobDataOf[K]>): Promise<void>;

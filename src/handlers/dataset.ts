@@ -6,7 +6,7 @@ import { type ChildOutcome, freshItem, type Handler, type JobContext, jobId, typ
 import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
 import type { DatasetWork } from '../ledger/runs.ts';
 import { type Reason, type ReportItem, reportItemSchema } from '../report.ts';
-import type { HandlerDeps } from './deps.ts';
+import { type HandlerDeps, inNameOf } from './deps.ts';
 import { noteFound } from './found.ts';
 import { failedEntry, itemOfEntry, itemOfJob, outcomeOf } from './items.ts';
 import type { NodeWish } from './node-wish.ts';
@@ -14,8 +14,9 @@ import { type NodeTarget, proveNode, recreateNode, writeNode } from './node-writ
 import { removeNode } from './removal.ts';
 
 /** Returns the report items of the dataset and of its resources. */
-export const datasetHandler = (deps: HandlerDeps): Handler<'dataset'> => ({
+export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
+    const deps = inNameOf(shared, job);
     const work = await workOf(deps, job);
     if (work.removal) return removeDataset(deps, job, work, work.removal);
     if (work.frozen) return onlyResources(deps, job, work);
@@ -34,6 +35,7 @@ export const datasetHandler = (deps: HandlerDeps): Handler<'dataset'> => ({
     return items;
   },
   failed: async (job, reason) => {
+    const deps = inNameOf(shared, job);
     const known = (await deps.ledger.entry(job.data.portal, job.data.key)) ?? (await unknownEntry(deps, job));
     await deps.ledger.put(job.data.portal, failedEntry(known, reason, job.data.runId));
     await deps.runs.outcome(job.data.runId, job.data.key, outcomeOf(reason));

@@ -5,7 +5,7 @@ import type { FetchedFiles } from '../fetch/fetched-files.ts';
 import type { SkippedEntry } from '../gather/skipped.ts';
 import type { Claim } from '../intake/claim.ts';
 import type { KeptFiles } from '../intake/kept.ts';
-import type { RunRequest, TriggerData } from '../job.ts';
+import type { JobContext, RunRequest, TriggerData } from '../job.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Runs, SettledClaim } from '../ledger/runs.ts';
@@ -90,3 +90,9 @@ export interface HandlerDeps {
   /** Opens the run gate after a run. */
   openGate(target: Target, runId: string): Promise<void>;
 }
+
+/** What a job works with: its ledger takes nothing more once another worker has the job. */
+export const inNameOf = (deps: HandlerDeps, job: JobContext<'dataset'> | JobContext<'resource'>): HandlerDeps => ({
+  ...deps,
+  ledger: deps.ledger.fenced(job.fence),
+});

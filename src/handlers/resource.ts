@@ -5,7 +5,7 @@ import type { Handler, JobContext } from '../job.ts';
 import { newEntry } from '../ledger/entry.ts';
 import type { ResourceWork } from '../ledger/runs.ts';
 import { sourcePathOf } from '../wish.ts';
-import type { HandlerDeps } from './deps.ts';
+import { type HandlerDeps, inNameOf } from './deps.ts';
 import { isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
 import { noteFound } from './found.ts';
 import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
@@ -16,8 +16,9 @@ import { nodeTarget, type ResourceState, type ResourceStep } from './resource-st
 import { nodeWishOf, resourceSteps } from './resource-steps.ts';
 
 /** Returns the report item of the resource. */
-export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
+export const resourceHandler = (shared: HandlerDeps): Handler<'resource'> => ({
   run: async (job) => {
+    const deps = inNameOf(shared, job);
     const begun = performance.now();
     const { state, removal } = await openState(deps, job);
     if (removal) {
@@ -40,6 +41,7 @@ export const resourceHandler = (deps: HandlerDeps): Handler<'resource'> => ({
     return itemOfJob(job, state.entry, { outcome: job.data.actions.length > 0 ? 'done' : 'unchanged', reason: null });
   },
   failed: async (job, reason) => {
+    const deps = inNameOf(shared, job);
     const known = await deps.ledger.entry(job.data.portal, job.data.key);
     const wish = (await deps.runs.resourceWork(job.data.runId, job.data.key))?.wish;
     const entry =

@@ -1,6 +1,7 @@
 // The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
+import { clock, type Fence } from '../fence.ts';
 import { RedisScript } from '../redis/script.ts';
 import {
   type Intent,
@@ -12,11 +13,26 @@ import {
 } from './entry.ts';
 import { manifestOfKey, type RedisKeys, type Target, targetName } from './keys.ts';
 
-const settle = new RedisScript(`
-local entries, intents, sent, key = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
-redis.call('HSET', entries, key, ARGV[2])
+// Writes of a job that another worker has taken over are refused: KEYS[1] is its lock (empty: no fence).
+const fenced = `
+local left = 0
+if KEYS[1] ~= '' then
+  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
+  left = redis.call('PTTL', KEYS[1])
+end
+`;
+
+const hset = new RedisScript(`${fenced}
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+return left
+`);
+
+const settle = new RedisScript(`${fenced}
+local entries, intents, sent, key = KEYS[2], KEYS[3], KEYS[4], ARGV[2]
+redis.call('HSET', entries, key, ARGV[3])
 redis.call('HDEL', intents, key)
-if ARGV[3] ~= '' then redis.call('HSET', sent, key, ARGV[3]) end
+if ARGV[4] ~= '' then redis.call('HSET', sent, key, ARGV[4]) end
+return left
 `);
 
 /** A cache of what the portals hold; it can be rebuilt from them, so an entry of an unknown shape is treated as absent. */
@@ -24,9 +40,17 @@ export class Ledger {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
 
-  constructor(redis: Redis, keys: RedisKeys) {
+  readonly #fence: Fence | null;
+
+  constructor(redis: Redis, keys: RedisKeys, fence: Fence | null = null) {
     this.#redis = redis;
     this.#keys = keys;
+    this.#fence = fence;
+  }
+
+  /** The ledger for one job: what it writes is refused with JobLostError once another worker has the job. */
+  fenced(fence: Fence | null): Ledger {
+    return new Ledger(this.#redis, this.#keys, fence);
   }
 
   /** All entries of a target, by key. */
@@ -48,7 +72,7 @@ export class Ledger {
   /** Writes an entry. */
   async put(portal: string, entry: LedgerEntry): Promise<void> {
     const target = targetOf(portal, entry.key);
-    await this.#redis.hset(this.#keys.entries(target), entry.key, JSON.stringify(entry));
+    await this.#write(hset, [this.#keys.entries(target)], [entry.key, JSON.stringify(entry)]);
   }
 
   /** The open intent of a key, or null. */
@@ -68,17 +92,23 @@ export class Ledger {
 
   /** Records that a write begins; must be awaited before the request is sent. */
   async begin(portal: string, key: string, intent: Intent): Promise<void> {
-    await this.#redis.hset(this.#keys.intents(targetOf(portal, key)), key, JSON.stringify(intent));
+    await this.#write(hset, [this.#keys.intents(targetOf(portal, key))], [key, JSON.stringify(intent)]);
   }
 
   /** Records what a write led to (and what was sent by it) and closes its intent, all or nothing. */
   async settle(portal: string, entry: LedgerEntry, sent?: SentNode): Promise<void> {
     const target = targetOf(portal, entry.key);
-    await settle.run(
-      this.#redis,
+    await this.#write(
+      settle,
       [this.#keys.entries(target), this.#keys.intents(target), this.#keys.sent(target)],
       [entry.key, JSON.stringify(entry), sent ? JSON.stringify(sent) : ''],
     );
+  }
+
+  async #write(script: RedisScript, keys: string[], args: string[]): Promise<void> {
+    const askedAt = clock();
+    const left = await script.run(this.#redis, [this.#fence?.key ?? '', ...keys], [this.#fence?.token ?? '', ...args]);
+    this.#fence?.heard(askedAt, typeof left === 'number' ? left : null);
   }
 
   /** What was sent last for a key, or null. */

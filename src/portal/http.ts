@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { PortalReplyError, PortalUnreachableError, SluiceError } from '../errors.ts';
+import { mayWrite } from '../fence.ts';
 import { failureOf, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
@@ -107,6 +108,7 @@ export class Http {
   private async send(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
     signal.throwIfAborted();
     await this.hooks.takeToken?.(signal);
+    if (request.method !== 'GET') await mayWrite(signal);
     const { log } = this.hooks;
     const began = performance.now();
     const timer = request.totalMs === undefined ? undefined : AbortSignal.timeout(request.totalMs);

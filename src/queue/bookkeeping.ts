@@ -67,6 +67,16 @@ export class Bookkeeping {
     if (this.#failure !== null) throw this.#failure;
   }
 
+  /** Forgets what was not sent yet: the job is another worker's, and so are its books. */
+  drop(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    if (this.#turn) clearImmediate(this.#turn);
+    this.#timer = null;
+    this.#turn = null;
+    this.#data = null;
+    this.#lines = [];
+  }
+
   get #hasUnsent(): boolean {
     return this.#data !== null || this.#lines.length > 0;
   }

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Job } from 'bullmq';
 import { reasonOf } from '../errors.ts';
+import type { Fence } from '../fence.ts';
 import type { ChildOutcome, JobContext, JobDataOf, JobKind, StepLabel } from '../job.ts';
 import { jobId } from '../job.ts';
 import type { Log } from '../log.ts';
@@ -18,6 +19,9 @@ export interface ContextParts<K extends JobKind> {
   token: string;
   data: JobDataOf[K];
   signal: AbortSignal;
+  fence: Fence;
+  /** Aborted when the job is another worker's now. */
+  lost: AbortSignal;
   log: Log;
   queues: Queues;
   books: Bookkeeping;
@@ -27,7 +31,7 @@ export interface ContextParts<K extends JobKind> {
 
 /** Makes the context of a job. */
 export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobContext<K> => {
-  const { job, token, signal, queues, books } = parts;
+  const { job, token, signal, fence, lost, queues, books } = parts;
   let data = parts.data;
   const id = job.id ?? '';
   const log = parts.log;
@@ -48,8 +52,8 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     if ('step' in data) await save({ step: label.name } as unknown as Partial<JobDataOf[K]>); // an item's data, just checked
     books.hurry();
     try {
-      // A step that writes is never cut off by a stop; every request has time-outs of its own.
-      const result = await work(label.writes ? new AbortController().signal : signal);
+      // A step that writes is never cut off by a stop, only when the job is not ours any more.
+      const result = await work(label.writes ? lost : signal);
       if (label.writes) parts.worked();
       const outcome = tell?.(result) ?? 'ok';
       log.info({ action: label.name, on: label.on, ms: ms(), outcome }, 'step done');
@@ -75,6 +79,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     isLast: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
     resumed,
     signal,
+    fence,
     log,
     save,
     step,

@@ -1,8 +1,10 @@
 // A worker on one queue: validates job data, calls the handler, and sorts what it throws.
 import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import { PoisonJobError, PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
+import { Fence, fenceSignal } from '../fence.ts';
 import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
 import type { Log } from '../log.ts';
+import { RedisScript } from '../redis/script.ts';
 import type { Reason } from '../report.ts';
 import { Bookkeeping } from './bookkeeping.ts';
 import type { CircuitBreaker } from './breaker.ts';
@@ -32,6 +34,13 @@ export interface WorkerParts {
 /** How long after the next probe of its portal a run is tried again, milliseconds. */
 const afterProbeMs = 1000;
 
+const lockLost = 'the lock of the job was lost; another worker resumes it';
+
+const leftOfLock = new RedisScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
+return redis.call('PTTL', KEYS[1])
+`);
+
 /** Kills in one step after which a job is given up. */
 export const poisonKills = 5;
 
@@ -60,6 +69,10 @@ export class QueueWorker {
     this.#worker.on('error', (error) =>
       parts.log.warn({ queue: parts.queue, err: error.message }, 'queue connection failed'),
     );
+    // The engine only tells; the work is ours to stop.
+    this.#worker.on('lockRenewalFailed', (ids: string[]) => {
+      for (const id of ids) this.#worker.cancelJob(id, lockLost);
+    });
   }
 
   /** Resolves when the worker takes jobs. */
@@ -79,8 +92,11 @@ export class QueueWorker {
     await this.#worker.close(true);
   }
 
-  async #process(job: Job, token: string, lockSignal?: AbortSignal): Promise<unknown> {
-    const signal = lockSignal ? AbortSignal.any([this.#stop.signal, lockSignal]) : this.#stop.signal;
+  async #process(job: Job, token: string, lost: AbortSignal = new AbortController().signal): Promise<unknown> {
+    const signal = AbortSignal.any([this.#stop.signal, lost]);
+    const fence = this.#fenceOf(job, token);
+    fenceSignal(lost, fence);
+    fenceSignal(signal, fence);
     const { kind, data } = parseJob(job);
     const log = this.#parts.log.child({
       jobId: job.id,
@@ -91,7 +107,18 @@ export class QueueWorker {
     });
     const books = new Bookkeeping(job, this.#parts.queues);
     const worked = (): void => void this.#parts.breaker.worked(data.portal);
-    const context = createContext({ job, token, data, signal, log, queues: this.#parts.queues, books, worked });
+    const context = createContext({
+      job,
+      token,
+      data,
+      signal,
+      fence,
+      lost,
+      log,
+      queues: this.#parts.queues,
+      books,
+      worked,
+    });
     const handler = this.#parts.handlers[kind] as Handler; // the table is keyed by kind
     try {
       if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
@@ -102,11 +129,28 @@ export class QueueWorker {
       await books.settled();
       return result;
     } catch (error) {
-      if (lockSignal?.aborted) throw new WaitingError('the lock of the job was lost; another worker resumes it');
+      if (lost.aborted) {
+        books.drop();
+        log.warn({ action: 'lost' }, lockLost);
+        throw new WaitingError(lockLost);
+      }
       const told = await this.#sort(error, job, token, context, handler);
       await books.settled();
       throw told;
     }
+  }
+
+  #fenceOf(job: Job, token: string): Fence {
+    const key = `${job.queueQualifiedName}:${job.id}:lock`;
+    return new Fence({
+      key,
+      token,
+      ask: async () => {
+        const left = await leftOfLock.run(this.#parts.queues.connection, [key], [token]);
+        return typeof left === 'number' ? left : null;
+      },
+      lost: () => void this.#worker.cancelJob(job.id ?? '', lockLost),
+    });
   }
 
   /** Decides what the engine is told: move back, try again later, or failed for good with its reason kept. */

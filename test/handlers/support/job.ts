@@ -52,6 +52,7 @@ export const jobOf = (key: string): { job: JobContext<'resource'>; said: string[
     isLast: false,
     resumed: false,
     signal,
+    fence: null,
     log: createLog({ level: 'silent' }),
     save: async (changes) => {
       data = { ...data, ...changes };

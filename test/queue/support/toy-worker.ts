@@ -3,9 +3,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Job } from 'bullmq';
 import { Redis } from 'ioredis';
-import { PortalLoginError, PortalRefusedError, PortalUnreachableError } from '../../../src/errors.ts';
+import { JobLostError, PortalLoginError, PortalRefusedError, PortalUnreachableError } from '../../../src/errors.ts';
+import { mayWrite } from '../../../src/fence.ts';
 import { freshItem, type JobContext } from '../../../src/job.ts';
+import { newEntry } from '../../../src/ledger/entry.ts';
 import { redisKeys } from '../../../src/ledger/keys.ts';
+import { Ledger } from '../../../src/ledger/ledger.ts';
 import { createLog } from '../../../src/log.ts';
 import { CircuitBreaker } from '../../../src/queue/breaker.ts';
 import { PortalPauses } from '../../../src/queue/pause.ts';
@@ -52,6 +55,28 @@ const ask = async (portal: string, what: string): Promise<void> => {
   if (reply?.status !== 200) throw new PortalUnreachableError(`portal ${portal}: 503`, { ...facts, status: 503 });
 };
 
+/** The first worker of the job stands still where the key says; whoever gets through to a write is put down. */
+const stopAt = async (job: JobContext<'dataset'>, signal: AbortSignal): Promise<void> => {
+  const { key } = job.data;
+  const ledger = new Ledger(redis, redisKeys('toy')).fenced(job.fence);
+  const isFirst = (await redis.incr(`toy.stops:${key}`)) === 1;
+  const standStill = (where: string): void => {
+    if (isFirst && key.endsWith(where)) process.kill(process.pid, 'SIGSTOP');
+  };
+  try {
+    standStill('before-the-note');
+    await ledger.begin('p', key, { action: 'import', nid: String(process.pid), at: 1 });
+    standStill('before-the-request');
+    await mayWrite(signal);
+    await redis.rpush(`toy.sent:${key}`, process.pid);
+    standStill('before-the-end');
+    await ledger.settle('p', { ...newEntry({ key, kind: 'dataset', uuid: 'u', title: String(process.pid) }) });
+  } catch (error) {
+    if (error instanceof JobLostError) await redis.rpush(`toy.lost:${key}`, process.pid);
+    throw error;
+  }
+};
+
 const item = async (job: JobContext<'dataset'>): Promise<string> => {
   const name = job.data.key.slice(2);
   await redis.incr(`toy.starts:${name}`);
@@ -78,6 +103,8 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
       await redis.set('toy.written', '1');
     });
   }
+  if (name.startsWith('stopped'))
+    await job.step({ name: 'write', on: name, writes: true }, (signal) => stopAt(job, signal));
   return `${name} attempt ${job.attempt}`;
 };
 

@@ -1,0 +1,39 @@
+// A worker that stood still while another took its job over writes nothing more: neither to a portal nor to the ledger.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { redisKeys } from '../../src/ledger/keys.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { openToy, type Toy } from './support/toy.ts';
+
+let toy: Toy;
+beforeAll(async () => {
+  toy = await openToy();
+});
+afterAll(() => toy.close());
+
+it.each(['before-the-note', 'before-the-request', 'before-the-end'])(
+  'a worker that is stopped %s, until another has done its job, is refused',
+  async (where) => {
+    const key = `m/stopped-${where}`;
+    const former = await toy.start();
+    await toy.addRun(`run-${where}`, [`stopped-${where}`]);
+    await waitUntil('the first worker to stand still', async () => (await toy.redis.get(`toy.stops:${key}`)) === '1');
+    const present = await toy.start();
+    await waitUntil('the other to do the job', () => toy.outcomes(`run-${where}`));
+    const ledger = new Ledger(toy.redis, redisKeys('toy'));
+    const done = await ledger.known('p', key);
+    expect(done).toMatchObject({ entry: { title: String(present.pid) }, intent: null });
+
+    former.kill('SIGCONT');
+    await waitUntil('the first to notice', async () => (await toy.redis.lrange(`toy.lost:${key}`, 0, -1))[0]);
+    expect(await toy.redis.lrange(`toy.lost:${key}`, 0, -1)).toEqual([String(former.pid)]);
+    expect(await ledger.known('p', key)).toEqual(done);
+    // What was on its way when it was stopped cannot be called back; nothing else is sent.
+    const sent = where === 'before-the-end' ? [former.pid, present.pid] : [present.pid];
+    expect(await toy.redis.lrange(`toy.sent:${key}`, 0, -1)).toEqual(sent.map(String));
+    expect((await toy.outcomes(`run-${where}`))?.[key]).toMatchObject({ state: 'completed' });
+    for (const worker of [former, present]) worker.kill('SIGKILL');
+    await waitUntil('both to end', () => former.signalCode !== null && present.signalCode !== null);
+  },
+  30_000,
+);
