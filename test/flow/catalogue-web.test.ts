@@ -69,6 +69,32 @@ describe('a catalogue on the web', () => {
     expect(askedFor('/kept.json').map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined]);
   });
 
+  it('brings its files with `files: fetch`; unchanged, each costs one conditional request', async () => {
+    server.on('/trees.csv', fileAnswer('id,kind\n1,oak\n2,elm\n', { etag: '"t"' }));
+    const distribution = [
+      { downloadURL: `${server.url}/trees.csv`, title: 'Trees', format: 'CSV' },
+      { accessURL: `${server.url}/map`, title: 'Map' },
+    ];
+    serve('/files.json', JSON.stringify({ dataset: [{ identifier: 'trees', title: 'Trees', distribution }] }), '"f"');
+    const manifest = place.manifest({ name: 'files', catalogue: { from: `${server.url}/files.json`, files: 'fetch' } });
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(0);
+    const files = report.items.flatMap(({ file, rows, live }) => (file ? [{ name: file.name, rows, live }] : []));
+    expect(files).toEqual([{ name: 'trees.csv', rows: 2, live: true }]);
+    gateway.takeWrites();
+    server.asked.length = 0;
+    const second = await place.publish(manifest);
+    expect([second.code, second.report.counts]).toMatchObject([
+      0,
+      { dataset: { unchanged: 1 }, resource: { unchanged: 2 } },
+    ]);
+    expect(gateway.takeWrites()).toEqual([]);
+    expect(server.asked.map(({ path, headers }) => [path, headers['if-none-match']])).toEqual([
+      ['/files.json', '"f"'],
+      ['/trees.csv', '"t"'],
+    ]);
+  });
+
   it('may come compressed, and by way of a redirect', async () => {
     server.on('/moved.json', (_request, response) => response.writeHead(302, { location: '/packed.json' }).end());
     server.on('/packed.json', (_request, response) =>

@@ -1,9 +1,10 @@
 // The distributions of a dataset as resources. Their ids come from identifiers or addresses, so that their order means nothing.
 import { isLinkable } from '../../dkan/fields.ts';
 import type { ResourceSpec } from '../../manifest/schema.ts';
+import { urlSource } from '../../manifest/url-schema.ts';
 import type { ResourceSource } from '../../wish.ts';
 import { canonicalJson } from '../wish-fingerprint.ts';
-import { formatOf } from './formats.ts';
+import { fileNameFor, formatOf } from './formats.ts';
 import { idOfAddress, idOfIdentifier } from './ids.ts';
 import { addressOf, addressText, isNothing, isObject, oneLine, textOf, textsOf } from './values.ts';
 
@@ -103,7 +104,7 @@ const distribution = (item: unknown, position: number, tools: DistributionTools)
     item,
     spec: {
       title: short(textOf(item.title) ?? tools.title, 'distribution.title', tools),
-      source: sourceOf(target),
+      source: sourceOf(item, target, tools),
       details: {
         ...tools.defaults,
         ...(description === null ? {} : { description }),
@@ -150,7 +151,22 @@ const targetOf = (item: Record<string, unknown>, position: number, tools: Distri
 const descriptionOf = (text: string | null, { isLink, url }: Target): string | null =>
   isLink ? text : [text, `Address: ${url}`].filter((part) => part !== null).join('\n\n');
 
-const sourceOf = ({ url, isFile }: Target): ResourceSource => ({ kind: isFile ? 'link' : 'api', url });
+const sourceOf = (item: Record<string, unknown>, { url, isFile }: Target, tools: DistributionTools): ResourceSource => {
+  if (!isFile) return { kind: 'api', url };
+  if (tools.files === 'link') return { kind: 'link', url };
+  const name = fileNameFor({ url, format: textOf(item.format), mediaType: textOf(item.mediaType) });
+  if (name !== null && !hasCredentials(url)) return urlSource(url, name);
+  tools.remark(
+    'distribution.downloadURL',
+    `is linked, not fetched: ${name === null ? 'portals take no files of its kind' : 'it holds a password'}`,
+  );
+  return { kind: 'link', url };
+};
+
+const hasCredentials = (text: string): boolean => {
+  const { username, password } = new URL(text);
+  return username !== '' || password !== '';
+};
 
 const longestText = 255;
 

@@ -28,9 +28,9 @@ const names: Record<string, string> = {
   'image/tiff': 'tiff',
 };
 
-/** Endings of files that every portal takes (recorded-behaviour 12). */
+/** Endings of the files that every portal takes (recorded-behaviour 12); a web page is better linked than copied. */
 const taken = new Set(
-  'csv html xls json xlsx doc docx rdf txt jpg png gif tiff pdf odf ods odt tsv tab geojson xml zip'.split(' '),
+  'csv xls json xlsx doc docx rdf txt jpg png gif tiff pdf odf ods odt tsv tab geojson xml zip'.split(' '),
 );
 
 /** The name of a format as portals show it: in lower case, media types by their common name; null where nothing is told. */
@@ -48,9 +48,23 @@ export const formatOf = (format: string | null, mediaType: string | null): strin
   return null;
 };
 
-/** True when the address of a file has an ending that portals take, or its format is one. */
-export const fileEnding = (url: string, format: string | null): string | null => {
-  const ending = /\.([a-z0-9]{1,8})$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase();
-  if (ending !== undefined && taken.has(ending)) return ending;
-  return format !== null && taken.has(format) ? format : null;
+/** What is known of a file before it is fetched. */
+export interface FileFacts {
+  url: string;
+  format: string | null;
+  mediaType: string | null;
+}
+
+/**
+ * The name that a fetched file gets on the portal; undefined where its address ends in one. Null for a file that portals
+ * do not take, as far as address, media type and format tell.
+ */
+export const fileNameFor = ({ url, format, mediaType }: FileFacts): string | undefined | null => {
+  const last = new URL(url).pathname.split('/').at(-1) ?? '';
+  const own = /[^.]\.([a-z0-9]{1,8})$/i.exec(last)?.[1]?.toLowerCase();
+  if (own !== undefined && taken.has(own)) return undefined;
+  const ending = [formatOf(null, mediaType), formatOf(format, null)].find((name) => name !== null && taken.has(name));
+  if (ending === undefined) return null;
+  const stem = last.replaceAll(/%[0-9a-f]{2}|[^a-z0-9_-]+/gi, '-').replaceAll(/^-+|-+$/g, '');
+  return `${stem === '' ? 'data' : stem.slice(0, 100)}.${ending}`;
 };

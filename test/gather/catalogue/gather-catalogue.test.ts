@@ -207,6 +207,48 @@ describe('an entry', () => {
   });
 });
 
+describe('files: fetch', () => {
+  const sourceOf = async (distribution: Record<string, unknown>) => {
+    const { wishes, remarks } = await gatherEntries(
+      [entry('a', { distribution: [distribution] })],
+      catalogueManifest({ files: 'fetch' }),
+    );
+    return { source: wishes[0]?.resources[0]?.source, fields: wishes[0]?.resources[0]?.fields, remarks };
+  };
+
+  it.each([
+    [{ downloadURL: url }, { kind: 'url', url, name: 'a.csv', isNamed: true }],
+    [
+      { downloadURL: 'https://example.org/x/data?format=csv', mediaType: 'text/csv' },
+      { kind: 'url', url: 'https://example.org/x/data?format=csv', name: 'data.csv', isNamed: true },
+    ],
+    [
+      { downloadURL: 'https://example.org/', format: 'SHP', mediaType: 'application/zip' },
+      { kind: 'url', url: 'https://example.org/', name: 'data.zip', isNamed: true },
+    ],
+    [{ accessURL: url }, { kind: 'api', url }],
+  ])('fetches what portals take: %j', async (distribution, source) => {
+    expect(await sourceOf(distribution)).toMatchObject({ source, remarks: [] });
+  });
+
+  it('leaves no link where the file itself is sent', async () => {
+    expect((await sourceOf({ downloadURL: url })).fields).not.toHaveProperty('field_link_api');
+  });
+
+  it.each([
+    [
+      { downloadURL: 'https://example.org/page', format: 'HTML', mediaType: 'text/html' },
+      'portals take no files of its kind',
+    ],
+    [{ downloadURL: 'https://example.org/a.exe' }, 'portals take no files of its kind'],
+    [{ downloadURL: 'https://ann:secret@example.org/a.csv' }, 'it holds a password'],
+  ])('links what it does not fetch, and says so: %j', async (distribution, why) => {
+    const { source, remarks } = await sourceOf(distribution);
+    expect(source).toEqual({ kind: 'link', url: distribution.downloadURL });
+    expect(remarks).toEqual([`\`distribution.downloadURL\` is linked, not fetched: ${why} (in "a")`]);
+  });
+});
+
 describe('identity', () => {
   it('follows the identifier, whatever the title and the order', async () => {
     const before = await gatherEntries([entry('a'), entry('b')]);
