@@ -1,10 +1,8 @@
 // The local side of a resource: its file here or fetched, or the table that would be made of it. Nothing is sent.
 import { randomUUID } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import { SluiceError } from '../errors.ts';
 import type { FetchedFiles } from '../fetch/fetched-files.ts';
-import { nameOfFetched } from '../fetch/file-name.ts';
-import { factsOf } from '../intake/fingerprint.ts';
+import { fetchedFileOf } from '../handlers/fetch-step.ts';
 import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '../ledger/entry.ts';
 import { isSent, isTabular } from '../plan/plan.ts';
 import { checkTable, type TableReport } from '../table/check.ts';
@@ -59,7 +57,7 @@ export const withLocalFile = async <T>(
   try {
     return await work((await orNull(fetchedFile(nothing, source, known, tools))) ?? nothing);
   } finally {
-    await tools.fetched.remove({ portal: known.portal, uuid: wish.uuid });
+    await tools.fetched.remove(placeOf(wish, known));
   }
 };
 
@@ -67,15 +65,16 @@ export const withLocalFile = async <T>(
 const fetchedFile = async (
   nothing: LocalFile,
   source: Extract<ResourceSource, { kind: 'url' }>,
-  { portal, entry }: KnownFile,
+  known: KnownFile,
   tools: LocalTools,
 ): Promise<LocalFile> => {
   const { wish } = nothing;
+  const { entry } = known;
   const { url, name } = source;
   const isPublished =
     entry?.fetched?.url === url && entry.source !== null && isSent(entry.file, entry.source.sha256, wish);
   const published = isPublished ? entry.fetched : null;
-  const wanted = { portal, uuid: wish.uuid, url, name, by: 'reconcile', published };
+  const wanted = { ...placeOf(wish, known), url, name, by: randomUUID(), published };
   const got = await tools.fetched.get(wanted, { signal: tools.signal });
   if (got === 'unchanged') {
     if (!entry?.file) return nothing;
@@ -89,19 +88,16 @@ const fetchedFile = async (
       fetched: entry.fetched,
     };
   }
-  const facts = factsOf(await stat(got.path, { bigint: true }));
-  const named = nameOfFetched(source, got);
-  const { etag, lastModified, finalUrl = url } = got.validators;
-  const local = await lookAtFile(
-    {
-      ...nothing,
-      wish: { ...wish, source: { kind: 'file', path: got.path, name: named, url } },
-      source: { ...facts, sha256: got.sha256, hashedAt: Date.now() },
-    },
-    tools,
-  );
-  return { ...local, fetched: { url, etag, lastModified, finalUrl, name: named } };
+  const { file, source: facts, fetched } = await fetchedFileOf(source, got);
+  const local = await lookAtFile({ ...nothing, wish: { ...wish, source: file }, source: facts }, tools);
+  return { ...local, fetched };
 };
+
+/** Beside the folder of the job that publishes the resource, which may run at the same time. */
+const placeOf = ({ uuid }: ResourceWish, { portal }: KnownFile): { portal: string; uuid: string } => ({
+  portal: `${portal}~compare`,
+  uuid,
+});
 
 const lookAtFile = async (local: LocalFile, tools: LocalTools): Promise<LocalFile> => {
   const { wish, source } = local;
