@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { configFileSchema } from '../src/config/schema.ts';
 import { accessLevels, frequencies, licenses } from '../src/dkan/values.ts';
+import { datasetRules } from '../src/gather/catalogue/dataset-rules.ts';
+import { distributionRows } from '../src/gather/catalogue/distributions.ts';
 import { manifestFileSchema } from '../src/manifest/schema.ts';
 import { type JsonSchema, keyTable } from './key-table.ts';
 
@@ -23,6 +25,7 @@ export const madeFiles = async (): Promise<MadeFile[]> => [
   { path: 'config/manifest.schema.json', text: json(jsonSchema(manifestFileSchema)) },
   await page('docs/reference/config.md', configTables()),
   await page('docs/reference/manifest.md', manifestTables()),
+  await page('docs/reference/catalogue-mapping.md', catalogueTables()),
 ];
 
 /** JSON Schema (draft 7, which editors know best) of what people write. */
@@ -71,6 +74,22 @@ const manifestTables = (): Record<string, string> => {
     access: accessLevels.map((level) => `\`${level}\``).join(', '),
   };
 };
+
+const catalogueTables = (): Record<string, string> => ({
+  dataset: mappingTable(datasetRules),
+  distribution: mappingTable(distributionRows),
+});
+
+const mappingTable = (rows: readonly { from: string; to: string; how: string }[]): string =>
+  [
+    '| Key | Field | How |',
+    '|---|---|---|',
+    ...rows.map(({ from, to, how }) => `| ${coded(from)} | ${coded(to)} | ${how} |`),
+  ].join('\n');
+
+/** The names in a text such as `a, b` as code. */
+const coded = (text: string): string =>
+  text.replaceAll('`', '').replaceAll(/@?\w+/g, (name) => (name === 'or' ? name : `\`${name}\``));
 
 const valueTable = (head: [string, string], rows: (readonly [string, string])[]): string =>
   [`| ${head.join(' | ')} |`, '|---|---|', ...rows.map(([code, words]) => `| \`${code}\` | ${words} |`)].join('\n');

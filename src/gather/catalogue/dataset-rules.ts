@@ -93,8 +93,8 @@ export const datasetRules: readonly Rule[] = [
   },
   {
     from: 'accessLevel',
-    to: 'field_public_access_level',
-    how: '`public`; `restricted public` as `restricted`, `non-public` as `private`.',
+    to: 'field_public_access_level, field_additional_info',
+    how: '`public`; `restricted public` as `restricted`, `non-public` as `private`; any other is shown as "Access level".',
     take: (value, draft) => {
       const text = oneLine(textOf(value) ?? '').toLowerCase();
       const level = accessLevels[text];
@@ -136,15 +136,15 @@ export const datasetRules: readonly Rule[] = [
   },
   {
     from: 'issued',
-    to: 'field_harvest_source_issued',
-    how: 'A day or time.',
+    to: 'field_harvest_source_issued, field_additional_info',
+    how: 'A day or time; any other text is shown as "Issued".',
     take: (value, draft) =>
       takeDate(value, draft, { from: 'issued', fields: ['field_harvest_source_issued'], name: 'Issued' }),
   },
   {
     from: 'modified',
-    to: 'field_modified_source_date, field_harvest_source_modified, field_frequency',
-    how: 'A day or time; a repetition such as `R/P1D` is the frequency where none is given.',
+    to: 'field_modified_source_date, field_harvest_source_modified, field_frequency, field_additional_info',
+    how: 'A day or time; a repetition such as `R/P1D` is the frequency where none is given; any other text is shown as "Modified".',
     take: takeModified,
   },
   {
@@ -168,8 +168,8 @@ export const datasetRules: readonly Rule[] = [
   },
   {
     from: 'landingPage',
-    to: 'field_landing_page',
-    how: 'An http(s) address.',
+    to: 'field_landing_page, field_additional_info',
+    how: 'An http(s) address; any other text is shown as "Landing page".',
     take: (value, draft) => {
       const url = webAddressOf(value);
       if (url !== null) draft.metadata.landingPage = url;
