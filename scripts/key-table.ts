@@ -28,10 +28,13 @@ const rows = (schema: JsonSchema, prefix: string): string[] =>
     const fallback = schema.required?.includes(name) ? 'required' : code(key.default);
     const example = code(key.examples?.[0] ?? key.const);
     const row = `| \`${path}\` | ${typeWords(key)} | ${fallback} | ${cell(key.description ?? '')} | ${example} |`;
-    const form = key.anyOf?.find(({ properties }) => properties) ?? key; // of several forms the one with keys
+    const form = key.anyOf?.find(({ properties }) => properties && !isSecret(properties)) ?? key; // the form with keys
     const nested = key.items?.properties ? rows(key.items, `${path}[].`) : rows(form, `${path}.`);
     return [row, ...nested];
   });
+
+/** The form `{file: …}` of a secret, which the page tells once for all. */
+const isSecret = (properties: Record<string, JsonSchema>): boolean => Object.keys(properties).join() === 'file';
 
 const code = (value: unknown): string =>
   value === undefined ? '–' : cell(`\`${typeof value === 'string' ? value : flow(value)}\``);

@@ -5,6 +5,7 @@ import type { ErrorCode } from './errors.ts';
 import type { Fetcher } from './fetch/fetch.ts';
 import { catalogueBytes } from './gather/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from './gather/catalogue/gather-catalogue.ts';
+import { gatherPackages } from './gather/datapackages.ts';
 import { gatherDrop } from './gather/drop.ts';
 import { gatherIndex } from './gather/index/gather-index.ts';
 import { gatherManifest } from './gather/manifest.ts';
@@ -56,6 +57,7 @@ export const gatherManifestSources = async (manifest: Manifest, tools: SourceToo
     const bytes = catalogueBytes(manifest.catalogue.from, { ...tools, cacheDir: join(tools.stateDir, 'catalogues') });
     return { ...nothing, ...(await gatherCatalogue(manifest, bytes)), isDrop: false, manifest };
   }
+  if ('datapackages' in manifest) return { ...nothing, ...(await gatherPackages(manifest)), isDrop: false, manifest };
   if ('index' in manifest) return { ...nothing, ...(await gatherIndex(manifest)), isDrop: false, manifest };
   if (!isDropManifest(manifest)) {
     return { ...nothing, wishes: await gatherManifest(manifest), isDrop: false, manifest };

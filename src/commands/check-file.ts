@@ -16,10 +16,12 @@ import { loadManifest } from '../manifest/load.ts';
 import { portalsOf } from '../manifest/portals.ts';
 import { type Manifest, manifestKinds } from '../manifest/schema.ts';
 import { isTabular } from '../plan/plan.ts';
-import { checkTable, type TableReport } from '../table/check.ts';
+import { inspectTable, reportOf, type TableReport } from '../table/check.ts';
+import type { Inspection } from '../table/inspect-file.ts';
 import { readYaml } from '../yaml/document.ts';
 import { lookInside } from './check-inside.ts';
 import { type Io, plural } from './io.ts';
+import { faultsOfTable, summaryOfTable } from './table-text.ts';
 
 /** What a file was taken for. */
 export type FileKind = 'table' | 'manifest' | 'config' | 'other';
@@ -35,6 +37,10 @@ export interface Fault {
   key?: string;
   message: string;
   hint: string | null;
+  /** Bytes of a table before the place. */
+  offset?: number;
+  /** What stands around the place in a table, escaped. */
+  context?: string;
 }
 
 /** What was found in one file. */
@@ -44,7 +50,10 @@ export interface FileFinding {
   ok: boolean;
   /** One line about a sound file. */
   summary: string | null;
+  /** What is known of a sound table. */
   table: TableReport | null;
+  /** Everything that was found of a table, sound or not. */
+  inspection: Omit<Inspection, 'mend'> | null;
   faults: Fault[];
   /** Files that a sound manifest publishes: absolute paths. */
   sources: string[];
@@ -68,7 +77,16 @@ type Look = (path: string, finding: FileFinding, context: CheckContext) => Promi
 
 const find = async (path: string, context: CheckContext, lookAt: Look): Promise<FileFinding> => {
   const file = shown(path, context.io.cwd);
-  const finding: FileFinding = { file, kind: 'other', ok: false, summary: null, table: null, faults: [], sources: [] };
+  const finding: FileFinding = {
+    file,
+    kind: 'other',
+    ok: false,
+    summary: null,
+    table: null,
+    inspection: null,
+    faults: [],
+    sources: [],
+  };
   try {
     await lookAt(path, finding, context);
     finding.ok = finding.faults.length === 0;
@@ -102,13 +120,12 @@ const lookAtOther: Look = async (path, finding) => {
 
 const lookAtTable: Look = async (path, finding, { io, config }) => {
   finding.kind = 'table';
-  const table = await checkTable(path, { signal: io.stop, rowBytes: config?.limits.rowBytes });
-  finding.table = table;
-  const sheet = `${plural(table.rows, 'row')}, ${plural(table.columns.length, 'column')}`;
-  finding.summary = `sound, ${sheet}, separated by ${separators[table.delimiter]}`;
+  const { mend: _, ...inspection } = await inspectTable(path, { signal: io.stop, rowBytes: config?.limits.rowBytes });
+  finding.inspection = inspection;
+  finding.faults.push(...faultsOfTable(inspection, finding.file));
+  finding.summary = summaryOfTable(inspection);
+  if (finding.faults.length === 0) finding.table = reportOf(inspection);
 };
-
-const separators = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' } as const;
 
 const lookAtYaml: Look = async (path, finding, context) => {
   const { io } = context;
@@ -134,6 +151,7 @@ const lookAtYaml: Look = async (path, finding, context) => {
 const summaryOf = (manifest: Manifest, cwd: string): string => {
   if ('drop' in manifest) return `manifest ${manifest.name} of the folder ${shown(manifest.drop.folder, cwd)}`;
   if ('catalogue' in manifest) return `manifest ${manifest.name} of the catalogue ${manifest.catalogue.from}`;
+  if ('datapackages' in manifest) return `manifest ${manifest.name} of data packages`;
   if ('index' in manifest) return `manifest ${manifest.name} of the index ${shown(manifest.index.file, cwd)}`;
   const resources = manifest.datasets.reduce((count, dataset) => count + dataset.resources.length, 0);
   return `manifest ${manifest.name}, ${plural(manifest.datasets.length, 'dataset')}, ${plural(resources, 'resource')}`;

@@ -1,4 +1,4 @@
-// Ids made of names that people gave files, folders and rows.
+// Ids and titles made of names that people gave files, folders and rows.
 import { idPattern } from './identity.ts';
 
 const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', þ: 'th', ł: 'l', ı: 'i' };
@@ -11,4 +11,10 @@ export const slugOf = (name: string): string | null => {
     .replaceAll(/[^a-z0-9._-]+/g, '-')
     .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, '');
   return idPattern.test(slug) ? slug : null;
+};
+
+/** The title that a name gives: `city-budget` -> `City budget`. */
+export const titleOfName = (name: string): string => {
+  const words = name.replaceAll(/[-_\s\p{C}]+/gu, ' ').trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
 };

@@ -3,6 +3,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { durationMs } from '../quantity.ts';
 import type { ResourceSource } from '../wish.ts';
 import { resolveCatalogue } from './catalogue-schema.ts';
+import { resolveDatapackage } from './datapackage/datapackage-schema.ts';
 import { resolveIndex } from './index-schema.ts';
 import { resolveSchedule } from './schedule-schema.ts';
 import type { DatasetSpec, Manifest, ManifestBase, ManifestFile, ResourceSpec } from './schema.ts';
@@ -34,6 +35,7 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
       : { notify: { email: listOf(file.notify.email), webhook: file.notify.webhook ?? null } }),
     defaults: { dataset: file.defaults?.dataset ?? {}, resource: resolveTable(file.defaults?.resource ?? {}, dir) },
   };
+  if (file.datapackage !== undefined) return { ...base, datapackages: resolveDatapackage(file.datapackage, dir) };
   if (file.index !== undefined) return { ...base, index: resolveIndex(file.index, dir) };
   if (file.catalogue !== undefined) return { ...base, catalogue: resolveCatalogue(file.catalogue, dir) };
   if (file.drop === undefined)

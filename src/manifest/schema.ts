@@ -13,6 +13,7 @@ import {
 import { durationText } from '../quantity.ts';
 import type { NodeFields, ResourceSource } from '../wish.ts';
 import { type CatalogueSpec, catalogueSchema } from './catalogue-schema.ts';
+import { datapackageFileSchema } from './datapackage/datapackage-schema.ts';
 import { type IndexSpec, indexFileSchema } from './index-schema.ts';
 import { scheduleFileSchema } from './schedule-schema.ts';
 import type { Schedule } from './schedule-times.ts';
@@ -132,7 +133,7 @@ const dropSchema = z.strictObject({
 });
 
 /** The keys that say what a manifest publishes: exactly one of them stands in each, and makes its kind. */
-export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index'] as const;
+export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index', 'datapackage'] as const;
 
 /** The YAML file of a manifest as people write it. */
 export const manifestFileSchema = z
@@ -264,6 +265,10 @@ export const manifestFileSchema = z
       description: 'Publish what a list names, one resource a row: a CSV or JSON lines file, or a mapping.',
       examples: ['resources.csv'],
     }),
+    datapackage: datapackageFileSchema.exactOptional().meta({
+      description: 'Publish data packages (Frictionless), each a dataset: a `datapackage.json`, a pattern, or a list.',
+      examples: ['packages/*/datapackage.json'],
+    }),
     catalogue: catalogueSchema.exactOptional().meta({
       description: 'Publish what a catalogue (`data.json`, DCAT-US) lists: its address or path, or a mapping.',
       examples: ['https://example.org/data.json'],
@@ -394,8 +399,14 @@ export interface IndexManifest extends ManifestBase {
   index: IndexSpec;
 }
 
+/** A manifest of data packages. */
+export interface PackageManifest extends ManifestBase {
+  /** Absolute paths and patterns. */
+  datapackages: string[];
+}
+
 /** A loaded manifest: everything resolved, nothing left to check but the data itself. Its kind is the key it has. */
-export type Manifest = ListManifest | DropManifest | CatalogueManifest | IndexManifest;
+export type Manifest = ListManifest | DropManifest | CatalogueManifest | IndexManifest | PackageManifest;
 
 /** True for a manifest of a watched folder. */
 export const isDropManifest = (manifest: Manifest): manifest is DropManifest => 'drop' in manifest;

@@ -1,6 +1,7 @@
 // What a dropped file is called and how it is described: by its path in the inbox and by the sidecars beside it.
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { titleOfName } from '../dkan/slug.ts';
 import { SourceRefusedError } from '../errors.ts';
 import { loadDatasetDetails, loadResourceDetails, type Titled } from './details.ts';
 import type { DatasetDetails, DropManifest, ResourceDetails } from './schema.ts';
@@ -11,12 +12,6 @@ export const droppedNames = (dropped: string): { folder: string | null; dataset:
   const resource = dropped.slice(cut + 1).replace(/(?<=.)\.[^.]*$/, '');
   const folder = cut === -1 ? null : dropped.slice(0, cut);
   return { folder, dataset: folder ?? resource, resource };
-};
-
-/** The title that a name gives: `city-budget` -> `City budget`. */
-export const titleOfName = (name: string): string => {
-  const words = name.replaceAll(/[-_\s\p{C}]+/gu, ' ').trim();
-  return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
 /** Details that always have a title. */

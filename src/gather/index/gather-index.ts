@@ -1,13 +1,12 @@
 // The wishes of an index: rows grouped by dataset, checked like the datasets of a manifest.
 import { basename, dirname } from 'node:path';
 import { datasetKey, idPattern, uuidOfKey } from '../../dkan/identity.ts';
-import { slugOf } from '../../dkan/slug.ts';
+import { slugOf, titleOfName } from '../../dkan/slug.ts';
 import { EntryFaultError, type FileProblem, ManifestError, reasonOf } from '../../errors.ts';
 import { datasetProblems } from '../../manifest/cross-checks.ts';
 import type { IndexColumn } from '../../manifest/index-columns.ts';
 import { resolveDataset } from '../../manifest/resolve.ts';
 import { datasetSchema, type IndexManifest } from '../../manifest/schema.ts';
-import { titleOfName } from '../../manifest/sidecars.ts';
 import type { DatasetWish } from '../../wish.ts';
 import { checkDocument } from '../../yaml/check.ts';
 import { datasetWish } from '../dataset-wish.ts';

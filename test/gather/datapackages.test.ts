@@ -1,0 +1,171 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { gatherPackages } from '../../src/gather/datapackages.ts';
+import { gatherManifest } from '../../src/gather/manifest.ts';
+import { sparedBy } from '../../src/gather/skipped.ts';
+import { loadManifest } from '../../src/manifest/load.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { writeText } from '../support/yaml-file.ts';
+
+const pack = {
+  profile: 'tabular-data-package',
+  name: 'city-budget',
+  id: 'https://doi.org/10.1000/budget',
+  title: 'City budget\n2026',
+  description: 'What the city **plans**.',
+  homepage: 'https://example.org/budget',
+  version: '1.2.0',
+  keywords: ['budget', ' finance ', 'budget', ''],
+  licenses: [{ name: 'CC-BY-4.0', path: 'https://creativecommons.org/licenses/by/4.0/' }, { name: 'MIT' }],
+  contributors: [
+    { title: 'Ann Writer', role: 'author' },
+    { title: 'Data Desk', email: 'data@example.org', role: 'maintainer' },
+    { title: 'Bob Wrangler', role: 'wrangler' },
+  ],
+  sources: [{ title: 'Ledger', path: 'https://example.org/ledger' }, { title: 'By word of mouth' }],
+  image: 'logo.png',
+  resources: [
+    {
+      name: 'spending',
+      title: 'Spending',
+      description: 'By department.',
+      path: 'data/spending.csv',
+      format: 'csv',
+      encoding: 'windows-1252',
+      dialect: { delimiter: ';', quoteChar: "'", doubleQuote: true },
+      schema: {
+        fields: [
+          { name: 'id', type: 'integer' },
+          { name: 'where', type: 'geopoint', format: 'array' },
+        ],
+      },
+    },
+    { name: 'plain', path: ['data/plain.csv'], dialect: { delimiter: ';' } },
+    { name: 'map', path: 'data/map.geojson', schema: { fields: [{ name: 'x' }] } },
+    { path: 'https://example.org/far.csv' },
+  ],
+};
+
+const gather = async (packages: Record<string, unknown>, keys = 'datapackage: packages/*/datapackage.json') => {
+  const dir = tempDir();
+  for (const [name, value] of Object.entries(packages)) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+    writeText(dir, `packages/${name}/datapackage.json`, text);
+  }
+  const manifest = await loadManifest(writeText(dir, 'm.yaml', `name: m\n${keys}\n`));
+  if (!('datapackages' in manifest)) throw new Error('no packages');
+  const gathered = await gatherPackages(manifest);
+  const places = gathered.problems.map(
+    ({ file, line, key, message }) => `${file.slice(join(dir, 'packages/').length)}:${line} ${key}: ${message}`,
+  );
+  return { dir, ...gathered, places };
+};
+
+describe('a data package', () => {
+  it('asks for the same as a dataset that is written down', async () => {
+    const { dir, wishes, problems } = await gather({ budget: pack });
+    expect(problems).toEqual([]);
+    const written = await loadManifest(
+      writeText(
+        dir,
+        'written.yaml',
+        `name: m
+datasets:
+  - id: city-budget
+    title: City budget 2026
+    description: What the city **plans**.
+    tags: [budget, finance]
+    license: cc-by
+    landingPage: https://example.org/budget
+    author: Ann Writer
+    contact: { name: Data Desk, email: data@example.org }
+    relatedContent: [{ title: Ledger, url: "https://example.org/ledger" }]
+    additionalInfo: { Identifier: "https://doi.org/10.1000/budget", Version: 1.2.0 }
+    resources:
+      - id: spending
+        title: Spending
+        description: By department.
+        format: csv
+        file: packages/budget/data/spending.csv
+        table: [{ encoding: windows-1252 }, { delimiter: ";" }]
+        schema: { fields: [{ name: id, type: integer }, { name: where, type: any }] }
+      - { id: plain, file: packages/budget/data/plain.csv }
+      - { id: map, file: packages/budget/data/map.geojson }
+      - { id: far, url: "https://example.org/far.csv" }
+`,
+      ),
+    );
+    expect(wishes).toEqual(await gatherManifest(written));
+  });
+
+  it('tells what is not taken over, and where it stands', async () => {
+    const { dir, remarks } = await gather({ budget: pack });
+    expect(remarks.map((remark) => remark.slice(join(dir, 'packages/budget/').length))).toEqual([
+      expect.stringMatching(
+        /^datapackage\.json:\d+: licenses\.1: `MIT` is not taken over: portals have no code for it$/,
+      ),
+      expect.stringMatching(/contributors\.2: `Bob Wrangler` is not taken over$/),
+      expect.stringMatching(/sources\.1: is not taken over, because it has no address$/),
+      expect.stringMatching(/image: is not taken over$/),
+      expect.stringMatching(/resources\.0\.schema\.fields\.1\.type: cells of the type `geopoint` are not looked at$/),
+      expect.stringMatching(/resources\.0\.dialect\.quoteChar: is not taken over/),
+    ]);
+  });
+
+  it('without name and title has those of its folder and files', async () => {
+    const { wishes } = await gather({ 'Bike Counts': { resources: [{ path: 'June 2026.csv' }] } });
+    expect(wishes.map(({ key, title }) => [key, title])).toEqual([['m/bike-counts', 'Bike Counts']]);
+    expect(wishes[0]?.resources.map(({ key }) => key)).toEqual(['m/bike-counts/june-2026']);
+  });
+});
+
+describe('a faulty data package', () => {
+  it('is skipped with its faults at their places; the others go on', async () => {
+    const sound = { name: 'sound', resources: [{ name: 'a', path: 'a.csv' }] };
+    const gathered = await gather({
+      a: sound,
+      b: {
+        name: 'bad',
+        contributors: [{ title: 'Ann', email: 'nobody' }],
+        resources: [
+          { name: 'up', path: '../secret.csv' },
+          { name: 'root', path: '/etc/passwd' },
+          { name: 'inline', data: [1, 2] },
+          { name: 'parts', path: ['a.csv', 'b.csv'] },
+          { name: 'none' },
+        ],
+      },
+      c: '{ "name": "torn",\n  "resources": [}\n',
+      d: { ...sound, title: 'Twin' },
+      e: { name: 'empty', resources: [] },
+    });
+    expect(gathered.wishes.map(({ key }) => key)).toEqual(['m/sound']);
+    expect(gathered.places).toEqual([
+      expect.stringMatching(
+        /^b\/datapackage\.json:\d+ resources\.0\.path: `\.\.\/secret\.csv` leads out of the folder/,
+      ),
+      expect.stringMatching(/^b\/.* resources\.1\.path: `\/etc\/passwd` leads out of the folder/),
+      expect.stringMatching(/^b\/.* resources\.2\.data: data inside the package cannot be published/),
+      expect.stringMatching(/^b\/.* resources\.3\.path: a resource of several files cannot be published/),
+      expect.stringMatching(/^b\/.* resources\.4\.path: the resource has no `path`/),
+      expect.stringMatching(/^b\/datapackage\.json:6 contributors\.0\.email: must be an e-mail address/),
+      expect.stringMatching(/^c\/datapackage\.json:2 : not valid JSON/),
+      expect.stringMatching(/^d\/datapackage\.json:1 name: `sound` is taken: .*a\/datapackage\.json has this name/),
+      expect.stringMatching(/^e\/datapackage\.json:3 resources: must have at least 1 entry/),
+    ]);
+    expect(gathered.skipped.map(({ key, isKnown }) => `${key} ${isKnown}`)).toEqual([
+      'm/bad true',
+      'm/entry#c false',
+      'm/entry#d false',
+      'm/entry#e false',
+    ]);
+    expect(gathered.skipped[0]?.reason).toMatchObject({ code: 'entry-fault' });
+    expect(sparedBy(gathered.skipped)('m/gone')).toBe(true);
+  });
+
+  it('that is named and not there is told, and nothing counts as missing', async () => {
+    const { skipped, places } = await gather({}, 'datapackage: [packages/x/datapackage.json]');
+    expect(places).toEqual(['x/datapackage.json:1 : there is no such file']);
+    expect(skipped.map(({ isKnown }) => isKnown)).toEqual([false]);
+  });
+});
