@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { JobLostError, PortalGoneError, reasonOf } from '../errors.ts';
 import { type ChildOutcome, freshItem, type Handler, type JobContext, jobId, type ResourceData } from '../job.ts';
 import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
+import type { KnownItem } from '../ledger/ledger.ts';
 import type { DatasetWork } from '../ledger/runs.ts';
 import { type Reason, type ReportItem, reportItemSchema } from '../report.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
@@ -17,10 +18,10 @@ import { removeNode } from './removal.ts';
 export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
     const deps = inNameOf(shared, job);
-    const work = await workOf(deps, job);
+    const [work, known] = await Promise.all([workOf(deps, job), deps.ledger.known(job.data.portal, job.data.key)]);
     if (work.removal) return removeDataset(deps, job, work, work.removal);
     if (work.frozen) return onlyResources(deps, job, work);
-    const entry = await publishDataset(deps, job, work);
+    const entry = await publishDataset(deps, job, work, known);
     // A node created anew: all its resources point to one that is gone.
     const isMoved = work.nid !== null && work.nid !== entry.nid;
     const unchanged = isMoved ? [] : work.unchanged;
@@ -93,10 +94,10 @@ const publishDataset = async (
   deps: HandlerDeps,
   job: JobContext<'dataset'>,
   { wish, verify, onDrift }: DatasetWork,
+  { entry: known, intent }: KnownItem,
 ): Promise<LedgerEntry> => {
   const portal = deps.portal(job.data.portal);
   const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
-  const { entry: known, intent } = await deps.ledger.known(job.data.portal, wish.key);
   await noteFound(job, known, intent);
   const before = known ?? newEntry({ ...wish, kind: 'dataset' });
   // Begun again after its children: what this run has proven it need not prove twice.

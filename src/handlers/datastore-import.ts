@@ -27,7 +27,8 @@ const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<st
   // A node that had no rows before this job: the size of its table alone proves the import.
   if (state.job.data.actions.includes('created') && !resumed && (await isWhole(state, signal))) {
     state.counted = true;
-    return settle(state);
+    await didAction(state.job, 'imported');
+    return imported(state); // the ledger says `pending` since the attach, and no intent is open
   }
   const status = await portal.datastoreStatus(nid, signal);
   if (resumed) await state.job.note(`an interrupted import: the portal says ${told(status)}`);
@@ -146,8 +147,13 @@ const waitForImport = async (state: ResourceState, nid: string, signal: AbortSig
 
 const settle = async (state: ResourceState): Promise<string> => {
   await didAction(state.job, 'imported');
-  state.entry = { ...state.entry, datastore: 'imported', rows: state.table?.rows ?? null };
+  const outcome = imported(state);
   state.intent = null;
   await state.deps.ledger.settle(state.job.data.portal, { ...state.entry, datastore: 'pending' });
+  return outcome;
+};
+
+const imported = (state: ResourceState): string => {
+  state.entry = { ...state.entry, datastore: 'imported', rows: state.table?.rows ?? null };
   return `imported, ${state.entry.rows ?? '?'} rows expected`;
 };

@@ -47,7 +47,8 @@ const check = async (state: ResourceState): Promise<void> => {
   state.table = await state.job.step(
     { name: 'check', on: sent.name },
     async (signal) => {
-      const table = await checkTable(sent.path, { signal, rowBytes: state.deps.settings.maxRowBytes });
+      const { bytes } = sent.source;
+      const table = await checkTable(sent.path, { signal, bytes, rowBytes: state.deps.settings.maxRowBytes });
       if (table.sha256 !== sent.source.sha256) throw changed(state);
       return table;
     },
@@ -102,7 +103,7 @@ const attach = async (state: ResourceState): Promise<void> => {
       });
       const { path, name } = file;
       const sent = await portal.attachFile(nid, { path, name, bytes, contentType: contentTypeOf(name) }, signal);
-      await refuseIfMoved(state, file, signal);
+      await refuseIfMoved(state, file, sent.sha256 ?? (await fingerprintFile(path, file.source, signal)).sha256);
       await settleAttach(state, file, sent.fid ?? '');
       return sent.fid;
     },
@@ -133,10 +134,9 @@ const attachHappened = async (
   return true;
 };
 
-/** The bytes on disk must still be those that were fingerprinted; otherwise what was sent is unknown. */
-const refuseIfMoved = async (state: ResourceState, { path, source }: SentFile, signal: AbortSignal): Promise<void> => {
-  const now = await fingerprintFile(path, source, signal);
-  if (now.sha256 === source.sha256) return;
+/** What was sent (of a streamed file: what is on disk now) must be what was fingerprinted; otherwise what arrived is unknown. */
+const refuseIfMoved = async (state: ResourceState, { source }: SentFile, sha256: string): Promise<void> => {
+  if (sha256 === source.sha256) return;
   await state.deps.ledger.settle(state.job.data.portal, {
     ...state.entry,
     file: null,

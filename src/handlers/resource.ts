@@ -75,14 +75,16 @@ const openState = async (
   deps: HandlerDeps,
   job: JobContext<'resource'>,
 ): Promise<{ state: ResourceState; removal: ResourceWork['removal'] }> => {
-  const work = await deps.runs.resourceWork(job.data.runId, job.data.key);
+  const [work, { entry, intent }] = await Promise.all([
+    deps.runs.resourceWork(job.data.runId, job.data.key),
+    deps.ledger.known(job.data.portal, job.data.key),
+  ]);
   if (!work) {
     throw new JobLostError(`run ${job.data.runId} holds no work on ${job.data.key} any more`, {
       hint: 'publish again',
     });
   }
   const { wish } = work;
-  const { entry, intent } = await deps.ledger.known(job.data.portal, wish.key);
   await noteFound(job, entry, intent);
   const state: ResourceState = {
     deps,

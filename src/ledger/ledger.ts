@@ -13,6 +13,12 @@ import {
 } from './entry.ts';
 import { manifestOfKey, type RedisKeys, type Target, targetName } from './keys.ts';
 
+/** What is known of one key. */
+export interface KnownItem {
+  entry: LedgerEntry | null;
+  intent: Intent | null;
+}
+
 // Writes of a job that another worker has taken over are refused: KEYS[1] is its lock (empty: no fence).
 const fenced = `
 local left = 0
@@ -81,7 +87,7 @@ export class Ledger {
   }
 
   /** Entry and open intent of a key in one round trip. */
-  async known(portal: string, key: string): Promise<{ entry: LedgerEntry | null; intent: Intent | null }> {
+  async known(portal: string, key: string): Promise<KnownItem> {
     const target = targetOf(portal, key);
     const [entry, intent] = await Promise.all([
       this.#redis.hget(this.#keys.entries(target), key),

@@ -5,7 +5,7 @@ import { PortalConflictError } from '../errors.ts';
 import { Datastore, type TableDialectSettings, type TableSize } from './datastore.ts';
 import type { Dialect } from './dialect.ts';
 import { DialectChoice } from './dialect-choice.ts';
-import { Files, type PortalFile } from './files.ts';
+import { type Attached, Files, type PortalFile } from './files.ts';
 import { UuidLookup } from './lookup.ts';
 import { type ListQuery, type NodeChanges, type NodeInput, Nodes } from './nodes.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
@@ -133,7 +133,7 @@ export class Portal {
    * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). `fid` is null where the portal
    * does not tell it. @throws SourceMissingError, SourceChangedError about the local file.
    */
-  attachFile(nid: string, file: PortalFile, signal: AbortSignal): Promise<{ fid: string | null }> {
+  attachFile(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
     return this.files.attach(nid, file, signal);
   }
 

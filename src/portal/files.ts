@@ -1,5 +1,5 @@
 // Uploads: the multipart body of attach_file, text parts before the file part.
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { paths } from '../dkan/paths.ts';
 import { SourceChangedError, SourceMissingError } from '../errors.ts';
@@ -17,6 +17,14 @@ export interface PortalFile {
   /** Size it must have; another size means that it changed meanwhile. */
   bytes: number;
   contentType: string;
+}
+
+/** What came of an upload. */
+export interface Attached {
+  /** Null where the portal does not tell. */
+  fid: string | null;
+  /** sha256 (hex) of the bytes that were sent; null for a streamed file, of which only size and times are known. */
+  sha256: string | null;
 }
 
 /** Up to this size one hand-built buffer is quickest; above it memory must stay flat. */
@@ -38,22 +46,18 @@ export class Files {
   }
 
   /** See `Portal.attachFile`. */
-  async attach(nid: string, file: PortalFile, signal: AbortSignal): Promise<{ fid: string | null }> {
+  async attach(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
     const { headersMs, uploadMs } = this.timeouts;
     // The portal may import the file before it answers, so a larger file is given longer.
     const patience = { headersMs: Math.min(uploadMs, headersMs + file.bytes / slowestBytesPerMs), totalMs: uploadMs };
-    const body = file.bytes <= oneBufferBytes ? await oneBuffer(file) : await streamed(file);
+    const { sha256, ...body } = file.bytes <= oneBufferBytes ? await oneBuffer(file) : await streamed(file);
     const call = { action: 'attach file', method: 'POST', path: paths.attachFile(nid), ...body, ...patience } as const;
-    return bodyOf(
-      await this.session.call(call, signal),
-      attachResultSchema,
-      this.session.portal,
-      'the fid of the file',
-    );
+    const reply = await this.session.call(call, signal);
+    return { ...bodyOf(reply, attachResultSchema, this.session.portal, 'the fid of the file'), sha256 };
   }
 }
 
-type MultipartBody = Required<Pick<HttpRequest, 'body' | 'headers'>>;
+type MultipartBody = Required<Pick<HttpRequest, 'body' | 'headers'>> & Pick<Attached, 'sha256'>;
 
 const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
   const content = await readFile(file.path).catch((error: unknown) => {
@@ -61,7 +65,11 @@ const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
   });
   if (content.length !== file.bytes) throw changed(file);
   const { head, tail, contentType } = frame(file);
-  return { body: Buffer.concat([head, content, tail]), headers: { 'content-type': contentType } };
+  return {
+    body: Buffer.concat([head, content, tail]),
+    headers: { 'content-type': contentType },
+    sha256: hash('sha256', content, 'hex'),
+  };
 };
 
 /** Read as it is sent, by the file's own chunks; the length is known beforehand. */
@@ -79,6 +87,7 @@ const streamed = async (file: PortalFile): Promise<MultipartBody> => {
   return {
     body: chunks,
     headers: { 'content-type': contentType, 'content-length': String(head.length + file.bytes + tail.length) },
+    sha256: null,
   };
 };
 

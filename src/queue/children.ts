@@ -30,7 +30,11 @@ export const runChildren = async (
   const queue = queues.portal(first.data.portal);
   // Begun for the first time, it has no child yet that could have ended.
   const isFirst = parent.attemptsStarted === 1;
-  if (!isFirst && (await hasEnded(parent, children.length))) return outcomes(parent, queue, children);
+  if (!isFirst) {
+    const values = await parent.getChildrenValues<unknown>();
+    const isDone = children.every(({ id }) => queue.toKey(id) in values);
+    if (isDone || (await hasEnded(parent, children.length))) return outcomes(values, queue, children);
+  }
   const link = { parent: { id: parent.id, queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
   for (let at = 0; at < children.length; at += chunk) {
     await queue.addBulk(
@@ -44,7 +48,7 @@ export const runChildren = async (
   }
   if (!isFirst) await forgetFailed(queue, children);
   if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
-  return outcomes(parent, queue, children);
+  return outcomes(await parent.getChildrenValues<unknown>(), queue, children);
 };
 
 /** True when the parent's own books say that all of its children have ended: nothing need be added again. */
@@ -69,8 +73,11 @@ const forgetFailed = async (queue: Queue, children: ChildJob[]): Promise<void> =
   }
 };
 
-const outcomes = async (parent: Job, queue: Queue, children: ChildJob[]): Promise<Map<string, ChildOutcome>> => {
-  const values = await parent.getChildrenValues<unknown>();
+const outcomes = async (
+  values: Record<string, unknown>,
+  queue: Queue,
+  children: ChildJob[],
+): Promise<Map<string, ChildOutcome>> => {
   const found = new Map<string, ChildOutcome>();
   for (const child of children) {
     const key = queue.toKey(child.id);

@@ -10,6 +10,8 @@ import type { Cancellable } from './worker-pool.ts';
 /** A check as it is asked for across the thread border. */
 export interface CheckTask {
   path: string;
+  /** The bytes of the file where it has been read already; never empty. */
+  content?: Buffer;
   delimiter?: Delimiter;
   rowBytes: number;
 }
@@ -69,14 +71,14 @@ const inspectTable = (table: OpenTable, rowBytes: number): Inspected => {
   return { ...facts, bom, mend };
 };
 
-const inspect = ({ path, delimiter, rowBytes, cancelled }: Cancellable<CheckTask>): Inspection => {
+const inspect = ({ rowBytes, ...file }: Cancellable<CheckTask>): Inspection => {
   const hash = createHash('sha256');
   let bytes = 0;
   const onBytes = (chunk: Buffer): void => {
     hash.update(chunk);
     bytes += chunk.length;
   };
-  const table = openTable({ path, delimiter, cancelled, onBytes });
+  const table = openTable({ ...file, onBytes });
   try {
     const facts = inspectTable(table, rowBytes);
     return { ...facts, bytes, sha256: hash.digest('hex') };

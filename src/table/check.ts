@@ -1,6 +1,7 @@
-// Checks a table off the event loop.
+// Checks a table: a large one off the event loop, a small one where it is asked for.
+import { open } from 'node:fs/promises';
 import { SourceMissingError, TableFaultError } from '../errors.ts';
-import type { CheckAnswer, CheckTask, Inspection } from './check-worker.ts';
+import { type CheckAnswer, type CheckTask, checkFile, type Inspection } from './check-worker.ts';
 import { type Delimiter, defaultRowBytes, delimiters } from './dialect.ts';
 import type { Finding } from './finding.ts';
 import { WorkerPool } from './worker-pool.ts';
@@ -23,7 +24,12 @@ export interface CheckOptions {
   delimiter?: string | undefined;
   /** Largest size of one row in bytes; 1 MB when absent. */
   rowBytes?: number | undefined;
+  /** Size of the file in bytes where that is known: a small one is checked at once. */
+  bytes?: number | undefined;
 }
+
+/** Up to this size, handing a file to another thread takes longer than to check it. */
+const smallBytes = 16 * 1024;
 
 const pool = new WorkerPool<CheckTask, CheckAnswer>({
   file: 'check-worker',
@@ -38,8 +44,32 @@ const knownDelimiter = (delimiter: string): Delimiter => {
   return known;
 };
 
+/** The content of a file of at most `bytes` bytes; null of a larger or empty one, and of one that cannot be read. */
+const readSmall = async (path: string, bytes: number): Promise<Buffer | null> => {
+  const handle = await open(path).catch(() => null); // the thread tells why
+  if (handle === null) return null;
+  try {
+    const buffer = Buffer.allocUnsafeSlow(bytes + 1);
+    for (let length = 0; length <= bytes; ) {
+      const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);
+      if (bytesRead === 0) return length === 0 ? null : buffer.subarray(0, length);
+      length += bytesRead;
+    }
+    return null;
+  } finally {
+    await handle.close();
+  }
+};
+
+const answerOf = async (task: CheckTask, { bytes, signal }: CheckOptions): Promise<CheckAnswer> => {
+  const content = bytes !== undefined && bytes <= smallBytes ? await readSmall(task.path, bytes) : null;
+  if (content === null) return pool.run(task, signal);
+  signal?.throwIfAborted();
+  return checkFile({ ...task, content, cancelled: new Int32Array(new SharedArrayBuffer(4)) });
+};
+
 /**
- * Reads a file once, in a worker thread with flat memory, and tells everything that is to be said of it: encoding, layout,
+ * Reads a file once with flat memory, a large one in a worker thread, and tells everything that is to be said of it: encoding, layout,
  * columns with their types, and findings, which hold row contents in their contexts. Two files are inspected at a time.
  * The threads are shared and stay until {@link closeTablePool}; idle ones do not keep the process alive.
  *
@@ -48,7 +78,7 @@ const knownDelimiter = (delimiter: string): Delimiter => {
 export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> => {
   const task: CheckTask = { path, rowBytes: options.rowBytes ?? defaultRowBytes };
   if (options.delimiter !== undefined) task.delimiter = knownDelimiter(options.delimiter);
-  const answer = await pool.run(task, options.signal);
+  const answer = await answerOf(task, options);
   if (answer.kind === 'inspected') return answer.inspection;
   throw new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
     hint:

@@ -21,14 +21,16 @@ export interface OpenTable {
 /** How a file is opened. */
 export interface OpenOptions {
   path: string;
+  /** The bytes of the file where it has been read already; never empty. */
+  content?: Buffer | undefined;
   delimiter?: Delimiter | undefined;
   cancelled: CancelFlag;
   /** Is given every byte of the file as it stands there. */
   onBytes?: (bytes: Buffer) => void;
 }
 
-function* rawChunks({ path, cancelled, onBytes }: OpenOptions): Generator<Buffer> {
-  for (const chunk of fileChunks(path, cancelled)) {
+function* rawChunks({ path, content, cancelled, onBytes }: OpenOptions): Generator<Buffer> {
+  for (const chunk of content === undefined ? fileChunks(path, cancelled) : [content]) {
     onBytes?.(chunk);
     yield chunk;
   }

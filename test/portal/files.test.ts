@@ -90,7 +90,7 @@ describe('an upload', () => {
   ])('of %s (%i bytes) brings every byte, text parts first, with its length told', async (_, bytes) => {
     const { server, portal, write } = await setup();
     const content = randomBytes(bytes);
-    expect(await portal.attachFile('4', await write(content), calm)).toEqual({ fid: '31' });
+    expect(await portal.attachFile('4', await write(content), calm)).toMatchObject({ fid: '31' });
     const [seen] = uploads(server);
     if (seen === undefined) throw new Error('nothing arrived');
     expect(seen.headers['content-length']).toBe(String(seen.body.length));
@@ -114,7 +114,7 @@ describe('an upload', () => {
     const path = join(dir, `${randomUUID()}.csv`);
     await writeFile(path, content);
     const file = { path, name: 'table.csv', bytes: content.length, contentType: 'text/csv' };
-    expect(await openForTest(url).attachFile('4', file, calm)).toEqual({ fid: null });
+    expect(await openForTest(url).attachFile('4', file, calm)).toMatchObject({ fid: null });
     expect(arrived).toEqual([sha256(content)]);
   });
 
@@ -130,13 +130,19 @@ describe('an upload', () => {
     expect(text).not.toMatch(/^X-Evil/m);
   });
 
+  it('tells the sha256 of what was sent in one piece', async () => {
+    const { portal, write } = await setup(() => ({ body: { fid: 7 } }));
+    const { sha256 } = await portal.attachFile('4', await write('a,b\n'), calm);
+    expect(sha256).toBe(createHash('sha256').update('a,b\n').digest('hex'));
+  });
+
   it.each([
     ['an object', { fid: 7, uri: 'x' }, '7'],
     ['a list', [{ fid: '7' }], '7'],
     ['an empty list', [], null],
   ])('takes %s for an answer', async (_, body, fid) => {
     const { portal, write } = await setup(() => ({ body }));
-    expect(await portal.attachFile('4', await write('a,b\n'), calm)).toEqual({ fid });
+    expect(await portal.attachFile('4', await write('a,b\n'), calm)).toMatchObject({ fid });
   });
 
   it.each([10, 2 * 1024 * 1024])(
