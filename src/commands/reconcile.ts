@@ -30,7 +30,7 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
     path,
     options,
     io,
-    { find: { mapping, byTitle: true }, content: true },
+    { find: { mapping, byTitle: true, byContent: false }, content: true },
     async (runtime, results, target) => {
       const news = results.filter((result) => result.found.how !== 'ledger');
       await record(runtime, target, news);
@@ -58,7 +58,7 @@ export const rebuildCommand = async (path: string, options: ReconcileCommandOpti
     path,
     options,
     io,
-    { find: { mapping: new Map(), byTitle: false }, content: true },
+    { find: { mapping: new Map(), byTitle: false, byContent: true }, content: true },
     async (runtime, results, target) => {
       await record(
         runtime,

@@ -85,9 +85,9 @@ export const isSent = (
 export const resourceFingerprint = (wish: ResourceWish, datasetNid: string): string =>
   createHash('sha256').update(`${wish.metadataFingerprint}@${datasetNid}`).digest('hex');
 
-/** Fingerprint of what a resource's wish makes of its file on a portal: metadata, name, import, and how the file is read. */
+/** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which an address may only tell later. */
 export const offerFingerprint = (wish: ResourceWish, datasetNid: string): string => {
-  const offer = [resourceFingerprint(wish, datasetNid), wish.import, sentName(wish), wish.recipe?.fingerprint ?? null];
+  const offer = [resourceFingerprint(wish, datasetNid), wish.import, wish.recipe?.fingerprint ?? null];
   return createHash('sha256').update(JSON.stringify(offer)).digest('hex');
 };
 

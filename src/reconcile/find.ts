@@ -5,7 +5,7 @@ import type { DatasetWish, ResourceWish } from '../wish.ts';
 
 /** What the search for one wish found. */
 export type Found =
-  | { how: 'uuid' | 'mapping' | 'title'; nid: string }
+  | { how: 'uuid' | 'mapping' | 'title' | 'content'; nid: string }
   | { how: 'ambiguous'; nids: string[] }
   /** Its only candidate belongs to another key. */
   | { how: 'taken'; node: string; by: string }
@@ -17,6 +17,8 @@ export interface FindOptions {
   mapping: ReadonlyMap<string, string>;
   /** True: nodes of the same type and exact title count as well. */
   byTitle: boolean;
+  /** True: a resource node of the same dataset with the same bytes, which no wish names, counts as a renamed one. */
+  byContent: boolean;
 }
 
 /** Finds the node of a dataset. */

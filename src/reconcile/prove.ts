@@ -124,7 +124,7 @@ const proveFile = async (
 };
 
 /** sha256 of a public file as the portal serves it, streamed; null when it is not served. */
-const hashOfFile = async (portal: Portal, uri: string, signal: AbortSignal): Promise<string | null> => {
+export const hashOfFile = async (portal: Portal, uri: string, signal: AbortSignal): Promise<string | null> => {
   if (!uri.startsWith('public://')) return null;
   const path = uri.slice('public://'.length).split('/').map(encodeURIComponent).join('/');
   const reply = await request(`${portal.url}/sites/default/files/${path}`, { signal });

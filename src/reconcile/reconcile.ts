@@ -12,8 +12,9 @@ import { resourceFingerprint } from '../plan/plan.ts';
 import type { Portal } from '../portal/client.ts';
 import type { DatasetWish, ResourceWish } from '../wish.ts';
 import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
-import { withLocalFile } from './local-file.ts';
+import { type KnownFile, withLocalFile } from './local-file.ts';
 import { type Proof, proveNodeOnly, proveResource } from './prove.ts';
+import { findRenamed } from './renamed.ts';
 
 /** What was found for one wish. */
 export interface Reconciled {
@@ -93,11 +94,26 @@ const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, kn
   const found = await locate(options, wish.key, known, (find) => findDataset(portal, wish, find, signal));
   const nid = 'nid' in found ? found.nid : null;
   const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
-  const results: Reconciled[] = [
-    { key: wish.key, found, proof: nid === null ? null : await proveNodeOnly(parts, node, nid) },
-  ];
+  const proof = nid === null ? null : await proveNodeOnly(parts, node, nid);
+  const results: Reconciled[] = [{ key: wish.key, found, proof }];
   for (const resource of wish.resources) results.push(await reconcileResource(options, resource, nid, known));
-  return results;
+  if (!options.find?.byContent || !proof?.node) return results;
+  const lost = wish.resources.filter(({ key }) => results.find((result) => result.key === key)?.found.how === 'none');
+  const renamed = await findRenamed(proof.node, lost, {
+    portal,
+    manifest: options.target.manifest,
+    wished: new Set(options.wishes.flatMap(({ resources }) => resources.map(({ uuid }) => uuid))),
+    tools: options,
+    fileOf: (resource) => knownFile(options, resource, known),
+  });
+  return Promise.all(
+    results.map(async (result) => {
+      const resource = lost.find(({ key }) => key === result.key);
+      const there = renamed.get(result.key);
+      if (!resource || there === undefined) return result;
+      return proveFound(options, resource, { datasetNid: nid, found: { how: 'content', nid: there } }, known);
+    }),
+  );
 };
 
 const reconcileResource = async (
@@ -106,9 +122,19 @@ const reconcileResource = async (
   datasetNid: string | null,
   known: Known,
 ): Promise<Reconciled> => {
-  const { portal, content, signal } = options;
+  const { portal, signal } = options;
   const found = await locate(options, wish.key, known, (find) => findResource(portal, wish, datasetNid, find, signal));
   if (!('nid' in found)) return { key: wish.key, found, proof: null };
+  return proveFound(options, wish, { datasetNid, found }, known);
+};
+
+const proveFound = async (
+  options: ReconcileOptions,
+  wish: ResourceWish,
+  { datasetNid, found }: { datasetNid: string | null; found: Extract<Reconciled['found'], { nid: string }> },
+  known: Known,
+): Promise<Reconciled> => {
+  const { portal, content, signal } = options;
   const reference = { field_dataset_ref: { und: [{ target_id: datasetNid ?? '' }] } };
   const node: NodeWish = {
     ...wish,
@@ -116,17 +142,17 @@ const reconcileResource = async (
     fields: { ...wish.fields, ...reference },
     fingerprint: resourceFingerprint(wish, datasetNid ?? ''),
   };
-  const { nid } = found;
-  const file = {
-    portal: options.target.portal,
-    entry: known.entries.get(wish.key),
-    source: known.sources.get(wish.key) ?? null,
-  };
-  const proof = await withLocalFile(wish, file, options, (local) =>
-    proveResource({ portal, content, signal }, node, nid, local),
+  const proof = await withLocalFile(wish, knownFile(options, wish, known), options, (local) =>
+    proveResource({ portal, content, signal }, node, found.nid, local),
   );
   return { key: wish.key, found, proof };
 };
+
+const knownFile = ({ target }: ReconcileOptions, { key }: ResourceWish, { entries, sources }: Known): KnownFile => ({
+  portal: target.portal,
+  entry: entries.get(key),
+  source: sources.get(key) ?? null,
+});
 
 const locate = async (
   { find }: ReconcileOptions,

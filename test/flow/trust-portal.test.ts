@@ -105,6 +105,41 @@ describe('adopt', () => {
 });
 
 describe('rebuild', () => {
+  it("finds a resource that was renamed by its content, and leaves people's nodes alone", async () => {
+    const write = (id: string): string => {
+      const file = place.write('data/renamed.csv', 'id,value\n1,renamed\n');
+      const other = place.write('data/stays.csv', 'id,value\n1,stays\n');
+      const resources = [
+        { id, title: 'Renamed table', file },
+        { id: 'stays', title: 'Table that stays', file: other },
+      ];
+      return place.manifest({ name: 'renamed', datasets: [{ id: 'one', title: 'Renamed city', resources }] });
+    };
+    const first = await place.publish(write('old-id'));
+    const manifest = write('new-id');
+    expect((await place.publish(manifest)).report.counts.actions).toEqual({});
+    // The same bytes below the same dataset, but not ours.
+    const copy = await reader.create({
+      type: 'resource',
+      title: 'A copy by a person',
+      status: 1,
+      field_dataset_ref: { und: [{ target_id: itemOf(first.report, 'renamed/one').nid }] },
+    });
+    await reader.attach(copy, 'renamed.csv', 'id,value\n1,renamed\n');
+    await place.store.flushall();
+    gateway.takeWrites();
+    const rebuilt = await place.run(['rebuild', manifest, '--json']);
+    expect(JSON.parse(rebuilt.out)).toContainEqual({
+      key: 'renamed/one/new-id',
+      how: 'content',
+      nid: itemOf(first.report, 'renamed/one/old-id').nid,
+      faults: [],
+    });
+    const second = await place.publish(manifest);
+    expect(second.report.counts).toEqual({ dataset: { unchanged: 1 }, resource: { unchanged: 2 }, actions: {} });
+    expect(gateway.takeWrites()).toEqual([]);
+  });
+
   it('restores 200 datasets after Redis was lost: the next publish writes nothing and doubles nothing', async () => {
     const datasets = Array.from({ length: 200 }, (_, index) => {
       const id = `d${index}`;
