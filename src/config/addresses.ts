@@ -51,8 +51,8 @@ export const webAddressFault = (address: string): string | null =>
 const redisUrlFault = (address: string, written: unknown): string | null => {
   if (/\$\{/.test(address)) return null; // its variable is missing, which is said already
   const url = parsed(address);
-  if (url === null || !/^rediss?:$/.test(url.protocol))
-    return 'must be an address such as `redis://host:6379` or `rediss://…`';
+  if (url === null || !/^(rediss?|unix):$/.test(url.protocol))
+    return 'must be an address such as `redis://host:6379`, `rediss://…` or `unix:///path/to/socket`';
   const inClear = typeof written === 'string' && !written.includes('${');
   // biome-ignore lint/suspicious/noTemplateCurlyInString: shows people the reference syntax itself
   const example = 'redis://:${REDIS_PASSWORD}@host:6379';

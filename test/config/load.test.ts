@@ -106,6 +106,8 @@ describe('what a file becomes', () => {
     expect((await load(text, { RP: 'pw' })).redis.url).toBe('redis://:pw@queue:6379');
     expect((await load(text, { RP: 'pw', REDIS_URL: 'redis://other' })).redis.url).toBe('redis://other');
     expect((await load('log: { level: info }', {})).redis.url).toBeUndefined();
+    const socket = 'unix:///run/redis/redis.sock';
+    expect((await load(`redis: { url: "${socket}" }`, {})).redis.url).toBe(socket);
   });
 });
 
@@ -188,7 +190,7 @@ describe('faults', () => {
       '4:44 portals.twin.prot: unknown key; did you mean `port`?',
       '5:20 retry.attempts: must be at least 1',
       '5:32 retry.backoff: must be a duration such as `500ms`, `2s`, `15m`, `6h` or `7d`',
-      '6:15 redis.url: must be an address such as `redis://host:6379` or `rediss://…`',
+      '6:15 redis.url: must be an address such as `redis://host:6379`, `rediss://…` or `unix:///path/to/socket`',
       '7:1 logs: unknown key; did you mean `log`?',
     ]);
   });
