@@ -1,0 +1,108 @@
+// What a proof says of a node that is as wished, and of each way in which one can differ.
+import { expect, it } from 'vitest';
+import type { NodeWish } from '../../src/handlers/node-wish.ts';
+import { markerOf } from '../../src/handlers/node-wish.ts';
+import { fingerprintFile } from '../../src/intake/fingerprint.ts';
+import { proveNodeOnly, proveResource } from '../../src/reconcile/prove.ts';
+import type { ResourceWish } from '../../src/wish.ts';
+import { calm } from '../portal/support/open.ts';
+import { useCity } from './support/city.ts';
+
+const city = useCity();
+const parts = () => ({ portal: city.portal(), content: true, signal: calm });
+
+const datasetWish = (uuid: string, more: Partial<NodeWish> = {}): NodeWish => ({
+  key: 'city/parks',
+  type: 'dataset',
+  uuid,
+  title: 'Parks',
+  published: true,
+  fields: {},
+  fingerprint: 'f'.repeat(64),
+  ...more,
+});
+
+it('a node as wished is live, with the fingerprint of the wish', async () => {
+  const { nid, uuid } = await city.make({ type: 'dataset', title: 'Parks' });
+  const { entry, faults, sent } = await proveNodeOnly(parts(), datasetWish(uuid), nid);
+  expect(faults).toEqual([]);
+  expect(sent).toEqual({ title: 'Parks', published: true, fields: {} });
+  expect(entry).toMatchObject({ nid, uuid, live: true, metadataFingerprint: 'f'.repeat(64), beside: {} });
+});
+
+it('tags sent by name are vouched for by our marker alone', async () => {
+  const tag = { tid: 'autocreate', name: 'green', vocabulary_machine_name: 'tags' };
+  const fields = { field_tags: { und: [tag] } };
+  const wish = datasetWish('', { fields });
+  const unknown = await city.make({ type: 'dataset', title: 'Parks', fields });
+  const ours = await city.make({ type: 'dataset', title: 'Parks', fields, log: markerOf(wish) });
+  const proofOf = (node: { nid: string; uuid: string }) =>
+    proveNodeOnly(parts(), { ...wish, uuid: node.uuid }, node.nid);
+  expect((await proofOf(unknown)).entry).toMatchObject({ live: true, metadataFingerprint: null });
+  const { entry } = await proofOf(ours);
+  expect(entry).toMatchObject({ live: true, metadataFingerprint: wish.fingerprint });
+  expect(entry.beside).toEqual({ field_tags: expect.stringMatching(/^\d+$/) });
+});
+
+it('a field that differs is named, and the node is not live', async () => {
+  const { nid, uuid } = await city.make({ type: 'dataset', title: 'Parks and gardens' });
+  const wish = datasetWish(uuid, { fields: { body: { und: [{ value: 'Green' }] } } });
+  const { entry, faults, sent } = await proveNodeOnly(parts(), wish, nid);
+  expect(faults).toEqual([`node ${nid}: title is not as wished`, `node ${nid}: body is not as wished`]);
+  expect(sent).toBeNull();
+  expect(entry).toMatchObject({ live: false, metadataFingerprint: null, beside: null });
+});
+
+it('a node that is gone, or of another type, proves nothing', async () => {
+  const { nid, uuid } = await city.make({ type: 'resource', title: 'Parks' });
+  const gone = await proveNodeOnly(parts(), datasetWish(uuid), '99999');
+  expect(gone).toMatchObject({ entry: { nid: null }, faults: ['node 99999 is not on the portal'], node: null });
+  const other = await proveNodeOnly(parts(), datasetWish(uuid), nid);
+  expect(other.faults).toEqual([`node ${nid} is a resource, not a dataset`]);
+});
+
+const content = 'id,word\n1,one\n2,two\n';
+const resource = async (local: string) => {
+  const { nid: dataset } = await city.make({ type: 'dataset', title: 'Of the table' });
+  const { nid, uuid } = await city.makeTable({ dataset, title: 'Table', content });
+  const path = city.write(`local-${uuid}.csv`, local);
+  const source = await fingerprintFile(path, null);
+  const wish: ResourceWish = {
+    key: 'city/parks/t',
+    uuid,
+    datasetKey: 'city/parks',
+    title: 'Table',
+    published: true,
+    fields: { field_dataset_ref: { und: [{ target_id: dataset }] } },
+    source: { kind: 'file', path, name: 't.csv' },
+    import: 'auto',
+    metadataFingerprint: 'm',
+  };
+  const node: NodeWish = { ...wish, type: 'resource', fingerprint: 'f' };
+  const rows = local.split('\n').length - 2;
+  const file = { wish, source, sent: { bytes: source.bytes, sha256: source.sha256 }, table: { rows }, fetched: null };
+  return proveResource(parts(), node, nid, file);
+};
+
+it('a table with the same bytes and rows is live', async () => {
+  const { entry, faults } = await resource(content);
+  expect(faults).toEqual([]);
+  expect(entry).toMatchObject({
+    live: true,
+    datastore: 'imported',
+    rows: 2,
+    file: { name: 't.csv', bytes: content.length },
+  });
+});
+
+it('other bytes of the same length are found by downloading, others by their number; rows are counted', async () => {
+  const same = await resource(content.replace('one', 'eno'));
+  expect(same.faults).toEqual(['file t.csv holds other bytes than the local file']);
+  expect(same.entry).toMatchObject({ live: false, file: null });
+  const longer = await resource(`${content}3,three\n`);
+  expect(longer.faults).toEqual([
+    `file t.csv has ${content.length} bytes on the portal, ${content.length + 8} here`,
+    'the datastore holds 2 rows, the file 3',
+  ]);
+  expect(longer.entry).toMatchObject({ live: false, file: null, datastore: 'failed' });
+});
