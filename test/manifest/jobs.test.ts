@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { reasonOf } from '../../src/errors.ts';
+import { gatherCatalogue } from '../../src/gather/catalogue/gather-catalogue.ts';
 import { gatherManifest } from '../../src/gather/manifest.ts';
 import { loadManifest } from '../../src/manifest/load.ts';
 import { checkTable, closeTablePool } from '../../src/table/check.ts';
@@ -48,5 +49,18 @@ describe('jobs/demo.yaml', () => {
     );
     const faulty = (await Promise.all(checks)).filter(({ code }) => code !== undefined);
     expect(faulty).toEqual([{ key: 'demo/air-quality/stations', code: 'table-ragged', line: 7 }]);
+  });
+});
+
+describe('jobs/catalogue.yaml', () => {
+  it('takes two of the three entries of its catalogue, and says nothing against them', async () => {
+    const manifest = await loadManifest(join(jobs, 'catalogue.yaml'));
+    if (!('catalogue' in manifest)) throw new Error('it harvests no catalogue');
+    const { wishes, skipped, remarks } = await gatherCatalogue(manifest, createReadStream(manifest.catalogue.from));
+    expect(wishes.map(({ title, resources }) => [title, resources.length])).toEqual([
+      ['Tide gauges of the harbour', 2],
+      ['Bridges', 1],
+    ]);
+    expect([skipped, remarks]).toEqual([[], []]);
   });
 });

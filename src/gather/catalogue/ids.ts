@@ -28,7 +28,9 @@ const wordsOf = (text: string): string => {
     .toLowerCase()
     .replaceAll(/\p{M}/gu, '')
     .replaceAll(/[^a-z0-9]+/g, '-');
-  return words.slice(-longestWord).replaceAll(/^-+|-+$/g, '');
+  // A word that is cut at its beginning is dropped, unless nothing else is left.
+  const end = words.length > longestWord ? words.slice(-longestWord).replace(/^[^-]*-(?=.)/, '') : words;
+  return end.replaceAll(/^-+|-+$/g, '');
 };
 
 const decoded = (text: string): string => {
