@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { resourceSteps } from '../../src/handlers/resource-steps.ts';
+import type { Sluice } from '../support/sluice-process.ts';
 import { type Gateway, isWrite, openGateway, type Passed } from './support/gateway.ts';
 import { makePlace, type Place } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
@@ -15,7 +16,6 @@ import {
   startPortalProcess,
   writePassword,
 } from './support/server.ts';
-import type { Sluice } from './support/sluice.ts';
 
 const preload = fileURLToPath(new URL('../support/kill-at-step.ts', import.meta.url));
 

@@ -7,10 +7,10 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LedgerEntry } from '../../src/ledger/entry.ts';
 import { startNode } from '../support/run-node.ts';
+import type { Sluice } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makePlace, type Place } from './support/place.ts';
 import { doubles, type Reader, readEmbedded } from './support/reader.ts';
-import type { Sluice } from './support/sluice.ts';
 
 const appendSlowly = fileURLToPath(new URL('../intake/support/append-slowly.ts', import.meta.url));
 const table = (rows: number, word: string): string =>

@@ -1,11 +1,11 @@
 // kill -9 of the service at ten random moments of a large run: everything sound is live, nothing is there twice.
 import { expect, it } from 'vitest';
+import type { Sluice } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openGateway } from './support/gateway.ts';
 import { isIdle, makePlace, type Place, reportsOf } from './support/place.ts';
 import { doubles, type Reader, readEmbedded } from './support/reader.ts';
 import { remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
-import type { Sluice } from './support/sluice.ts';
 
 const datasets = 100;
 const bad = 37;

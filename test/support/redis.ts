@@ -15,15 +15,22 @@ export interface TestRedis {
   close(): Promise<void>;
 }
 
+/** Where a Redis listens beside its socket. */
+export interface Listening {
+  host: string;
+  port: number;
+}
+
 /** Starts an empty Redis (unix socket, nothing kept on disk) in some ten milliseconds; end it in `afterAll`. */
-export const startTestRedis = async (): Promise<TestRedis> => {
+export const startTestRedis = async (tcp?: Listening): Promise<TestRedis> => {
   const binary = process.env.REDIS_SERVER_BIN;
   if (binary === undefined) throw new Error('REDIS_SERVER_BIN is not set: run the tests through vitest');
   const dir = mkdtempSync(join(tmpdir(), 'slr-'));
   const path = join(dir, 's');
   const settings = [
     '--port',
-    '0',
+    String(tcp?.port ?? 0),
+    ...(tcp ? ['--bind', tcp.host, '--protected-mode', 'no'] : []),
     '--unixsocket',
     path,
     '--dir',

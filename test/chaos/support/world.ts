@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { redisKeys } from '../../../src/ledger/keys.ts';
 import { openSwitchboard, type Seen, type Switchboard } from '../../../src/server/faults/switchboard.ts';
 import { openReader, type Reader } from '../../flow/support/reader.ts';
-import { type Sluice, startSluice } from './processes.ts';
+import { type Sluice, startSluice } from '../../support/sluice-process.ts';
 
 const publisher = { name: 'publisher', password: 'correct-horse-battery', roles: ['administrator'] };
 
@@ -80,7 +80,7 @@ export class World {
 
   /** Starts `sluice` on the world's state folder. */
   start(...args: string[]): Sluice {
-    return startSluice([...args, '--state', 'state'], this.dir);
+    return startSluice([...args, '--state', 'state'], { cwd: this.dir });
   }
 
   /** Starts the portal again on its port and store. */
@@ -150,7 +150,7 @@ export class World {
 }
 
 const startPortal = (dir: string, port: string): Sluice =>
-  startSluice(['portal', '--port', port, '--data', 'store', '--users', 'users.yaml'], dir);
+  startSluice(['portal', '--port', port, '--data', 'store', '--users', 'users.yaml'], { cwd: dir });
 
 /** True while a process of that number runs. */
 export const isAlive = (pid: number): boolean => {

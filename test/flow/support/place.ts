@@ -2,12 +2,16 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
+import { afterAll } from 'vitest';
 import { type RedisKeys, redisKeys } from '../../../src/ledger/keys.ts';
 import { type Report, reportSchema } from '../../../src/report.ts';
 import { killServersAfterwards } from '../../redis/embedded-support.ts';
+import { type Ended, endSluices, runSluice, type Sluice, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { type Ended, runSluice, type Sluice, startSluice } from './sluice.ts';
+
+// Registered on import: a hook that a running test registers would never run.
+afterAll(endSluices);
 
 const quick = {
   jobs: { lock: '1500ms', stalledCheck: '500ms' },

@@ -1,9 +1,13 @@
 // The embedded portal as a process of its own (`sluice portal`), with one publisher.
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { endSluices, type Sluice, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { openReader, type Reader } from './reader.ts';
-import { type Sluice, startSluice } from './sluice.ts';
+
+// Registered on import: a hook that a running test registers would never run.
+afterAll(endSluices);
 
 /** User and password of the publisher; the password is looked for in logs. */
 export const publisher = { username: 'publisher', password: 'correct-horse-battery' };

@@ -1,11 +1,9 @@
-// Real processes of `src/cli.ts`, with nothing of this machine in their environment.
+// Real processes of `src/cli.ts`, with nothing of this machine in their environment; in tests and outside of them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
-import { waitUntil } from '../../support/wait-until.ts';
 
-const cli = fileURLToPath(new URL('../../../src/cli.ts', import.meta.url));
-const compiled = fileURLToPath(new URL('../../../node_modules/.cache/sluice-compiled', import.meta.url));
+const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+const compiled = fileURLToPath(new URL('../../node_modules/.cache/sluice-compiled', import.meta.url));
 
 /** How a process is started. */
 export interface SluiceOptions {
@@ -14,36 +12,39 @@ export interface SluiceOptions {
   env?: NodeJS.ProcessEnv | undefined;
   /** Module that is loaded first. */
   preload?: string | undefined;
+  /** Command with arguments that starts it, such as one that enters another network. */
+  through?: string[] | undefined;
 }
 
 /** A process of sluice. */
 export interface Sluice {
   child: ChildProcess;
   pid: number;
-  /** Everything written so far. */
+  /** Everything written so far, the oldest lines forgotten above some megabytes. */
   out(): string;
   err(): string;
   /** Resolves with the exit code, or with the name of the signal that ended it. */
   ended: Promise<number | NodeJS.Signals>;
   hasEnded(): boolean;
-  /** Waits until standard output holds the text. */
+  /** Waits until standard output has held the text; rejects when the process ends before, or after 30 s. */
   said(text: string, timeoutMs?: number): Promise<void>;
   /** Sends a signal and waits for the end. */
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
 const running = new Set<ChildProcess>();
-// Registered on import: a hook that a running test registers would never run.
-afterAll(() => {
+
+/** Ends every process that is left. */
+export const endSluices = (): void => {
   for (const child of running) child.kill('SIGKILL');
-});
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
+};
+process.once('exit', endSluices);
 
 /** Starts `sluice` with these arguments. */
-export const startSluice = (args: string[], { cwd, env = {}, preload }: SluiceOptions): Sluice => {
-  const child = spawn(process.execPath, [...(preload === undefined ? [] : ['--import', preload]), cli, ...args], {
+export const startSluice = (args: string[], { cwd, env = {}, preload, through = [] }: SluiceOptions): Sluice => {
+  const node = [process.execPath, ...(preload === undefined ? [] : ['--import', preload]), cli, ...args];
+  const [program = '', ...rest] = [...through, ...node];
+  const child = spawn(program, rest, {
     cwd,
     env: {
       PATH: process.env.PATH,
@@ -55,7 +56,11 @@ export const startSluice = (args: string[], { cwd, env = {}, preload }: SluiceOp
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);
-  const [out, err] = [textOf(child.stdout), textOf(child.stderr)];
+  const waiting = new Map<string, () => void>();
+  const out = textOf(child.stdout, (text) => {
+    for (const [wanted, tell] of waiting) if (text.includes(wanted)) tell();
+  });
+  const err = textOf(child.stderr, () => undefined);
   let over = false;
   const ended = new Promise<number | NodeJS.Signals>((resolve, reject) => {
     child.once('error', reject);
@@ -65,6 +70,25 @@ export const startSluice = (args: string[], { cwd, env = {}, preload }: SluiceOp
       resolve(signal ?? code ?? -1);
     });
   });
+  const said: Sluice['said'] = async (text, timeoutMs = 30_000) => {
+    const failed = (how: string): Error =>
+      new Error(`sluice ${args.join(' ')} ${how} before "${text}":\n${out()}\n${err()}`);
+    let timer: NodeJS.Timeout | undefined;
+    const heard = new Promise<void>((resolve, reject) => {
+      timer = setTimeout(() => reject(failed(`took ${timeoutMs} ms`)), timeoutMs);
+      waiting.set(text, resolve);
+      if (out().includes(text)) resolve();
+    });
+    const silent = ended.then((how) => {
+      if (!out().includes(text)) throw failed(`ended with ${how}`);
+    });
+    try {
+      await Promise.race([heard, silent]);
+    } finally {
+      clearTimeout(timer);
+      waiting.delete(text);
+    }
+  };
   return {
     child,
     pid: child.pid ?? -1,
@@ -72,11 +96,7 @@ export const startSluice = (args: string[], { cwd, env = {}, preload }: SluiceOp
     err,
     ended,
     hasEnded: () => over,
-    said: async (text, timeoutMs) => {
-      await waitUntil(`sluice ${args.join(' ')} to say "${text}"`, () => over || out().includes(text), timeoutMs);
-      if (!out().includes(text))
-        throw new Error(`sluice ${args.join(' ')} ended before "${text}":\n${out()}\n${err()}`);
-    },
+    said,
     end: (signal) => {
       child.kill(signal);
       return ended;
@@ -84,11 +104,14 @@ export const startSluice = (args: string[], { cwd, env = {}, preload }: SluiceOp
   };
 };
 
-const textOf = (stream: NodeJS.ReadableStream): (() => string) => {
+const kept = 4_000_000;
+
+const textOf = (stream: NodeJS.ReadableStream, changed: (text: string) => void): (() => string) => {
   let text = '';
   stream.setEncoding('utf8');
   stream.on('data', (chunk: string) => {
-    text += chunk;
+    text = (text + chunk).slice(-kept);
+    changed(text);
   });
   return () => text;
 };
