@@ -49,6 +49,11 @@ export class BadRows {
     return this.#policy === 'quarantine';
   }
 
+  /** True when a single bad row ends the work. */
+  get allowsNone(): boolean {
+    return this.#policy === 'fail';
+  }
+
   get count(): Readonly<BadRowCount> {
     return this.#count;
   }

@@ -89,31 +89,36 @@ const rowStepOf = (step: Step, columns: string[], tools: StepTools): RowStep | n
   return computed === undefined ? null : computedStep(columns, computed, tools);
 };
 
-/** Takes ragged rows out, and keeps the cells as they were read where rejected rows are written down. */
+/** Takes faulty and ragged rows out, and keeps the cells as they were read where rejected rows are written down. */
 async function* whole(
   { columns, batches }: Table,
   { bad }: StepTools,
   count: (rows: number) => void,
 ): AsyncGenerator<Row[]> {
-  const width = columns.length;
   for await (const batch of batches) {
     count(batch.length);
     let sound: Row[] = [];
     for (const row of batch) {
-      if (row.cells.length === width) {
+      const message = faultOf(row, columns.length);
+      if (message === null) {
         if (bad.wantsRaw) row.raw = row.cells.slice();
         sound.push(row);
         continue;
       }
+      if (row.fault !== undefined && bad.allowsNone) throw row.fault;
       // What stands above goes its way first, so that bad rows are told in their order.
       if (sound.length > 0) yield sound;
       sound = [];
-      const message = `the row has ${many(row.cells.length, 'cell')}, the header has ${width}`;
       bad.reject(row, [{ column: null, at: null, message }]);
     }
     if (sound.length > 0) yield sound;
   }
 }
+
+const faultOf = ({ cells, fault }: Row, width: number): string | null => {
+  if (fault !== undefined) return fault.message.replace(/^line \d+(?:, column \d+)?: /, '');
+  return cells.length === width ? null : `the row has ${many(cells.length, 'cell')}, the header has ${width}`;
+};
 
 async function* through(batches: AsyncIterable<Row[]>, steps: readonly RowStep[]): AsyncGenerator<Row[]> {
   for await (const batch of batches) {

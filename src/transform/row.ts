@@ -1,4 +1,5 @@
 // Rows on their way from a source to a table.
+import type { TableFaultError } from '../errors.ts';
 
 /** One row. */
 export interface Row {
@@ -7,6 +8,8 @@ export interface Row {
   cells: string[];
   /** Cells as they were read, where rejected rows are written down. */
   raw?: string[];
+  /** What is wrong with it as text: quotes that do not fit, a size beyond the limit. */
+  fault?: TableFaultError;
 }
 
 /** A table in passing: its columns are known, its rows come in batches. */

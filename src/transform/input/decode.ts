@@ -1,6 +1,8 @@
 // Bytes in a named encoding as UTF-8: nothing is guessed but what a byte order mark says.
 import type { TextDecoder as Decoder } from 'node:util';
 import { TableFaultError } from '../../errors.ts';
+import { hasBom } from '../../table/sniff.ts';
+import { Utf8Check } from '../../table/utf8.ts';
 import type { Bytes } from './bytes.ts';
 
 const marks = [
@@ -34,6 +36,36 @@ export async function* decoded(bytes: Bytes, encoding: string | null): AsyncGene
   const rest = decoder === null ? '' : decodeOr(decoder, null, () => unreadable(name, null, lines));
   if (rest !== '') yield rest;
 }
+
+/**
+ * The bytes of text in UTF-8, without a byte order mark. `encoding` null: UTF-8, or what a byte order mark says.
+ *
+ * @throws TableFaultError (`table-encoding`) with the line of the first byte that cannot be read
+ */
+export async function* utf8Bytes(bytes: Bytes, encoding: string | null): AsyncGenerator<Buffer> {
+  let name: string | null = null;
+  let check: Utf8Check | null = null;
+  let lines = 1;
+  for await (const chunk of bytes()) {
+    if (check === null) {
+      name = markedEncoding(chunk) ?? encoding ?? 'utf-8';
+      if (name !== 'utf-8') break;
+    }
+    const isFirst = check === null;
+    check ??= new Utf8Check();
+    if (check.feed(chunk) >= 0) throw unreadable('utf-8', chunk, lines);
+    lines += linesIn(chunk);
+    yield isFirst && hasBom(chunk) ? chunk.subarray(3) : chunk;
+  }
+  if (check !== null && check.end() >= 0) throw unreadable('utf-8', null, lines);
+  if (name !== null && name !== 'utf-8') for await (const text of decoded(bytes, name)) yield Buffer.from(text);
+}
+
+const linesIn = (chunk: Buffer): number => {
+  let count = 0;
+  for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) count++;
+  return count;
+};
 
 const decodeOr = (decoder: Decoder, chunk: Buffer | null, fault: () => TableFaultError): string => {
   try {

@@ -1,11 +1,15 @@
-// Rows of delimited text: as csv-parse reads them, ragged ones included, each with its line.
-import { Parser } from 'csv-parse';
+// Rows of delimited text, faulty ones included, each with its line.
 import { TableFaultError } from '../../errors.ts';
+import { has } from '../../table/byte-class.ts';
+import { CellScanner } from '../../table/cell-scanner.ts';
+import { unescapeOf } from '../../table/cell-text.ts';
+import { rfc4180 } from '../../table/dialect.ts';
+import { faultOfRow } from '../../table/row-fault.ts';
 import { sniffBytes, sniffTable } from '../../table/sniff.ts';
-import { noHeader, oversizeRow, shown } from '../faults.ts';
+import { noHeader, shown } from '../faults.ts';
 import type { Limits, Row, Table } from '../row.ts';
 import type { Bytes } from './bytes.ts';
-import { decoded, newlinesIn } from './decode.ts';
+import { utf8Bytes } from './decode.ts';
 
 /** How a source is read; what is null is found out or not there. */
 export interface ReadingOptions {
@@ -25,16 +29,16 @@ export const openDelimited = async (
   const { encoding, skip, limits } = options;
   const delimiter = options.delimiter ?? (await findDelimiter(bytes, { encoding, skip }));
   said(`read as ${encoding ?? 'UTF-8'} text, separated by ${delimiter === '\t' ? 'tabs' : shown(delimiter)}`);
-  const rows = readRows(decoded(bytes, encoding), { delimiter, skip, limits });
-  const first = await nextRows(rows);
-  const header = first.shift();
-  if (header === undefined) throw noHeader(skip + 1);
-  return { columns: header.cells, batches: resumed(first, rows) };
-};
-
-const nextRows = async (rows: AsyncGenerator<Row[]>): Promise<Row[]> => {
-  const next = await rows.next();
-  return next.done ? [] : next.value;
+  const rows = readRows(utf8Bytes(bytes, encoding), { delimiter, skip, limits });
+  let first: Row[] = [];
+  for (let header: Row | undefined; ; ) {
+    const next = await rows.next();
+    if (next.done) throw noHeader(skip + 1);
+    first = next.value;
+    header = first.shift();
+    if (header?.fault !== undefined) throw header.fault;
+    if (header !== undefined) return { columns: header.cells, batches: resumed(first, rows) };
+  }
 };
 
 /** Goes on with an iteration whose first batch was taken. */
@@ -51,13 +55,16 @@ const findDelimiter = async (
   bytes: Bytes,
   { encoding, skip }: { encoding: string | null; skip: number },
 ): Promise<string> => {
-  let head = '';
-  for await (const text of withoutLines(decoded(bytes, encoding), skip)) {
-    head += text;
+  let head: Buffer = Buffer.alloc(0);
+  for await (const piece of withoutLines(utf8Bytes(bytes, encoding), skip)) {
+    head = Buffer.concat([head, piece]);
     if (head.length > sniffBytes) break;
   }
-  return sniffTable(Buffer.from(head), head.length <= sniffBytes).delimiter;
+  return sniffTable(head, head.length <= sniffBytes).delimiter;
 };
+
+const lf = 10;
+const cr = 13;
 
 /** Leaves lines out, piece by piece. */
 class LineSkipper {
@@ -70,98 +77,69 @@ class LineSkipper {
   }
 
   /** What is left of the next piece. */
-  rest(piece: string): string {
-    let from = this.#afterReturn && piece.startsWith('\n') ? 1 : 0;
+  rest(piece: Buffer): Buffer {
+    let at = this.#afterReturn && piece[0] === lf ? 1 : 0;
     this.#afterReturn = false;
-    const end = /\r\n?|\n/g;
-    while (this.#left > 0 && from < piece.length) {
-      end.lastIndex = from;
-      const found = end.exec(piece);
-      if (found === null) return '';
-      from = end.lastIndex;
+    for (; this.#left > 0 && at < piece.length; at++) {
+      const byte = piece[at];
+      if (byte !== lf && byte !== cr) continue;
       this.#left--;
-      this.#afterReturn = found[0] === '\r' && from === piece.length;
+      if (byte === cr && piece[at + 1] === lf) at++;
+      this.#afterReturn = byte === cr && at + 1 === piece.length;
     }
-    return from === 0 ? piece : piece.slice(from);
+    return piece.subarray(at);
   }
 }
 
-/** Text without its first lines. */
-async function* withoutLines(source: AsyncIterable<string>, count: number): AsyncGenerator<string> {
+/** Bytes without the first lines. */
+async function* withoutLines(source: AsyncIterable<Buffer>, count: number): AsyncGenerator<Buffer> {
   const skipper = new LineSkipper(count);
   for await (const piece of source) {
     const rest = skipper.rest(piece);
-    if (rest !== '') yield rest;
+    if (rest.length > 0) yield rest;
   }
 }
-
-/** csv-parse without the stream's own queue: rows are taken away after each piece. */
-class RowParser extends Parser {
-  #rows: Row[] = [];
-  readonly #skip: number;
-
-  constructor({ delimiter, skip, limits }: { delimiter: string; skip: number; limits: Limits }) {
-    super({
-      delimiter,
-      record_delimiter: ['\r\n', '\n', '\r'],
-      relax_column_count: true,
-      skip_empty_lines: true,
-      max_record_size: limits.rowBytes,
-      info: true,
-    });
-    this.#skip = skip;
-    this.on('error', () => undefined); // each write and the end report it to their own callback
-  }
-
-  override push(parsed: { record: string[]; info: { lines: number } } | null): boolean {
-    if (parsed === null) return super.push(null);
-    const { record: cells, info } = parsed;
-    let within = 0;
-    for (const cell of cells) if (cell.includes('\n')) within += newlinesIn(cell);
-    this.#rows.push({ line: info.lines + this.#skip - within, cells });
-    return true;
-  }
-
-  takeRows(): Row[] {
-    const rows = this.#rows;
-    this.#rows = [];
-    return rows;
-  }
-}
-
-type ParseFault = (Error & { code?: string; lines?: number; column?: number }) | null | undefined;
 
 async function* readRows(
-  source: AsyncIterable<string>,
-  options: { delimiter: string; skip: number; limits: Limits },
+  source: AsyncIterable<Buffer>,
+  { delimiter, skip, limits }: { delimiter: string; skip: number; limits: Limits },
 ): AsyncGenerator<Row[]> {
-  const parser = new RowParser(options);
-  const outcome = async (pending: Promise<ParseFault>): Promise<Row[]> => {
-    const fault = await pending;
-    if (fault) throw told(fault, options);
-    return parser.takeRows();
-  };
-  try {
-    for await (const text of withoutLines(source, options.skip)) {
-      const rows = await outcome(new Promise((done) => parser.write(Buffer.from(text), done)));
-      if (rows.length > 0) yield rows;
-    }
-    const rest = await outcome(new Promise((done) => parser.end(done)));
-    if (rest.length > 0) yield rest;
-  } finally {
-    parser.destroy();
+  const scanner = new CellScanner({ ...rfc4180, delimiter }, limits.rowBytes);
+  for await (const piece of withoutLines(source, skip)) {
+    scanner.feed(piece);
+    if (scanner.rows > 0) yield rowsOf(scanner, { skip, limits });
   }
+  scanner.finish();
+  if (scanner.rows > 0) yield rowsOf(scanner, { skip, limits });
 }
 
-const told = (fault: NonNullable<ParseFault>, { skip, limits }: { skip: number; limits: Limits }): TableFaultError => {
-  const line = (fault.lines ?? 1) + skip;
-  if (fault.code === 'CSV_MAX_RECORD_SIZE') return oversizeRow(line, limits);
-  const unclosed = fault.code === 'CSV_QUOTE_NOT_CLOSED';
-  return new TableFaultError(
-    unclosed
-      ? `line ${line}: a quote opens here or above and is never closed`
-      : `line ${line}: a quote stands where none may stand`,
-    { code: 'table-quote', line, ...(fault.column === undefined ? {} : { column: fault.column + 1 }) },
-    { hint: 'put the whole cell in quotes and write an inner quote twice' },
-  );
+const unescaped = unescapeOf(rfc4180);
+
+const rowsOf = (scanner: CellScanner, { skip, limits }: { skip: number; limits: Limits }): Row[] => {
+  const { bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
+  const rows: Row[] = [];
+  // One byte is one character here, so that offsets hold; cells with other characters are decoded for themselves.
+  const text = bytes.toString('latin1', 0, rowStarts[scanner.rows] ?? 0);
+  for (let row = 0; row < scanner.rows; row++) {
+    const cells: string[] = [];
+    const end = rowCells[row + 1] ?? 0;
+    for (let cell = rowCells[row] ?? 0; cell < end; cell++) {
+      const [from, to, mark] = [starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0];
+      const value = (mark & has.high) === 0 ? text.substring(from, to) : bytes.toString('utf8', from, to);
+      cells.push((mark & has.escapes) === 0 ? value : unescaped(value));
+    }
+    const fault = faultOfRow(scanner, row, { expected: 0, rowBytes: limits.rowBytes });
+    const read: Row = { line: (rowLines[row] ?? 1) + skip, cells };
+    if (fault !== null) read.fault = below(fault, skip);
+    rows.push(read);
+  }
+  return rows;
+};
+
+/** A fault that stands so many lines further down than the scanner knows. */
+const below = (fault: TableFaultError, lines: number): TableFaultError => {
+  if (lines === 0) return fault;
+  const message = fault.message.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${Number(line) + lines}`);
+  const place = { code: fault.code, line: fault.line + lines, column: fault.column };
+  return new TableFaultError(message, place, fault.hint === undefined ? {} : { hint: fault.hint });
 };

@@ -9,7 +9,7 @@ import { dateOfSerial, dateStyles } from './workbook-dates.ts';
 import { attributes, readXml, type XmlEvents } from './xml.ts';
 
 /** Most characters of shared texts that are held in memory. */
-const mostShared = 256 * 1024 * 1024;
+const mostShared = 128 * 1024 * 1024;
 
 interface Sheet {
   name: string;
