@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import type { CheckCommandOptions } from './commands/check.ts';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { type CommonOptions, type Io, warn } from './commands/io.ts';
 import type { TokenAction } from './commands/portal-token.ts';
@@ -81,7 +82,10 @@ example(
   common(program.command('publish').description('run manifests once and wait for the report'))
     .argument('<manifest...>', 'manifest files')
     .option('--wait <duration>', 'how long to wait for a paused portal', duration)
-    .option('--refresh', "compare with the portal's own listing, not only with what we remember")
+    .option(
+      '--refresh',
+      "compare with the portal's own listing and with every file of the web, not only with what we remember",
+    )
     .addOption(
       new Option('--on-drift <choice>', 'for this run, what to do with nodes edited on the portal').choices([
         'hold',
@@ -101,7 +105,10 @@ example(
 example(
   common(program.command('plan').description('show what a publish would do, item by item; writes nothing'))
     .argument('<manifest...>', 'manifest files')
-    .option('--refresh', "compare with the portal's own listing, not only with what we remember")
+    .option(
+      '--refresh',
+      "compare with the portal's own listing and with every file of the web, not only with what we remember",
+    )
     .option('-o, --output <file>', 'write the plan for `sluice apply`')
     .action(async (paths: string[], options: CommonOptions) => {
       const { planCommand } = await import('./commands/plan.ts');
@@ -259,12 +266,27 @@ example(
 example(
   common(program.command('check').description('check configuration, manifests and tables; with --portal, a portal'))
     .argument('[file...]', 'configuration, manifest or CSV files')
-    .action(async (paths: string[], options: CommonOptions) => {
+    .option('--fix', 'write one table with its mends to a new file')
+    .option('-o, --output <file>', 'the new file of --fix; it must not exist')
+    .addOption(
+      new Option('--separator <name>', 'separator of the new file; otherwise the table keeps its own').choices([
+        'comma',
+        'semicolon',
+        'tab',
+        'bar',
+      ]),
+    )
+    .addOption(
+      new Option('--report <form>', 'everything that was found, in this form').choices(['text', 'json', 'html']),
+    )
+    .action(async (paths: string[], options: CheckCommandOptions) => {
       const { checkCommand } = await import('./commands/check.ts');
       await finish(checkCommand(paths, options, io));
     }),
   'sluice check jobs/city-finance.yaml data/spending.csv',
   'sluice check --portal city',
+  'sluice check spending.csv --report html > spending.html',
+  'sluice check spending.csv --fix -o spending-mended.csv',
 );
 
 example(

@@ -5,17 +5,26 @@ import type { Config } from '../config/config.ts';
 import { ConfigError, InterruptedError, UsageError } from '../errors.ts';
 import { closeTablePool } from '../table/check.ts';
 import { type CheckContext, checkFile, checkSource, type Fault, type FileFinding, faultsOf } from './check-file.ts';
+import { type FixOptions, fixTable } from './check-fix.ts';
+import { htmlOfFiles } from './check-html.ts';
 import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
+import { columnLines, columnsLine, mendLines, moreLines, remarkLines } from './table-text.ts';
+
+/** Options of `sluice check`. */
+export interface CheckCommandOptions extends CommonOptions, Omit<FixOptions, 'json'> {
+  /** Write a mended table instead. */
+  fix?: boolean;
+}
 
 /**
  * Checks files and, with `--portal`, a portal; without either the configuration and the manifests it serves. Manifests
  * bring the files they publish. 0 when all is fine, 3 when a table or the portal is not, 2 when a configuration, a manifest
  * or the command line is not. Needs no Redis.
  */
-export const checkCommand = async (paths: string[], options: CommonOptions, io: Io): Promise<number> => {
+export const checkCommand = async (paths: string[], options: CheckCommandOptions, io: Io): Promise<number> => {
   try {
     return await check(paths, options, io);
   } catch (error) {
@@ -26,16 +35,18 @@ export const checkCommand = async (paths: string[], options: CommonOptions, io: 
   }
 };
 
-const check = async (paths: string[], options: CommonOptions, io: Io): Promise<number> => {
+const check = async (paths: string[], options: CheckCommandOptions, io: Io): Promise<number> => {
   const { config, error } = await configIfSound(options, io);
+  if (options.fix) return fixTable(paths, options, { io, config });
   if (error && (options.portal !== undefined || paths.length === 0)) throw error;
+  const form = options.json ? 'json' : options.report;
   const print = (lines: string[]): void => {
-    if (!options.json) for (const line of lines) say(io, line);
+    if (form === undefined || form === 'text') for (const line of lines) say(io, line);
   };
   const files: FileFinding[] = [];
   const show = (finding: FileFinding): void => {
     files.push(finding);
-    print(fileLines(finding));
+    print(fileLines(finding, form === 'text'));
   };
   if (error && !isNamed(error, paths, io)) show(faultyConfig(error));
   const asked = paths.length > 0 || options.portal !== undefined ? paths : await servedFiles(config);
@@ -45,7 +56,8 @@ const check = async (paths: string[], options: CommonOptions, io: Io): Promise<n
   const portal = config && options.portal !== undefined ? await portalOf(config, options, io) : null;
   if (portal) print(portalLines(portal));
   const code = exitCodeOf(files, portal);
-  if (options.json) say(io, JSON.stringify({ ok: code === exitCodes.ok, files, portal }, null, 2));
+  if (form === 'html') say(io, htmlOfFiles(files));
+  if (form === 'json') say(io, JSON.stringify({ ok: code === exitCodes.ok, files, portal }, null, 2));
   return code;
 };
 
@@ -67,7 +79,16 @@ const isNamed = (error: ConfigError, paths: string[], io: Io): boolean =>
 
 const faultyConfig = (error: ConfigError): FileFinding => {
   const file = error.problems[0]?.file ?? '';
-  return { file, kind: 'config', ok: false, summary: null, table: null, faults: faultsOf(error, file), sources: [] };
+  return {
+    file,
+    kind: 'config',
+    ok: false,
+    summary: null,
+    table: null,
+    inspection: null,
+    faults: faultsOf(error, file),
+    sources: [],
+  };
 };
 
 /** The configuration file in force and the manifests it names. */
@@ -117,20 +138,27 @@ const exitCodeOf = (files: FileFinding[], portal: PortalFinding | null): number 
   return faults.length > 0 || portal?.ok === false ? exitCodes.someFailed : exitCodes.ok;
 };
 
-const longestList = 300;
-
-const fileLines = ({ file, summary, table, faults }: FileFinding): string[] => {
-  if (faults.length > 0) return faults.flatMap((fault, at) => faultLines(fault, faults[at + 1]));
-  const columns = table?.columns.join(', ') ?? '';
-  const list = columns.length > longestList ? `${columns.slice(0, longestList)}…` : columns;
-  return [`${file}: ${summary}`, ...(table ? [`  columns: ${list}`] : [])];
+const fileLines = ({ file, summary, inspection, faults }: FileFinding, full: boolean): string[] => {
+  const lines = faults.flatMap((fault, at) => faultLines(fault, faults[at + 1]));
+  if (inspection === null) return faults.length > 0 ? lines : [`${file}: ${summary}`];
+  const columns = full ? columnLines(inspection) : inspection.columns.length > 0 ? [columnsLine(inspection)] : [];
+  return [
+    ...lines,
+    ...moreLines(inspection),
+    `${file}: ${summary}`,
+    ...mendLines(inspection, file),
+    ...(faults.length > 0 && !full ? [] : columns),
+    ...remarkLines(inspection),
+  ];
 };
 
 /** A hint that the next fault has, too, is said once, after the last of them. */
-const faultLines = ({ file, line, column, key, message, hint, code }: Fault, next: Fault | undefined): string[] => {
+const faultLines = (fault: Fault, next: Fault | undefined): string[] => {
+  const { file, line, column, key, message, hint, code, offset, context } = fault;
   const place = [file, line, column].filter((part) => part !== undefined).join(':');
   return [
     `${place}: ${key === undefined ? '' : `${key}: `}${message} [${code}]`,
+    ...(context === undefined ? [] : [`  | ${offset === undefined ? '' : `byte ${offset + 1}: `}${context}`]),
     ...(hint === null || hint === next?.hint ? [] : [`  -> ${hint}`]),
   ];
 };

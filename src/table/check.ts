@@ -1,9 +1,12 @@
 // Checks a table: a large one off the event loop, a small one where it is asked for.
 import { open } from 'node:fs/promises';
 import { SourceMissingError, TableFaultError } from '../errors.ts';
-import { type CheckAnswer, type CheckTask, checkFile, type Inspection } from './check-worker.ts';
+import { type CheckAnswer, checkFile } from './check-worker.ts';
 import { type Delimiter, defaultRowBytes, delimiters } from './dialect.ts';
 import type { Finding } from './finding.ts';
+import type { CheckTask, Inspection } from './inspect-file.ts';
+import type { MendReport } from './mend-report.ts';
+import type { MendAnswer, MendTask } from './mend-worker.ts';
 import { WorkerPool } from './worker-pool.ts';
 
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
@@ -100,7 +103,7 @@ export const checkTable = async (path: string, options: CheckOptions = {}): Prom
 };
 
 /** What is known of an inspected table when it is sound. */
-export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Inspection): TableReport => {
+export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Omit<Inspection, 'mend'>): TableReport => {
   return { rows, columns: columns.map(({ name }) => name), delimiter, bom, bytes, sha256 };
 };
 
@@ -125,5 +128,46 @@ const firstFault = (findings: Finding[]): TableFaultError | null => {
   );
 };
 
-/** Ends the threads of {@link inspectTable}; checks that are running fail. Idempotent; a later check opens them anew. */
-export const closeTablePool = (): Promise<void> => pool.close();
+/** Where a mended table is to be written. */
+export interface MendOptions extends CheckOptions {
+  /** The separator of the mended table; that of the table as it is when absent. */
+  separator?: Delimiter | undefined;
+}
+
+/**
+ * Writes a table with all its mends to `target`, a new file, and tells what was changed. The result was inspected again
+ * and is sound. Nothing is written when the table has a fault that has no mend: the first of them is thrown as a
+ * TableFaultError; a SourceMissingError when a file cannot be read or written.
+ */
+export const mendTable = async (path: string, target: string, options: MendOptions = {}): Promise<MendReport> => {
+  const inspection = await inspectTable(path, options);
+  const unmendable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
+  if (unmendable !== null) throw unmendable;
+  const { rowBytes = defaultRowBytes, separator = inspection.delimiter } = options;
+  const answer = await mendPool.run({ path, target, rowBytes, separator, inspection }, options.signal);
+  if (answer.kind === 'mended') return answer.report;
+  if (answer.kind === 'unwritable') {
+    throw new SourceMissingError(`${target}: the mended file cannot be written: ${answer.message}`, {
+      hint:
+        answer.code === 'EEXIST'
+          ? 'choose a name that is free; nothing is overwritten'
+          : 'check the folder and its free space',
+    });
+  }
+  throw firstFault(answer.findings) ?? new Error('the mended table has no fault, yet was not accepted');
+};
+
+const mendPool = new WorkerPool<MendTask, MendAnswer>({
+  file: 'mend-worker',
+  of: import.meta.url,
+  name: 'mendFile',
+  threads: 1,
+});
+
+/**
+ * Ends the threads of {@link inspectTable} and {@link mendTable}; what is running fails. Idempotent; later calls open them
+ * anew.
+ */
+export const closeTablePool = async (): Promise<void> => {
+  await Promise.all([pool.close(), mendPool.close()]);
+};

@@ -1,25 +1,9 @@
 // Watches the bytes of a table for its encoding: UTF-8 or not, and by what evidence it is another one.
 import { isAscii, isUtf8 } from 'node:buffer';
+import { lengthOf, unfinished } from './utf8.ts';
 
 /** The encodings of a table by name; `mixed`: UTF-8 and another one; `unknown`: not UTF-8 and no evidence for another. */
 export type Encoding = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE' | 'Windows-1252' | 'ISO-8859-1' | 'mixed' | 'unknown';
-
-/** Bytes that a character starting with `lead` has; 0 when no character can start with it (RFC 3629). */
-const lengthOf = (lead: number): number => {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead < 0xe0) return 2;
-  if (lead >= 0xe0 && lead < 0xf0) return 3;
-  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
-};
-
-/** Length of the unfinished character that `bytes` may end with; 0 when it ends with a whole one. */
-const unfinished = (bytes: Uint8Array): number => {
-  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
-    const byte = bytes[bytes.length - back] ?? 0;
-    if ((byte & 0xc0) !== 0x80) return lengthOf(byte) > back ? back : 0;
-  }
-  return 0;
-};
 
 const isLetter = (byte: number): boolean => (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
 
@@ -41,7 +25,7 @@ const isPlausible = (bytes: Uint8Array, at: number): boolean => {
   if (!isHighLetter(byte)) return !between || innerMarks.has(byte);
   // Words of Latin script have ASCII letters among the others; a capital does not follow a small letter.
   if (isHighLetter(last) && isHighLetter(next)) return false;
-  return byte >= 0xe0 || byte < 0xc0 || last < 0x61 || last > 0x7a;
+  return byte >= 0xdf || byte < 0xc0 || last < 0x61 || last > 0x7a;
 };
 
 /** Of bytes that are no UTF-8, the share that must make sense in Windows-1252 to take the file for it. */

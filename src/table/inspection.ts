@@ -1,17 +1,17 @@
 // One pass over one table that finds everything: encoding, layout, header, rows, values.
 import { isAscii } from 'node:buffer';
-import { has } from './byte-class.ts';
 import { CellScanner } from './cell-scanner.ts';
-import { cellText } from './cell-text.ts';
 import { columnRemarks } from './column-remarks.ts';
 import { ColumnKinds, type ColumnType } from './column-types.ts';
 import { contextAt } from './context.ts';
+import { decoderOf } from './decoder.ts';
 import type { Delimiter, TableDialect } from './dialect.ts';
 import { encodingFinding } from './encoding-finding.ts';
 import { type Encoding, EncodingWatch } from './encoding-watch.ts';
 import { cutCharacter, emptyFile } from './faults.ts';
 import { type Finding, type FindingKind, Findings, mostPlaces, toldOf, type Verdict, verdictOf } from './finding.ts';
-import { headerFindings, mostColumns } from './header-findings.ts';
+import { emptyTail, headerFindings, mostColumns } from './header-findings.ts';
+import { decodedHeader, type ScannedHeader, scannedHeader } from './header-reading.ts';
 import type { Layout } from './layout.ts';
 import { oversizeFault } from './row-fault.ts';
 import { RowInspector } from './row-inspector.ts';
@@ -52,6 +52,8 @@ export interface MendFacts {
   titleRows: number;
   /** Line of the first note below the table; null without. */
   footerLine: number | null;
+  /** Columns at the end that have neither name nor value. */
+  emptyTail: number;
   header: string[];
 }
 
@@ -94,7 +96,8 @@ export class TableInspection {
   readonly #kinds = new ColumnKinds();
   #titleRows: number;
   #firstRowLine = 0;
-  #header: { cells: string[]; line: number; offsets: number[]; contexts: string[] } | null = null;
+  #emptyTail = 0;
+  #header: ScannedHeader | null = null;
   #rows: RowInspector | null = null;
   #badAt: { line: number; column: number; byte: number; offset: number; context: string }[] = [];
 
@@ -127,6 +130,10 @@ export class TableInspection {
     if (cut > 0) this.#tellCut(place, base + end - cut);
     const encoding = this.#settings.decodedFrom ?? this.#watch.verdict();
     encodingFinding(this.findings, { encoding, count: this.#watch.bad, places: this.#badAt, bom: this.#settings.bom });
+    const decode = decoderOf(encoding);
+    if (this.#header !== null && decode !== null) {
+      this.#header.cells = decodedHeader(this.#header.raw, this.#dialect, decode);
+    }
     const columns = this.#tellColumns();
     this.#tellLines();
     const { quote, escape: by, delimiter } = this.#dialect;
@@ -149,6 +156,7 @@ export class TableInspection {
       mend: {
         titleRows: this.#settings.layout.titleRows,
         footerLine: this.#rows?.footerLine ?? null,
+        emptyTail: this.#emptyTail,
         header: this.#header?.cells ?? [],
       },
     };
@@ -222,30 +230,12 @@ export class TableInspection {
       this.#titleRows = Number.POSITIVE_INFINITY; // nothing below can be told without a header
       return;
     }
-    const { bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
-    const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-    const header = {
-      cells: [] as string[],
-      line: rowLines[row] ?? 1,
-      offsets: [] as number[],
-      contexts: [] as string[],
-    };
-    for (let cell = first; cell < end; cell++) {
-      header.cells.push(cellText(scanner, cell, { dialect: this.#dialect }));
-      header.offsets.push(scanner.base + (starts[cell] ?? 0));
-      if (end - first <= mostColumns) header.contexts.push(contextAt(bytes, starts[cell] ?? 0, scanner.end));
-    }
+    const header = scannedHeader(scanner, row, this.#dialect);
     this.#header = header;
     const width = header.cells.length;
     this.#kinds.reserve(Math.min(width, mostColumns + 1));
-    const start = rowStarts[row] ?? 0;
-    const quoted = ((marks[end - 1] ?? 0) & has.quotes) === 0 ? 0 : 1;
-    const settings = {
-      width,
-      header: Buffer.from(bytes.subarray(start, Math.max(start, (ends[end - 1] ?? start) + quoted))),
-      rowBytes: this.#settings.rowBytes,
-      offsets: this.#settings.decodedFrom === null,
-    };
+    const { rowBytes, decodedFrom } = this.#settings;
+    const settings = { width, header: header.raw, rowBytes, offsets: decodedFrom === null };
     this.#rows = new RowInspector(scanner, { findings: this.findings, kinds: this.#kinds, settings });
     this.#rows.lookAtHeader(row);
   }
@@ -259,6 +249,7 @@ export class TableInspection {
     const offsets = this.#settings.decodedFrom === null ? header.offsets : [];
     const rows = this.#rows?.rows ?? 0;
     const facts = header.cells.map((_, column) => this.#kinds.facts(column));
+    this.#emptyTail = emptyTail({ cells: header.cells, facts });
     const names = headerFindings(this.findings, {
       ...header,
       offsets,

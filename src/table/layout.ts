@@ -65,7 +65,10 @@ const headRows = (head: Buffer, dialect: TableDialect, whole: boolean): HeadRow[
   return rows;
 };
 
-/** How well a reading explains the rows from `skip` on: the share with as many cells as the first of them, 0 for one. */
+/**
+ * How well a reading explains the rows from `skip` on: the share with as many cells as the first of them, 0 for one cell.
+ * Faults of quoting tell readings apart where the table begins at once, not where titles are looked for.
+ */
 interface Fit {
   dialect: TableDialect & { delimiter: Delimiter };
   rows: HeadRow[];
@@ -75,7 +78,7 @@ interface Fit {
 
 const fitOf = (dialect: Fit['dialect'], rows: HeadRow[], skip: number): Fit => {
   const width = rows[skip]?.cells ?? 0;
-  const equal = rows.slice(skip).filter(({ cells, faulty }) => cells === width && !faulty).length;
+  const equal = rows.slice(skip).filter(({ cells, faulty }) => cells === width && (!faulty || skip > 0)).length;
   return { dialect, rows, share: width < 2 ? 0 : equal / (rows.length - skip), width };
 };
 
@@ -83,14 +86,14 @@ const better = (best: Fit, fit: Fit): Fit =>
   fit.share > best.share || (fit.share === best.share && fit.width > best.width) ? fit : best;
 
 /** From this share on, the rows are taken for the table although titles may stand above. */
-const [goodShare, soundShare] = [0.5, 0.8];
+const [goodShare, titledShare] = [0.5, 0.6];
 
 const mostTitleRows = 20;
 
 /** True when the rows before `skip` look like titles above a table of this width. */
 const areTitles = ({ rows, width }: Fit, skip: number): boolean => {
   const [above, header] = [rows.slice(0, skip), rows[skip]];
-  if (header === undefined || header.filled < Math.max(2, width * 0.7) || rows.length - skip < 2) return false;
+  if (header === undefined || header.filled < Math.max(2, width / 2) || rows.length - skip < 2) return false;
   if (above.some(({ cells, filled }) => cells >= width || filled > Math.max(1, width / 2))) return false;
   const apart = header.line > (above.at(-1)?.line ?? 0) + 1;
   return width > 2 || apart || above.every(({ prose }) => prose && skip > 1);
@@ -111,7 +114,7 @@ const withTitles = (readings: Fit[]): { fit: Fit; titleRows: number } | null => 
   for (let skip = 1; skip <= mostTitleRows; skip++) {
     const fits = readings.map(({ dialect, rows }) => fitOf(dialect, rows, skip));
     const fit = fits
-      .filter((one) => one.share >= soundShare && areTitles(one, skip))
+      .filter((one) => one.share >= titledShare && areTitles(one, skip))
       .reduce<Fit | null>((best, one) => (best === null ? one : better(best, one)), null);
     if (fit !== null) return { fit, titleRows: skip };
   }

@@ -69,7 +69,7 @@ const lineEnds = (findings: Findings, { lines: { lf, crlf, cr, blank, firstBlank
     findings.add('line-ends-mixed', {
       line: 1,
       message: `the lines end in several ways: ${shares}`,
-      mend: 'all lines end alike',
+      mend: 'all lines end with LF',
     });
   } else if (cr > 0 && (cr > 1 || blank > 0 || firstBlank > 0)) {
     findings.add('line-ends-old', {

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 
 /** Bytes that a character starting with `lead` has; 0 when no character can start with it (RFC 3629). */
-const lengthOf = (lead: number): number => {
+export const lengthOf = (lead: number): number => {
   if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead < 0xe0) return 2;
   if (lead >= 0xe0 && lead < 0xf0) return 3;
@@ -10,7 +10,7 @@ const lengthOf = (lead: number): number => {
 };
 
 /** Length of the unfinished character that `bytes` may end with; 0 when it ends with a whole one. */
-const unfinished = (bytes: Uint8Array): number => {
+export const unfinished = (bytes: Uint8Array): number => {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] ?? 0;
     if ((byte & 0xc0) !== 0x80) return lengthOf(byte) > back ? back : 0;

@@ -1,8 +1,7 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { checkCommand } from '../../src/commands/check.ts';
-import type { CommonOptions } from '../../src/commands/io.ts';
+import { type CheckCommandOptions, checkCommand } from '../../src/commands/check.ts';
 import { InterruptedError, UsageError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
 import { startPortalServer } from '../../src/server/portal-server.ts';
@@ -10,7 +9,7 @@ import { commandIo } from '../support/command-io.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { writeText } from '../support/yaml-file.ts';
 
-const check = async (dir: string, paths: string[], options: CommonOptions = {}, env: NodeJS.ProcessEnv = {}) => {
+const check = async (dir: string, paths: string[], options: CheckCommandOptions = {}, env: NodeJS.ProcessEnv = {}) => {
   const { io, out } = commandIo(dir, { env });
   const code = await checkCommand(paths, options, io);
   return { code, out: out(), lines: out().trimEnd().split('\n') };
@@ -30,7 +29,7 @@ describe('checking tables', () => {
     writeText(dir, 'a.csv', 'Name;Amount\nAnn;1\nBob;2\n');
     expect(await check(dir, ['a.csv'])).toMatchObject({
       code: 0,
-      lines: ['a.csv: sound, 2 rows, 2 columns, separated by semicolons', '  columns: Name, Amount'],
+      lines: ['a.csv: sound, 2 rows, 2 columns, separated by semicolons', '  columns: Name (text), Amount (integer)'],
     });
   });
 
@@ -39,8 +38,46 @@ describe('checking tables', () => {
     writeText(dir, 'a.csv', 'a,,c\n1,2,3\n');
     expect(await check(dir, ['a.csv'])).toMatchObject({
       code: 3,
-      lines: ['a.csv:1:2: the header cell is empty [table-header]', expect.stringMatching(/^ {2}-> give the column/)],
+      lines: [
+        'a.csv:1:2: the header cell is empty [table-header]',
+        '  | byte 3: a,,c\\n1,2,3\\n',
+        '  -> give the column a name',
+        'a.csv: mendable, 1 row, 3 columns, separated by commas',
+        '  mend: columns without a usable name of their own get one, such as "column_2"',
+        '  -> sluice check a.csv --fix -o NEW-FILE',
+      ],
     });
+  });
+
+  it('tells remarks, which fail nothing', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'day\n2026-01-31\n31.01.2026\n');
+    const { code, lines } = await check(dir, ['a.csv']);
+    expect(code).toBe(0);
+    expect(lines).toEqual([
+      'a.csv: sound, 2 rows, 1 column, separated by commas, 1 remark',
+      '  columns: day (date)',
+      expect.stringMatching(/^ {2}remark: line 3, column 1: the column has dates in several notations/),
+    ]);
+  });
+
+  it('tells of each column what it is, by which row, and its name on a portal', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'Zip,Größe\n01234,1\n01235,2.5\n,\n');
+    const { lines } = await check(dir, ['a.csv'], { report: 'text' });
+    expect(lines).toContain('  column "Zip": text, decided by line 2, 1 empty; on a portal zip');
+    expect(lines).toContain('  column "Größe": number, decided by line 3, 1 empty; on a portal gre');
+  });
+
+  it('writes a page of everything, in which nothing of the file is markup', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'a,<script>\n1,"x"<b>,2\n');
+    const { code, out } = await check(dir, ['a.csv'], { report: 'html' });
+    expect(code).toBe(3);
+    expect(out).toMatch(/^<!doctype html>/);
+    expect(out).toContain('&lt;script&gt;');
+    expect(out).not.toMatch(/<script|<b>/);
+    expect(out).toContain('line 2, column 2');
   });
 
   it('goes on after a faulty one', async () => {
@@ -51,6 +88,7 @@ describe('checking tables', () => {
     expect(code).toBe(3);
     expect(lines.map((line) => line.split(/:? /, 1)[0]).filter(Boolean)).toEqual([
       'bad.csv:2',
+      'bad.csv',
       'gone.csv',
       'good.csv',
       '3',
@@ -109,6 +147,58 @@ describe('checking tables', () => {
   });
 });
 
+describe('mending a table', () => {
+  const faulty = '\ufeffId;Name;\n1;say "hi";\n2;Bob;\n';
+
+  it('writes a new file that is sound and tells every change', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', faulty);
+    const { code, lines } = await check(dir, ['a.csv'], { fix: true, output: 'b.csv', separator: 'comma' });
+    expect(code).toBe(0);
+    expect(lines).toEqual([
+      'a.csv: mended, written to b.csv, 29 bytes, sound',
+      '  the cells are separated by a comma instead of a semicolon',
+      '  the byte order mark is removed',
+      '  the semicolon at the end of every line is removed',
+      '  the cell is put in quotes and its quotes are doubled',
+      '  line 2: - 1;say "hi";',
+      '  line 2: + 1,"say ""hi"""',
+    ]);
+    expect(readFileSync(join(dir, 'b.csv'), 'utf8')).toBe('Id,Name\n1,"say ""hi"""\n2,Bob\n');
+    expect(readFileSync(join(dir, 'a.csv'), 'utf8')).toBe(faulty);
+  });
+
+  it('tells the same as JSON and as a page', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', faulty);
+    const { out } = await check(dir, ['a.csv'], { fix: true, output: 'b.csv', report: 'json' });
+    expect(JSON.parse(out)).toMatchObject({ ok: true, output: 'b.csv', changed: 1, rows: [{ line: 2 }], left: [] });
+    const page = await check(dir, ['a.csv'], { fix: true, output: 'c.csv', report: 'html' });
+    expect(page.out).toContain('<del><code>1;say &quot;hi&quot;;</code></del>');
+  });
+
+  it('writes nothing for a fault that nobody can mend safely, and tells it', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'a,b\n1,2,3\n');
+    await expect(check(dir, ['a.csv'], { fix: true, output: 'b.csv' })).rejects.toMatchObject({ line: 2 });
+    expect(existsSync(join(dir, 'b.csv'))).toBe(false);
+  });
+
+  it('never overwrites a file', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'a\n1\n');
+    await expect(check(dir, ['a.csv'], { fix: true, output: 'a.csv' })).rejects.toThrow('there is a file of that name');
+    expect(readFileSync(join(dir, 'a.csv'), 'utf8')).toBe('a\n1\n');
+  });
+
+  it('wants one table and a name', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'a\n1\n');
+    await expect(check(dir, ['a.csv'], { fix: true })).rejects.toThrow(UsageError);
+    await expect(check(dir, ['a.csv', 'a.csv'], { fix: true, output: 'b.csv' })).rejects.toThrow(UsageError);
+  });
+});
+
 describe('checking manifests and configurations', () => {
   it('brings the tables that a manifest publishes', async () => {
     const dir = tempDir();
@@ -119,7 +209,7 @@ describe('checking manifests and configurations', () => {
       lines: [
         'jobs/city.yaml: sound, manifest city, 1 dataset, 1 resource',
         'data/a.csv: sound, 1 row, 2 columns, separated by commas',
-        '  columns: a, b',
+        '  columns: a (integer), b (integer)',
         '2 files, all sound',
       ],
     });

@@ -1,0 +1,70 @@
+// `sluice check FILE --fix`: writes a table with its mends to a new file and tells what was changed.
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { UsageError } from '../errors.ts';
+import { isTabular } from '../plan/plan.ts';
+import { mendTable } from '../table/check.ts';
+import type { Delimiter } from '../table/dialect.ts';
+import type { MendReport } from '../table/mend-report.ts';
+import { htmlOfMend } from './check-html.ts';
+import { exitCodes } from './exit-code.ts';
+import { type Io, plural, say } from './io.ts';
+
+/** Names of separators on the command line. */
+export const separatorNames: Record<string, Delimiter> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
+
+/** What a mend can be told. */
+export interface FixOptions {
+  /** The new file. */
+  output?: string;
+  /** One of {@link separatorNames}; the table keeps its own when absent. */
+  separator?: string;
+  report?: string;
+  json?: boolean;
+}
+
+/**
+ * Mends one table. 0 when the new file is written; throws the first fault that has no mend as a TableFaultError, and then
+ * writes nothing.
+ */
+export const fixTable = async (
+  paths: string[],
+  options: FixOptions,
+  { io, config }: { io: Io; config: Config | null },
+): Promise<number> => {
+  const [path] = paths;
+  const { output, separator } = options;
+  if (path === undefined || paths.length > 1 || !isTabular(path) || output === undefined) {
+    throw new UsageError('--fix takes one table and the name of the new file', {
+      hint: 'sluice check spending.csv --fix -o spending-mended.csv',
+    });
+  }
+  const report = await mendTable(resolve(io.cwd, path), resolve(io.cwd, output), {
+    signal: io.stop,
+    rowBytes: config?.limits.rowBytes,
+    separator: separator === undefined ? undefined : separatorNames[separator],
+  });
+  tell(io, options, { path, output, report });
+  return exitCodes.ok;
+};
+
+const tell = (
+  io: Io,
+  options: FixOptions,
+  { path, output, report }: { path: string; output: string; report: MendReport },
+): void => {
+  if (options.json || options.report === 'json')
+    say(io, JSON.stringify({ ok: true, file: path, output, ...report }, null, 2));
+  else if (options.report === 'html') say(io, htmlOfMend(path, output, report));
+  else for (const line of linesOf(path, output, report)) say(io, line);
+};
+
+const linesOf = (path: string, output: string, { mends, changed, rows, bytes }: MendReport): string[] => [
+  `${path}: ${mends.length === 0 ? 'nothing to mend' : 'mended'}, written to ${output}, ${bytes.toLocaleString('en')} bytes, sound`,
+  ...mends.map(({ mend, count }) => `  ${mend}${count > 1 ? ` (${count.toLocaleString('en')} times)` : ''}`),
+  ...rows.flatMap(({ line, before, after }) => [
+    `  line ${line}: - ${before}`,
+    ...(after === null ? [] : [`  line ${line}: + ${after}`]),
+  ]),
+  ...(changed > rows.length ? [`  … and ${plural(changed - rows.length, 'more row')}`] : []),
+];

@@ -1,0 +1,74 @@
+// What an inspection found of a table, as lines of text and as faults.
+import type { Finding } from '../table/finding.ts';
+import type { Inspection as WholeInspection } from '../table/inspect-file.ts';
+import type { Fault } from './check-file.ts';
+import { plural } from './io.ts';
+
+type Inspection = Omit<WholeInspection, 'mend'>;
+
+/** The faults of a table, each of the places that are known. */
+export const faultsOfTable = ({ findings }: Inspection, file: string): Fault[] =>
+  findings.flatMap(({ code, hint, places }) => {
+    if (code === null) return [];
+    return places.map(({ line, column, offset, context, message }) => {
+      const place = { ...(column === null ? {} : { column }), ...(offset === null ? {} : { offset }) };
+      return { code, file, line, ...place, message, hint, ...(context === null ? {} : { context }) };
+    });
+  });
+
+const separators = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' } as const;
+
+/** One line about a table as a whole. */
+export const summaryOfTable = ({ verdict, rows, columns, delimiter, encoding, findings }: Inspection): string => {
+  const remarks = findings.filter(({ code }) => code === null).length;
+  const parts = [
+    verdict,
+    plural(rows, 'row'),
+    plural(columns.length, 'column'),
+    `separated by ${separators[delimiter]}`,
+    ...(encoding === 'UTF-8' ? [] : [`encoding ${encoding}`]),
+    ...(remarks === 0 ? [] : [plural(remarks, 'remark')]),
+  ];
+  return parts.join(', ');
+};
+
+const longestList = 300;
+
+/** The columns with their types in one line, cut where there are many. */
+export const columnsLine = ({ columns }: Inspection): string => {
+  const list = columns.map(({ name, type }) => `${name} (${type})`).join(', ');
+  return `  columns: ${list.length > longestList ? `${list.slice(0, longestList)}…` : list}`;
+};
+
+/** Every column in a line of its own: name, type, the line that decided, and the name that a portal makes. */
+export const columnLines = ({ columns }: Inspection): string[] =>
+  columns.map(({ name, portalName, type, decidedBy, empty }) => {
+    const by = decidedBy === null ? '' : `, decided by line ${decidedBy}`;
+    const without = empty === 0 ? '' : `, ${empty.toLocaleString('en')} empty`;
+    return `  column ${JSON.stringify(name)}: ${type}${by}${without}; on a portal ${portalName || '(none)'}`;
+  });
+
+/** Remarks, each with its first place. */
+export const remarkLines = ({ findings }: Inspection): string[] =>
+  findings.filter(({ code }) => code === null).map((finding) => `  remark: ${placed(finding)}`);
+
+const placed = ({ message, count, places }: Finding): string => {
+  const [place] = places;
+  const at =
+    place === undefined ? '' : `line ${place.line}${place.column === null ? '' : `, column ${place.column}`}: `;
+  return `${at}${message}${count > 1 ? ` (and ${(count - 1).toLocaleString('en')} more)` : ''}`;
+};
+
+/** How many more there are of the kinds of which not every place is told. */
+export const moreLines = ({ findings }: Inspection): string[] =>
+  findings.flatMap(({ code, count, places, message }) => {
+    const more = count - places.length;
+    return code === null || more <= 0 ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
+  });
+
+/** What a mend would do, and the command that does it; nothing for a table that is faulty or has nothing to mend. */
+export const mendLines = ({ findings, verdict }: Inspection, file: string): string[] => {
+  if (verdict !== 'mendable') return [];
+  const mends = findings.flatMap(({ mend }) => (mend === null ? [] : [`  mend: ${mend}`]));
+  return [...new Set(mends), `  -> sluice check ${file} --fix -o NEW-FILE`];
+};
