@@ -32,6 +32,8 @@ export const planFileItemSchema = z.object({
   changes: z.array(z.looseObject({ field: z.string() })),
   metadata: z.string().nullable(),
   sha256: z.string().nullable(),
+  /** What its server calls the version of a file that is fetched, where the plan was made for one. */
+  version: z.string().exactOptional(),
 });
 
 /** A plan as `sluice plan -o` writes it and `sluice apply` takes it. */

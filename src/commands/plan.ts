@@ -97,7 +97,14 @@ const makePlan = async (
   const refreshed = options.refresh ?? isStale(await runtime.ledger.refreshedAt(target), runtime.refreshAfterMs(name));
   const portal = refreshed ? await runtime.openPortal(name) : null;
   const known = await lookAt(
-    { ledger: runtime.ledger, target, wishes: gathered.wishes, portal, fetcher: runtime.fetcher },
+    {
+      ledger: runtime.ledger,
+      target,
+      wishes: gathered.wishes,
+      portal,
+      fetcher: runtime.fetcher,
+      isDoubted: options.refresh === true,
+    },
     signal,
   );
   const plan = planManifest(manifest, gathered.wishes, known, {

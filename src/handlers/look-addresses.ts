@@ -16,11 +16,19 @@ export interface AddressesSeen {
   others: Map<string, AddressLook>;
 }
 
+/** How they are asked. */
+export interface LookHow {
+  fetcher: Fetcher;
+  signal: AbortSignal;
+  /** What servers tell of versions is not believed: everything is fetched and compared. */
+  isDoubted: boolean;
+}
+
 /** Asks for all resources with a `url` that were published before; new ones are fetched anyway. */
 export const lookAtAddresses = async (
   wishes: DatasetWish[],
   entries: ReadonlyMap<string, LedgerEntry>,
-  { fetcher, signal }: { fetcher: Fetcher; signal: AbortSignal },
+  { fetcher, signal, isDoubted }: LookHow,
 ): Promise<AddressesSeen> => {
   const seen: AddressesSeen = { unchanged: new Map(), others: new Map() };
   const next = wishes.flatMap((wish) => wish.resources).values();
@@ -28,7 +36,7 @@ export const lookAtAddresses = async (
     for (const wish of next) {
       const entry = entries.get(wish.key);
       if (wish.source.kind !== 'url' || !entry?.source || !entry.fetched) continue;
-      const look = await lookAtAddress(wish.source.url, entry.fetched, { fetcher, signal });
+      const look = await lookAtAddress(wish.source.url, entry.fetched, { fetcher, signal, isDoubted });
       if (look === null) seen.unchanged.set(wish.key, entry.source);
       else seen.others.set(wish.key, look);
     }
@@ -41,18 +49,21 @@ export const lookAtAddresses = async (
 const lookAtAddress = async (
   url: string,
   known: NonNullable<LedgerEntry['fetched']>,
-  { fetcher, signal }: { fetcher: Fetcher; signal: AbortSignal },
+  { fetcher, signal, isDoubted }: LookHow,
 ): Promise<AddressLook | null> => {
-  if (known.url !== url) return { isOther: false, bytes: 0, why: 'its address is another one: fetched and compared' };
-  if (known.etag === null && known.lastModified === null) {
-    return { isOther: false, bytes: 0, why: 'its server tells no versions: fetched and compared' };
-  }
+  if (known.url !== url) return onlyBytesTell('its address is another one: fetched and compared');
+  if (isDoubted) return onlyBytesTell('fetched and compared, as asked');
+  if (known.etag === null && known.lastModified === null)
+    return onlyBytesTell('its server tells no versions: fetched and compared');
   try {
     const looked = await fetcher.look(url, { known, signal, name: known.name, accept: acceptFor(known.name) });
     if (looked.status === 'unchanged') return null;
-    return { isOther: true, bytes: looked.bytes ?? 0, why: `${shown(new URL(url))} gives another version` };
+    const version = [looked.validators.etag, looked.validators.lastModified].filter(Boolean).join(' ') || null;
+    return { isOther: true, bytes: looked.bytes ?? 0, why: `${shown(new URL(url))} gives another version`, version };
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
-    return { isOther: false, bytes: 0, why: error.message };
+    return onlyBytesTell(error.message);
   }
 };
+
+const onlyBytesTell = (why: string): AddressLook => ({ isOther: false, bytes: 0, why, version: null });

@@ -23,15 +23,17 @@ export interface LookParts {
   /** Asked for its listing; null: it is not asked. */
   portal: Portal | null;
   fetcher: Fetcher;
+  /** Servers of addresses are not believed when they call a file unchanged. */
+  isDoubted?: boolean;
 }
 
 /** Looks at ledger, files and addresses for the wishes of a target. */
 export const lookAt = async (parts: LookParts, signal: AbortSignal): Promise<Knowledge> => {
-  const { ledger, target, wishes, portal, fetcher } = parts;
+  const { ledger, target, wishes, portal, fetcher, isDoubted = false } = parts;
   const [entries, sent] = await Promise.all([ledger.entries(target), ledger.sent(target)]);
   const [sources, addresses, listed] = await Promise.all([
     lookAtFiles(wishes, entries, signal),
-    lookAtAddresses(wishes, entries, { fetcher, signal }),
+    lookAtAddresses(wishes, entries, { fetcher, signal, isDoubted }),
     portal ? listNodes(portal, signal) : null,
   ]);
   for (const [key, source] of addresses.unchanged) sources.set(key, source);

@@ -39,7 +39,10 @@ export const movedItems = async (
 
 /** A plan that is applied a second time, or was interrupted: what it asks of the item is there. */
 const isDone = (pin: PlanItem, now: PlanItem): boolean =>
-  now.actions.length === 0 && now.metadata === pin.metadata && now.sha256 === pin.sha256;
+  now.actions.length === 0 &&
+  now.metadata === pin.metadata &&
+  // The bytes behind an address were not known when the plan was made.
+  (pin.sha256 === null || now.sha256 === pin.sha256);
 
 const isDown = (pin: PlanItem, entry: LedgerEntry | undefined): boolean =>
   pin.metadata === null && !!entry?.removed && pin.actions.includes(entry.removed);
@@ -49,7 +52,8 @@ const sourceMoved = (pin: PlanItem, now: PlanItem | undefined): string | null =>
   if (pin.metadata === null && now.metadata !== null) return 'it is wished again';
   if (pin.metadata !== null && now.metadata === null) return 'it left the source';
   if (now.metadata !== pin.metadata) return 'its metadata changed in the source';
-  if (now.sha256 !== pin.sha256) return 'its file changed';
+  if (now.sha256 !== pin.sha256 && !pin.actions.includes('fetch')) return 'its file changed';
+  if (pin.version && now.version && now.version !== pin.version) return 'its address gives yet another version';
   if (now.nid !== pin.nid) return 'its node became another one';
   return null;
 };

@@ -27,10 +27,10 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const wanted = limitTo(gathered.wishes, request.only);
   const refresh = !limited && !pins && (await needsRefresh(deps, request));
   const portal = refresh ? deps.portal(request.portal) : null;
-  const seen = await lookAt(
-    { ledger: deps.ledger, target: request, wishes: wanted, portal, fetcher: deps.fetcher },
-    signal,
-  );
+  const { ledger, fetcher } = deps;
+  const isDoubted = request.refresh;
+  const seen = await lookAt({ ledger, target: request, wishes: wanted, portal, fetcher, isDoubted }, signal);
+  if (isDoubted) await forgetVersions(deps, request, seen);
   const looked = await forgetRefusals(deps, request, wanted, seen);
   const plan = planManifest(gathered.manifest, wanted, looked, {
     limited,
@@ -61,6 +61,15 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   work.skip(gathered.skipped.filter(({ key }) => request.only?.includes(key) ?? true));
   work.work.remarks = request.only === null ? gathered.remarks : [];
   return work.work;
+};
+
+/** The jobs of a run that doubts what servers call unchanged must not ask them. */
+const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Knowledge): Promise<void> => {
+  for (const key of seen.addresses?.keys() ?? []) {
+    const entry = seen.entries.get(key);
+    if (!entry?.fetched) continue;
+    await deps.ledger.put(portal, { ...entry, fetched: { ...entry.fetched, etag: null, lastModified: null } });
+  }
 };
 
 /** What a portal could not import is tried once more when somebody asks for it: by a retry, or by dropping it again. */

@@ -35,6 +35,8 @@ export interface PlannedItem {
   /** Fingerprints the plan was made for. */
   metadata: string | null;
   sha256: string | null;
+  /** What its server calls the version of a file that would be fetched, where it is known. */
+  version?: string;
 }
 
 /** The plan for one dataset and its resources. */
@@ -49,6 +51,8 @@ export interface AddressLook {
   /** 0 where unknown. */
   bytes: number;
   why: string;
+  /** What its server calls the version it gives now; null where that is unknown. */
+  version: string | null;
 }
 
 /** What is known beside the wishes. */
@@ -192,6 +196,7 @@ const planResource = (wish: ResourceWish, datasetNid: string, known: Knowledge):
   return {
     ...item,
     bytes: file.actions.includes('attach') ? (source?.bytes ?? look?.bytes ?? 0) : 0,
+    ...(look?.version ? { version: look.version } : {}),
     sha256: source && offeredHash(source.sha256, wish),
   };
 };

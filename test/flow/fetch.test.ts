@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Report, ReportItem } from '../../src/report.ts';
+import { type Report, type ReportItem, reportSchema } from '../../src/report.ts';
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
@@ -169,6 +169,42 @@ describe('resources with a url', () => {
     expect(code, err).toBe(0);
     expect(itemOf(report, 'a')).toMatchObject({ live: true, rows: 500, attempts: 3 });
     expect(server.asked.at(-1)?.headers).toMatchObject({ range: 'bytes=600-', 'if-range': '"f1"' });
+  });
+
+  it('are done as a stored plan says, or held where the address gives yet another version', async () => {
+    const place = makeRemotePlace();
+    const version = (path: string, rows: number): void =>
+      server.on(path, fileAnswer(`id\n${'1\n'.repeat(rows)}`, { etag: `"${rows}"` }));
+    for (const path of ['/p.csv', '/q.csv']) version(path, 1);
+    const manifest = manifestOf(place, 'pinned', [
+      { id: 'p', title: 'P', url: `${server.url}/p.csv` },
+      { id: 'q', title: 'Q', url: `${server.url}/q.csv` },
+    ]);
+    await place.publish(manifest);
+    for (const path of ['/p.csv', '/q.csv']) version(path, 2);
+    await place.run(['plan', manifest, '-o', 'plan.json']);
+    version('/q.csv', 3);
+    const applied = await place.run(['apply', 'plan.json', '--json']);
+    const report = reportSchema.parse(JSON.parse(applied.out));
+    expect(itemOf(report, 'p')).toMatchObject({ outcome: 'done', live: true, rows: 2 });
+    expect(itemOf(report, 'q')).toMatchObject({ outcome: 'held', reason: { code: 'plan-moved' } });
+    expect(itemOf(report, 'q').reason?.message).toContain('its address gives yet another version');
+    const again = reportSchema.parse(JSON.parse((await place.run(['apply', 'plan.json', '--json'])).out));
+    expect(itemOf(again, 'p').outcome).toBe('unchanged');
+  });
+
+  it('whose server calls everything unchanged are fetched and compared with --refresh', async () => {
+    const place = makeRemotePlace();
+    server.on('/liar.csv', fileAnswer('id\n1\n', { etag: '"same"' }));
+    const manifest = manifestOf(place, 'doubted', [{ id: 'a', title: 'A', url: `${server.url}/liar.csv` }]);
+    await place.publish(manifest);
+    server.on('/liar.csv', fileAnswer('id\n1\n2\n', { etag: '"same"' }));
+    expect((await place.publish(manifest)).report.counts.actions).toEqual({});
+    const planned = await place.run(['plan', manifest, '--refresh']);
+    expect(planned.out).toContain('fetched and compared, as asked');
+    const refreshed = await place.run(['publish', manifest, '--refresh', '--json']);
+    const { counts } = reportSchema.parse(JSON.parse(refreshed.out));
+    expect(counts.actions).toEqual({ attached: 1, imported: 1 });
   });
 
   it('are verified, rebuilt and taken down like others', async () => {

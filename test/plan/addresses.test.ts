@@ -28,19 +28,20 @@ describe('an address', () => {
   });
 
   it('that gives another version is fetched and sent', () => {
-    expect(planOf(withLook({ isOther: true, bytes: 70, why: 'another version' }))).toMatchObject({
+    expect(planOf(withLook({ isOther: true, bytes: 70, why: 'another version', version: '"2"' }))).toMatchObject({
       actions: ['attach', 'import'],
       why: 'another version',
       bytes: 70,
+      version: '"2"',
     });
   });
 
   it('of which only the bytes can tell is fetched, which is no update for the guard', () => {
-    const known = withLook({ isOther: false, bytes: 0, why: 'no versions' });
+    const known = withLook({ isOther: false, bytes: 0, why: 'no versions', version: null });
     expect(planOf(known)).toMatchObject({ actions: ['fetch'], why: 'no versions', bytes: 0 });
     const rules = { onMissing: 'keep', missingForMs: 0, guard: { maxRemovals: 1, min: 0, maxUpdates: 0 } } as const;
     expect(planManifest(rules, [wish], known, { limited: false, now: 0 }).held).toBeNull();
-    const sure = withLook({ isOther: true, bytes: 0, why: 'another version' });
+    const sure = withLook({ isOther: true, bytes: 0, why: 'another version', version: null });
     expect(planManifest(rules, [wish], sure, { limited: false, now: 0 }).held).not.toBeNull();
   });
 
