@@ -6,7 +6,7 @@ export interface BenchOptions {
   datasets: number;
   /** Requests at once. */
   concurrency: number;
-  /** Size of the large file in megabytes (upload). */
+  /** Size of the large file in megabytes (upload, check). */
   megabytes: number;
   /** Rounds of the baseline comparison; medians are shown. */
   rounds: number;

@@ -8,6 +8,7 @@ const benches: Record<string, () => Promise<{ run(options: BenchOptions): Promis
   plan: () => import('./plan.ts'),
   upload: () => import('./upload.ts'),
   portal: () => import('./portal.ts'),
+  check: () => import('./check.ts'),
 };
 
 const { values, positionals } = parseArgs({

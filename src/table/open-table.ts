@@ -14,7 +14,7 @@ export interface OpenTable {
   /** What {@link chunks} were decoded from; null for bytes as they stand in the file. */
   decodedFrom: 'UTF-16LE' | 'UTF-16BE' | 'UTF-32' | null;
   layout: Layout;
-  /** The bytes without a byte order mark. */
+  /** The bytes without a byte order mark; each chunk only until the next is asked for. */
   chunks: Generator<Buffer>;
 }
 
@@ -30,7 +30,7 @@ export interface OpenOptions {
 }
 
 function* rawChunks({ path, content, cancelled, onBytes }: OpenOptions): Generator<Buffer> {
-  for (const chunk of content === undefined ? fileChunks(path, cancelled) : [content]) {
+  for (const chunk of content === undefined ? fileChunks(path, cancelled, { reuse: true }) : [content]) {
     onBytes?.(chunk);
     yield chunk;
   }

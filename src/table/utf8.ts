@@ -40,7 +40,7 @@ export class Utf8Check {
     const whole = bytes.subarray(0, bytes.length - unfinished(bytes));
     if (!isUtf8(whole)) return this.#seen + firstBad(whole);
     this.#seen += whole.length;
-    this.#held = bytes.subarray(whole.length);
+    this.#held = Buffer.from(bytes.subarray(whole.length)); // the chunk's memory may be used again
     return -1;
   }
 

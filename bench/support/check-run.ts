@@ -1,0 +1,39 @@
+// Measured in a process of its own: reads a table in the way that is asked for and prints rows and seconds as JSON.
+import { createReadStream } from 'node:fs';
+import Papa from 'papaparse';
+import { importFile } from '../../src/server/datastore/import-worker.ts';
+import { closeTablePool, inspectTable } from '../../src/table/check.ts';
+import { defaultRowBytes, rfc4180 } from '../../src/table/dialect.ts';
+
+const [how = '', path = '', target = ''] = process.argv.slice(2);
+
+const ways: Record<string, () => Promise<number>> = {
+  /** Everything that a check does, its thread's start included. */
+  check: async () => {
+    const { rows } = await inspectTable(path);
+    await closeTablePool();
+    return rows;
+  },
+  papaparse: () =>
+    new Promise((resolve, reject) => {
+      let rows = -1;
+      Papa.parse<string[]>(createReadStream(path), {
+        skipEmptyLines: true,
+        chunk: ({ data }) => {
+          rows += data.length;
+        },
+        complete: () => resolve(rows),
+        error: reject,
+      });
+    }),
+  import: async () => {
+    const cancelled = new Int32Array(new SharedArrayBuffer(4));
+    const answer = await importFile({ path, target, dialect: rfc4180, rowBytes: defaultRowBytes, cancelled });
+    if (answer.kind !== 'imported') throw new Error(`not imported: ${JSON.stringify(answer)}`);
+    return answer.rows;
+  },
+};
+
+const begun = performance.now();
+const rows = await ways[how]?.();
+process.stdout.write(JSON.stringify({ rows, seconds: (performance.now() - begun) / 1000 }));
