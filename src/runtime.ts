@@ -7,6 +7,7 @@ import type { Config } from './config/config.ts';
 import { UsageError } from './errors.ts';
 import { type Fetcher, openFetcher } from './fetch/fetch.ts';
 import { FetchedFiles } from './fetch/fetched-files.ts';
+import { proxyOf } from './fetch/proxy.ts';
 import { datasetHandler } from './handlers/dataset.ts';
 import type { HandlerDeps } from './handlers/deps.ts';
 import { resourceHandler } from './handlers/resource.ts';
@@ -100,6 +101,7 @@ export class Runtime {
       ...config.sources,
       allowPrivate: config.sources.allow,
       userAgent: 'sluice (open data publishing)',
+      proxy: config.sources.proxy === 'environment' ? proxyOf(options.env) : null,
     });
     this.fetched = new FetchedFiles(join(config.stateDir, 'fetched'), this.fetcher);
     this.plans = new StoredPlans(redis, this.keys, config.jobs.keepRunsMs);

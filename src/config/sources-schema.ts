@@ -54,6 +54,14 @@ export const sourcesFileSchema = z
         description: 'Requests per second to one host; 0 is no limit.',
         examples: [1],
       }),
+    proxy: z
+      .enum(['none', 'environment'])
+      .exactOptional()
+      .meta({
+        default: defaults.sources.proxy,
+        description: '`environment`: through the proxies that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name.',
+        examples: ['environment'],
+      }),
   })
   .meta({ description: 'How files and catalogues of the web are fetched.' });
 
@@ -69,12 +77,13 @@ export interface SourcesConfig {
   headersMs: number;
   bodyMs: number;
   requestsPerSecond: number;
+  proxy: 'none' | 'environment';
 }
 
 /** Resolves a checked `sources:`. */
 export const resolveSources = (file: SourcesFile = {}): SourcesConfig => {
   const { allow = [], ...rest } = file;
-  const { maxSize, maxRedirects, connect, headers, body, requestsPerSecond } = { ...defaults.sources, ...rest };
+  const { maxSize, maxRedirects, connect, headers, body, requestsPerSecond, proxy } = { ...defaults.sources, ...rest };
   return {
     allow,
     maxBytes: sizeBytes(maxSize),
@@ -83,5 +92,6 @@ export const resolveSources = (file: SourcesFile = {}): SourcesConfig => {
     headersMs: durationMs(headers),
     bodyMs: durationMs(body),
     requestsPerSecond,
+    proxy,
   };
 };

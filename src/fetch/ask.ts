@@ -1,13 +1,14 @@
 // One request with its redirects: guarded at every hop, paced by host, until an answer comes that is none.
 import type { LookupFunction } from 'node:net';
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { SourceRefusedError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { type AddressGuard, addressGuard } from './address-guard.ts';
-import { guardedConnector, refusalOfHost } from './connect.ts';
+import { guardedConnector, refusalOfHost, refusalOfName } from './connect.ts';
 import { networkFailure, retryAfterMs, shown } from './failures.ts';
 import { Pace } from './pace.ts';
 import type { FetchPolicy } from './policy.ts';
+import { dispatcherFor } from './proxy.ts';
 import { oneOf } from './validators.ts';
 
 /** The answer where the redirects ended. Its body must be read to the end or destroyed. */
@@ -33,6 +34,8 @@ export class Asker {
   private readonly policy: FetchPolicy;
   private readonly guard: AddressGuard;
   private readonly agent: Dispatcher;
+  private readonly lookup: LookupFunction | undefined;
+  private readonly unknownUntil = new Map<string, number>();
   private readonly pace: Pace;
 
   /** `lookup` takes the place of the system's name service. */
@@ -40,10 +43,12 @@ export class Asker {
     this.policy = policy;
     this.guard = addressGuard(policy.allowPrivate);
     this.pace = new Pace(policy.requestsPerSecond);
-    this.agent = new Agent({
-      connect: guardedConnector(this.guard, { connectMs: policy.connectMs, lookup }),
-      headersTimeout: policy.headersMs,
-      bodyTimeout: policy.bodyMs,
+    const { connectMs, headersMs, bodyMs, proxy } = policy;
+    this.lookup = lookup;
+    this.agent = dispatcherFor(proxy ?? null, {
+      connect: guardedConnector(this.guard, { connectMs, lookup }),
+      headersTimeout: headersMs,
+      bodyTimeout: bodyMs,
     });
   }
 
@@ -88,6 +93,7 @@ export class Asker {
 
   private async send(url: URL, where: string, { headersFor, signal, log }: Question): Promise<Dispatcher.ResponseData> {
     await this.pace.turn(url.host, signal);
+    if (this.policy.proxy) await this.judgeName(url, where);
     const begun = performance.now();
     try {
       const reply = await this.agent.request({
@@ -103,6 +109,19 @@ export class Asker {
       if (signal.aborted) throw signal.reason;
       throw inPlace(where, networkFailure(where, error));
     }
+  }
+
+  /**
+   * A proxy finds the address of a name by itself, so the name is judged here as far as it is known here. Where it is not,
+   * the proxy must keep away from what lies inside.
+   */
+  private async judgeName(url: URL, where: string): Promise<void> {
+    const { hostname } = url;
+    // Where only the proxy knows names, asking for each of them again takes seconds every time.
+    if ((this.unknownUntil.get(hostname) ?? 0) > Date.now()) return;
+    const refusal = await refusalOfName(this.guard, hostname, this.lookup);
+    if (refusal === 'unknown') this.unknownUntil.set(hostname, Date.now() + unknownMs);
+    else if (refusal !== null) throw inPlace(where, refusal);
   }
 
   private admitted(url: URL | null, trail: readonly URL[]): URL {
@@ -128,6 +147,9 @@ export class Asker {
     return url;
   }
 }
+
+/** How long a name that only a proxy knows is not looked up again. */
+const unknownMs = 60_000;
 
 const redirects = new Set([301, 302, 303, 307, 308]);
 

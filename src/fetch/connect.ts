@@ -32,6 +32,19 @@ export const refusalOfHost = (guard: AddressGuard, host: string): SourceRefusedE
   return kind === null ? null : refused(`${host} is ${kind}`);
 };
 
+/** The error for a name that is known here to lead where the guard refuses; null for other known names, else `unknown`. */
+export const refusalOfName = (
+  guard: AddressGuard,
+  host: string,
+  lookup: LookupFunction = systemLookup,
+): Promise<SourceRefusedError | 'unknown' | null> =>
+  new Promise((resolve) => {
+    guardedLookup(guard, lookup)(host, { all: true }, (error) => {
+      if (error instanceof SourceRefusedError) resolve(error);
+      else resolve(error ? 'unknown' : null);
+    });
+  });
+
 const guardedLookup =
   (guard: AddressGuard, lookup: LookupFunction): LookupFunction =>
   (host, options, callback) => {

@@ -15,6 +15,16 @@ export interface FetchPolicy {
   /** Per host; 0 is no limit. */
   requestsPerSecond: number;
   userAgent: string;
+  /** Proxies that requests go through; without them servers are reached directly. */
+  proxy?: ProxyPolicy | null;
+}
+
+/** As the usual variables of the environment say it; '' where one is not set. */
+export interface ProxyPolicy {
+  http: string;
+  https: string;
+  /** Hosts that are reached directly: names, endings, `*`, separated by commas. */
+  no: string;
 }
 
 /** What a server told to recognise this version again (RFC 9110 section 8.8). */

@@ -31,7 +31,7 @@ describe('config/default.yaml', () => {
   }));
 
   it.each(keys)('lists $key with its default', ({ key, value }) => {
-    const written = valueAt(uncommented, key.replace(/\.file$/, ''));
+    const written = valueAt(uncommented, key) ?? valueAt(uncommented, key.replace(/\.file$/, ''));
     expect(written).toBeDefined();
     if (value !== undefined) expect(written).toEqual(value);
   });

@@ -20,6 +20,7 @@ describe('sources', () => {
       headersMs: 60_000,
       bodyMs: 60_000,
       requestsPerSecond: 10,
+      proxy: 'none',
     });
     const allow = ['data.intern.example', 'localhost', '10.1.0.0/16', '127.0.0.1', 'fd00::/8', '::1'];
     expect((await load(JSON.stringify({ sources: { allow, requestsPerSecond: 0.5 } }))).allow).toEqual(allow);
