@@ -1,4 +1,5 @@
 // Public paths of nodes (recorded behaviour 7).
+import { FreeNumbers } from '../store/free-numbers.ts';
 
 /** Words that leave the slug, unless nothing else is left (the default list of such portals). */
 const stopWords = new Set(
@@ -33,8 +34,12 @@ export const slugOf = (title: string): string => {
  * (`dataset/<slug of its dataset>/resource/<uuid>`); null for a dataset whose title leaves no slug.
  */
 export const aliasOf = (
-  node: { type: string; title: string; uuid: string },
-  { parentTitle, isTaken }: { parentTitle: string | null; isTaken: (alias: string) => boolean },
+  node: { type: string; title: string; uuid: string; alias?: string | null },
+  {
+    parentTitle,
+    isTaken,
+    numbers = new FreeNumbers(),
+  }: { parentTitle: string | null; isTaken: (alias: string) => boolean; numbers?: FreeNumbers },
 ): string | null => {
   const slug = slugOf(node.type === 'resource' ? (parentTitle ?? '') : node.title);
   if (node.type === 'resource') {
@@ -44,8 +49,18 @@ export const aliasOf = (
   if (slug === '') return null;
   const base = `dataset/${slug}`;
   if (!isTaken(base)) return base;
-  for (let number = 0; ; number += 1) {
-    const alias = `${base}-${number}`;
-    if (!isTaken(alias)) return alias;
-  }
+  const own = numberOf(node.alias ?? null);
+  const ownNumber = own?.base === base ? own.number : null;
+  return `${base}-${numbers.take(base, (number) => !isTaken(`${base}-${number}`), ownNumber)}`;
+};
+
+/** Tells that an alias is not used any more: the next dataset of that title may have it. */
+export const releaseAlias = (alias: string | null, numbers: FreeNumbers): void => {
+  const own = numberOf(alias);
+  if (own) numbers.free(own.base, own.number);
+};
+
+const numberOf = (alias: string | null): { base: string; number: number } | null => {
+  const [, base, number] = /^(.*)-(0|[1-9]\d{0,8})$/s.exec(alias ?? '') ?? [];
+  return base === undefined ? null : { base, number: Number(number) };
 };

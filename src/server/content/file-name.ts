@@ -1,4 +1,5 @@
 // Names of uploaded files: cleaned, checked, typed by extension (recorded behaviour 12).
+import { FreeNumbers } from '../store/free-numbers.ts';
 
 const mimeTypes: Record<string, string> = {
   csv: 'text/csv',
@@ -86,12 +87,14 @@ export const cleanFileName = (sent: string, extensions: readonly string[]): stri
   return munge(name, extensions).replace(devices, '$&_');
 };
 
-/** A name that is not taken: `name.csv`, `name_0.csv`, `name_1.csv` … */
-export const freeName = (name: string, isTaken: (name: string) => boolean): string => {
+/** A name that is not taken: `name.csv`, `name_0.csv`, `name_1.csv` … `numbers` remembers how far they are. */
+export const freeName = (
+  name: string,
+  isTaken: (name: string) => boolean,
+  numbers: FreeNumbers = new FreeNumbers(),
+): string => {
   if (!isTaken(name)) return name;
   const dot = name.lastIndexOf('.');
-  for (let number = 0; ; number += 1) {
-    const candidate = `${name.slice(0, dot)}_${number}${name.slice(dot)}`;
-    if (!isTaken(candidate)) return candidate;
-  }
+  const numbered = (number: number): string => `${name.slice(0, dot)}_${number}${name.slice(dot)}`;
+  return numbered(numbers.take(name, (number) => !isTaken(numbered(number))));
 };

@@ -4,7 +4,7 @@ import type { CoreChanges, FieldChanges } from '../profiles/profile.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
-import { aliasOf } from './alias.ts';
+import { aliasOf, releaseAlias } from './alias.ts';
 import { type Field, isNodeType, type NodeType } from './fields.ts';
 
 /** Who changes something, and when (Unix seconds). */
@@ -29,10 +29,11 @@ const parentTitleOf = (store: Store, nid: number | null, type: string): string |
 
 const aliasFor = (
   store: Store,
-  node: { nid: number | null; type: string; title: string; uuid: string },
+  node: { nid: number | null; type: string; title: string; uuid: string; alias?: string | null },
 ): string | null =>
   aliasOf(node, {
     parentTitle: parentTitleOf(store, node.nid, node.type),
+    numbers: store.nodes.aliasNumbers,
     isTaken: (alias) => {
       const owner = store.nodes.aliasOwner(alias);
       return owner !== null && owner !== node.nid;
@@ -158,6 +159,7 @@ export const updateNode = (
   };
   const droppedFiles = link(store, { nid: node.nid, type, fields }, { changes, change });
   changed.alias = aliasFor(store, changed);
+  if (changed.alias !== node.alias) releaseAlias(node.alias, store.nodes.aliasNumbers);
   const vid = store.nodes.update(changed, { newRevision });
   return { nid: node.nid, vid, droppedFiles };
 };
@@ -171,5 +173,6 @@ export const deleteNode = (store: Store, node: StoredNode, change: Change): Stor
   }
   const dropped = store.files.assign(node.nid, []);
   store.nodes.remove(node.nid);
+  releaseAlias(node.alias, store.nodes.aliasNumbers);
   return dropped;
 };

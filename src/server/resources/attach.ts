@@ -66,7 +66,7 @@ const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Name
     const row = {
       uid: user.uid,
       filename: name,
-      name: freeName(name, (candidate) => store.files.byName(candidate) !== null),
+      name: freeName(name, (candidate) => store.files.byName(candidate) !== null, store.files.nameNumbers),
       filemime,
       filesize: upload.bytes,
       timestamp: now,

@@ -1,5 +1,6 @@
 // Uploaded files: a row each; the bytes lie under their uuid outside any web root.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { FreeNumbers } from './free-numbers.ts';
 
 /** One uploaded file. */
 export interface StoredFile {
@@ -44,6 +45,9 @@ export class Files {
   readonly #ofNode: StatementSync;
   readonly #isUsed: StatementSync;
   readonly #nodesOf: StatementSync;
+
+  /** How far the numbers of public names go. */
+  readonly nameNumbers = new FreeNumbers();
 
   constructor(db: DatabaseSync) {
     this.#byFid = db.prepare('SELECT * FROM file WHERE fid = ?');
@@ -103,7 +107,16 @@ export class Files {
     this.#release.run(nid);
     for (const fid of fids) this.#use.run(fid, nid);
     const dropped = before.filter((file) => !fids.includes(file.fid) && this.#isUsed.get(file.fid) === undefined);
-    for (const file of dropped) this.#delete.run(file.fid);
+    for (const file of dropped) {
+      this.#delete.run(file.fid);
+      releaseName(file.name, this.nameNumbers);
+    }
     return dropped;
   }
 }
+
+/** `table_3.csv` is the fourth of `table.csv`, see `content/file-name.ts`. */
+const releaseName = (name: string, numbers: FreeNumbers): void => {
+  const [, stem, number, ending] = /^(.*)_(0|[1-9]\d{0,8})(\.[^.]*)$/s.exec(name) ?? [];
+  if (number !== undefined) numbers.free(`${stem}${ending}`, Number(number));
+};

@@ -1,5 +1,6 @@
 // Nodes, their revisions, and the references between them.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { FreeNumbers } from './free-numbers.ts';
 
 /** Field items by field name, as a read shows them; a field without a value has no key. References and files excepted. */
 export type FieldItems = Record<string, Record<string, unknown>[]>;
@@ -94,6 +95,9 @@ export class Nodes {
   readonly #lists = new Map<string, StatementSync>();
   readonly #known = new Map<number, StoredNode>();
   #knownLength = 0;
+
+  /** How far the numbers of aliases go. */
+  readonly aliasNumbers = new FreeNumbers();
 
   constructor(db: DatabaseSync) {
     this.#db = db;

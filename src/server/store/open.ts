@@ -95,8 +95,14 @@ export const openStore = (dir: string): Store => {
     const writer = new Writer(db, {
       onChange: () => {
         changes += 1;
+        nodes.aliasNumbers.kept();
+        files.nameNumbers.kept();
       },
-      onUndo: () => nodes.forget(),
+      onUndo: () => {
+        nodes.forget();
+        nodes.aliasNumbers.undone();
+        files.nameNumbers.undone();
+      },
     });
     const users = new Users(db);
     const terms = new Terms(db);
