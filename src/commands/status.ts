@@ -5,6 +5,7 @@ import { NotFoundError } from '../errors.ts';
 import { placeRule } from '../intake/place.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
 import { targetName } from '../ledger/keys.ts';
+import { listedFolders } from '../manifest/drop-names.ts';
 import { loadManifest } from '../manifest/load.ts';
 import { isDropManifest } from '../manifest/schema.ts';
 import type { KnownTarget, Runtime } from '../runtime.ts';
@@ -88,7 +89,8 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
     if (!manifest || !isDropManifest(manifest)) continue;
     const inside = relative(manifest.drop.folder, path);
     if (inside.startsWith('..')) continue;
-    const placed = placeRule({ files: manifest.drop.files, marker: manifest.drop.marker ?? '.done' })(inside);
+    const { files, marker = '.done' } = manifest.drop;
+    const placed = placeRule({ files, marker, folders: listedFolders(manifest.drop) })(inside);
     if (placed.kind === 'file') keys.add(resourceKey(manifest.name, placed.place.dataset, placed.place.resource));
   }
   return keys;

@@ -19,6 +19,8 @@ export interface ClaimerOptions {
   /** Token of this watcher, part of the ids of its claims. */
   token: string;
   placed: (path: string) => Placed;
+  /** Folders that hold datasets, too. */
+  listed: string[];
   /** Ending of marker files. */
   marker: string;
   settling: Settling;
@@ -53,7 +55,7 @@ export class Claimer {
     const { folders, placed, settling } = this.#options;
     const due = settling.due(clock()).filter(([, { folder }]) => folder === null);
     if (due.length === 0) return;
-    const collides = collisionFinder(folders.inbox, placed);
+    const collides = collisionFinder(folders.inbox, { placed, listed: this.#options.listed });
     const pathOf = (path: string): string => join(folders.inbox, path);
     const unsure = due.filter(([, { marker }]) => marker !== 'now').map(([path]) => pathOf(path));
     const held = await heldForWriting(unsure);
@@ -103,7 +105,7 @@ export class Claimer {
   async settleInSpool(folder: string, dropped: string, at: number): Promise<void> {
     const { settling } = this.#options;
     const id = basename(folder);
-    const placed = placeOf(dropped);
+    const placed = placeOf(dropped, this.#options.listed);
     const looked = lstat(claimPaths(folder, dropped).file, { bigint: true });
     const stats = await unless(looked, ['ENOENT', 'ENOTDIR'], null);
     settling.forget(id);

@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { SourceRefusedError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { listedFolders } from '../manifest/drop-names.ts';
 import type { DropManifest } from '../manifest/schema.ts';
 import { Announcer } from './announcer.ts';
 import { type Claim, foldersOf, type InboxFolders, parseClaimId } from './claim.ts';
@@ -121,7 +122,8 @@ class InboxWatcher implements Inbox {
     this.#owner = owner;
     this.#log = options.log.child({ manifest: name, inbox: folders.inbox });
     this.#marker = drop.marker ?? defaultMarker;
-    this.#placed = placeRule({ files: drop.files, marker: this.#marker });
+    const listed = listedFolders(drop);
+    this.#placed = placeRule({ files: drop.files, marker: this.#marker, folders: listed });
     this.#settling = new Settling(drop.settleMs ?? options.settings.settleMs);
     this.#view = new InboxView({
       inbox: folders.inbox,
@@ -135,6 +137,7 @@ class InboxWatcher implements Inbox {
       folders,
       token: owner.token,
       placed: this.#placed,
+      listed,
       marker: this.#marker,
       settling: this.#settling,
       view: this.#view,
@@ -152,6 +155,7 @@ class InboxWatcher implements Inbox {
   async start(): Promise<void> {
     this.#watch = await watchFolder(this.#folders.inbox, {
       poll: this.#options.settings.poll,
+      depth: 2 + Math.max(0, ...listedFolders(this.#options.manifest.drop).map((path) => path.split('/').length)),
       onPath: (path) => {
         const mended = this.#placed(path).kind === 'sidecar' ? this.#view.left.keys() : [];
         this.#touch([path, ...mended]);

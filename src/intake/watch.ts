@@ -13,12 +13,12 @@ export interface WatchListener {
 const pollingMs = 1000;
 
 /**
- * Starts watching `folder` two levels deep; links are not followed, dot files and dot folders not reported. `poll` looks by
+ * Starts watching `folder`, `depth` levels deep; links are not followed, dot files and dot folders not reported. `poll` looks by
  * time instead of events (network drives). Resolves once changes are seen; what was there before is not reported.
  */
 export const watchFolder = async (
   folder: string,
-  { poll, onPath, onRemoved, onError }: WatchListener & { poll: boolean },
+  { poll, depth, onPath, onRemoved, onError }: WatchListener & { poll: boolean; depth: number },
 ): Promise<{ close(): Promise<void> }> => {
   const inside = (path: string): string => relative(folder, path).split(sep).join('/');
   const watcher = watch(folder, {
@@ -28,7 +28,7 @@ export const watchFolder = async (
         .some((name) => name.startsWith('.') && name !== '..'),
     ignoreInitial: true,
     followSymlinks: false,
-    depth: 2,
+    depth,
     atomic: false,
     ...(poll ? { backend: 'polling', pollingInterval: pollingMs, pollingBinaryInterval: pollingMs } : {}),
   });

@@ -1,5 +1,6 @@
 // Checks between the keys of a manifest. They read the raw value, so that they run beside other faults, not after them.
 import { datasetMetadataFaults } from '../dkan/metadata.ts';
+import { slugOf } from '../dkan/slug.ts';
 import type { FileProblem } from '../errors.ts';
 import type { PlacedValue, YamlDocument } from '../yaml/document.ts';
 import { nearest } from '../yaml/nearest.ts';
@@ -18,6 +19,7 @@ export const crossProblems = (document: YamlDocument): FileProblem[] => {
   if (document.value.name !== undefined && document.value.name === document.value.renamedFrom)
     report(['renamedFrom'], 'is the present name; leave it out', 'key');
   checkIndex(document.value, report);
+  checkFolders(document.value, report);
   checkDatasets(document, document.value, report);
   return problems;
 };
@@ -76,6 +78,18 @@ const checkIndex = ({ index }: Mapping, report: Report): void => {
     const meant = nearest(name, [...known.keys()]);
     const advice = meant === undefined ? 'docs/how-to/csv-index.md lists them' : `did you mean \`${meant}\`?`;
     report(['index', 'columns', name], `is no name of a column; ${advice}`, 'key');
+  }
+};
+
+/** Ids are made of the folders' names, and what they say of datasets goes together with the defaults. */
+const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
+  for (const [name, details] of Object.entries(mappingOf(mappingOf(drop).folders))) {
+    const path = ['drop', 'folders', name];
+    if (name.split('/').some((segment) => slugOf(segment) === null))
+      report(path, 'no id can be made of this name: rename the folder to at most 64 of a-z, 0-9, `.`, `_`, `-`', 'key');
+    const { access, rights, temporal } = { ...mappingOf(mappingOf(defaults).dataset), ...mappingOf(details) };
+    for (const fault of datasetMetadataFaults({ access, rights, temporal }))
+      report([...path, ...fault.path], fault.message);
   }
 };
 

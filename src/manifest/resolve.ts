@@ -6,7 +6,7 @@ import { resolveCatalogue } from './catalogue-schema.ts';
 import { resolveDatapackage } from './datapackage/datapackage-schema.ts';
 import { resolveIndex } from './index-schema.ts';
 import { resolveSchedule } from './schedule-schema.ts';
-import type { DatasetSpec, Manifest, ManifestBase, ManifestFile, ResourceSpec } from './schema.ts';
+import type { DatasetSpec, DropManifest, Manifest, ManifestBase, ManifestFile, ResourceSpec } from './schema.ts';
 import { resolveTable } from './table-schema.ts';
 import { urlSource } from './url-schema.ts';
 
@@ -40,15 +40,17 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
   if (file.catalogue !== undefined) return { ...base, catalogue: resolveCatalogue(file.catalogue, dir) };
   if (file.drop === undefined)
     return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base, dir)) };
-  const { folder, files = '**/*.csv', settle, marker } = file.drop;
+  return { ...base, drop: resolveDrop(file.drop, dir) };
+};
+
+const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string): DropManifest['drop'] => {
+  const { folder, files = '**/*.csv', folders, settle, marker } = file;
   return {
-    ...base,
-    drop: {
-      folder: resolve(dir, folder),
-      files: typeof files === 'string' ? [files] : files,
-      settleMs: settle === undefined ? null : durationMs(settle),
-      ...(marker === undefined ? {} : { marker }),
-    },
+    folder: resolve(dir, folder),
+    files: typeof files === 'string' ? [files] : files,
+    settleMs: settle === undefined ? null : durationMs(settle),
+    ...(marker === undefined ? {} : { marker }),
+    ...(folders === undefined ? {} : { folders }),
   };
 };
 
@@ -65,7 +67,11 @@ const listOf = (value: string | string[] | undefined): string[] | null =>
 const shareOf = (text: string): number => Number.parseFloat(text) / 100;
 
 /** Resolves a checked dataset; its paths are relative to `dir`. */
-export const resolveDataset = (file: DatasetFile, { defaults }: Pick<ManifestBase, 'defaults'>, dir: string): DatasetSpec => {
+export const resolveDataset = (
+  file: DatasetFile,
+  { defaults }: Pick<ManifestBase, 'defaults'>,
+  dir: string,
+): DatasetSpec => {
   const { id, title, renamedFrom, resources, ...own } = file;
   return {
     id,

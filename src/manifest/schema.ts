@@ -105,6 +105,10 @@ export const datasetSchema = z.strictObject({
     }),
 });
 
+const folderName = z.string().regex(/^(?!(?:.*\/)?\.)[^/\\]+(?:\/[^/\\]+)*$/, {
+  error: 'must be the path of a folder in the inbox such as `transport`',
+});
+
 const dropSchema = z.strictObject({
   folder: text.meta({
     description: 'Folder to watch, relative to the manifest or absolute: `<dataset>/<resource>.csv`.',
@@ -122,6 +126,13 @@ const dropSchema = z.strictObject({
     description: 'How long a file must stand still; `inbox.settle` of the configuration when left out.',
     examples: ['10s'],
   }),
+  folders: z
+    .record(folderName, z.strictObject(datasetShape))
+    .exactOptional()
+    .meta({
+      description: 'Folders that hold datasets (`transport/<dataset>/<resource>.csv`), with what these share.',
+      examples: [{ transport: { topics: ['Transport'] } }],
+    }),
   marker: z
     .string()
     .regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' })
@@ -382,6 +393,8 @@ export interface DropManifest extends ManifestBase {
     folder: string;
     /** Patterns below the folder (picomatch). */
     files: string[];
+    /** Folders that hold datasets, too, by their paths in the inbox, with what these share. */
+    folders?: Record<string, DatasetDetails>;
     /** Null: as the configuration says (`inbox.settle`). */
     settleMs: number | null;
     /** Ending of marker files, such as `.done`; without it files settle by size and time. */

@@ -1,18 +1,12 @@
-// What a dropped file is called and how it is described: by its path in the inbox and by the sidecars beside it.
+// How a dropped file is described: by its path in the inbox, by the manifest, and by the small files beside it.
 import { lstat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { titleOfName } from '../dkan/slug.ts';
-import { SourceRefusedError } from '../errors.ts';
+import { ManifestError, SourceRefusedError } from '../errors.ts';
+import { loadPackagedDataset, loadPackagedResource } from './datapackage/package-details.ts';
 import { loadDatasetDetails, loadResourceDetails, type Titled } from './details.ts';
+import { droppedNames, listedFolders } from './drop-names.ts';
 import type { DatasetDetails, DropManifest, ResourceDetails } from './schema.ts';
-
-/** The names that a dropped path (`<dataset>/<resource>.csv` or `x.csv`, relative to the inbox) gives, as the user wrote them. */
-export const droppedNames = (dropped: string): { folder: string | null; dataset: string; resource: string } => {
-  const cut = dropped.lastIndexOf('/');
-  const resource = dropped.slice(cut + 1).replace(/(?<=.)\.[^.]*$/, '');
-  const folder = cut === -1 ? null : dropped.slice(0, cut);
-  return { folder, dataset: folder ?? resource, resource };
-};
 
 /** Details that always have a title. */
 export type Described<Details> = Required<Titled<Details>>;
@@ -37,30 +31,53 @@ const standsAt = async (inbox: string, path: string): Promise<boolean> => {
 };
 
 /**
- * Title and details of a dropped file's dataset: the manifest's defaults, refined by `<dataset>/dataset.yaml` when it is there
- * (for a root file `x.csv` that is `x/dataset.yaml`). Without a title in it the folder's name makes one.
+ * Title and details of a dropped file's dataset, each refining the one before: the defaults of the manifest, `dataset.yaml`
+ * in the inbox, the folders around the dataset as the manifest lists them and the `dataset.yaml` in each, and in the
+ * dataset's own folder `datapackage.json` and `dataset.yaml` (for a file `x.csv` without a folder that is `x/`). Without a
+ * title in the last two the name makes one.
  *
- * @throws ManifestError when the sidecar is faulty, SourceRefusedError when it is a link
+ * @throws ManifestError when one of the files is faulty, SourceRefusedError when it is a link
  */
 export const datasetOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<DatasetDetails>> => {
-  const { dataset } = droppedNames(dropped);
-  const defaults = manifest.defaults.dataset;
-  const path = `${dataset}/dataset.yaml`;
-  const loaded = (await standsAt(manifest.drop.folder, path))
-    ? await loadDatasetDetails(join(manifest.drop.folder, path), defaults)
-    : { details: defaults };
-  return { title: titleOfName(dataset), ...loaded };
+  const { folder: inbox, folders = {} } = manifest.drop;
+  const { around, path, dataset } = droppedNames(dropped, listedFolders(manifest.drop));
+  let shared = await inherited(inbox, 'dataset.yaml', manifest.defaults.dataset);
+  for (const folder of around) {
+    shared = await inherited(inbox, `${folder}/dataset.yaml`, { ...shared, ...folders[folder] });
+  }
+  const packaged = (await standsAt(inbox, `${path}/datapackage.json`))
+    ? await loadPackagedDataset(join(inbox, path, 'datapackage.json'), shared)
+    : { details: shared };
+  const own = (await standsAt(inbox, `${path}/dataset.yaml`))
+    ? await loadDatasetDetails(join(inbox, path, 'dataset.yaml'), packaged.details)
+    : packaged;
+  return { title: titleOfName(dataset), ...packaged, ...own };
+};
+
+/** Details from a `dataset.yaml` that stands above the datasets it is for, so it has no title. */
+const inherited = async (inbox: string, path: string, defaults: DatasetDetails): Promise<DatasetDetails> => {
+  if (!(await standsAt(inbox, path))) return defaults;
+  const { title, details } = await loadDatasetDetails(join(inbox, path), defaults);
+  if (title === undefined) return details;
+  const message = 'a title is for one dataset: put it into the `dataset.yaml` in the folder of that dataset';
+  throw new ManifestError([{ file: join(inbox, path), line: 1, column: 1, key: 'title', message }]);
 };
 
 /**
- * Title and details of a dropped file itself: the manifest's defaults, refined by `<resource>.yaml` beside it when it is there.
- * (`dataset.yaml` always describes the dataset, so a file `dataset.csv` has no sidecar of its own.) Throws as {@link datasetOfDrop}.
+ * Title and details of a dropped file itself, each refining the one before: the manifest's defaults, its entry in
+ * `datapackage.json` in the same folder, `<resource>.yaml` beside it. (`dataset.yaml` always describes datasets, so a file
+ * `dataset.csv` has no sidecar of its own.) Throws as {@link datasetOfDrop}.
  */
 export const resourceOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<ResourceDetails>> => {
-  const { folder, resource } = droppedNames(dropped);
+  const inbox = manifest.drop.folder;
+  const { folder, path, resource } = droppedNames(dropped, listedFolders(manifest.drop));
   const defaults = manifest.defaults.resource;
-  const path = folder === null ? `${resource}.yaml` : `${folder}/${resource}.yaml`;
-  const own = resource !== 'dataset' && (await standsAt(manifest.drop.folder, path));
-  const loaded = own ? await loadResourceDetails(join(manifest.drop.folder, path), defaults) : { details: defaults };
-  return { title: titleOfName(resource), ...loaded };
+  const described = folder === path && (await standsAt(inbox, `${folder}/datapackage.json`));
+  const packaged = described
+    ? await loadPackagedResource(join(inbox, folder, 'datapackage.json'), basename(dropped), defaults)
+    : { details: defaults };
+  const beside = folder === '' ? `${resource}.yaml` : `${folder}/${resource}.yaml`;
+  const own = resource !== 'dataset' && (await standsAt(inbox, beside));
+  const loaded = own ? await loadResourceDetails(join(inbox, beside), packaged.details) : packaged;
+  return { title: titleOfName(resource), ...packaged, ...loaded };
 };

@@ -396,3 +396,46 @@ describe('openInbox', () => {
     expect(readdirSync(join(foldersOf(folder).spool, '.owners'))).toEqual([]);
   });
 });
+
+describe('listed folders', () => {
+  const folders = { transport: {}, 'transport/rail': {} };
+
+  it('hold datasets, at any depth that is listed', async () => {
+    const folder = tempDir();
+    for (const path of ['transport/bikes/june.csv', 'transport/rail/delays/may.csv', 'transport/trams.csv', 'x/y.csv'])
+      drop(folder, path, 'a\n1\n');
+    const { claims, inbox } = await openDrop(folder, { drop: { folders } });
+    await waitUntil('all four', () => claims().length === 4);
+    expect(
+      claims()
+        .map(({ dataset, resource }) => `${dataset}/${resource}`)
+        .sort(),
+    ).toEqual(['transport.bikes/june', 'transport.rail.delays/may', 'transport.trams/trams', 'x/y']);
+    drop(folder, 'transport/rail/delays/june.csv', 'a\n1\n'); // seen by an event, too
+    await waitUntil('the fifth', () => claims().length === 5);
+    expect(inbox.state().left).toEqual([]);
+  });
+
+  it('do not hide that two names give one id', async () => {
+    const folder = tempDir();
+    drop(folder, 'transport/bikes/june.csv', 'a\n1\n');
+    drop(folder, 'transport.bikes/june.csv', 'a\n1\n');
+    drop(folder, 'transport/Trams/a.csv', 'a\n1\n');
+    drop(folder, 'transport/trams.csv', 'a\n1\n');
+    drop(folder, 'transport.csv', 'a\n1\n'); // no dataset has its id
+    const { claims, inbox } = await openDrop(folder, { drop: { folders } });
+    await waitUntil('what is left', () => inbox.state().left.length === 4 && claims().length === 1);
+    expect(claims().map(({ dropped }) => dropped)).toEqual(['transport.csv']);
+    expect(
+      inbox
+        .state()
+        .left.map(({ path, reason }) => `${path}: ${reason}`)
+        .sort(),
+    ).toEqual([
+      expect.stringMatching(/^transport\.bikes\/june\.csv: gives the same id as transport\/bikes\//),
+      expect.stringMatching(/^transport\/Trams\/a\.csv: gives the same id as transport\/trams\.csv/),
+      expect.stringMatching(/^transport\/bikes\/june\.csv: gives the same id as transport\.bikes\//),
+      expect.stringMatching(/^transport\/trams\.csv: gives the same id as transport\/Trams\//),
+    ]);
+  });
+});

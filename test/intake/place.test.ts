@@ -50,11 +50,13 @@ describe('placeRule', () => {
     expect(placed('x/.a.csv.done').kind).toBe('ignored');
   });
 
-  it('knows sidecars, but leaves a dataset.yaml that describes no dataset', () => {
+  it('knows sidecars, but leaves a datapackage.json that describes no dataset', () => {
     expect(placed('x/dataset.yaml')).toEqual({ kind: 'sidecar' });
     expect(placed('x/a.yaml')).toEqual({ kind: 'sidecar' });
     expect(placed('a.yaml')).toEqual({ kind: 'sidecar' });
-    expect(placed('dataset.yaml').kind).toBe('left');
+    expect(placed('dataset.yaml')).toEqual({ kind: 'sidecar' }); // for all that is dropped
+    expect(placed('x/datapackage.json')).toEqual({ kind: 'sidecar' });
+    expect(placed('datapackage.json').kind).toBe('left');
   });
 
   it.each([
@@ -65,4 +67,38 @@ describe('placeRule', () => {
   ])('leaves %s with the reason', (path, reason) => {
     expect(placed(path)).toMatchObject({ kind: 'left', reason: expect.stringContaining(reason) });
   });
+});
+
+describe('placeRule with listed folders', () => {
+  const listed = placeRule({ files: ['**/*.csv'], marker: '.done', folders: ['Transport', 'Transport/Rail', 'parks'] });
+
+  it('takes what lies in them as it takes what lies in the inbox, under an id that begins with theirs', () => {
+    expect(listed('Transport/Bike Counts/June.csv')).toEqual({
+      kind: 'file',
+      place: {
+        dataset: 'transport.bike-counts',
+        resource: 'june',
+        datasetName: 'Transport/Bike Counts',
+        resourceName: 'June',
+      },
+    });
+    expect(listed('parks/trees.csv')).toMatchObject({ place: { dataset: 'parks.trees', resource: 'trees' } });
+    expect(listed('Transport/Rail/delays/may.csv')).toMatchObject({ place: { dataset: 'transport.rail.delays' } });
+    expect(listed('other/x.csv')).toMatchObject({ place: { dataset: 'other', resource: 'x' } });
+    expect(listed('x.csv')).toMatchObject({ place: { dataset: 'x', resource: 'x' } });
+  });
+
+  it('knows the sidecars and markers in them', () => {
+    expect(listed('parks/dataset.yaml')).toEqual({ kind: 'sidecar' });
+    expect(listed('parks/trees/datapackage.json')).toEqual({ kind: 'sidecar' });
+    expect(listed('parks/datapackage.json').kind).toBe('left');
+    expect(listed('parks/trees/a.csv.done')).toEqual({ kind: 'marker', of: 'parks/trees/a.csv' });
+  });
+
+  it.each(['parks/trees/old/a.csv', 'other/x/a.csv', 'transport/x/a.csv', 'Transport/Rail/a/b/c.csv'])(
+    'leaves %s, which lies too deep',
+    (path) => {
+      expect(listed(path)).toMatchObject({ kind: 'left', reason: expect.stringContaining('`folders`') });
+    },
+  );
 });

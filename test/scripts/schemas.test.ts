@@ -28,7 +28,12 @@ const written = (schema: z.ZodType): string[] => [
   ...new Set(
     schemaKeys(schema)
       .map(({ key }) => key.replace(/\|\d/, ''))
-      .filter((key) => !/^defaults$|^defaults\.(dataset|resource)\..+|\.(password|url|secret)\.file$/.test(key)),
+      .filter(
+        (key) =>
+          !/^defaults$|^defaults\.(dataset|resource)\..+|^drop\.folders\.<name>\..+|\.(password|url|secret)\.file$/.test(
+            key,
+          ),
+      ),
   ),
 ];
 

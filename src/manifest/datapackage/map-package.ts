@@ -12,7 +12,7 @@ import type { ReadPackage } from './read-package.ts';
 export interface MapOptions {
   /** Name that stands for the package where it has none: that of its folder. */
   folder: string;
-  /** Which resources are mapped; all when absent. */
+  /** Which resources are mapped, of a package that only describes what has its id from elsewhere; all when absent. */
   only?: (paths: string[]) => boolean;
 }
 
@@ -21,7 +21,7 @@ export const mapPackage = ({ value, document }: ReadPackage, { folder, only }: M
   const draft = new PackageDraft(document);
   const name = value.name ?? folder;
   const id = idPattern.test(name) ? name : slugOf(name);
-  if (id === null) draft.fault(['name'], `no id can be made of \`${name}\``);
+  if (id === null && !only) draft.fault(['name'], `no id can be made of \`${name}\``);
   draft.set('id', id ?? 'package', ['name']);
   draft.set('title', value.title?.replaceAll(/\s+/g, ' ').trim() || titleOfName(name), ['title']);
   draft.set('description', value.description, ['description']);

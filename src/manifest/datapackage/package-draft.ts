@@ -51,6 +51,15 @@ export class PackageDraft implements PlacedValue {
     return this.#document.problem(this.#originOf(path), message, end);
   }
 
+  /** Another value for the part at `path`, whose parts came from the same places. */
+  within(path: Path, value: unknown): PlacedValue {
+    return {
+      value,
+      position: (inner, end) => this.position([...path, ...inner], end),
+      problem: (inner, message, end) => this.problem([...path, ...inner], message, end),
+    };
+  }
+
   #put(target: Mapping, path: Path, value: unknown, origin: Path): void {
     if (value === undefined || value === '') return;
     target[String(path.at(-1))] = value;
