@@ -106,7 +106,7 @@ export class RaggedRows {
     const { offset, context } = this.#told(row, 0);
     this.#findings.add('row-split', {
       code: 'table-ragged',
-      line: first,
+      line: second,
       message: `lines ${first} and ${second} together have as many cells as one row: a line break stands in a cell that is not in quotes`,
       hint: 'put the cell with the line break in quotes',
       offset: offset ?? null,

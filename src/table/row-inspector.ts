@@ -27,6 +27,7 @@ const quoteKinds: [number, FindingKind][] = [
 
 /** What the mends of quotes are called. */
 const quoteMends: Partial<Record<FindingKind, string>> = {
+  'quote-unclosed': 'the quote that nothing closes is removed',
   'quote-text-after': 'the quotes inside the cell are doubled',
   'quote-stray': 'the cell is put in quotes and its quotes are doubled',
 };
@@ -158,14 +159,24 @@ export class RowInspector {
 
   #quoteFault(row: number, cell: number, mark: number): void {
     const kind = quoteKinds.find(([bit]) => (mark & bit) !== 0)?.[1] ?? 'quote-stray';
-    // Text after a quote is read safely only where another quote closes the cell in the same line.
-    const mendable = kind === 'quote-text-after' ? (mark & has.quotes) !== 0 : kind === 'quote-stray';
+    const mendable = this.#canMend(row, mark);
     if (this.#findings.tally(kind, mendable)) return;
     const fault = faultOfCell(this.#scanner, row, cell, this.#settings.rowBytes);
     this.#add(kind, cellOffset(this.#scanner, cell), {
       ...toldOf(fault),
       mend: mendable ? (quoteMends[kind] ?? null) : null,
     });
+  }
+
+  /**
+   * Text behind a quote is read safely only where another quote closes the cell in the same line, a quote that nothing
+   * closes only where the row is whole without it.
+   */
+  #canMend(row: number, mark: number): boolean {
+    if ((mark & has.unclosedInLimit) !== 0) return false;
+    const { rowCells } = this.#scanner;
+    if ((mark & has.unclosed) !== 0) return (rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0) === this.#settings.width;
+    return (mark & has.textAfterQuote) === 0 || (mark & has.quotes) !== 0;
   }
 
   #stray(row: number, cell: number, kind: 'nul' | 'control'): void {

@@ -124,8 +124,10 @@ export class RowMender {
 
   #value(cell: number): string {
     const { dialect, decode } = this.#plan;
-    const text = cellText(this.#scanner, cell, decode === null ? { dialect } : { dialect, decode });
-    return ((this.#scanner.marks[cell] ?? 0) & (has.nul | has.control)) === 0 ? text : text.replaceAll(unwanted, '');
+    const mark = this.#scanner.marks[cell] ?? 0;
+    let text = cellText(this.#scanner, cell, decode === null ? { dialect } : { dialect, decode });
+    if ((mark & has.unclosed) !== 0) text = text.slice(1);
+    return (mark & (has.nul | has.control)) === 0 ? text : text.replaceAll(unwanted, '');
   }
 
   #write(row: number): Buffer {

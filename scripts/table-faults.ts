@@ -1,0 +1,85 @@
+// Writes the table of faults in docs/reference/table-faults.md: each row is what an inspection says of a fixture.
+// Run it with `node scripts/table-faults.ts` after a change of a message; a test fails while the page is behind.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { closeTablePool, inspectTable } from '../src/table/check.ts';
+import { contextAt } from '../src/table/context.ts';
+import type { Inspection } from '../src/table/inspect-file.ts';
+import { type FaultFixture, faultFixtures } from '../test/table/fault-fixtures.ts';
+import { type MadeFile, page } from './schemas.ts';
+
+const root = join(import.meta.dirname, '..');
+
+/** A fixture and what an inspection finds in it. */
+export interface InspectedFixture {
+  fixture: FaultFixture;
+  inspection: Inspection;
+}
+
+/** Inspects every fixture. */
+export const inspectFixtures = async (): Promise<InspectedFixture[]> => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-faults-'));
+  try {
+    const inspected: InspectedFixture[] = [];
+    for (const [at, fixture] of faultFixtures.entries()) {
+      const path = join(folder, `${at}.csv`);
+      await writeFile(path, fixture.content);
+      inspected.push({ fixture, inspection: await inspectTable(path, { rowBytes: fixture.rowBytes }) });
+    }
+    return inspected;
+  } finally {
+    await closeTablePool();
+    await rm(folder, { recursive: true, force: true });
+  }
+};
+
+const longestSample = 48;
+
+/** The file as a cell of the page: escaped, and only its beginning where it is long. */
+const sampleOf = ({ content }: FaultFixture): string => {
+  const bytes = Buffer.from(content);
+  if (bytes.length === 0) return '';
+  const start = bytes.subarray(0, longestSample);
+  const parts: string[] = [];
+  for (let at = 0; at < start.length; at += 16)
+    parts.push(contextAt(start.subarray(at, at + 16), 0, Math.min(16, start.length - at)));
+  return `\`${inCode(`${parts.join('')}${bytes.length > longestSample ? '…' : ''}`)}\``;
+};
+
+/** Text inside a code span of a table cell. */
+const inCode = (text: string): string => text.replaceAll('|', '\\|').replaceAll('`', "'");
+
+const inCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
+
+const rowOf = ({ fixture, inspection }: InspectedFixture): string => {
+  const finding = inspection.findings.find(({ kind }) => kind === fixture.kind);
+  const place = finding?.places[0];
+  if (finding === undefined || place === undefined) throw new Error(`${fixture.title}: not found`);
+  const at = place.column === null ? `line ${place.line}` : `line ${place.line}, column ${place.column}`;
+  const code = finding.code === null ? 'remark' : `\`${finding.code}\``;
+  const todo = [finding.hint, finding.mend === null ? null : `*mend:* ${finding.mend}`].filter((text) => text !== null);
+  const cells = [
+    fixture.title,
+    sampleOf(fixture),
+    `${at}: ${place.message}`,
+    code,
+    inspection.verdict,
+    todo.join('; '),
+  ];
+  return `| ${cells.map((cell, index) => (index === 1 ? cell : inCell(cell))).join(' | ')} |`;
+};
+
+/** Makes the page; the prose around the table is kept. */
+export const madeFaultPage = async (inspected: InspectedFixture[]): Promise<MadeFile> => {
+  const head = [
+    '| What is wrong | A file with it | What `sluice check` says | Code | The table is | What to do |',
+    '|---|---|---|---|---|---|',
+  ];
+  return page('docs/reference/table-faults.md', { faults: [...head, ...inspected.map(rowOf)].join('\n') });
+};
+
+if (import.meta.main) {
+  const { path, text } = await madeFaultPage(await inspectFixtures());
+  await writeFile(join(root, path), text);
+}
