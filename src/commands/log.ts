@@ -50,8 +50,7 @@ const findLog = async (runtime: Runtime, what: string): Promise<LogSource> => {
 };
 
 const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
-  for (const { portal, manifest } of await runtime.ledger.targets()) {
-    if (!key.startsWith(`${manifest}/`)) continue;
+  for (const { portal, manifest } of await runtime.targetsOfKey(key)) {
     const runId = await lastRunOf(runtime, { manifest, portal }, key);
     if (!runId) continue;
     const id = jobId(runId, kindOfKey(key), key);

@@ -1,8 +1,11 @@
 // Schedules under `sluice start`: a manifest runs by the clock, follows its file, and stops when that goes.
 import { rmSync } from 'node:fs';
+import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
+import type { ScheduleRow } from '../../src/commands/schedules.ts';
+import { startHolder } from '../redis/embedded-support.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { makePlace, reportsOf } from './support/place.ts';
+import { makePlace, type Place, reportsOf } from './support/place.ts';
 import { readEmbedded } from './support/reader.ts';
 
 it('runs a manifest by its cron, a changed one as it is now, and none that was removed', async () => {
@@ -60,3 +63,100 @@ it('keeps a schedule over a restart, and takes one away whose manifest went whil
   await third.said('removed the schedule of yearly@local');
   expect(await third.end('SIGTERM')).toBe(0);
 });
+
+const list = async (place: Place): Promise<{ service: boolean; schedules: ScheduleRow[] }> =>
+  JSON.parse((await place.run(['schedules', '--json'])).out);
+
+const oneTable = (place: Place): object[] => {
+  place.write('data/table.csv', 'id\n1\n');
+  return [{ id: 'one', title: 'One', resources: [{ id: 'table', title: 'Table', file: '../data/table.csv' }] }];
+};
+
+/** A window of an hour that opens in some hours, UTC. */
+const laterWindow = (): { window: string; opens: number } => {
+  const opens = new Date(Date.now() + 5 * 3_600_000);
+  opens.setUTCMinutes(0, 0, 0);
+  const hour = opens.getUTCHours();
+  return { window: `${hour}:00-${(hour + 1) % 24}:00`, opens: opens.getTime() };
+};
+
+it('lets runs that are due outside the window wait for it as one, and runs at once when told to', async () => {
+  const place = makePlace({ manifests: ['../jobs/*.yaml'] });
+  const datasets = oneTable(place);
+  const { window, opens } = laterWindow();
+  const write = (schedule: object): string =>
+    place.write('jobs/windowed.yaml', JSON.stringify({ name: 'windowed', schedule, datasets }));
+  write({ cron: '* * * * * *', window });
+  const service = await place.serve();
+  const redis = place.redis();
+  const row = async (): Promise<ScheduleRow | undefined> => (await list(place)).schedules[0];
+  await waitUntil('two times to be due', async () => {
+    const triggers = await redis.zcard('sluice:runs:completed');
+    return triggers >= 2;
+  });
+  expect(await row()).toMatchObject({
+    kept: true,
+    next: new Date(opens).toISOString(),
+    lastDue: { did: 'wait', until: opens },
+    lastRun: null,
+  });
+  const waiting = await redis.zrange('sluice:runs:delayed', 0, -1);
+  expect(waiting.filter((id) => id.startsWith('schedule.'))).toEqual([`schedule.windowed@local.${opens}`]);
+
+  const now = await place.run(['run-now', 'windowed', '--json']);
+  expect(now.code).toBe(0);
+  expect(JSON.parse(now.out)).toMatchObject({ manifest: 'windowed', items: [{ live: true }, { live: true }] });
+  expect((await row())?.lastRun).toMatchObject({ why: 'command', failed: 0 });
+
+  write({ cron: '15 3 1 1 *' });
+  await service.said('changed the schedule of windowed@local: 15 3 1 1 * (UTC)');
+  const left = await redis.zrange('sluice:runs:delayed', 0, -1);
+  expect(left.filter((id) => id.startsWith('schedule.'))).toEqual([]);
+  redis.disconnect();
+  expect(await service.end('SIGTERM')).toBe(0);
+});
+
+it('makes up for a run that was missed while it was down, or leaves it out, as catchUp says', async () => {
+  const place = makePlace({ manifests: ['../jobs/*.yaml'] });
+  const datasets = oneTable(place);
+  for (const catchUp of ['once', 'skip']) {
+    const manifest = { name: `missed-${catchUp}`, schedule: { cron: '15 3 1 1 *', catchUp }, datasets };
+    place.write(`jobs/${catchUp}.yaml`, JSON.stringify(manifest));
+  }
+  const holder = await startHolder(place.stateDir); // keeps Redis alive between the two services
+  const first = await place.serve();
+  expect(await first.end('SIGTERM')).toBe(0);
+  const redis = new Redis({ path: holder.path });
+  const due = Date.now() - 7_200_000;
+  for (const name of ['missed-once@local', 'missed-skip@local']) await setDue(redis, `schedule.${name}`, due);
+
+  const second = await place.serve();
+  const rows = await waitUntil('both to be decided', async () => {
+    const { schedules } = await list(place);
+    return schedules.every(({ lastDue }) => lastDue !== null) && schedules[0]?.lastRun ? schedules : null;
+  });
+  expect(rows).toMatchObject([
+    { manifest: 'missed-once', lastDue: { did: 'run', due }, lastRun: { why: 'schedule', failed: 0 } },
+    { manifest: 'missed-skip', lastDue: { did: 'skip', due }, lastRun: null },
+  ]);
+  expect(rows.every(({ next }) => Date.parse(next ?? '') > Date.now())).toBe(true);
+  expect((await place.run(['schedules'])).out).toMatch(/ left out: it was due at .*, and `catchUp` is `skip`/);
+  redis.disconnect();
+  expect(await second.end('SIGTERM')).toBe(0);
+  await holder.end('SIGTERM');
+});
+
+/** Moves the next time of a schedule into the past, as if nothing had run since then. */
+const setDue = async (redis: Redis, scheduler: string, due: number): Promise<void> => {
+  const next = await redis.zscore('sluice:runs:repeat', scheduler);
+  const [from, to] = [`repeat:${scheduler}:${next}`, `repeat:${scheduler}:${due}`];
+  const opts = JSON.parse((await redis.hget(`sluice:runs:${from}`, 'opts')) ?? '{}') as Record<string, unknown>;
+  await redis
+    .multi()
+    .rename(`sluice:runs:${from}`, `sluice:runs:${to}`)
+    .hset(`sluice:runs:${to}`, { opts: JSON.stringify({ ...opts, jobId: to, prevMillis: due, delay: 0 }), delay: 0 })
+    .zrem('sluice:runs:delayed', from)
+    .zadd('sluice:runs:delayed', due * 4096, to)
+    .zadd('sluice:runs:repeat', due, scheduler)
+    .exec();
+};
