@@ -4,6 +4,7 @@ import { readRaw } from './body.ts';
 import type { Call, Resource } from './call.ts';
 import { checkArguments, checkToken } from './checks.ts';
 import { MalformedBody } from './media/malformed.ts';
+import { keepBytes } from './media/multipart.ts';
 import { parseRpcCall, type RpcCall, writeRpcAnswer, writeRpcFault } from './media/xmlrpc.ts';
 import { escapeHtml, Refusal } from './refusal.ts';
 import { resolveOperation } from './resources/table.ts';
@@ -17,6 +18,13 @@ interface Meaning {
   args: string[];
   query?: Record<string, unknown>;
   body?: unknown;
+  /** Files of an upload. */
+  files?: SentFile[];
+}
+
+interface SentFile {
+  filename: string;
+  bytes: Buffer;
 }
 
 const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
@@ -42,12 +50,44 @@ const onId =
   (method: Meaning['method'], action?: string) =>
   ([id, body]: unknown[]): Meaning => ({ method, args: action === undefined ? [text(id)] : [text(id), action], body });
 
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !Buffer.isBuffer(value);
+
+/** Bytes as the text they are, for everything but files. */
+const asText = (value: unknown): unknown => {
+  if (Buffer.isBuffer(value)) return value.toString('utf8');
+  if (Array.isArray(value)) return value.map(asText);
+  if (!isMap(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asText(item)]));
+};
+
+/** One of `files`: `{filename, file}`, the bytes as `<base64>` or as text in base64. */
+const fileIn = (value: unknown): SentFile => {
+  const { filename, file } = isMap(value) ? value : {};
+  const bytes = typeof file === 'string' ? Buffer.from(file, 'base64') : file;
+  if (typeof filename !== 'string' || filename === '' || !Buffer.isBuffer(bytes)) {
+    throw new Refusal(400, 'A file needs a filename and its bytes as base64 in file.');
+  }
+  return { filename, bytes };
+};
+
+const attachMeaning = ([id, body]: unknown[]): Meaning => {
+  const { files, ...rest } = isMap(body) ? body : {};
+  return {
+    method: 'POST',
+    args: [text(id), 'attach_file'],
+    body: rest,
+    files: (Array.isArray(files) ? files : []).map(fileIn),
+  };
+};
+
 const methods: Readonly<Record<string, (params: unknown[]) => Meaning>> = {
   'node.index': indexOf,
   'node.retrieve': onId('GET'),
   'node.create': ([body]) => ({ method: 'POST', args: [], body }),
   'node.update': onId('PUT'),
   'node.delete': onId('DELETE'),
+  'node.attach_file': attachMeaning,
   'user.retrieve': onId('GET'),
   'user.login': ([username, password]) => ({ method: 'POST', args: ['login'], body: { username, password } }),
   'user.logout': () => ({ method: 'POST', args: ['logout'] }),
@@ -58,9 +98,6 @@ const methods: Readonly<Record<string, (params: unknown[]) => Meaning>> = {
   'datastore.import': onId('POST', 'import'),
   'datastore.drop': onId('POST', 'drop'),
 };
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: RpcCall): Promise<unknown> => {
   const meaning = Object.hasOwn(methods, rpc.method) ? methods[rpc.method]?.(rpc.params) : undefined;
@@ -75,12 +112,18 @@ const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: Rp
   const { portal } = call;
   portal.counts[operation.writes ? 'writes' : 'reads'] += 1;
   call.args = meaning.args;
-  call.query = meaning.query ?? {};
+  call.query = isMap(meaning.query) ? (asText(meaning.query) as Record<string, unknown>) : {}; // a map stays one
   call.queryText = JSON.stringify(call.query);
-  call.body = isMap(meaning.body) ? meaning.body : {};
+  const body = asText(meaning.body);
+  call.body = isMap(body) ? body : {};
   checkArguments(call, operation);
   checkToken(call, operation, meaning.method);
   operation.access(call);
+  const { store, limits } = portal;
+  const place = { dir: store.filesDir, fileBytes: limits.fileBytes, syncDir: () => store.syncFiles() };
+  for (const [index, file] of (meaning.files ?? []).entries()) {
+    call.files.push(await keepBytes({ part: `files[${index + 1}]`, ...file }, place));
+  }
   const result = await operation.run(call);
   if ('read' in result) return result.read();
   return 'value' in result ? result.value : true;

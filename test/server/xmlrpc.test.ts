@@ -45,6 +45,55 @@ describe('the XML-RPC server', () => {
     expect(await call(portal, message('node.retrieve', '1'))).toContain('<int>404</int>');
   });
 
+  it('attaches a file that is sent as base64, byte for byte, and replaces it when asked to', async () => {
+    const portal = await startTestPortal({ xmlrpc: true });
+    const creator = await portal.as('creator');
+    const nid = await creator.create({ type: 'resource', title: 'Table' });
+    const headers = { cookie: creator.cookie, 'x-csrf-token': creator.token };
+    const bytes = Buffer.from('id,word\n1,\u00e9\n');
+    const attach = (content: Buffer, more: Record<string, string> = {}, type = 'base64'): string => {
+      const file = struct({ filename: 'table.csv', file: `<${type}>${content.toString('base64')}</${type}>` });
+      const files = `<array><data><value>${file}</value></data></array>`;
+      return message('node.attach_file', `<int>${nid}</int>`, struct({ field_name: 'field_upload', files, ...more }));
+    };
+    expect(await call(portal, attach(bytes))).toContain('Access denied');
+    expect(await call(portal, attach(bytes), headers)).toMatch(/<name>fid<\/name><value><string>\d+/);
+    const held = async () => {
+      const node = (await creator.read(nid)) as {
+        field_upload: { und: { filename: string; filesize: string; uri: string }[] };
+      };
+      const [file] = node.field_upload.und;
+      const path = `/sites/default/files/${file?.uri.replace('public://', '')}`;
+      return { ...file, text: (await creator.send('GET', path)).text };
+    };
+    expect(await held()).toMatchObject({
+      filename: 'table.csv',
+      filesize: String(bytes.length),
+      text: bytes.toString(),
+    });
+    expect(await call(portal, attach(Buffer.from('id\n2\n')), headers)).toContain('<name>faultCode</name>');
+    const other = Buffer.from('id\n2\n');
+    expect(await call(portal, attach(other, { attach: '<int>0</int>' }, 'string'), headers)).toContain(
+      '<name>fid</name>',
+    );
+    expect(await held()).toMatchObject({ text: 'id\n2\n' });
+  });
+
+  it.each([
+    ['no bytes', struct({ filename: 'a.csv' })],
+    ['no name', struct({ file: '<base64>aGk=</base64>' })],
+    ['no file', '<string>a.csv</string>'],
+  ])('refuses an upload with %s, and leaves nothing on disk', async (_what, file) => {
+    const portal = await startTestPortal({ xmlrpc: true });
+    const creator = await portal.as('creator');
+    const nid = await creator.create({ type: 'resource', title: 'Table' });
+    const headers = { cookie: creator.cookie, 'x-csrf-token': creator.token };
+    const files = `<array><data><value>${file}</value></data></array>`;
+    const body = message('node.attach_file', nid, struct({ field_name: 'field_upload', files }));
+    expect(await call(portal, body, headers)).toMatch(/<int>400<\/int>.*A file needs a filename/);
+    expect(await creator.read(nid)).not.toHaveProperty('field_upload.und');
+  });
+
   it.each(['node.bogus', 'bogus', '', 'constructor'])('answers a fault for the unknown method "%s"', async (method) => {
     const portal = await startTestPortal({ xmlrpc: true });
     expect(await call(portal, message(method))).toMatch(/<int>404<\/int>.*There is no method/);
@@ -66,7 +115,10 @@ describe('XML-RPC messages', () => {
       struct({ x: '<string> é &amp; </string>' }),
       '<base64>aGk=</base64>',
     );
-    expect(parse(body)).toEqual({ method: 'm', params: ['bare', -7, 1.5, true, null, ['a', 2], { x: ' é & ' }, 'hi'] });
+    expect(parse(body)).toEqual({
+      method: 'm',
+      params: ['bare', -7, 1.5, true, null, ['a', 2], { x: ' é & ' }, Buffer.from('hi')],
+    });
   });
 
   it.each([

@@ -4,7 +4,7 @@ import { close, fsync, open, writev } from 'node:fs';
 import { unlink } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { Refusal } from '../refusal.ts';
@@ -116,6 +116,16 @@ const remove = async (path: string): Promise<void> => {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
+};
+
+/** Stores bytes that came in another way than as a part of a form, as a part would be. Throws a {@link Refusal} (413). */
+export const keepBytes = async (
+  { part, filename, bytes }: { part: string; filename: string; bytes: Buffer },
+  { dir, syncDir, fileBytes }: Omit<MultipartOptions, 'keepFiles'>,
+): Promise<UploadedFile> => {
+  if (bytes.length > fileBytes) throw new Refusal(413, `The file is larger than ${fileBytes} bytes.`);
+  const path = join(dir, randomUUID());
+  return { part, filename, path, ...(await store(Readable.from([bytes]), path, syncDir)) };
 };
 
 /** Removes the files of a body that nobody took. */

@@ -3,7 +3,7 @@ import { XMLParser } from 'fast-xml-parser';
 import { type BodyParser, checkLength, decodeUtf8, defaultParseLimits, isForbiddenKey, openBudget } from './limits.ts';
 import { MalformedBody } from './malformed.ts';
 
-/** A call: a method's name and its parameters in order. */
+/** A call: a method's name and its parameters in order; `<base64>` is a Buffer. */
 export interface RpcCall {
   method: string;
   params: unknown[];
@@ -80,7 +80,7 @@ const readValue = (element: Element, depth: number, spend: Spend): unknown => {
     case 'array':
       return elementsOf(child(typed, 'data')).map((item) => readValue(item, depth + 1, spend));
     case 'base64':
-      return Buffer.from(text, 'base64').toString('utf8');
+      return Buffer.from(text, 'base64');
     case 'string':
     case 'dateTime.iso8601':
       return text;
