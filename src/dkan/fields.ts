@@ -82,8 +82,8 @@ export const resourceFields = (
   ...fields,
 });
 
-/** True for an address that portals take into a link field; any other is refused with the whole node. */
-export const isLinkable = (url: string): boolean => /^(?:https?|ftp):\/\/[^\s<>"]+$/i.test(url);
+/** True for an address that every portal takes into a link field; any other may be refused with the whole node. */
+export const isLinkable = (url: string): boolean => /^https?:\/\/[^\s<>"]+$/i.test(url);
 
 /** One field when there is something to make it of. */
 const made = <T>(name: string, from: T | undefined, make: (from: T) => unknown): NodeFields =>

@@ -10,7 +10,7 @@ import { type Reason, type ReportItem, reportItemSchema } from '../report.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { noteFound } from './found.ts';
 import { failedEntry, itemOfEntry, itemOfJob, outcomeOf } from './items.ts';
-import type { NodeWish } from './node-wish.ts';
+import { asTaken, type NodeWish } from './node-wish.ts';
 import { type NodeTarget, proveNode, recreateNode, writeNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
 
@@ -97,13 +97,18 @@ const publishDataset = async (
   { entry: known, intent }: KnownItem,
 ): Promise<LedgerEntry> => {
   const portal = deps.portal(job.data.portal);
-  const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
+  const whole: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
   await noteFound(job, known, intent);
   const before = known ?? newEntry({ ...wish, kind: 'dataset' });
   // Begun again after its children: what this run has proven it need not prove twice.
   const isToProve = verify && before.runId !== job.data.runId;
-  if (isProven(before, node) && !intent && !isToProve) return before;
+  if (isProven(before, whole) && !intent && !isToProve) return before;
   const begun = performance.now();
+  const { wish: node, leftOut } = wish.optional
+    ? asTaken(whole, await portal.dialectInUse(job.signal))
+    : { wish: whole, leftOut: [] };
+  if (leftOut.length > 0)
+    await job.note(`left out, because the portal's form does not take them: ${leftOut.join(', ')}`);
   const target = { job, ledger: deps.ledger, portal, onDrift };
   let entry = await writeNode(target, node, before, intent);
   entry = await job.step(

@@ -1,6 +1,7 @@
 // The node that a wish asks for, and in what a node of the portal differs from it.
 import { missingFields } from '../dkan/compare.ts';
-import type { PortalNode } from '../portal/client.ts';
+import { isTakenByForm } from '../dkan/form-fields.ts';
+import type { Dialect, PortalNode } from '../portal/client.ts';
 import type { NodeFields } from '../wish.ts';
 
 /** The node that a wish asks for. */
@@ -9,6 +10,7 @@ export interface NodeWish {
   type: 'dataset' | 'resource';
   /** See {@link datasetWishSchema}. */
   identifier?: string;
+  optional?: string[];
   uuid: string;
   title: string;
   published: boolean;
@@ -16,6 +18,16 @@ export interface NodeWish {
   /** Fingerprint the ledger shall hold once the node is as wished. */
   fingerprint: string;
 }
+
+/** The wish without those of its optional fields that the portal does not take, and their names. */
+export const asTaken = (wish: NodeWish, dialect: Dialect): { wish: NodeWish; leftOut: string[] } => {
+  if (dialect === 'entity') return { wish, leftOut: [] };
+  const leftOut = (wish.optional ?? []).filter(
+    (name) => name in wish.fields && !isTakenByForm(name, wish.fields[name]),
+  );
+  const fields = Object.fromEntries(Object.entries(wish.fields).filter(([name]) => !leftOut.includes(name)));
+  return { wish: { ...wish, fields }, leftOut };
+};
 
 /** Marker in a revision's log message by which we know our own writes again. */
 export const markerOf = (wish: Pick<NodeWish, 'key' | 'fingerprint'>): string =>

@@ -2,7 +2,7 @@
 import type { Fetcher } from '../fetch/fetch.ts';
 import type { FetchedFiles } from '../fetch/fetched-files.ts';
 import { lookAt } from '../handlers/look.ts';
-import type { NodeWish } from '../handlers/node-wish.ts';
+import { asTaken, type NodeWish } from '../handlers/node-wish.ts';
 import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -93,7 +93,8 @@ const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, kn
   const parts = { portal, content, signal };
   const found = await locate(options, wish.key, known, (find) => findDataset(portal, wish, find, signal));
   const nid = 'nid' in found ? found.nid : null;
-  const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
+  const whole: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
+  const node = wish.optional ? asTaken(whole, await portal.dialectInUse(signal)).wish : whole;
   const proof = nid === null ? null : await proveNodeOnly(parts, node, nid);
   const results: Reconciled[] = [{ key: wish.key, found, proof }];
   for (const resource of wish.resources) results.push(await reconcileResource(options, resource, nid, known));

@@ -96,6 +96,71 @@ describe('a catalogue', () => {
   });
 });
 
+describe.each(['dkan-7.14', 'dkan-7.18'])('on a portal as %s', (profile) => {
+  const whole = {
+    identifier: 'https://example.org/id/budget',
+    title: 'City budget',
+    description: 'Planned <b>spending</b>.',
+    keyword: ['budget', 'finance'],
+    theme: ['Money'],
+    publisher: { name: 'Finance Office', subOrganizationOf: { name: 'City' } },
+    contactPoint: { fn: 'Ada', hasEmail: 'mailto:ada@example.org' },
+    accessLevel: 'restricted public',
+    rights: 'Ask first.',
+    license: 'https://creativecommons.org/licenses/by/4.0/',
+    accrualPeriodicity: 'R/P1M',
+    issued: '2015-02-03',
+    modified: '2016-11-15T14:30:48.000Z',
+    temporal: '2014/2015',
+    spatial: '0,0,1,1',
+    landingPage: 'https://example.org/budget',
+    language: ['en-US', 'de'],
+    conformsTo: 'https://example.org/standard',
+    isPartOf: 'finances',
+    describedBy: 'https://example.org/columns.csv',
+    describedByType: 'text/csv',
+    references: ['https://example.org/debate'],
+    bureauCode: ['015:11'],
+    dataQuality: true,
+    distribution: [
+      { downloadURL: 'https://example.org/a.csv', title: 'Table', mediaType: 'text/csv', description: 'All of it.' },
+      { accessURL: 'https://example.org/api', format: 'API' },
+      { accessURL: 'ftp://example.org/x', title: 'Old server' },
+    ],
+  };
+
+  it('everything that it takes is published, and the second run sends nothing', async () => {
+    const portal = await startPortalProcess(['--profile', profile]);
+    const front = await openGateway(portal.url);
+    const there = await makeRedisPlace(front.url);
+    there.write(
+      'whole.json',
+      JSON.stringify({ dataset: [whole, { ...whole, identifier: 'b', accrualPeriodicity: 'R/PT1H' }] }),
+    );
+    const manifest = there.manifest({ name: 'whole', catalogue: 'whole.json' });
+    const first = await there.publish(manifest);
+    expect([first.code, first.report.counts]).toMatchObject([0, { dataset: { done: 2 }, resource: { done: 6 } }]);
+    front.takeWrites();
+    const second = await there.publish(manifest);
+    expect([second.code, second.report.counts]).toMatchObject([
+      0,
+      { dataset: { unchanged: 2 }, resource: { unchanged: 6 } },
+    ]);
+    expect(front.takeWrites()).toEqual([]);
+    expect((await there.run(['verify', manifest])).code).toBe(0);
+    const nid = first.report.items.find(({ key }) => key === 'whole/b')?.nid ?? '';
+    const node = await (await portal.reader()).read(nid);
+    expect(node).toMatchObject({
+      field_author: { und: [{ value: 'Finance Office' }] },
+      field_license: { und: [{ value: 'cc-by' }] },
+    });
+    const isForm = profile === 'dkan-7.14';
+    expect(
+      (await there.run(['log', 'whole/b'])).out.includes("left out, because the portal's form does not take them"),
+    ).toBe(isForm);
+  });
+});
+
 describe('faulty entries', () => {
   const more = { onMissing: 'delete' };
 

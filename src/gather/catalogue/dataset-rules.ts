@@ -139,11 +139,11 @@ export const datasetRules: readonly Rule[] = [
     to: 'field_harvest_source_issued, field_additional_info',
     how: 'A day or time; any other text is shown as "Issued".',
     take: (value, draft) =>
-      takeDate(value, draft, { from: 'issued', fields: ['field_harvest_source_issued'], name: 'Issued' }),
+      takeDate(value, draft, { from: 'issued', field: 'field_harvest_source_issued', name: 'Issued' }),
   },
   {
     from: 'modified',
-    to: 'field_modified_source_date, field_harvest_source_modified, field_frequency, field_additional_info',
+    to: 'field_harvest_source_modified, field_frequency, field_additional_info',
     how: 'A day or time; a repetition such as `R/P1D` is the frequency where none is given; any other text is shown as "Modified".',
     take: takeModified,
   },
@@ -281,32 +281,21 @@ function takeContact(value: unknown, draft: Draft): void {
 function takeDate(
   value: unknown,
   draft: Draft,
-  { from, fields, name }: { from: string; fields: string[]; name: string },
-): string | null {
+  { from, field, name }: Record<'from' | 'field' | 'name', string>,
+): void {
   const text = textOf(value) ?? '';
   const day = dayOf(text);
-  if (day === null) {
-    draft.tell(from, name, text);
-    return null;
-  }
-  const [date, time = '00:00:00'] = day.split('T');
-  for (const field of fields) draft.fields[field] = { und: [{ value: `${date} ${time}` }] };
-  return day;
+  const [date, time = '00:00:00'] = day?.split('T') ?? [];
+  if (day === null) draft.tell(from, name, text);
+  else draft.fields[field] = { und: [{ value: `${date} ${time}` }] };
 }
 
 function takeModified(value: unknown, draft: Draft): void {
   const text = textOf(value) ?? '';
-  if (!/^R\//.test(text)) {
-    const day = takeDate(value, draft, {
-      from: 'modified',
-      fields: ['field_harvest_source_modified'],
-      name: 'Modified',
-    });
-    if (day !== null) draft.metadata.modified = day;
-    return;
-  }
   const code = frequencyCode(text);
-  if (code === undefined || draft.metadata.frequency !== undefined) draft.tell('modified', 'Modified', text);
+  const isRule = /^R\//.test(text);
+  if (!isRule) takeDate(value, draft, { from: 'modified', field: 'field_harvest_source_modified', name: 'Modified' });
+  else if (code === undefined || draft.metadata.frequency !== undefined) draft.tell('modified', 'Modified', text);
   else draft.metadata.frequency = code as NonNullable<typeof draft.metadata.frequency>; // its codes are these
 }
 

@@ -74,7 +74,8 @@ class Gathering {
       return;
     }
     this.#places.set(dataset.id, entry.index);
-    this.#wishes.push({ ...datasetWish(this.#manifest, dataset), identifier: dataset.identifier });
+    const { identifier, optional } = dataset;
+    this.#wishes.push({ ...datasetWish(this.#manifest, dataset), identifier, optional });
   }
 
   end(): GatheredCatalogue {

@@ -68,7 +68,6 @@ describe('an entry', () => {
         field_frequency: text('R/P1M'),
         field_harvest_source_issued: text('2015-02-03 00:00:00'),
         field_harvest_source_modified: text('2016-11-15 14:30:48'),
-        field_modified_source_date: text('2016-11-15 14:30:48'),
         field_temporal_coverage: { und: [{ value: '2014-01-01 00:00:00', value2: '2015-12-31 00:00:00' }] },
         field_spatial: { und: [{ wkt: 'POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))' }] },
         field_landing_page: { und: [{ url: 'https://example.org/budget' }] },
