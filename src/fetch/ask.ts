@@ -47,6 +47,7 @@ export class Asker {
     this.lookup = lookup;
     this.agent = dispatcherFor(proxy ?? null, {
       connect: guardedConnector(this.guard, { connectMs, lookup }),
+      connections: connectionsPerHost,
       headersTimeout: headersMs,
       bodyTimeout: bodyMs,
     });
@@ -65,7 +66,7 @@ export class Asker {
       const { statusCode: status, headers, body } = reply;
       const location = oneOf(headers.location);
       if (!redirects.has(status) || location === undefined) return { status, headers, body, url, where };
-      body.on('error', () => undefined).destroy();
+      release(body);
       trail.push(url);
       if (trail.length > this.policy.maxRedirects) {
         throw new SourceRefusedError(
@@ -82,7 +83,7 @@ export class Asker {
   /** Notes what a host asked for by Retry-After and returns it. */
   heed(answer: Answer): number | undefined {
     const ms = retryAfterMs(oneOf(answer.headers['retry-after']), Date.now());
-    if (ms !== undefined) this.pace.quiet(answer.url.host, ms);
+    if (ms !== undefined) this.pace.quiet(answer.url.host, ms, 'asked for a pause');
     return ms;
   }
 
@@ -107,6 +108,8 @@ export class Asker {
       return reply;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
+      // The next requests to a host that hangs need not wait as long for the same end.
+      if (isHanging(error)) this.pace.quiet(url.host, hangingMs, 'did not answer in time a moment ago');
       throw inPlace(where, networkFailure(where, error));
     }
   }
@@ -147,6 +150,18 @@ export class Asker {
     return url;
   }
 }
+
+/** Lets go of an answer: what is small is read to its end, so that the connection serves the next request. */
+export const release = (body: Answer['body']): void => {
+  body.on('error', () => undefined);
+  void body.dump({ limit: 64 * 1024 }).catch(() => undefined);
+};
+
+const connectionsPerHost = 6;
+const hangingMs = 10_000;
+const hanging = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT']);
+const isHanging = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && hanging.has(String(error.code));
 
 /** How long a name that only a proxy knows is not looked up again. */
 const unknownMs = 60_000;

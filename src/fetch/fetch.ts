@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { SluiceError, SourceRefusedError, SourceUnreachableError } from '../errors.ts';
-import { type Answer, Asker } from './ask.ts';
+import { type Answer, Asker, release } from './ask.ts';
 import {
   acceptEncoding,
   countBytes,
@@ -24,20 +24,6 @@ export type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts
 
 /** What a look at an address tells without fetching it. */
 export type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | null; validators: Validators };
-
-/** As {@link Fetcher.toFile} with connections of its own; who fetches more than once opens a {@link Fetcher}. */
-export const fetchToFile = async (
-  url: string,
-  into: string,
-  { policy, ...options }: FetchOptions & { policy: FetchPolicy },
-): Promise<Fetched> => {
-  const fetcher = openFetcher(policy);
-  try {
-    return await fetcher.toFile(url, into, options);
-  } finally {
-    await fetcher.close();
-  }
-};
 
 /** Opens a fetcher; nothing is sent before its first call. `lookup` takes the place of the system's name service. */
 export const openFetcher = (policy: FetchPolicy, tools: { lookup?: LookupFunction } = {}): Fetcher =>
@@ -84,7 +70,7 @@ export class Fetcher {
     options: Pick<FetchOptions, 'known' | 'signal' | 'accept' | 'name' | 'log'>,
   ): Promise<Looked> {
     const answer = await this.ask(url, options, null);
-    answer.body.on('error', () => undefined).destroy();
+    release(answer.body);
     if (answer.status === 304) return { status: 'unchanged' };
     const validators = validatorsOf(answer.headers, answer.url, Date.now());
     if (isSameVersion(options.known, validators)) return { status: 'unchanged' };
@@ -109,14 +95,14 @@ export class Fetcher {
       if (answer.status === 416 || (answer.status === 206 && !continues(answer, left))) {
         // What is left belongs to another version, or is whole already.
         await discardPart(into);
-        answer.body.on('error', () => undefined).destroy();
+        release(answer.body);
         return await this.fetch(url, into, options);
       }
       const validators = validatorsOf(answer.headers, answer.url, Date.now());
       if (isSameVersion(options.known, validators)) return await unchanged(into);
       return await this.store({ url, into, answer, left, validators }, options);
     } finally {
-      answer.body.on('error', () => undefined).destroy();
+      release(answer.body);
     }
   }
 
@@ -136,7 +122,7 @@ export class Fetcher {
     const { status } = answer;
     const ranged = left?.validator ? status === 206 || status === 416 : false;
     if (status === 200 || ranged || (status === 304 && known !== null)) return answer;
-    answer.body.on('error', () => undefined).destroy();
+    release(answer.body);
     throw statusFailure(answer.where, status, this.asker.heed(answer));
   }
 

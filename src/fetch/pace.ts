@@ -1,4 +1,4 @@
-// Politeness: how fast one host is asked, and when it asked to be left alone.
+// Politeness and patience: how fast one host is asked, and when it is left alone for a while.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SourceUnreachableError } from '../errors.ts';
 
@@ -9,7 +9,7 @@ const longestWaitMs = 5_000;
 export class Pace {
   private readonly spacingMs: number;
   private readonly next = new Map<string, number>();
-  private readonly quietUntil = new Map<string, number>();
+  private readonly quiets = new Map<string, { until: number; why: string }>();
 
   /** `requestsPerSecond` 0 is no limit. */
   constructor(requestsPerSecond: number) {
@@ -18,14 +18,15 @@ export class Pace {
 
   /**
    * Resolves when the next request to a host may be sent.
-   * @throws SourceUnreachableError while the host asked for silence for longer than a few seconds
+   * @throws SourceUnreachableError while the host is left alone for longer than a few seconds
    */
   async turn(host: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const now = Date.now();
-    const quietMs = (this.quietUntil.get(host) ?? 0) - now;
-    if (quietMs > longestWaitMs) {
-      throw new SourceUnreachableError(`${host} asked to be left alone for another ${Math.ceil(quietMs / 1000)} s`, {
+    const quiet = this.quiets.get(host);
+    const quietMs = (quiet?.until ?? 0) - now;
+    if (quiet && quietMs > longestWaitMs) {
+      throw new SourceUnreachableError(`${host} ${quiet.why}: it is left alone for ${Math.ceil(quietMs / 1000)} s`, {
         hint: 'it is asked again by itself after that time',
         retryAfterMs: quietMs,
       });
@@ -35,9 +36,10 @@ export class Pace {
     if (at > now) await this.wait(at - now, signal);
   }
 
-  /** Notes that a host asked for `ms` milliseconds without requests (`Retry-After`). */
-  quiet(host: string, ms: number): void {
-    this.quietUntil.set(host, Math.max(this.quietUntil.get(host) ?? 0, Date.now() + ms));
+  /** Leaves a host alone for `ms` milliseconds; `why` goes on after its name: `asked for a pause`. */
+  quiet(host: string, ms: number, why: string): void {
+    const until = Date.now() + ms;
+    if (until > (this.quiets.get(host)?.until ?? 0)) this.quiets.set(host, { until, why });
   }
 
   private async wait(ms: number, signal: AbortSignal): Promise<void> {

@@ -5,14 +5,7 @@ import { join } from 'node:path';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../src/errors.ts';
-import {
-  type Fetched,
-  type Fetcher,
-  type FetchPolicy,
-  fetchToFile,
-  openFetcher,
-  type Validators,
-} from '../../src/fetch/fetch.ts';
+import { type Fetched, type Fetcher, type FetchPolicy, openFetcher, type Validators } from '../../src/fetch/fetch.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -62,7 +55,7 @@ describe('a fetch', () => {
   it('stores the file and tells what it is', async () => {
     server.on('/a/spending.csv', fileAnswer(table, { etag: '"v1"' }));
     const into = place();
-    const fetched = await fetchToFile(`${server.url}/a/spending.csv`, into, { ...plain, policy });
+    const fetched = await fetcher.toFile(`${server.url}/a/spending.csv`, into, plain);
     expect(fetched).toEqual({
       status: 'fetched',
       path: into,
@@ -118,7 +111,7 @@ describe('a fetch', () => {
     expect(first).toMatchObject({ retryable: true, retryAfterMs: 120_000 });
     const before = server.asked.length;
     const second = await failure(own.toFile(`${server.url}/busy`, place(), plain));
-    expect(second.message).toMatch(/asked to be left alone for another 1(20|19) s/);
+    expect(second.message).toMatch(/asked for a pause: it is left alone for 1(20|19) s/);
     expect(server.asked.length).toBe(before);
   });
 
@@ -150,6 +143,43 @@ describe('a fetch', () => {
     expect(messages[1]).toContain('the answer did not begin in time');
     expect(messages[2]).toMatch(/went silent|bytes came within 300 ms/);
     expect(messages[3]).toContain('bytes came within 300 ms');
+  });
+
+  it('does not wait again for a host that hung a moment ago', async () => {
+    const hasty = open({ headersMs: 200 });
+    server.on('/hang', () => undefined);
+    await failure(hasty.toFile(`${server.url}/hang`, place(), plain));
+    const before = server.asked.length;
+    const next = await failure(hasty.toFile(`${server.url}/hang`, place(), plain));
+    expect(next).toMatchObject({ retryable: true, retryAfterMs: expect.any(Number) });
+    expect(next.message).toContain('did not answer in time a moment ago');
+    expect(server.asked.length).toBe(before);
+  });
+
+  it('spaces its requests to one host', async () => {
+    const polite = open({ requestsPerSecond: 20 });
+    const times: number[] = [];
+    server.on('/paced', (_request, response) => {
+      times.push(performance.now());
+      response.end('a\n');
+    });
+    await Promise.all(Array.from({ length: 4 }, () => polite.look(`${server.url}/paced`, plain)));
+    expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(100);
+  });
+
+  it('uses its connections again', async () => {
+    const own = open();
+    const known = { etag: '"same"', lastModified: null };
+    const ports = new Set<number | undefined>();
+    const whole = fileAnswer(table, { etag: '"same"' });
+    server.on('/same.csv', (request, response) => {
+      ports.add(request.socket.remotePort);
+      whole(request, response);
+    });
+    for (let n = 0; n < 5; n++)
+      expect((await own.look(`${server.url}/same.csv`, { ...plain, known })).status).toBe('unchanged');
+    for (let n = 0; n < 5; n++) expect((await own.look(`${server.url}/same.csv`, plain)).status).toBe('changed');
+    expect(ports.size).toBeLessThan(5);
   });
 
   it('ends with the reason of its signal', async () => {

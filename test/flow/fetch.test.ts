@@ -1,11 +1,12 @@
 // Resources with a `url`: fetched, published, and asked for with one conditional request from then on.
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Report, type ReportItem, reportSchema } from '../../src/report.ts';
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type Gateway, openGateway } from './support/gateway.ts';
+import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { makePlace, type Place } from './support/place.ts';
 import type { Reader } from './support/reader.ts';
 import { makeRedisPlace } from './support/redis-place.ts';
@@ -74,7 +75,7 @@ describe('resources with a url', () => {
     expect(second.code, second.err).toBe(0);
     expect(second.report.counts.actions).toEqual({});
     expect(server.asked.map(({ headers }) => headers['if-none-match']).sort()).toEqual(['"a1"', '"e1"', '"n1"']);
-    expect(gateway.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
+    expect(gateway.requests.filter(isWrite)).toEqual([]);
 
     const planned = await place.run(['plan', manifest]);
     expect(planned.out).toContain('4 none');
@@ -99,7 +100,7 @@ describe('resources with a url', () => {
     const second = await place.publish(manifest);
     expect(second.report.counts.actions).toEqual({});
     expect(itemOf(second.report, 'a')).toMatchObject({ outcome: 'unchanged', live: true, rows: 1 });
-    expect(gateway.takeWrites().filter((write) => !write.includes('/user/'))).toEqual([]);
+    expect(gateway.requests.filter(isWrite)).toEqual([]);
     server.on('/plain.csv', fileAnswer('id\n1\n2\n', {}));
     expect((await place.publish(manifest)).report.counts.actions).toEqual({ attached: 1, imported: 1 });
   });
@@ -264,6 +265,56 @@ describe('a download that is interrupted by kill -9', () => {
     expect(itemOf(report, 'a')).toMatchObject({ live: true, rows: 3_000_000, file: { bytes: table.length } });
     expect(existsSync(join(folder, part))).toBe(false);
     expect(leftBehind(place)).toEqual([]);
+  });
+});
+
+describe('a worker that is killed between fetch and attach', () => {
+  it('sends what it had fetched, without a second fetch', { timeout: 60_000 }, async () => {
+    const place = makeRemotePlace();
+    server.on('/once.csv', fileAnswer('id\n1\n2\n', { etag: '"o1"' }));
+    const manifest = manifestOf(place, 'once', [{ id: 'a', title: 'A', url: `${server.url}/once.csv` }]);
+    place.write('kills/d', 'resource/attach/begin');
+    const first = place.start(['publish', manifest], {
+      preload: killAtStep,
+      env: { KILL_DIR: join(place.dir, 'kills') },
+    });
+    expect(await first.ended).toBe('SIGKILL');
+    const { code, report, err } = await place.publish(manifest);
+    expect(code, err).toBe(0);
+    expect(itemOf(report, 'a')).toMatchObject({ live: true, rows: 2 });
+    const fetches = server.asked.filter(({ headers }) => headers['if-none-match'] === undefined);
+    expect(fetches).toHaveLength(1);
+    expect(leftBehind(place)).toEqual([]);
+  });
+});
+
+describe('packed and other tables of the web', () => {
+  it('are made tables as files of this host are, and not fetched again', { timeout: 60_000 }, async () => {
+    const place = makeRemotePlace();
+    const packed = gzipSync('id,name\n1,one\n2,two\n');
+    server.on('/t.csv.gz', (request, response) => {
+      const facts = { etag: '"g1"', 'content-type': 'application/gzip', 'content-encoding': 'gzip' };
+      if (request.headers['if-none-match'] === '"g1"') response.writeHead(304, facts).end();
+      else response.writeHead(200, facts).end(packed);
+    });
+    server.on('/api', fileAnswer('[{"id":1},{"id":2},{"id":3}]', { etag: '"j1"', type: 'application/json' }));
+    const manifest = manifestOf(place, 'packed', [
+      { id: 'gz', title: 'Gz', url: `${server.url}/t.csv.gz` },
+      { id: 'json', title: 'Json', url: `${server.url}/api?rows=all`, name: 'rows.json' },
+      { id: 'part', title: 'Part', url: `${server.url}/t.csv.gz`, table: [{ select: ['name'] }] },
+    ]);
+    const first = await place.publish(manifest);
+    expect(first.code, first.err).toBe(0);
+    expect(itemOf(first.report, 'gz')).toMatchObject({ live: true, rows: 2, file: { name: 't.csv' } });
+    expect(itemOf(first.report, 'json')).toMatchObject({ live: true, rows: 3, file: { name: 'rows.csv' } });
+    expect(await reader.records(itemOf(first.report, 'part').uuid)).toMatchObject([{ name: 'one' }, { name: 'two' }]);
+    server.asked.length = 0;
+    gateway.requests.length = 0;
+    const second = await place.publish(manifest);
+    expect(second.report.counts.actions).toEqual({});
+    expect(server.asked.map(({ headers }) => headers['if-none-match']).sort()).toEqual(['"g1"', '"g1"', '"j1"']);
+    expect(gateway.requests.filter(isWrite)).toEqual([]);
+    expect((await place.run(['verify', manifest])).out).toContain('0 faults');
   });
 });
 
