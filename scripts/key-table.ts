@@ -2,7 +2,7 @@
 
 /** The part of JSON Schema that our schemas use. */
 export interface JsonSchema {
-  type?: string;
+  type?: string | string[];
   description?: string;
   default?: unknown;
   examples?: unknown[];
@@ -28,10 +28,17 @@ const rows = (schema: JsonSchema, prefix: string): string[] =>
     const fallback = schema.required?.includes(name) ? 'required' : code(key.default);
     const example = code(key.examples?.[0] ?? key.const);
     const row = `| \`${path}\` | ${typeWords(key)} | ${fallback} | ${cell(key.description ?? '')} | ${example} |`;
-    const form = key.anyOf?.find(({ properties }) => properties && !isSecret(properties)) ?? key; // the form with keys
-    const nested = key.items?.properties ? rows(key.items, `${path}[].`) : rows(form, `${path}.`);
-    return [row, ...nested];
+    const item = key.items && formOf(key.items);
+    if (item?.properties) return [row, ...rows(item, `${path}[].`)];
+    // Of values with several forms; members that are mappings alone are told in words.
+    const members = key.additionalProperties || undefined;
+    const member = members?.anyOf && formOf(members);
+    return [row, ...(member ? rows(member, `${path}.<name>.`) : rows(formOf(key), `${path}.`))];
   });
+
+/** Of a value with several forms the one with keys. */
+const formOf = (schema: JsonSchema): JsonSchema =>
+  schema.anyOf?.find(({ properties }) => properties && !isSecret(properties)) ?? schema;
 
 /** The form `{file: …}` of a secret, which the page tells once for all. */
 const isSecret = (properties: Record<string, JsonSchema>): boolean => Object.keys(properties).join() === 'file';
@@ -63,10 +70,11 @@ const typeWords = (schema: JsonSchema): string => {
   if (schema.enum !== undefined)
     return schema.enum.length > 8 ? 'one of a list, see below' : schema.enum.map(code).join(', ');
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeWords))].join(' or ');
-  if (schema.type === 'array') return schema.items?.type === undefined ? 'list' : `list: ${typeWords(schema.items)}`;
+  if (schema.type === 'array') return schema.items ? `list: ${typeWords(schema.items)}` : 'list';
   if (schema.format === 'uri') return 'address';
   if (schema.format === 'email') return 'e-mail address';
   if (schema.pattern?.includes('ms|s|m|h|d')) return 'duration';
   if (schema.pattern?.includes('KMGT')) return 'size';
-  return simpleTypes[schema.type ?? ''] ?? 'mapping';
+  const types = [schema.type ?? ''].flat().map((type) => simpleTypes[type] ?? 'mapping');
+  return types.join(' or ');
 };

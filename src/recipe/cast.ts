@@ -8,7 +8,9 @@ export const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datet
 /** See {@link castTypes}. */
 export type CastType = (typeof castTypes)[number];
 
-const scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+const scalar = z.union([z.string(), z.number(), z.boolean()], {
+  error: 'must be text, a number, or true or false',
+});
 const format = z.string().min(1);
 
 const castObject = z
@@ -73,7 +75,7 @@ export const compileCast = (cast: Cast): CastCell => {
     case 'number':
       return numberCast({ ...wanted, whole: to === 'integer' });
     case 'boolean':
-      return booleanCast(wanted.true, wanted.false);
+      return booleanCast(wanted.true?.map(String), wanted.false?.map(String));
     default: {
       const given = wanted.from;
       const formats = (given === undefined ? isoFormats[to] : typeof given === 'string' ? [given] : given).map(

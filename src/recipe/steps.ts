@@ -4,13 +4,11 @@ import { castSchema } from './cast.ts';
 import { expressionText } from './expression.ts';
 
 const text = z.string().min(1);
-const column = text.meta({ description: 'Name of a column as it stands in the header.' });
+const column = text.meta({ description: 'Name of a column as it stands in the header.', examples: ['amount'] });
 const columns = z.array(column).min(1);
 
 /** A value in YAML; a number or a truth value means its text. */
-const scalar = z
-  .union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, or true or false' })
-  .transform(String);
+const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, or true or false' });
 
 const renames = z.record(column, text);
 
@@ -68,7 +66,7 @@ const replaceSchema = z
     pattern: text
       .exactOptional()
       .meta({ description: 'A regular expression (JavaScript, Unicode).', examples: ['\\s+'] }),
-    with: scalar.meta({ description: 'What comes in its place; `$1` is a group of `pattern`.', examples: [''] }),
+    with: scalar.meta({ description: 'What comes in its place; `$1` is a group of `pattern`.', examples: [0] }),
   })
   .refine(({ cell, text: part, pattern }) => [cell, part, pattern].filter((each) => each !== undefined).length === 1, {
     error: 'needs exactly one of `cell`, `text`, `pattern`',
@@ -148,7 +146,7 @@ const stepShape = {
     }),
   replace: replaceSchema
     .exactOptional()
-    .meta({ description: 'Replace cells or text in them.', examples: [{ in: ['amount'], cell: 'n/a', with: '' }] }),
+    .meta({ description: 'Replace cells or text in them.', examples: [{ in: ['amount'], cell: 'n/a', with: 0 }] }),
   fill: fillSchema
     .exactOptional()
     .meta({ description: 'Fill empty cells.', examples: [{ in: ['department'], with: 'unknown' }] }),

@@ -21,31 +21,77 @@ export type FieldType = (typeof fieldTypes)[number];
 const bound = z.union([z.number(), z.string()], { error: 'must be a number, or a date in quotes' });
 
 const constraintsSchema = z.looseObject({
-  required: z.boolean().exactOptional(),
-  unique: z.boolean().exactOptional(),
+  required: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: 'No cell may be empty.', examples: [true] }),
+  unique: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: 'No value may stand twice.', examples: [true] }),
   enum: z
-    .array(z.union([z.string(), z.number(), z.boolean()]).transform(String))
+    .array(z.union([z.string(), z.number(), z.boolean()]))
     .min(1)
-    .exactOptional(),
-  pattern: z.string().refine(isPattern, { error: 'is no regular expression' }).exactOptional(),
-  minimum: bound.exactOptional(),
-  maximum: bound.exactOptional(),
-  minLength: z.int().nonnegative().exactOptional(),
-  maxLength: z.int().nonnegative().exactOptional(),
+    .exactOptional()
+    .meta({ description: 'The values that are allowed.', examples: [['open', 'closed']] }),
+  pattern: z
+    .string()
+    .refine(isPattern, { error: 'is no regular expression' })
+    .exactOptional()
+    .meta({ description: 'Regular expression that the whole cell matches.', examples: ['[A-Z]{2}-\\d+'] }),
+  minimum: bound.exactOptional().meta({ description: 'Least number, date or time.', examples: [0] }),
+  maximum: bound.exactOptional().meta({ description: 'Largest number, date or time.', examples: ['2026-12-31'] }),
+  minLength: z
+    .int()
+    .nonnegative()
+    .exactOptional()
+    .meta({ description: 'Least number of characters.', examples: [2] }),
+  maxLength: z
+    .int()
+    .nonnegative()
+    .exactOptional()
+    .meta({ description: 'Most characters.', examples: [200] }),
 });
 
 const fieldSchema = z
   .looseObject({
-    name: z.string().min(1),
+    name: z
+      .string()
+      .min(1)
+      .meta({ description: 'Name of a column behind all steps.', examples: ['amount'] }),
     type: z
       .enum(fieldTypes, { error: `must be one of ${fieldTypes.join(', ')}; other types are not checked here` })
-      .exactOptional(),
-    format: z.string().min(1).exactOptional(),
-    constraints: constraintsSchema.exactOptional(),
-    trueValues: z.array(z.string()).min(1).exactOptional(),
-    falseValues: z.array(z.string()).min(1).exactOptional(),
-    decimalChar: z.enum(['.', ',']).exactOptional(),
-    groupChar: z.enum(['.', ',', ' ', "'"]).exactOptional(),
+      .exactOptional()
+      .meta({ default: 'any', description: 'What the cells are.', examples: ['number'] }),
+    format: z
+      .string()
+      .min(1)
+      .exactOptional()
+      .meta({
+        description: 'Of dates and times their notation; of text `email`, `uri` or `uuid`.',
+        examples: ['%d.%m.%Y'],
+      }),
+    constraints: constraintsSchema
+      .exactOptional()
+      .meta({ description: 'What the cells must keep to.', examples: [{ required: true }] }),
+    trueValues: z
+      .array(z.string())
+      .min(1)
+      .exactOptional()
+      .meta({ description: 'What means true.', examples: [['yes']] }),
+    falseValues: z
+      .array(z.string())
+      .min(1)
+      .exactOptional()
+      .meta({ description: 'What means false.', examples: [['no']] }),
+    decimalChar: z
+      .enum(['.', ','])
+      .exactOptional()
+      .meta({ default: '.', description: 'Decimal mark of numbers.', examples: [','] }),
+    groupChar: z
+      .enum(['.', ',', ' ', "'"])
+      .exactOptional()
+      .meta({ description: 'What groups the digits of numbers.', examples: ['.'] }),
   })
   .superRefine(({ type, format }, context) => {
     if (format === undefined || (type !== 'date' && type !== 'datetime' && type !== 'time')) return;
@@ -57,9 +103,18 @@ const fieldSchema = z
 
 /** A Table Schema: the fields of a table, what may be missing, and what identifies a row. */
 export const tableSchemaSchema = z.looseObject({
-  fields: z.array(fieldSchema).min(1),
-  missingValues: z.array(z.string()).exactOptional(),
-  primaryKey: z.union([z.string(), z.array(z.string()).min(1)]).exactOptional(),
+  fields: z
+    .array(fieldSchema)
+    .min(1)
+    .meta({ description: 'The columns that are checked.', examples: [[{ name: 'id', type: 'integer' }]] }),
+  missingValues: z
+    .array(z.string())
+    .exactOptional()
+    .meta({ description: 'What stands for nothing; the empty cell when left out.', examples: [['', 'n/a']] }),
+  primaryKey: z
+    .union([z.string(), z.array(z.string()).min(1)])
+    .exactOptional()
+    .meta({ description: 'Columns that together stand once, and are never empty.', examples: [['id']] }),
 });
 
 /** See {@link tableSchemaSchema}. */

@@ -47,7 +47,9 @@ describe('compression bombs', () => {
 
   it('of archives and workbooks are stopped, too', async () => {
     const zeros = Buffer.alloc(100 * mb, `${'0'.repeat(126)},\n`);
-    await expect(made('t.zip', await zipOf({ 't.csv': Buffer.concat([Buffer.from('a,b\n'), zeros]) }), {}, { maxBytes: 1e12 })).rejects.toMatchObject({
+    await expect(
+      made('t.zip', await zipOf({ 't.csv': Buffer.concat([Buffer.from('a,b\n'), zeros]) }), {}, { maxBytes: 1e12 }),
+    ).rejects.toMatchObject({
       code: 'table-input',
       message: expect.stringContaining('compression bomb'),
     });

@@ -73,13 +73,15 @@ export const replaceStep = (columns: string[], wanted: NonNullable<Step['replace
   };
 };
 
-const replacement = ({ cell, text, pattern, with: by }: NonNullable<Step['replace']>): ((cell: string) => string) => {
+const replacement = (wanted: NonNullable<Step['replace']>): ((cell: string) => string) => {
+  const { cell, text, pattern } = wanted;
+  const by = String(wanted.with);
   if (pattern !== undefined) {
     const regular = new RegExp(pattern, 'gu');
     return (found) => found.replace(regular, by);
   }
   if (text !== undefined) return (found) => (found.includes(text) ? found.replaceAll(text, () => by) : found);
-  const values = new Set(cell === undefined ? [] : typeof cell === 'string' ? [cell] : cell);
+  const values = new Set([cell ?? []].flat().map(String));
   return (found) => (values.has(found) ? by : found);
 };
 
@@ -87,6 +89,7 @@ const replacement = ({ cell, text, pattern, with: by }: NonNullable<Step['replac
 export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): RowStep => {
   const places = fill.in.map((name) => placeOf('fill', columns, name));
   const above: string[] = [];
+  const constant = fill.with === undefined ? null : String(fill.with);
   let changed = 0;
   return {
     columns,
@@ -94,7 +97,7 @@ export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): Ro
       for (const at of places) {
         const cell = row.cells[at] ?? '';
         if (cell.trim() !== '') above[at] = cell;
-        const by = fill.with ?? above[at] ?? '';
+        const by = constant ?? above[at] ?? '';
         if (cell.trim() !== '' || by === cell) continue;
         row.cells[at] = by;
         changed++;
@@ -106,9 +109,9 @@ export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): Ro
 };
 
 /** Columns with the same value in every row; one that is there already is overwritten. */
-export const constantStep = (columns: string[], constants: Record<string, string>): RowStep => {
+export const constantStep = (columns: string[], constants: NonNullable<Step['constant']>): RowStep => {
   const { names, places } = withColumns(columns, Object.keys(constants));
-  const values = Object.values(constants);
+  const values = Object.values(constants).map(String);
   return {
     columns: names,
     apply: (row) => {

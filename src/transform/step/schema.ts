@@ -64,7 +64,7 @@ const keyNames = ({ primaryKey }: TableSchema): string[] =>
 const cellCheck = (field: FieldSchema): CellCheck => {
   const { type = 'any', constraints = {} } = field;
   const cast = castOf(field);
-  const allowed = constraints.enum === undefined ? null : new Set(constraints.enum);
+  const allowed = constraints.enum === undefined ? null : new Set(constraints.enum.map(String));
   const pattern = constraints.pattern === undefined ? null : new RegExp(`^(?:${constraints.pattern})$`, 'u');
   const bounds = boundsOf(field, cast);
   return (cell) => {
