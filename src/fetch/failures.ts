@@ -73,7 +73,10 @@ export const networkFailure = (where: string, cause: unknown): unknown => {
   });
 };
 
-const diskFaults = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EIO', 'EMFILE', 'ENFILE', 'ENAMETOOLONG']);
+const diskFaults = new Set([
+  ...['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'ENFILE', 'ENAMETOOLONG'],
+  ...['ENOENT', 'ENOTDIR', 'EEXIST', 'EISDIR'],
+]);
 
 const words: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there',

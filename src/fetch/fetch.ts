@@ -14,7 +14,7 @@ import {
   mediaType,
   wrongType,
 } from './content.ts';
-import { networkFailure, statusFailure } from './failures.ts';
+import { networkFailure, shown, statusFailure } from './failures.ts';
 import { fileNameOf, nameInPath } from './file-name.ts';
 import { discardPart, type LeftPart, leftPart, Part } from './part.ts';
 import type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
@@ -52,13 +52,13 @@ export class Fetcher {
    */
   async toFile(url: string, into: string, options: FetchOptions): Promise<Fetched> {
     const before = this.busy.get(into) ?? Promise.resolve();
-    const own = before.then(
-      () => this.fetch(url, into, options),
-      () => this.fetch(url, into, options),
-    );
+    const next = (): Promise<Fetched> => this.fetch(url, into, options);
+    const own = before.then(next, next);
     this.busy.set(into, own);
     try {
       return await own;
+    } catch (error) {
+      throw options.signal.aborted ? options.signal.reason : fetchFailure(url, error);
     } finally {
       if (this.busy.get(into) === own) this.busy.delete(into);
     }
@@ -145,7 +145,6 @@ export class Fetcher {
     } catch (error) {
       if (error instanceof SluiceError && !error.retryable) await part.discard();
       else await part.keep();
-      if (options.signal.aborted) throw options.signal.reason;
       throw networkFailure(answer.where, error);
     }
     const { bytes, sha256 } = await part.finish();
@@ -230,6 +229,12 @@ interface Flow {
   part: Part;
   watch: HtmlWatch | null;
 }
+
+/** Faults that are not of the network: the state folder cannot be written. */
+const fetchFailure = (url: string, error: unknown): unknown => {
+  const address = URL.parse(url);
+  return networkFailure(address ? shown(address) : 'the file', error);
+};
 
 const unchanged = async (into: string): Promise<Fetched> => {
   await discardPart(into);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
@@ -180,6 +180,16 @@ describe('a fetch', () => {
       expect((await own.look(`${server.url}/same.csv`, { ...plain, known })).status).toBe('unchanged');
     for (let n = 0; n < 5; n++) expect((await own.look(`${server.url}/same.csv`, plain)).status).toBe('changed');
     expect(ports.size).toBeLessThan(5);
+  });
+
+  it('tells when the file cannot be stored', async () => {
+    server.on('/stored.csv', fileAnswer(table, {}));
+    const taken = join(tempDir(), 'taken');
+    writeFileSync(taken, '');
+    const error = await failure(fetcher.toFile(`${server.url}/stored.csv`, join(taken, 'table.csv'), plain));
+    expect(error).toBeInstanceOf(SourceUnreachableError);
+    expect(error.message).toContain(`${server.url}/stored.csv could not be stored`);
+    expect(error.hint).toContain('state folder');
   });
 
   it('ends with the reason of its signal', async () => {
