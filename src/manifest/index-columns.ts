@@ -18,6 +18,13 @@ export interface IndexColumn {
  * a resource has no such key; `dataset` and `resource` are the ids. A last part `*` stands for any name.
  */
 export const indexColumns = (): ReadonlyMap<string, IndexColumn> => {
+  known ??= makeColumns();
+  return known;
+};
+
+let known: ReadonlyMap<string, IndexColumn> | null = null;
+
+const makeColumns = (): ReadonlyMap<string, IndexColumn> => {
   const names = new Map<string, IndexColumn>();
   const ofResource = keysOf(resourceSchema);
   for (const { path, kind } of ofResource) {

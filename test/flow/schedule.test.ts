@@ -100,7 +100,7 @@ it('lets runs that are due outside the window wait for it as one, and runs at on
     lastDue: { did: 'wait', until: opens },
     lastRun: null,
   });
-  const waiting = await redis.zrange('sluice:runs:delayed', 0, -1);
+  const waiting = await redis.zrange('sluice:runs:delayed', '0', '-1');
   expect(waiting.filter((id) => id.startsWith('schedule.'))).toEqual([`schedule.windowed@local.${opens}`]);
 
   const now = await place.run(['run-now', 'windowed', '--json']);
@@ -110,7 +110,7 @@ it('lets runs that are due outside the window wait for it as one, and runs at on
 
   write({ cron: '15 3 1 1 *' });
   await service.said('changed the schedule of windowed@local: 15 3 1 1 * (UTC)');
-  const left = await redis.zrange('sluice:runs:delayed', 0, -1);
+  const left = await redis.zrange('sluice:runs:delayed', '0', '-1');
   expect(left.filter((id) => id.startsWith('schedule.'))).toEqual([]);
   redis.disconnect();
   expect(await service.end('SIGTERM')).toBe(0);

@@ -163,6 +163,13 @@ describe('a faulty data package', () => {
     expect(sparedBy(gathered.skipped)('m/gone')).toBe(true);
   });
 
+  it('may not nest without end', async () => {
+    const deep = `{ "name": "deep", "resources": [{ "path": "a.csv", "x": ${'['.repeat(50_000)}${']'.repeat(50_000)} }] }`;
+    expect((await gather({ deep })).places).toEqual([
+      'deep/datapackage.json:1 : the file nests deeper than 100 levels',
+    ]);
+  });
+
   it('that is named and not there is told, and nothing counts as missing', async () => {
     const { skipped, places } = await gather({}, 'datapackage: [packages/x/datapackage.json]');
     expect(places).toEqual(['x/datapackage.json:1 : there is no such file']);

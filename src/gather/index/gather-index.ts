@@ -1,10 +1,11 @@
 // The wishes of an index: rows grouped by dataset, checked like the datasets of a manifest.
 import { basename, dirname } from 'node:path';
+import { setImmediate as breathe } from 'node:timers/promises';
 import { datasetKey, idPattern, uuidOfKey } from '../../dkan/identity.ts';
 import { slugOf, titleOfName } from '../../dkan/slug.ts';
 import { EntryFaultError, type FileProblem, ManifestError, reasonOf } from '../../errors.ts';
 import { datasetProblems } from '../../manifest/cross-checks.ts';
-import type { IndexColumn } from '../../manifest/index-columns.ts';
+import { columnOf, type IndexColumn, indexColumns } from '../../manifest/index-columns.ts';
 import { resolveDataset } from '../../manifest/resolve.ts';
 import { datasetSchema, type IndexManifest } from '../../manifest/schema.ts';
 import type { DatasetWish } from '../../wish.ts';
@@ -34,7 +35,7 @@ export interface GatheredIndex {
  */
 export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredIndex> => {
   const { file } = manifest.index;
-  const { headings, rows, isCsv } = await readIndex(file);
+  const { headings, rows, isCsv } = await readIndex(file, isWhole);
   const columns = resolveColumns(headings, manifest.index, isCsv);
   const faults = [...columns.faults];
   const isAbout = (of: IndexColumn['of'], keys: string[]): boolean =>
@@ -47,9 +48,15 @@ export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredInde
     throw new ManifestError(problems, { hint: 'mend the heading, or name its columns in `index.columns`' });
   }
   const gathering = new Gathering(manifest, columns.byHeading);
-  for (const row of rows) gathering.add(row);
-  return { ...gathering.end(), remarks: columns.remarks };
+  for (const [index, row] of rows.entries()) {
+    if (index % 1000 === 999) await breathe();
+    gathering.add(row);
+  }
+  return { ...(await gathering.end()), remarks: columns.remarks };
 };
+
+/** Keys whose values are mappings of their own, such as `fields`. */
+const isWhole = (name: string): boolean => columnOf(name, indexColumns())?.kind === 'other';
 
 const sources = ['file', 'url', 'link', 'api'];
 
@@ -88,11 +95,13 @@ class Gathering {
     complete(draft, at, row);
   }
 
-  end(): Pick<GatheredIndex, 'wishes' | 'skipped' | 'problems'> {
+  /** Checks the datasets, a few at a time: a run must go on renewing its lock. */
+  async end(): Promise<Pick<GatheredIndex, 'wishes' | 'skipped' | 'problems'>> {
     const wishes: DatasetWish[] = [];
     const skipped: SkippedEntry[] = this.#lost.map((problem) => this.#skippedRow(problem));
     const problems = [...this.#lost];
-    for (const draft of this.#drafts.values()) {
+    for (const [index, draft] of [...this.#drafts.values()].entries()) {
+      if (index % 100 === 99) await breathe();
       const name = this.#names.get(draft.id)?.name ?? draft.id;
       draft.fill(['title'], idPattern.test(name) ? titleOfName(name) : name);
       const checked = checkDocument(draft, datasetSchema);

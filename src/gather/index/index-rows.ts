@@ -1,8 +1,11 @@
 // The rows of an index as they stand in its file: CSV with a heading, or JSON lines.
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { CsvError, parse } from 'csv-parse/sync';
+import { Readable } from 'node:stream';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { CsvError, parse } from 'csv-parse';
 import { type FileProblem, ManifestError, SourceMissingError } from '../../errors.ts';
+import { isDeeperThan } from '../../yaml/depth.ts';
 
 /** A value with its heading and its place. */
 export interface IndexCell {
@@ -33,10 +36,10 @@ export interface IndexRows {
 const maxBytes = 256 * 1024 * 1024;
 
 /**
- * Reads an index; empty cells are left out. Throws SourceMissingError, and ManifestError where the file as a whole is no
+ * Reads an index; empty cells are left out. `isWhole` tells names whose values are mappings in JSON lines. Throws SourceMissingError, and ManifestError where the file as a whole is no
  * index: not UTF-8, an unclosed quote, no heading.
  */
-export const readIndex = async (file: string): Promise<IndexRows> => {
+export const readIndex = async (file: string, isWhole: (name: string) => boolean): Promise<IndexRows> => {
   const bytes = await readFile(file).catch((cause: Error) => {
     throw new SourceMissingError(`the index ${file} cannot be read: ${cause.message}`, {
       hint: 'check `index:` in the manifest; nothing was published, and nothing was taken down',
@@ -46,7 +49,7 @@ export const readIndex = async (file: string): Promise<IndexRows> => {
   if (bytes.length > maxBytes) throw wrong(file, 1, `the index has more than ${maxBytes / 1024 / 1024} MiB`);
   const body = bytes.subarray(bytes.indexOf(byteOrderMark) === 0 ? byteOrderMark.length : 0);
   refuseOtherEncodings(file, body);
-  return /^\.(jsonl|ndjson)$/i.test(extname(file)) ? jsonRows(body) : csvRows(file, body);
+  return /^\.(jsonl|ndjson)$/i.test(extname(file)) ? jsonRows(body, isWhole) : csvRows(file, body);
 };
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -64,8 +67,8 @@ const refuseOtherEncodings = (file: string, body: Buffer): void => {
   }
 };
 
-const csvRows = (file: string, body: Buffer): IndexRows => {
-  const [head, ...records] = parseCsv(file, body);
+const csvRows = async (file: string, body: Buffer): Promise<IndexRows> => {
+  const [head, ...records] = await parseCsv(file, body);
   if (!head) throw wrong(file, 1, 'the index is empty: its first line names the columns');
   const headings = head.cells.map((cell) => cell.trim());
   const rows = records.map(({ line, cells }): IndexRow => {
@@ -85,27 +88,35 @@ interface CsvRecord {
   cells: string[];
 }
 
-const parseCsv = (file: string, body: Buffer): CsvRecord[] => {
+const parseCsv = async (file: string, body: Buffer): Promise<CsvRecord[]> => {
+  const parser = Readable.from(piecesOf(body)).pipe(
+    parse({ delimiter: delimiterOf(body), relax_column_count: true, skip_empty_lines: true, info: true }),
+  );
+  const lines = new LineCounter(body);
+  const records: CsvRecord[] = [];
+  let end = 0;
   try {
-    const parsed = parse(body, {
-      delimiter: delimiterOf(body),
-      relax_column_count: true,
-      skip_empty_lines: true,
-      info: true,
-    }) as unknown as { record: string[]; info: { bytes: number } }[]; // `info: true` gives this shape
-    const lines = new LineCounter(body);
-    let end = 0;
-    return parsed.map(({ record, info }) => {
-      const begin = end;
+    for await (const row of parser) {
+      const { record, info } = row as { record: string[]; info: { bytes: number } }; // `info: true` gives this shape
+      records.push({ line: lines.ofRecord(end), cells: record });
       end = info.bytes;
-      return { line: lines.ofRecord(begin), cells: record };
-    });
+    }
+    return records;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const line = typeof error.lines === 'number' ? error.lines : 1;
     throw wrong(file, line, `the index is no CSV: ${error.message}`);
   }
 };
+
+/** Pieces between which others get their turn: a run must go on renewing its lock. */
+async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
+  const size = 64 * 1024;
+  for (let at = 0; at < body.length; at += size) {
+    yield body.subarray(at, at + size);
+    await breathe();
+  }
+}
 
 /** Tells lines of ascending offsets. (The parser's own count is off after a line end in a quoted cell.) */
 class LineCounter {
@@ -138,35 +149,42 @@ const delimiterOf = (body: Buffer): string => {
   return counts.reduce((best, each) => (each.count > best.count ? each : best)).mark;
 };
 
-const jsonRows = (body: Buffer): IndexRows => {
+const jsonRows = async (body: Buffer, isWhole: (name: string) => boolean): Promise<IndexRows> => {
   const headings = new Set<string>();
-  const rows = body
-    .toString('utf8')
-    .split('\n')
-    .flatMap((text, index): IndexRow[] => {
-      if (text.trim() === '') return [];
-      const row = jsonRow(text, index + 1);
-      for (const { heading } of row.cells) headings.add(heading);
-      return [row];
-    });
+  const rows: IndexRow[] = [];
+  for (const [index, text] of body.toString('utf8').split('\n').entries()) {
+    if (index % 1000 === 999) await breathe();
+    if (text.trim() === '') continue;
+    const row = jsonRow(text, index + 1, isWhole);
+    for (const { heading } of row.cells) headings.add(heading);
+    rows.push(row);
+  }
   return { headings: [...headings], rows, isCsv: false };
 };
 
-const jsonRow = (text: string, line: number): IndexRow => {
+const jsonRow = (text: string, line: number, isWhole: (name: string) => boolean): IndexRow => {
   try {
     const value: unknown = JSON.parse(text);
     if (value === null || typeof value !== 'object' || Array.isArray(value))
       return { line, cells: [], fault: 'is no JSON object' };
-    return { line, cells: cellsOf(value, ''), fault: null };
+    if (isDeeperThan(deepest, value)) return { line, cells: [], fault: `nests deeper than ${deepest} levels` };
+    return { line, cells: cellsOf(value, '', isWhole), fault: null };
   } catch (error) {
     return { line, cells: [], fault: `is no JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
 };
 
-/** `{"dataset": {"id": "budget"}}` and `{"dataset.id": "budget"}` are the same; deeper values stay whole. */
-const cellsOf = (value: object, prefix: string): IndexCell[] =>
+/** `{"dataset": {"id": "budget"}}` and `{"dataset.id": "budget"}` are the same. */
+const cellsOf = (value: object, prefix: string, isWhole: (name: string) => boolean): IndexCell[] =>
   Object.entries(value).flatMap(([name, item]: [string, unknown]): IndexCell[] => {
-    const nests = prefix === '' && (name === 'dataset' || name === 'resource');
-    if (nests && item !== null && typeof item === 'object' && !Array.isArray(item)) return cellsOf(item, `${name}.`);
-    return item === null || item === '' ? [] : [{ heading: `${prefix}${name}`, value: item, column: 1 }];
+    const heading = `${prefix}${name}`;
+    const nests = item !== null && typeof item === 'object' && !Array.isArray(item) && !isWhole(heading);
+    if (nests && heading.split('.').length <= mostParts) return cellsOf(item, `${heading}.`, isWhole);
+    return item === null || item === '' ? [] : [{ heading, value: item, column: 1 }];
   });
+
+/** Levels of nesting beyond which a row is none. */
+const deepest = 100;
+
+/** `dataset.contact.name` is the longest kind of name. */
+const mostParts = 3;

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { type FileProblem, ManifestError } from '../../errors.ts';
 import { checkDocument } from '../../yaml/check.ts';
+import { isDeeperThan } from '../../yaml/depth.ts';
 import { parseYaml, YamlDocument } from '../../yaml/document.ts';
 import { type PackageFile, packageSchema } from './package-schema.ts';
 
@@ -18,12 +19,17 @@ const maxBytes = 32 * 1024 * 1024;
 export const readPackage = async (file: string): Promise<ReadPackage> => {
   const text = await textOf(file);
   const value = parseJson(file, text);
-  // JSON is YAML, whose reader knows the places; what it does not take (deep nesting) is placed at the beginning.
+  if (isDeeperThan(deepest, value))
+    throw refused([{ file, line: 1, column: 1, key: '', message: `the file nests deeper than ${deepest} levels` }]);
+  // JSON is YAML, whose reader knows the places; what it does not take (a key twice) is placed at the beginning.
   const places = parseYaml(text, file).document ?? new YamlDocument(file, text, value, null);
   const checked = checkDocument(places, packageSchema, value);
   if (checked.value === null) throw refused(checked.problems);
   return { value: checked.value, document: places };
 };
+
+/** Levels of nesting beyond which a description is none. */
+const deepest = 100;
 
 const refused = (problems: FileProblem[]): ManifestError =>
   new ManifestError(problems, { hint: 'mend the data package; docs/how-to/datapackage.md tells what is understood' });

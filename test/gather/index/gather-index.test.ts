@@ -103,7 +103,7 @@ datasets:
         '{"dataset":{"id":"budget","title":"City budget","tags":["a","b;c"]},"file":"x.csv","id":2026}',
         '',
         '{"dataset":"budget","title":"Page","link":"https://example.org/","dataset.contact":{"name":"Office"}}',
-        '{"dataset.id":"far","url":"https://example.org/data/far%20away.csv?x=1"}',
+        '{"dataset.id":"far","url":"https://example.org/data/far%20away.csv?x=1","additionalInfo":{"Source":"Ledger"}}',
       ].join('\n'),
       { file: 'list.jsonl' },
     );
@@ -113,6 +113,8 @@ datasets:
       ['m/far', ['m/far/far-20away']],
     ]);
     expect(JSON.stringify(wishes[0]?.fields)).toContain('b;c');
+    expect(JSON.stringify(wishes[0]?.fields)).toContain('Office');
+    expect(JSON.stringify(wishes[1]?.fields)).toContain('Ledger');
     expect(wishes[1]?.resources[0]?.source).toMatchObject({ kind: 'url' });
   });
 
@@ -188,6 +190,9 @@ describe('a faulty row', () => {
     expect(lines.wishes.map(({ key }) => key)).toEqual(['m/a']);
     expect(faults(lines)[0]).toMatch(/^2:1 : is no JSON: /);
     expect(faults(lines)[1]).toBe('3:1 : is no JSON object');
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const nested = await gather(`{"dataset":"a","file":"a.csv","dataset.fields":{"x":${deep}}}\n`, { file: 'd.jsonl' });
+    expect(faults(nested)).toEqual(['1:1 : nests deeper than 100 levels']);
   });
 
   it('is one that writes a dataset in another way', async () => {
