@@ -44,9 +44,12 @@ export const errorCodes = {
   'source-changed': 'The file of a resource changed while it was being read.',
   'source-refused':
     'A path leaves the folder it must stay in or is no regular file; or an address must not be fetched, or holds something else than was expected.',
-  'source-unreachable': 'The server of a `url` did not answer properly: network error, time-out, or a 408, 425, 429 or 5xx status.',
-  'catalogue-fault': 'A catalogue cannot be read: no JSON, incomplete, beyond a limit, or without a list of datasets. Nothing of it is published, and nothing is taken down.',
-  'entry-fault': 'An entry of a catalogue or list is faulty; it is left out, the others go on, and what it published before stays.',
+  'source-unreachable':
+    'The server of a `url` did not answer properly: network error, time-out, or a 408, 425, 429 or 5xx status.',
+  'catalogue-fault':
+    'A catalogue cannot be read: no JSON, incomplete, beyond a limit, or without a list of datasets. Nothing of it is published, and nothing is taken down.',
+  'entry-fault':
+    'An entry of a catalogue or list is faulty; it is left out, the others go on, and what it published before stays.',
   'table-encoding': 'The file is not valid UTF-8 text: another encoding, or NUL bytes.',
   'table-empty': 'The file holds no header row.',
   'table-header': 'The header row has an empty, a duplicate or an unusable cell.',
@@ -54,7 +57,8 @@ export const errorCodes = {
   'table-quote': 'A quote is opened and never closed, or stands where none may stand.',
   'table-oversize': 'One row is larger than the limit, most often because of an unclosed quote.',
   'table-input': 'An archive, workbook or JSON file cannot be read as a table, or is beyond a limit.',
-  'table-step': 'A step of `table`, or the schema, does not fit the table: a column that is not there, a module that failed.',
+  'table-step':
+    'A step of `table`, or the schema, does not fit the table: a column that is not there, a module that failed.',
   'table-rows': 'More rows are bad than `badRows` and `maxBadRows` allow; nothing was published.',
   'import-failed': 'The portal reports that the datastore import failed.',
   'import-timeout': 'The datastore import did not end in the time allowed.',
@@ -235,15 +239,19 @@ export class SourceRefusedError extends SluiceError {
   readonly code = 'source-refused';
 }
 
-/** The server of a `url` did not answer properly; it is asked again. */
+/** A job does not wait longer than this (ms) for a server that asks for a pause: the run would stay open. */
+const longestPauseMs = 600_000;
+
+/** The server of a `url` did not answer properly; it is asked again, unless it wants a pause of more than ten minutes. */
 export class SourceUnreachableError extends SluiceError {
   readonly code = 'source-unreachable';
-  override readonly retryable = true;
+  override readonly retryable: boolean;
   /** Milliseconds the server asked us to wait (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, details: ErrorDetails & { retryAfterMs?: number | undefined } = {}) {
     super(message, details);
+    this.retryable = (details.retryAfterMs ?? 0) <= longestPauseMs;
     this.retryAfterMs = details.retryAfterMs;
   }
 }

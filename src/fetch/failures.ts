@@ -18,8 +18,9 @@ export const retryAfterMs = (header: string | undefined, now: number): number | 
 export const statusFailure = (where: string, status: number, retryAfter: number | undefined): SluiceError => {
   const text = `${where} answered ${status}${names[status] === undefined ? '' : ` ${names[status]}`}`;
   if (transient.has(status) || status >= 500) {
-    return new SourceUnreachableError(text, {
-      hint: 'its server has a problem or wants a pause; it is asked again by itself',
+    const pause = retryAfter === undefined ? '' : ` and asked for a pause of ${Math.ceil(retryAfter / 1000)} s`;
+    return new SourceUnreachableError(`${text}${pause}`, {
+      hint: 'its server has a problem or wants a pause; it is asked again by itself, after a long pause by the next run',
       retryAfterMs: retryAfter,
     });
   }

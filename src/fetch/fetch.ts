@@ -87,7 +87,7 @@ export class Fetcher {
     options.signal.throwIfAborted();
     const left = await leftPart(into, url);
     const answer = await this.ask(url, options, left).catch(async (error: unknown) => {
-      if (error instanceof SluiceError && !error.retryable) await discardPart(into);
+      if (isFinal(error)) await discardPart(into);
       throw error;
     });
     try {
@@ -143,7 +143,7 @@ export class Fetcher {
     try {
       await this.pump({ answer, decoders, part, watch }, options.signal);
     } catch (error) {
-      if (error instanceof SluiceError && !error.retryable) await part.discard();
+      if (isFinal(error)) await part.discard();
       else await part.keep();
       throw networkFailure(answer.where, error);
     }
@@ -229,6 +229,9 @@ interface Flow {
   part: Part;
   watch: HtmlWatch | null;
 }
+
+/** True when nothing of what came so far will be of use. */
+const isFinal = (error: unknown): boolean => error instanceof SluiceError && !(error instanceof SourceUnreachableError);
 
 /** Faults that are not of the network: the state folder cannot be written. */
 const fetchFailure = (url: string, error: unknown): unknown => {

@@ -113,6 +113,9 @@ describe('a fetch', () => {
     const second = await failure(own.toFile(`${server.url}/busy`, place(), plain));
     expect(second.message).toMatch(/asked for a pause: it is left alone for 1(20|19) s/);
     expect(server.asked.length).toBe(before);
+    server.on('/closed', (_request, response) => response.writeHead(503, { 'retry-after': '86400' }).end());
+    const closed = await failure(open().toFile(`${server.url}/closed`, place(), plain));
+    expect(closed).toMatchObject({ retryable: false, message: expect.stringContaining('a pause of 86400 s') });
   });
 
   it('gives up on a server that nobody answers at, that hangs, that goes silent, and that trickles', async () => {
