@@ -38,8 +38,13 @@ const noteSchema = z.object({
  */
 export async function* catalogueBytes(from: string, tools: CatalogueTools): AsyncGenerator<Uint8Array> {
   const path = isAddress(from) ? await fetched(from, tools) : from;
+  yield* fileBytes(path, from, tools.signal);
+}
+
+/** The bytes of a catalogue that lies here; `from` stands in messages. Throws SourceMissingError when it is not there. */
+export async function* fileBytes(path: string, from: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
-    yield* createReadStream(path, { signal: tools.signal });
+    yield* createReadStream(path, { signal });
   } catch (cause) {
     if (!isErrno(cause)) throw cause;
     throw new SourceMissingError(`the catalogue ${from} cannot be read: ${cause.message}`, {

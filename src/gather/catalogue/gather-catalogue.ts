@@ -1,6 +1,6 @@
 // The wishes of a catalogue: every sound entry a dataset, every faulty one a reason.
 import { datasetKey, uuidOfKey } from '../../dkan/identity.ts';
-import { EntryFaultError, reasonOf } from '../../errors.ts';
+import { EntryFaultError, type FileProblem, reasonOf } from '../../errors.ts';
 import type { CatalogueManifest } from '../../manifest/schema.ts';
 import type { DatasetWish } from '../../wish.ts';
 import { datasetWish } from '../dataset-wish.ts';
@@ -19,6 +19,8 @@ export interface GatheredCatalogue {
   skipped: SkippedEntry[];
   /** What is published otherwise than it stands in the catalogue, or not at all. */
   remarks: string[];
+  /** The faulty entries with their places. */
+  problems: FileProblem[];
 }
 
 /**
@@ -84,6 +86,13 @@ class Gathering {
       wishes: this.#wishes,
       skipped: this.#faulty.map((faulty) => this.#skipped(faulty, taken)),
       remarks: this.#remarks.lines(),
+      problems: this.#faulty.map(({ entry, names, faults }) => ({
+        file: this.#manifest.catalogue.from,
+        line: entry.line,
+        column: 1,
+        key: '',
+        message: `${nameOf(entry, names)}: ${faults.join('; ')}`,
+      })),
     };
   }
 
@@ -93,18 +102,22 @@ class Gathering {
     const id = names.identifier === null ? null : idOfIdentifier(names.identifier);
     const key = id === null || taken.has(datasetKey(name, id)) ? `${name}/entry#${entry.index}` : datasetKey(name, id);
     taken.add(key);
-    const who = names.identifier === null ? (names.title ?? '') : names.identifier;
     return {
       key,
       uuid: id === null ? '' : uuidOfKey(datasetKey(renamedFrom ?? name, id)),
       title: names.title ?? names.identifier ?? `entry ${entry.index}`,
       isKnown: id !== null,
       reason: reasonOf(
-        new EntryFaultError(
-          `entry ${entry.index}${who === '' ? '' : ` "${who.slice(0, 120)}"`} (line ${entry.line} of ${catalogue.from}): ${faults.join('; ')}`,
-          { hint: 'tell those who publish the catalogue; the other entries are not touched by it' },
-        ),
+        new EntryFaultError(`${nameOf(entry, names)} (line ${entry.line} of ${catalogue.from}): ${faults.join('; ')}`, {
+          hint: 'tell those who publish the catalogue; the other entries are not touched by it',
+        }),
       ),
     };
   }
 }
+
+/** `entry 3 "cftc-dc1"`; by its title where it has no identifier. */
+const nameOf = ({ index }: CatalogueEntry, { identifier, title }: EntryNames): string => {
+  const who = identifier ?? title ?? '';
+  return who === '' ? `entry ${index}` : `entry ${index} "${who.slice(0, 120)}"`;
+};
