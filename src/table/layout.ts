@@ -18,6 +18,8 @@ interface HeadRow {
   filled: number;
   /** True when a quote stands where none may. */
   faulty: boolean;
+  /** True when every cell stands in quotes. */
+  quoted: boolean;
   /** True when the first cell has text with a space, or begins with `#`. */
   prose: boolean;
   /** True when every cell that is filled is text. */
@@ -37,12 +39,14 @@ const headRow = (scanner: CellScanner, row: number): HeadRow => {
     cells: end - first,
     filled: 0,
     faulty: false,
+    quoted: true,
     prose: ((firstMark & has.space) !== 0 && (firstMark & (has.text | has.high)) !== 0) || firstBegins === sharp,
     textual: true,
   };
   for (let cell = first; cell < end; cell++) {
     const [start, stop, mark] = [starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0];
     if ((mark & quoteFaults) !== 0) facts.faulty = true;
+    if ((mark & has.quotes) === 0) facts.quoted = false;
     if (start === stop) continue;
     facts.filled += 1;
     if (kindOf(bytes, start, stop, mark) !== textKind) facts.textual = false;
@@ -76,14 +80,28 @@ interface Fit {
   width: number;
 }
 
+const oneRowShare = 0.5;
+
 const fitOf = (dialect: Fit['dialect'], rows: HeadRow[], skip: number): Fit => {
   const width = rows[skip]?.cells ?? 0;
   const equal = rows.slice(skip).filter(({ cells, faulty }) => cells === width && (!faulty || skip > 0)).length;
-  return { dialect, rows, share: width < 2 ? 0 : equal / (rows.length - skip), width };
+  // One row agrees with itself, which says nothing.
+  const share = rows.length - skip === 1 ? oneRowShare : equal / (rows.length - skip);
+  return { dialect, rows, share: width < 2 ? 0 : share, width };
 };
 
-const better = (best: Fit, fit: Fit): Fit =>
-  fit.share > best.share || (fit.share === best.share && fit.width > best.width) ? fit : best;
+const better = (best: Fit, fit: Fit): Fit => {
+  if (fit.share !== best.share) return fit.share > best.share ? fit : best;
+  return fit.width > best.width ? fit : best;
+};
+
+const isQuotedThroughout = ({ rows }: Fit): boolean => rows.length > 0 && rows.every(({ quoted }) => quoted);
+
+/** Another way of quoting must explain more than the usual one, or every cell. */
+const betterQuoting = (usual: Fit, other: Fit): Fit => {
+  if (other.share !== usual.share) return other.share > usual.share ? other : usual;
+  return isQuotedThroughout(other) && !isQuotedThroughout(usual) ? other : usual;
+};
 
 /** From this share on, the rows are taken for the table although titles may stand above. */
 const [goodShare, titledShare] = [0.5, 0.6];
@@ -136,8 +154,8 @@ const separatorLine = /^sep=([,;\t|])\r?\n/i;
 
 /**
  * Looks at the first bytes of a table without a byte order mark; `whole` when they are all of it. The reading that gives
- * most rows as many cells as the header wins; of equals the one with more cells, then comma, semicolon, tab, vertical bar,
- * and doubled double quotes. A table of one column counts as comma. Titles above the header are seen where the rows below
+ * most rows as many cells as the header wins; of equals the one with more cells, then comma, semicolon, tab,
+ * vertical bar. Quotes are double ones, written twice inside, unless another way explains more rows or quotes every cell. A table of one column counts as comma. Titles above the header are seen where the rows below
  * agree on a larger number of cells.
  */
 export const findLayout = (head: Buffer, whole: boolean, given?: Delimiter): Layout => {
@@ -153,7 +171,7 @@ export const findLayout = (head: Buffer, whole: boolean, given?: Delimiter): Lay
       return fitOf(dialect, headRows(head, dialect, whole), 0);
     });
   const [plain = [], ...others] = quotings(head).map(read);
-  const best = [plain, ...others].map((fits) => fits.reduce(better)).reduce(better, nothing());
+  const best = [plain, ...others].map((fits) => fits.reduce(better, nothing())).reduce(betterQuoting);
   if (best.share >= goodShare) return { dialect: best.dialect, titleRows: paddedTitles(best.rows) };
   const titled = withTitles([plain, ...others].flat());
   if (titled !== null) return { dialect: titled.fit.dialect, titleRows: titled.titleRows };

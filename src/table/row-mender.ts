@@ -44,6 +44,7 @@ export class RowMender {
   readonly #keeps: boolean;
   #rowsSeen = 0;
   #header: Buffer = Buffer.alloc(0);
+  #mendedHeader: Buffer = Buffer.alloc(0);
 
   constructor(scanner: CellScanner, plan: MendPlan) {
     this.#scanner = scanner;
@@ -76,10 +77,12 @@ export class RowMender {
     if (this.#rowsSeen < titleRows) return this.#leaveOut(row, raw);
     if (this.#rowsSeen === titleRows) return this.#mendHeader(row, raw);
     if (footerLine !== null && (this.#scanner.rowLines[row] ?? 0) >= footerLine) return this.#leaveOut(row, raw);
-    if (this.#isEmpty(row) || raw.equals(this.#header)) return this.#leaveOut(row, raw);
+    if (this.#isEmpty(row) || raw.equals(this.#header) || raw.equals(this.#mendedHeader))
+      return this.#leaveOut(row, raw);
     const faulty = this.#isFaulty(row);
     if (this.#keeps && !faulty) return raw;
     const bytes = this.#write(row);
+    if (bytes === null || bytes.equals(this.#mendedHeader)) return this.#leaveOut(row, raw);
     if (faulty) this.#note(row, raw, bytes);
     return bytes;
   }
@@ -95,7 +98,6 @@ export class RowMender {
   #isEmpty(row: number): boolean {
     const { starts, ends, rowCells } = this.#scanner;
     const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-    if (end - first !== this.#plan.header.length) return false;
     for (let cell = first; cell < end; cell++) if (starts[cell] !== ends[cell]) return false;
     return true;
   }
@@ -114,10 +116,12 @@ export class RowMender {
     const decoded = header.map((_, at) => this.#value(first + at));
     const names = mendedHeader(decoded, dialect.delimiter).map((name) => name.trim());
     const changes = names.some((name, at) => at < this.#width && name !== decoded[at]) || this.#isFaulty(row);
+    this.#mendedHeader = this.#header;
     if (this.#keeps && !changes) return raw;
     const quoted = (at: number): boolean => ((this.#scanner.marks[first + at] ?? 0) & has.quotes) !== 0;
     const cells = names.slice(0, this.#width).map((name, at) => this.#serialized(name, quoted(at)));
     const bytes = Buffer.from(cells.join(this.#plan.separator));
+    this.#mendedHeader = bytes;
     if (changes) this.#note(row, raw, bytes);
     return bytes;
   }
@@ -130,19 +134,21 @@ export class RowMender {
     return (mark & (has.nul | has.control)) === 0 ? text : text.replaceAll(unwanted, '');
   }
 
-  #write(row: number): Buffer {
+  /** The row written anew; null when nothing is left in it. */
+  #write(row: number): Buffer | null {
     const first = this.#scanner.rowCells[row] ?? 0;
-    const cells: string[] = [];
-    for (let cell = first; cell < first + this.#width; cell++) {
-      cells.push(this.#serialized(this.#value(cell), ((this.#scanner.marks[cell] ?? 0) & has.quotes) !== 0));
-    }
-    return Buffer.from(cells.join(this.#plan.separator));
+    const values = Array.from({ length: this.#width }, (_, at) => this.#value(first + at));
+    if (values.every((value) => value === '')) return null;
+    const isQuoted = (at: number): boolean => ((this.#scanner.marks[first + at] ?? 0) & has.quotes) !== 0;
+    return Buffer.from(values.map((value, at) => this.#serialized(value, isQuoted(at))).join(this.#plan.separator));
   }
 
-  /** A value as it is written; cells in quotes stay in quotes. */
+  /**
+   * A value as it is written. Cells in quotes stay in quotes, and what has a character that could be taken for a separator
+   * gets them.
+   */
   #serialized(value: string, quoted: boolean): string {
-    const needed =
-      quoted || value.includes(this.#plan.separator) || /["\r\n]/.test(value) || (value === '' && this.#width === 1);
+    const needed = quoted || /[,;\t|"\r\n]/.test(value) || (value === '' && this.#width === 1);
     return needed ? `"${value.replaceAll('"', '""')}"` : value;
   }
 
