@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { UsageError } from '../errors.ts';
 import { sparedBy } from '../gather/skipped.ts';
 import { driftedFields, editOf } from '../handlers/drift.ts';
+import { withKnownNames } from '../handlers/known-names.ts';
 import { lookAt } from '../handlers/look.ts';
 import { isStale } from '../ledger/refreshed.ts';
 import { perPortal } from '../manifest/portals.ts';
@@ -107,7 +108,7 @@ const makePlan = async (
     },
     signal,
   );
-  const plan = planManifest(manifest, gathered.wishes, known, {
+  const plan = planManifest(manifest, withKnownNames(gathered.wishes, known.entries), known, {
     limited: gathered.isDrop,
     now: Date.now(),
     isSpared: sparedBy(gathered.skipped),

@@ -8,6 +8,7 @@ import { factsOf, fingerprintFile } from '../intake/fingerprint.ts';
 import type { FetchedFrom, SourceFingerprint } from '../ledger/entry.ts';
 import { isSent, wantsImport } from '../plan/plan.ts';
 import { type ResourceSource, sourcePathOf } from '../wish.ts';
+import { withSource } from './known-names.ts';
 import type { ResourceState } from './resource-state.ts';
 import { sourceName, sourcePath } from './sent-file.ts';
 
@@ -58,7 +59,7 @@ export const fetchAddress = async (state: ResourceState, source: UrlSource, isNe
   const here = await fetchedFileOf(source, got);
   state.source = here.source;
   state.fetched = here.fetched;
-  state.wish = { ...wish, source: here.file };
+  state.wish = withSource(wish, here.file);
 };
 
 /** A fetched file as the source of a resource on this host. */

@@ -11,6 +11,7 @@ import type { PlanFile } from '../plan-file.ts';
 import type { Reason } from '../report.ts';
 import type { DatasetWish } from '../wish.ts';
 import type { HandlerDeps } from './deps.ts';
+import { withKnownNames } from './known-names.ts';
 import { lookAt } from './look.ts';
 import { movedItems } from './plan-pins.ts';
 import { WorkBuilder } from './run-work.ts';
@@ -32,7 +33,7 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const seen = await lookAt({ ledger, target: request, wishes: wanted, portal, fetcher, isDoubted }, signal);
   if (isDoubted) await forgetVersions(deps, request, seen);
   const looked = await forgetRefusals(deps, request, wanted, seen);
-  const plan = planManifest(gathered.manifest, wanted, looked, {
+  const plan = planManifest(gathered.manifest, withKnownNames(wanted, looked.entries), looked, {
     limited,
     now: Date.now(),
     isSpared: sparedBy(gathered.skipped),

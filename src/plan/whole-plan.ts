@@ -4,7 +4,6 @@ import type { Manifest } from '../manifest/schema.ts';
 import type { PlanFile } from '../plan-file.ts';
 import type { DatasetWish } from '../wish.ts';
 import { guardVerdict } from './guard.ts';
-import { withKnownNames } from './known-names.ts';
 import { withKnownUuids } from './known-uuids.ts';
 import { type Knowledge, type PlannedDataset, type PlannedItem, planDataset } from './plan.ts';
 import { findMissing, type Missing } from './removals.ts';
@@ -42,7 +41,7 @@ export const planManifest = (
   const none: Missing = { renames: [], newlyMissing: [], returned: [], removals: [] };
   const missing = options.limited ? none : findMissing(wishes, known.entries, known.sources, rules);
   const renamed = applyRenames(known, missing);
-  const own = withKnownUuids(withKnownNames(wishes, renamed.entries), renamed.entries);
+  const own = withKnownUuids(wishes, renamed.entries);
   const datasets = own.map((wish) => planDataset(wish, renamed));
   const isCounted = options.counts ?? (() => true);
   const counts = {

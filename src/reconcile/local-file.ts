@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { SluiceError } from '../errors.ts';
 import type { FetchedFiles } from '../fetch/fetched-files.ts';
 import { fetchedFileOf } from '../handlers/fetch-step.ts';
+import { withSource } from '../handlers/known-names.ts';
 import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '../ledger/entry.ts';
 import { isSent, isTabular } from '../plan/plan.ts';
 import { checkTable, type TableReport } from '../table/check.ts';
@@ -89,7 +90,7 @@ const fetchedFile = async (
     };
   }
   const { file, source: facts, fetched } = await fetchedFileOf(source, got);
-  const local = await lookAtFile({ ...nothing, wish: { ...wish, source: file }, source: facts }, tools);
+  const local = await lookAtFile({ ...nothing, wish: withSource(wish, file), source: facts }, tools);
   return { ...local, fetched };
 };
 

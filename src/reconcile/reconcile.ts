@@ -1,12 +1,12 @@
 // Goes through all wishes of a manifest and proves each against the portal; what is found may be written to the ledger.
 import type { Fetcher } from '../fetch/fetch.ts';
 import type { FetchedFiles } from '../fetch/fetched-files.ts';
+import { withKnownNames } from '../handlers/known-names.ts';
 import { lookAt } from '../handlers/look.ts';
 import { asTaken, type NodeWish } from '../handlers/node-wish.ts';
 import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { withKnownNames } from '../plan/known-names.ts';
 import { withKnownUuids } from '../plan/known-uuids.ts';
 import { resourceFingerprint } from '../plan/plan.ts';
 import type { Portal } from '../portal/client.ts';

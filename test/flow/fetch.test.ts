@@ -298,7 +298,13 @@ describe('packed and other tables of the web', () => {
       else response.writeHead(200, facts).end(packed);
     });
     server.on('/api', fileAnswer('[{"id":1},{"id":2},{"id":3}]', { etag: '"j1"', type: 'application/json' }));
+    server.on('/download', (request, response) => {
+      const facts = { etag: '"d1"', 'content-disposition': 'attachment; filename="said.json"' };
+      if (request.headers['if-none-match'] === '"d1"') response.writeHead(304, facts).end();
+      else response.writeHead(200, facts).end('[{"id":1}]');
+    });
     const manifest = manifestOf(place, 'packed', [
+      { id: 'said', title: 'Said', url: `${server.url}/download?id=3` },
       { id: 'gz', title: 'Gz', url: `${server.url}/t.csv.gz` },
       { id: 'json', title: 'Json', url: `${server.url}/api?rows=all`, name: 'rows.json' },
       { id: 'part', title: 'Part', url: `${server.url}/t.csv.gz`, table: [{ select: ['name'] }] },
@@ -307,12 +313,18 @@ describe('packed and other tables of the web', () => {
     expect(first.code, first.err).toBe(0);
     expect(itemOf(first.report, 'gz')).toMatchObject({ live: true, rows: 2, file: { name: 't.csv' } });
     expect(itemOf(first.report, 'json')).toMatchObject({ live: true, rows: 3, file: { name: 'rows.csv' } });
+    expect(itemOf(first.report, 'said')).toMatchObject({ live: true, rows: 1, file: { name: 'said.csv' } });
     expect(await reader.records(itemOf(first.report, 'part').uuid)).toMatchObject([{ name: 'one' }, { name: 'two' }]);
     server.asked.length = 0;
     gateway.requests.length = 0;
     const second = await place.publish(manifest);
     expect(second.report.counts.actions).toEqual({});
-    expect(server.asked.map(({ headers }) => headers['if-none-match']).sort()).toEqual(['"g1"', '"g1"', '"j1"']);
+    expect(server.asked.map(({ headers }) => headers['if-none-match']).sort()).toEqual([
+      '"d1"',
+      '"g1"',
+      '"g1"',
+      '"j1"',
+    ]);
     expect(gateway.requests.filter(isWrite)).toEqual([]);
     expect((await place.run(['verify', manifest])).out).toContain('0 faults');
   });

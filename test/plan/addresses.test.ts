@@ -1,7 +1,6 @@
 // Resources whose files are fetched: what is known of their addresses decides what has to be done.
 import { describe, expect, it } from 'vitest';
 import type { LedgerEntry } from '../../src/ledger/entry.ts';
-import { withKnownNames } from '../../src/plan/known-names.ts';
 import { type AddressLook, type Knowledge, planDataset } from '../../src/plan/plan.ts';
 import { planManifest } from '../../src/plan/whole-plan.ts';
 import type { ResourceWish } from '../../src/wish.ts';
@@ -54,25 +53,5 @@ describe('an address', () => {
       actions: ['attach', 'import'],
       why: 'its file comes from an address now',
     });
-  });
-});
-
-describe('the name of a file', () => {
-  const unnamed = resourceWish('m/d/r', { source: { kind: 'url', url, name: 'export' } });
-  const entriesOf = (fetched: LedgerEntry['fetched']) => {
-    const { entries } = withLook(null, { fetched });
-    return entries;
-  };
-  const nameOf = (of: ResourceWish, fetched: LedgerEntry['fetched']): string => {
-    const source = withKnownNames([{ ...wish, resources: [of] }], entriesOf(fetched))[0]?.resources[0]?.source;
-    return source && 'name' in source ? source.name : '';
-  };
-  const known = { url, etag: null, lastModified: null, finalUrl: url, name: 'spending.csv' };
-
-  it('is the one its server told, as long as the address is the same and the manifest names none', () => {
-    expect(nameOf(unnamed, known)).toBe('spending.csv');
-    expect(nameOf(unnamed, { ...known, url: 'https://b.example/' })).toBe('export');
-    expect(nameOf(unnamed, null)).toBe('export');
-    expect(nameOf(resource, known)).toBe('r.csv');
   });
 });
