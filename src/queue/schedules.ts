@@ -1,7 +1,7 @@
 // Schedules of manifests: the engine's job schedulers, kept in step with what the manifests say.
 import { type RunRequest, type TriggerData, triggerDataSchema } from '../job.ts';
 import { targetName } from '../ledger/keys.ts';
-import type { Schedule } from '../manifest/schedule-times.ts';
+import { missedAfterMs, type Schedule, startOf } from '../manifest/schedule-times.ts';
 import type { Queues } from './queues.ts';
 
 /** A target that runs by the clock. */
@@ -37,6 +37,7 @@ export const syncSchedules = async (queues: Queues, wanted: ScheduledTarget[]): 
     const { jobId: _none, ...opts } = queues.runOptions(undefined);
     await queues.runs.upsertJobScheduler(id, { pattern, tz }, { name: 'trigger', data, opts });
     await forgetWaiting(queues, id);
+    await catchUp(queues, data, before?.next ?? null);
     changed.push(`${before ? 'changed' : 'added'} the schedule of ${targetName(request)}: ${pattern} (${tz})`);
   }
   for (const id of known.keys()) {
@@ -45,6 +46,13 @@ export const syncSchedules = async (queues: Queues, wanted: ScheduledTarget[]): 
     changed.push(`removed the schedule of ${id.slice(ours.length)}`);
   }
   return changed;
+};
+
+/** A schedule that was changed while nothing ran still makes up for what was missed before. */
+const catchUp = async (queues: Queues, data: TriggerData, due: number | null): Promise<void> => {
+  const now = Date.now();
+  if (due === null || now - due <= missedAfterMs || data.schedule?.catchUp !== 'once') return;
+  await holdTrigger(queues, data, startOf(data.schedule, now, targetName(data)));
 };
 
 /** Lets a trigger come again at `until`, Unix milliseconds. Triggers of a target that wait for the same time become one. */

@@ -21,6 +21,35 @@ const publish = async (place: CommandPlace): Promise<{ code: number; report: Rep
 
 const states = ({ items }: Report): string[] => items.map(({ key, outcome, live }) => `${key} ${outcome} ${live}`);
 
+describe('data packages', () => {
+  it('are published with the tables they name, held against their schemas; a faulty one stops itself only', async () => {
+    const place = commandPlace();
+    const pack = (name: string, more: object): void => {
+      const fields = [{ name: 'id', type: 'integer' }];
+      const resources = [{ name: 'table', path: 'table.csv', schema: { fields } }];
+      place.write(`packages/${name}/datapackage.json`, JSON.stringify({ name, resources, ...more }));
+      place.write(`packages/${name}/table.csv`, name === 'odd' ? 'id\nnone\n' : 'id\n1\n2\n');
+    };
+    pack('trees', { title: 'Trees', licenses: [{ name: 'ODC-BY-1.0' }] });
+    pack('odd', {});
+    pack('torn', { contributors: [{ title: 'Ann', email: 'nobody' }] });
+    place.write('m.yaml', 'name: m\ndatapackage: packages/*/datapackage.json\n');
+    const { code, report } = await publish(place);
+    expect(code).toBe(3);
+    expect(states(report)).toEqual([
+      'm/odd done true',
+      'm/odd/table quarantined false',
+      'm/torn quarantined false',
+      'm/trees done true',
+      'm/trees/table done true',
+    ]);
+    expect(report.items[2]?.reason?.message).toMatch(/torn\/datapackage\.json:1:\d+: contributors\.0\.email: must be/);
+    const { io, out } = place.io();
+    expect(await checkCommand(['m.yaml'], place.options, io)).toBe(3);
+    expect(out()).toContain('contributors.0.email: must be an e-mail address');
+  });
+});
+
 describe('an index', () => {
   it('is published; a row that turns faulty leaves its dataset as it is, one that goes is missing', async () => {
     const place = makePlace(['one,One,cc-by,data/a.csv,', 'two,Two,,data/b.csv,', 'three,Three,,data/c.csv,']);

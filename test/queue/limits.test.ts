@@ -139,4 +139,19 @@ describe('schedules', () => {
     await syncSchedules(queues, []);
     expect(await queues.runs.getDelayedCount()).toBe(1); // that of the other target
   });
+
+  it('that were changed while nothing ran make up for what was missed before, if they make up at all', async () => {
+    const missed = async (after: ScheduledTarget): Promise<number> => {
+      await redis.flushall();
+      await syncSchedules(queues, [schedule('15 3 * * *')]);
+      await redis.zadd('l:runs:repeat', Date.now() - 3_600_000, 'schedule.city@p');
+      await syncSchedules(queues, [after]);
+      const jobs = await queues.runs.getJobs(['wait', 'delayed']);
+      return jobs.filter((job) => job.data.waited === true).length;
+    };
+    const after = schedule('30 4 * * *');
+    expect(await missed(after)).toBe(1);
+    expect(await missed({ ...after, schedule: { ...after.schedule, catchUp: 'skip' } })).toBe(0);
+    expect(await missed(schedule('15 3 * * *'))).toBe(0); // unchanged: its own job is overdue
+  });
 });
