@@ -1,17 +1,20 @@
 // Checks one file: a table, a manifest or a configuration.
 import { stat } from 'node:fs/promises';
-import { extname, relative, resolve } from 'node:path';
+import { basename, extname, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import {
+  CatalogueFaultError,
   ConfigError,
   type ErrorCode,
   type FileProblem,
   ManifestError,
+  reasonOf,
   SluiceError,
   SourceMissingError,
   TableFaultError,
 } from '../errors.ts';
+import { recipeOf } from '../gather/recipe.ts';
 import { loadManifest } from '../manifest/load.ts';
 import { portalsOf } from '../manifest/portals.ts';
 import { type Manifest, manifestKinds } from '../manifest/schema.ts';
@@ -19,12 +22,13 @@ import { isTabular } from '../plan/plan.ts';
 import { inspectTable, reportOf, type TableReport } from '../table/check.ts';
 import type { Inspection } from '../table/inspect-file.ts';
 import { readYaml } from '../yaml/document.ts';
-import { lookInside } from './check-inside.ts';
+import { lookAtCatalogue, lookInside } from './check-inside.ts';
+import { lookAtMade, type PublishedFile } from './check-made.ts';
 import { type Io, plural } from './io.ts';
 import { faultsOfTable, summaryOfTable } from './table-text.ts';
 
 /** What a file was taken for. */
-export type FileKind = 'table' | 'manifest' | 'config' | 'other';
+export type FileKind = 'table' | 'manifest' | 'config' | 'catalogue' | 'other';
 
 /** One fault with its place; line and column count from 1 and are absent where the file as a whole is meant. */
 export interface Fault {
@@ -55,8 +59,10 @@ export interface FileFinding {
   /** Everything that was found of a table, sound or not. */
   inspection: Omit<Inspection, 'mend'> | null;
   faults: Fault[];
-  /** Files that a sound manifest publishes: absolute paths. */
-  sources: string[];
+  /** Files that a sound manifest publishes. */
+  sources: PublishedFile[];
+  /** What is worth knowing beside that. */
+  notes?: string[];
 }
 
 /** What a check goes by. */
@@ -69,9 +75,15 @@ export interface CheckContext {
 /** Checks one file, told apart by its name and, for YAML, by its keys. Never throws for what is wrong with the file. */
 export const checkFile = (path: string, context: CheckContext): Promise<FileFinding> => find(path, context, look);
 
-/** Checks a file that a manifest publishes: tables as such, any other for being there. Never throws for its faults. */
-export const checkSource = (path: string, context: CheckContext): Promise<FileFinding> =>
-  find(path, context, isTabular(path) ? lookAtTable : lookAtOther);
+/**
+ * Checks a file that a manifest publishes: tables as such, those that are made as they will be, any other file for being
+ * there. Never throws for its faults.
+ */
+export const checkSource = (source: PublishedFile, context: CheckContext): Promise<FileFinding> => {
+  const { path, name, recipe } = source;
+  if (recipe) return find(path, context, (_, finding) => lookAtMade({ ...source, recipe }, finding, context));
+  return find(path, context, isTabular(name) ? lookAtTable : lookAtOther);
+};
 
 type Look = (path: string, finding: FileFinding, context: CheckContext) => Promise<void>;
 
@@ -101,10 +113,13 @@ const look: Look = async (path, finding, context) => {
   if (/^\.ya?ml$/i.test(extname(path))) return lookAtYaml(path, finding, context);
   if (isTabular(path)) return lookAtTable(path, finding, context);
   await lookAtOther(path, finding, context);
+  if (await lookAtConvertible(path, finding, context)) return;
+  if (/^\.json$/i.test(extname(path))) return lookAtJson(path, finding, context);
   finding.faults.push({
     code: 'usage',
     file: finding.file,
-    message: 'this is neither a table (.csv, .tsv) nor a manifest or configuration (.yaml, .yml)',
+    message:
+      'this is neither a table (.csv, .tsv, .csv.gz, .zip, .xlsx, .ndjson, .json), a manifest or configuration (.yaml, .yml), nor a catalogue (.json)',
     hint: 'name files of these kinds; other files need no check',
   });
 };
@@ -116,6 +131,24 @@ const lookAtOther: Look = async (path, finding) => {
     throw new SourceMissingError(`${path}: ${facts === null ? 'there is no such file' : 'this is not a file'}`, {
       hint: 'check the path; the file may have been moved or deleted',
     });
+};
+
+/** Looks at a file that is brought into CSV by itself; false for others, and for JSON that is no table. */
+const lookAtConvertible = async (path: string, finding: FileFinding, context: CheckContext): Promise<boolean> => {
+  const name = basename(path);
+  const recipe = recipeOf({}, { kind: 'file', path, name }, 'auto');
+  if (recipe === null) return false;
+  await lookAtMade({ path, name, recipe }, finding, context);
+  return finding.kind === 'table' || extname(path) !== '.json';
+};
+
+/** JSON that is no table must be a catalogue. */
+const lookAtJson: Look = async (path, finding, { io }) => {
+  finding.kind = 'catalogue';
+  const { problems, notes = [] } = await lookAtCatalogue(path, io.stop);
+  finding.summary = 'catalogue';
+  finding.notes = notes;
+  finding.faults.push(...problems.map((problem) => faultOfProblem(problem, 'entry-fault', finding.file, null)));
 };
 
 const lookAtTable: Look = async (path, finding, { io, config }) => {
@@ -141,8 +174,9 @@ const lookAtYaml: Look = async (path, finding, context) => {
   finding.kind = 'manifest';
   const manifest = await loadManifest(path);
   finding.summary = `sound, ${summaryOf(manifest, io.cwd)}`;
-  const inside = await lookInside(manifest);
+  const inside = await lookInside(manifest, io.stop);
   finding.sources = inside.sources;
+  if (inside.notes) finding.notes = inside.notes;
   finding.faults.push(...inside.problems.map((problem) => faultOfProblem(problem, 'entry-fault', problem.file, null)));
   const place = document?.position([manifest.portals === undefined ? 'portal' : 'portals']);
   finding.faults.push(...portalFaults(manifest, finding.file, place, context));
@@ -188,10 +222,15 @@ export const faultsOf = (error: SluiceError, file: string): Fault[] => {
     const message = error.message.replace(/^line \d+(?:, column \d+)?: /, '');
     return [{ code, file, line, ...(column === undefined ? {} : { column }), message, hint }];
   }
+  if (error instanceof CatalogueFaultError) {
+    const { code, line, column } = error;
+    return [{ code, file, line, column, message: error.message.replace(/^.*?:\d+:\d+: /, ''), hint }];
+  }
   if (error instanceof SourceMissingError) {
     return [{ code: error.code, file, message: error.message.slice(error.message.indexOf(': ') + 2), hint }];
   }
-  return [{ code: error.code, file, message: error.message, hint }];
+  const { line } = reasonOf(error);
+  return [{ code: error.code, file, ...(line === undefined ? {} : { line }), message: error.message, hint }];
 };
 
 const faultOfProblem = (

@@ -1,17 +1,65 @@
 // What a manifest publishes, for `sluice check`: its files, and the faults of lists that it names.
 import type { FileProblem } from '../errors.ts';
+import { fileBytes } from '../gather/catalogue/catalogue-bytes.ts';
+import { gatherCatalogue } from '../gather/catalogue/gather-catalogue.ts';
 import { gatherPackages } from '../gather/datapackages.ts';
 import { gatherIndex } from '../gather/index/gather-index.ts';
-import type { Manifest } from '../manifest/schema.ts';
-import type { ResourceSource } from '../wish.ts';
+import { gatherManifest } from '../gather/manifest.ts';
+import { isAddress, resolveCatalogue } from '../manifest/catalogue-schema.ts';
+import { type CatalogueManifest, defaultRules, type Manifest } from '../manifest/schema.ts';
+import type { ResourceWish } from '../wish.ts';
+import type { PublishedFile } from './check-made.ts';
+import { plural } from './io.ts';
+
+/** What a manifest publishes. */
+export interface Inside {
+  /** Its files. */
+  sources: PublishedFile[];
+  problems: FileProblem[];
+  /** What else is worth knowing. */
+  notes?: string[];
+}
 
 /** See the head of this file. Throws what gathering throws where a list as a whole cannot be read. */
-export const lookInside = async (manifest: Manifest): Promise<{ sources: string[]; problems: FileProblem[] }> => {
-  if ('datasets' in manifest) return { sources: pathsOf(manifest.datasets), problems: [] };
+export const lookInside = async (manifest: Manifest, signal: AbortSignal): Promise<Inside> => {
+  if ('datasets' in manifest) return { sources: filesOf(await gatherManifest(manifest)), problems: [] };
+  if ('catalogue' in manifest) return lookInsideCatalogue(manifest, signal);
   if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], problems: [] };
   const { wishes, problems } = await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest));
-  return { sources: pathsOf(wishes), problems };
+  return { sources: filesOf(wishes), problems };
 };
 
-const pathsOf = (datasets: { resources: { source: ResourceSource }[] }[]): string[] =>
-  datasets.flatMap(({ resources }) => resources.flatMap(({ source }) => (source.kind === 'file' ? [source.path] : [])));
+/** A catalogue of the web is not fetched for a check. */
+const lookInsideCatalogue = async (manifest: CatalogueManifest, signal: AbortSignal): Promise<Inside> => {
+  const { from } = manifest.catalogue;
+  if (isAddress(from))
+    return { sources: [], problems: [], notes: ['the catalogue is not fetched; `sluice plan` looks at it'] };
+  const { wishes, problems, remarks } = await gatherCatalogue(manifest, fileBytes(from, from, signal));
+  const resources = wishes.reduce((count, wish) => count + wish.resources.length, 0);
+  return {
+    sources: [],
+    problems,
+    notes: [`${plural(wishes.length, 'dataset')} with ${plural(resources, 'resource')}`, ...remarks],
+  };
+};
+
+/** As {@link lookInside}, of a catalogue that no manifest names. */
+export const lookAtCatalogue = (path: string, signal: AbortSignal): Promise<Inside> =>
+  lookInsideCatalogue(
+    {
+      ...defaultRules,
+      path,
+      name: 'catalogue',
+      portal: 'local',
+      catalogue: resolveCatalogue(path, '/'),
+      defaults: { dataset: {}, resource: {} },
+    },
+    signal,
+  );
+
+const filesOf = (datasets: { resources: ResourceWish[] }[]): PublishedFile[] =>
+  datasets.flatMap(({ resources }) =>
+    resources.flatMap(({ source, recipe = null }) =>
+      source.kind === 'file' ? [{ path: source.path, name: source.name, recipe }] : [],
+    ),
+  );

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { ConfigError, InterruptedError, UsageError } from '../errors.ts';
 import { closeTablePool } from '../table/check.ts';
+import { closePreparePool } from '../transform/prepare.ts';
 import { type CheckContext, checkFile, checkSource, type Fault, type FileFinding, faultsOf } from './check-file.ts';
 import { type FixOptions, fixTable } from './check-fix.ts';
 import { htmlOfFiles } from './check-html.ts';
@@ -31,7 +32,7 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
     if (io.stop.aborted) throw new InterruptedError('interrupted; nothing was changed', { cause: error });
     throw error;
   } finally {
-    await closeTablePool();
+    await Promise.all([closeTablePool(), closePreparePool()]);
   }
 };
 
@@ -57,9 +58,16 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
   if (portal) print(portalLines(portal));
   const code = exitCodeOf(files, portal);
   if (form === 'html') say(io, htmlOfFiles(files));
-  if (form === 'json') say(io, JSON.stringify({ ok: code === exitCodes.ok, files, portal }, null, 2));
+  if (form === 'json')
+    say(io, JSON.stringify({ ok: code === exitCodes.ok, files: files.map(plainFinding), portal }, null, 2));
   return code;
 };
+
+/** Of the files that a manifest publishes only their paths. */
+const plainFinding = ({ sources, ...finding }: FileFinding): object => ({
+  ...finding,
+  sources: sources.map(({ path }) => path),
+});
 
 /** A faulty configuration must not hide the faults of other files, so its error is kept. */
 const configIfSound = async (
@@ -112,16 +120,22 @@ const checkAll = async (
   const named = new Set(paths);
   for await (const finding of inOrder(paths, (path) => checkFile(path, context))) {
     show(finding);
-    const sources = finding.sources.filter((source) => !named.has(source));
-    for (const source of sources) named.add(source);
-    for await (const found of inOrder([...new Set(sources)], (path) => checkSource(path, context))) show(found);
+    const sources = finding.sources.filter((source) => {
+      const name = nameOf(source);
+      return !named.has(name) && named.add(name);
+    });
+    for await (const found of inOrder(sources, (source) => checkSource(source, context))) show(found);
   }
 };
+
+/** The same file may be published in several ways; each is checked once. */
+const nameOf = ({ path, recipe }: FileFinding['sources'][number]): string =>
+  recipe ? `${path} ${recipe.fingerprint}` : path;
 
 /** As many as the worker threads of the table check. */
 const atOnce = 2;
 
-async function* inOrder(paths: string[], work: (path: string) => Promise<FileFinding>): AsyncGenerator<FileFinding> {
+async function* inOrder<T>(paths: T[], work: (path: T) => Promise<FileFinding>): AsyncGenerator<FileFinding> {
   for (let from = 0; from < paths.length; from += atOnce) {
     yield* await Promise.all(paths.slice(from, from + atOnce).map(work));
   }
@@ -138,14 +152,16 @@ const exitCodeOf = (files: FileFinding[], portal: PortalFinding | null): number 
   return faults.length > 0 || portal?.ok === false ? exitCodes.someFailed : exitCodes.ok;
 };
 
-const fileLines = ({ file, summary, inspection, faults }: FileFinding, full: boolean): string[] => {
+const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFinding, full: boolean): string[] => {
   const lines = faults.flatMap((fault, at) => faultLines(fault, faults[at + 1]));
-  if (inspection === null) return faults.length > 0 ? lines : [`${file}: ${summary}`];
+  const own = faults.length > 0 ? lines : [`${file}: ${summary}`];
+  if (inspection === null) return [...own, ...notes.map((note) => `  ${note}`)];
   const columns = full ? columnLines(inspection) : inspection.columns.length > 0 ? [columnsLine(inspection)] : [];
   return [
     ...lines,
     ...moreLines(inspection),
     `${file}: ${summary}`,
+    ...notes.map((note) => `  ${note}`),
     ...mendLines(inspection, file),
     ...(faults.length > 0 && !full ? [] : columns),
     ...remarkLines(inspection),

@@ -1,0 +1,76 @@
+// `sluice check` of files that become tables: by themselves, and by the steps of a manifest.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { checkCommand } from '../../src/commands/check.ts';
+import { commandIo } from '../support/command-io.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { writeText } from '../support/yaml-file.ts';
+import { workbookOf } from '../transform/support/workbook.ts';
+
+const check = async (dir: string, paths: string[], json = false) => {
+  const { io, out } = commandIo(dir);
+  const code = await checkCommand(paths, json ? { json } : {}, io);
+  return { code, out: out(), lines: out().trimEnd().split('\n') };
+};
+
+describe('checking files that become tables', () => {
+  it('looks at the table that is made, and tells how', async () => {
+    const dir = tempDir();
+    writeFileSync(join(dir, 'a.csv.gz'), gzipSync('id;name\n1;x\n'));
+    writeFileSync(
+      join(dir, 'b.xlsx'),
+      await workbookOf([
+        ['id', 'id'],
+        [1, 2],
+      ]),
+    );
+    const { code, lines } = await check(dir, ['a.csv.gz', 'b.xlsx']);
+    expect(code).toBe(3);
+    expect(lines.slice(0, 3)).toEqual([
+      'a.csv.gz: made into CSV of 1 row: sound, 1 row, 2 columns, separated by commas',
+      '  read as UTF-8 text, separated by ";"',
+      '  columns: id (integer), name (text)',
+    ]);
+    expect(lines[3]).toMatch(/^b\.xlsx:1:2: the header cells .* \[table-header\]$/);
+  });
+
+  it('follows the steps of a manifest, for each way in which a file is published', async () => {
+    const dir = tempDir();
+    writeText(dir, 'data.csv', 'Report\nid;n\n1;2\n2;x\n');
+    const steps = 'table: [{ skipRows: 1 }, { cast: { n: integer } }]';
+    writeText(
+      dir,
+      'm.yaml',
+      `name: city
+datasets:
+  - id: d
+    title: D
+    resources:
+      - { id: strict, file: data.csv, ${steps} }
+      - { id: lenient, file: data.csv, ${steps}, badRows: skip, maxBadRows: 1 }
+      - { id: again, file: data.csv, ${steps}, badRows: skip, maxBadRows: 1 }
+`,
+    );
+    const { code, out, lines } = await check(dir, ['m.yaml']);
+    expect(code).toBe(3);
+    expect(out).toContain('data.csv:4: 1 bad row of 2: nothing is published');
+    expect(lines.filter((line) => line.startsWith('data.csv: made into CSV'))).toEqual([
+      'data.csv: made into CSV of 2 rows: sound, 1 row, 2 columns, separated by commas',
+    ]);
+    expect(out).toContain('1 bad row left out: line 4, column 2 ("n"): "x" is no whole number');
+    const { files } = JSON.parse((await check(dir, ['m.yaml'], true)).out);
+    expect(files[0].sources).toEqual([1, 2, 3].map(() => join(dir, 'data.csv')));
+  });
+
+  it('leaves what holds no table alone', async () => {
+    const dir = tempDir();
+    writeText(dir, 'shapes.json', '{"type":"FeatureCollection"}');
+    writeText(dir, 'm.yaml', 'name: m\ndatasets: [{ id: d, title: D, resources: [{ id: r, file: shapes.json }] }]\n');
+    expect(await check(dir, ['m.yaml'])).toMatchObject({
+      code: 0,
+      lines: [expect.anything(), 'shapes.json: the JSON is no array of rows: sent as it is', '2 files, all sound'],
+    });
+  });
+});
