@@ -67,14 +67,7 @@ export const makePlace = (config: Record<string, unknown> = {}): Place => {
     manifest: (content) => write(`${content.name}.yaml`, JSON.stringify({ portal: 'local', ...content })),
     run,
     start: (args, start) => startSluice(all(args), { cwd: dir, ...start }),
-    publish: async (manifest, start) => {
-      const ended = await run(['publish', manifest, '--json'], start);
-      try {
-        return { ...ended, report: reportSchema.parse(JSON.parse(ended.out)) };
-      } catch (cause) {
-        throw new Error(`publish ended with ${ended.code} and no report:\n${ended.out}\n${ended.err}`, { cause });
-      }
-    },
+    publish: async (manifest, start) => withReport(await run(['publish', manifest, '--json'], start)),
     serve: async (args = [], start) => {
       const sluice = startSluice(all(['start', ...args]), { cwd: dir, ...start });
       await sluice.said('"sluice is running"');
@@ -88,6 +81,15 @@ export const makePlace = (config: Record<string, unknown> = {}): Place => {
     keys: redisKeys('sluice'),
     redisPid: () => pidFile().server?.pid ?? -1,
   };
+};
+
+/** A publish that ended, with its report parsed. */
+export const withReport = (ended: Ended): Ended & { report: Report } => {
+  try {
+    return { ...ended, report: reportSchema.parse(JSON.parse(ended.out)) };
+  } catch (cause) {
+    throw new Error(`publish ended with ${ended.code} and no report:\n${ended.out}\n${ended.err}`, { cause });
+  }
 };
 
 /** Waits until a run of the manifest has closed, and gives the newest report. */
