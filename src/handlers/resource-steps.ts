@@ -102,7 +102,12 @@ const attach = async (state: ResourceState): Promise<void> => {
         at: Date.now(),
       });
       const { path, name } = file;
-      const sent = await portal.attachFile(nid, { path, name, bytes, contentType: contentTypeOf(name) }, signal);
+      const content = state.table?.content;
+      const sent = await portal.attachFile(
+        nid,
+        { path, name, bytes, content, contentType: contentTypeOf(name) },
+        signal,
+      );
       await refuseIfMoved(state, file, sent.sha256 ?? (await fingerprintFile(path, file.source, signal)).sha256);
       await settleAttach(state, file, sent.fid ?? '');
       return sent.fid;

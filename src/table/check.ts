@@ -18,6 +18,8 @@ export interface TableReport {
   bom: boolean;
   bytes: number;
   sha256: string;
+  /** The bytes of a small file, see {@link CheckOptions}. */
+  content?: Buffer;
 }
 
 /** What a check can be told. */
@@ -64,11 +66,10 @@ const readSmall = async (path: string, bytes: number): Promise<Buffer | null> =>
   }
 };
 
-const answerOf = async (task: CheckTask, { bytes, signal }: CheckOptions): Promise<CheckAnswer> => {
-  const content = bytes !== undefined && bytes <= smallBytes ? await readSmall(task.path, bytes) : null;
-  if (content === null) return pool.run(task, signal);
+const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<CheckAnswer> | CheckAnswer => {
+  if (task.content === undefined) return pool.run(task, signal);
   signal?.throwIfAborted();
-  return checkFile({ ...task, content, cancelled: new Int32Array(new SharedArrayBuffer(4)) });
+  return checkFile({ ...task, cancelled: new Int32Array(new SharedArrayBuffer(4)) });
 };
 
 /**
@@ -78,10 +79,13 @@ const answerOf = async (task: CheckTask, { bytes, signal }: CheckOptions): Promi
  *
  * Throws a SourceMissingError when the file cannot be read, and the signal's reason when it is aborted.
  */
-export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> => {
-  const task: CheckTask = { path, rowBytes: options.rowBytes ?? defaultRowBytes };
+export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> =>
+  inspect({ path, rowBytes: options.rowBytes ?? defaultRowBytes }, options);
+
+const inspect = async (task: CheckTask, options: CheckOptions): Promise<Inspection> => {
   if (options.delimiter !== undefined) task.delimiter = knownDelimiter(options.delimiter);
-  const answer = await answerOf(task, options);
+  const { path } = task;
+  const answer = await answerOf(task, options.signal);
   if (answer.kind === 'inspected') return answer.inspection;
   throw new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
     hint:
@@ -96,10 +100,12 @@ export const inspectTable = async (path: string, options: CheckOptions = {}): Pr
  * matter. Throws a TableFaultError (code, line, column) for the first fault otherwise; its message holds no row contents.
  */
 export const checkTable = async (path: string, options: CheckOptions = {}): Promise<TableReport> => {
-  const inspection = await inspectTable(path, options);
+  const { bytes, rowBytes = defaultRowBytes } = options;
+  const content = bytes !== undefined && bytes <= smallBytes ? await readSmall(path, bytes) : null;
+  const inspection = await inspect({ path, rowBytes, ...(content === null ? {} : { content }) }, options);
   const fault = firstFault(inspection.findings);
   if (fault !== null) throw fault;
-  return reportOf(inspection);
+  return content === null ? reportOf(inspection) : { ...reportOf(inspection), content };
 };
 
 /** What is known of an inspected table when it is sound. */

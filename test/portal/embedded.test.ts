@@ -33,7 +33,7 @@ const table = async (rows: number, name = 'spending.csv') => {
   const content = `department,amount\n${Array.from({ length: rows }, (_, n) => `dep ${n},${n}\n`).join('')}`;
   const path = join(dir, `${randomUUID()}.csv`);
   await writeFile(path, content);
-  return { path, name, bytes: Buffer.byteLength(content), contentType: 'text/csv', content };
+  return { path, name, bytes: Buffer.byteLength(content), contentType: 'text/csv', content: Buffer.from(content) };
 };
 
 describe('the client on the embedded portal', () => {
