@@ -83,7 +83,9 @@ export const resourceFields = (
 });
 
 /** True for an address that every portal takes into a link field; any other may be refused with the whole node. */
-export const isLinkable = (url: string): boolean => /^https?:\/\/[^\s<>"]+$/i.test(url);
+export const isLinkable = (url: string): boolean => url.length <= longestUrl && /^https?:\/\/[^\s<>"]+$/i.test(url);
+
+const longestUrl = 2048;
 
 /** One field when there is something to make it of. */
 const made = <T>(name: string, from: T | undefined, make: (from: T) => unknown): NodeFields =>

@@ -134,15 +134,12 @@ const targetOf = (item: Record<string, unknown>, position: number, tools: Distri
   if (textsOf(item[key]).length > 1) tools.remark(`distribution.${key}`, 'only the first of several is published');
   const text = addressText(item[key]) ?? '';
   const address = addressOf(text);
-  if (address.kind === 'web') return { url: address.url, isFile: key === 'downloadURL', isLink: true };
-  if (address.kind === 'other') {
-    const isLink = isLinkable(text);
-    if (!isLink)
-      tools.remark(
-        `distribution.${key}`,
-        `is told in the description: portals do not link to ${address.scheme}: addresses`,
-      );
-    return { url: text, isFile: false, isLink };
+  if (address.kind !== 'none') {
+    const url = address.kind === 'web' ? address.url : text;
+    const isLink = isLinkable(url);
+    const why = address.kind === 'web' ? 'addresses this long' : `${address.scheme}: addresses`;
+    if (!isLink) tools.remark(`distribution.${key}`, `is told in the description: portals do not link to ${why}`);
+    return { url, isFile: isLink && key === 'downloadURL', isLink };
   }
   tools.fault(`the ${key} of distribution ${position} is no address: ${JSON.stringify(text.slice(0, 80))}`);
   return null;

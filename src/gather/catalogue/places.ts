@@ -40,23 +40,33 @@ const geometryWkt = (value: unknown): string | null => {
   return text === null ? null : wktOf(text);
 };
 
-const wktPattern =
-  /^(?:SRID=\d+;|<[^>]*>\s*)?((?:POINT|LINESTRING|POLYGON|MULTIPOINT|MULTILINESTRING|MULTIPOLYGON)\s*\([-\d.,\s()eE+]*\))$/i;
+const list = (item: string): string => String.raw`\(\s*${item}(?:\s*,\s*${item})*\s*\)`;
+const number = String.raw`[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?`;
+const position = String.raw`${number}(?:\s+${number}){1,2}`;
+const point = String.raw`\(\s*${position}\s*\)`;
+const line = list(position);
+const polygon = list(line);
 
-const wktOf = (text: string): string | null => {
-  const wkt = wktPattern.exec(text.trim())?.[1] ?? null;
-  return wkt !== null && isBalanced(wkt) ? wkt : null;
-};
+/** Each kind of geometry with what stands in its brackets; all three dimensions at most. */
+const shapes: readonly (readonly [kind: string, inside: string])[] = [
+  ['POINT', point],
+  ['LINESTRING', line],
+  ['POLYGON', polygon],
+  ['MULTIPOINT', `(?:${line}|${list(point)})`],
+  ['MULTILINESTRING', polygon],
+  ['MULTIPOLYGON', list(polygon)],
+];
 
-const isBalanced = (text: string): boolean => {
-  let depth = 0;
-  for (const char of text) {
-    if (char === '(') depth += 1;
-    if (char === ')') depth -= 1;
-    if (depth < 0) return false;
-  }
-  return depth === 0;
-};
+/** GeoSPARQL and PostGIS put the reference system in front. */
+const wktPattern = new RegExp(
+  String.raw`^(?:SRID=\d+;|<[^>]*>)?\s*((?:${shapes.map(([kind, inside]) => String.raw`${kind}\s*${inside}`).join('|')}))$`,
+  'i',
+);
+
+const longestWkt = 200_000;
+
+const wktOf = (text: string): string | null =>
+  text.length > longestWkt ? null : (wktPattern.exec(text.trim())?.[1] ?? null);
 
 /** `west, south, east, north` as a polygon. */
 const boxOf = (parts: readonly string[]): string | null => {

@@ -1,4 +1,5 @@
 // Values as catalogues write them, read loosely: text in its many dresses, addresses, lists.
+import { isLinkable } from '../../dkan/fields.ts';
 
 /** True for a JSON object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -62,9 +63,9 @@ export const addressOf = (text: string): Address => {
   return { kind: 'web', url: /[\s<>"{}|\\^`]/.test(text) ? url.href : text };
 };
 
-/** The http(s) address of a value, or null. */
+/** The http(s) address of a value, or null where it has none that portals take. */
 export const webAddressOf = (value: unknown): string | null => {
   const text = addressText(value);
   const address = text === null ? null : addressOf(text);
-  return address?.kind === 'web' ? address.url : null;
+  return address?.kind === 'web' && isLinkable(address.url) ? address.url : null;
 };

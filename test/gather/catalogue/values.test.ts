@@ -45,6 +45,14 @@ describe('places', () => {
     ['POINT (13.4 52.5)', { wkt: 'POINT (13.4 52.5)' }],
     ['SRID=4326;POINT(13.4 52.5)', { wkt: 'POINT(13.4 52.5)' }],
     ['POINT ((13.4 52.5)', { label: 'POINT ((13.4 52.5)' }],
+    ['POINT (13.4)', { label: 'POINT (13.4)' }],
+    ['POINT ()', { label: 'POINT ()' }],
+    ['MULTIPOINT ((1 2), (3 4))', { wkt: 'MULTIPOINT ((1 2), (3 4))' }],
+    [
+      'MULTIPOLYGON (((0 0, 1 1, 1 0, 0 0)), ((5 5, 6 6, 6 5, 5 5)))',
+      { wkt: 'MULTIPOLYGON (((0 0, 1 1, 1 0, 0 0)), ((5 5, 6 6, 6 5, 5 5)))' },
+    ],
+    ['POLYGON (0 0, 1 0)', { label: 'POLYGON (0 0, 1 0)' }],
     ['{"type": "Point", "coordinates": [13.4, 52.5]}', { wkt: 'POINT (13.4 52.5)' }],
     [
       {
