@@ -81,7 +81,7 @@ const ourSchedulers = async (queues: Queues) =>
   (await queues.runs.getJobSchedulers(0, -1)).filter(({ key }) => key.startsWith(ours));
 
 const isWaiting = (jobId: string | undefined, schedulerId: string): boolean =>
-  jobId !== undefined && jobId.startsWith(`${schedulerId}.`) && /^\d+$/.test(jobId.slice(schedulerId.length + 1));
+  jobId?.startsWith(schedulerId) === true && /^\.\d+$/.test(jobId.slice(schedulerId.length));
 
 /** A run that waited under rules that are gone does not begin. */
 const forgetWaiting = async (queues: Queues, schedulerId: string): Promise<void> => {

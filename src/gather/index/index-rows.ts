@@ -90,16 +90,13 @@ interface CsvRecord {
 
 const parseCsv = async (file: string, body: Buffer): Promise<CsvRecord[]> => {
   const parser = Readable.from(piecesOf(body)).pipe(
-    parse({ delimiter: delimiterOf(body), relax_column_count: true, skip_empty_lines: true, info: true }),
+    parse({ delimiter: delimiterOf(body), relax_column_count: true, skip_empty_lines: true }),
   );
-  const lines = new LineCounter(body);
+  const lines = linesOfRecords(body);
   const records: CsvRecord[] = [];
-  let end = 0;
   try {
     for await (const row of parser) {
-      const { record, info } = row as { record: string[]; info: { bytes: number } }; // `info: true` gives this shape
-      records.push({ line: lines.ofRecord(end), cells: record });
-      end = info.bytes;
+      records.push({ line: lines[records.length] ?? 1, cells: row as string[] }); // no option asks for another shape
     }
     return records;
   } catch (error) {
@@ -118,24 +115,25 @@ async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
   }
 }
 
-/** Tells lines of ascending offsets. (The parser's own count is off after a line end in a quoted cell.) */
-class LineCounter {
-  readonly #body: Buffer;
-  #at = 0;
-  #line = 1;
-
-  constructor(body: Buffer) {
-    this.#body = body;
+/** Lines where records begin. (The parser's own counts are off after a line end in a quoted cell.) */
+const linesOfRecords = (body: Buffer): number[] => {
+  const end = body.includes(newline) ? newline : carriageReturn;
+  const lines: number[] = [];
+  let [line, isQuoted, isBegun] = [1, false, false];
+  for (const byte of body) {
+    if (byte === quote) isQuoted = !isQuoted;
+    if (byte === end) {
+      line += 1;
+      if (!isQuoted) isBegun = false;
+    } else if (byte !== carriageReturn && !isBegun) {
+      lines.push(line);
+      isBegun = true;
+    }
   }
+  return lines;
+};
 
-  /** Line of the first record that begins at or after `offset`, behind line ends. */
-  ofRecord(offset: number): number {
-    let begin = offset;
-    while (this.#body[begin] === 10 || this.#body[begin] === 13) begin += 1;
-    for (; this.#at < begin; this.#at += 1) if (this.#body[this.#at] === 10) this.#line += 1;
-    return this.#line;
-  }
-}
+const [newline, carriageReturn, quote] = [0x0a, 0x0d, 0x22];
 
 /** The delimiter that stands most often in the heading, outside quotes. */
 const delimiterOf = (body: Buffer): string => {
