@@ -6,6 +6,7 @@ import { beforeAll, expect, it } from 'vitest';
 import type { Report, ReportItem } from '../../src/report.ts';
 import { type FaultRule, faultPlanSchema } from '../../src/server/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../../src/server/faults/switchboard.ts';
+import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { reportsOf } from './support/place.ts';
@@ -19,13 +20,16 @@ let reader: Reader;
 let gateway: Gateway;
 let switchboard: Switchboard;
 let place: RedisPlace;
+let sources: SourceServer;
 const quickly = { retry: { attempts: 2, backoff: '50ms', maxBackoff: '100ms' }, breaker: { failures: 50 } };
 beforeAll(async () => {
   const portal = await startPortalProcess(['--profile', 'dkan-7.18']);
   reader = await portal.reader();
   switchboard = await openSwitchboard({ target: portal.url, plan: null });
   gateway = await openGateway(switchboard.url);
+  sources = await startSources();
   place = await makeRedisPlace(gateway.url, {
+    sources: { allow: ['127.0.0.1'], requestsPerSecond: 0 },
     ...remoteConfig(gateway.url, { importTimeout: '1s', concurrency: 1 }),
     ...quickly,
     jobs: { lock: '1s', stalledCheck: '250ms' },
@@ -145,6 +149,38 @@ it('the columns of the good file are read by its own delimiter again', async () 
   const { report } = await place.publish(manifest);
   expect(tableItem(report)).toMatchObject({ stale: true, reason: { code: 'import-failed' } });
   await expectGood(tableItem(report));
+});
+
+it.each([
+  ['a file of the web', {}],
+  ['a table that is made of one', { table: [{ select: ['id', 'word'] }] }],
+])('%s gives way to its last good version as well, run after run', async (_what, more) => {
+  const id = `web${Object.keys(more).length}`;
+  sources.on(`/${id}.csv`, fileAnswer(good, { etag: '"1"' }));
+  const table = { id: 't', title: `${id} table`, url: `${sources.url}/${id}.csv`, ...more };
+  const manifest = place.manifest({ name: id, datasets: [{ id, title: `${id} dataset`, resources: [table] }] });
+  expect((await place.publish(manifest)).code).toBe(0);
+  sources.on(`/${id}.csv`, fileAnswer('id,word\n1,says\n"2,5\\","no"\n', { etag: '"2"' }));
+  const { code, report } = await place.publish(manifest);
+  expect(code).toBe(3);
+  expect(tableItem(report)).toMatchObject({
+    live: false,
+    stale: true,
+    rows: 3,
+    reason: { code: expect.stringMatching(/^(import|verify)-failed$/) },
+  });
+  expect(await reader.count(tableItem(report).uuid)).toBe(3);
+  gateway.takeWrites();
+  for (const refresh of [[], ['--refresh']]) {
+    const again = await place.run(['publish', manifest, '--json', ...refresh]);
+    expect(again.code).toBe(3);
+    expect(tableItem(JSON.parse(again.out) as Report)).toMatchObject({ live: false, stale: true });
+  }
+  expect(gateway.takeWrites()).toEqual([]);
+  sources.on(`/${id}.csv`, fileAnswer('id,word\n1,mended\n', { etag: '"3"' }));
+  const mended = await place.publish(manifest);
+  expect(mended.code).toBe(0);
+  expect(tableItem(mended.report)).toMatchObject({ live: true, stale: false, rows: 1 });
 });
 
 it('where no copy is at hand, the job says so and leaves what the portal has', async () => {
