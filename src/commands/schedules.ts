@@ -40,7 +40,8 @@ export const schedulesCommand = async (paths: string[], options: CommonOptions, 
     const rows = await rowsOf(runtime, manifests, kept);
     const service = (await runtime.workerRoles()).includes('start');
     if (options.json) say(io, JSON.stringify({ service, schedules: rows }, null, 2));
-    else for (const line of [...rows.flatMap(rowLines), ...remarks(rows, service)]) say(io, line);
+    else
+      for (const line of [...rows.flatMap((row) => rowLines(row, service)), ...remarks(rows, service)]) say(io, line);
     for (const { path, error } of faulty) warn(io, `left out: ${path}: ${error.message}`);
     return faulty.length > 0 ? exitCodes.usage : exitCodes.ok;
   });
@@ -91,10 +92,10 @@ const remarks = (rows: ScheduleRow[], service: boolean): string[] => {
     : [];
 };
 
-const rowLines = (row: ScheduleRow): string[] => {
+const rowLines = (row: ScheduleRow, service: boolean): string[] => {
   const { schedule, next } = row;
   const zone = schedule?.timezone ?? 'UTC';
-  const mark = schedule !== null && !row.kept ? ' *' : '';
+  const mark = service && schedule !== null && !row.kept ? ' *' : '';
   return [
     `${row.manifest} to ${row.portal}: ${schedule === null ? 'no schedule' : ruleText(schedule)}${mark}`,
     ...(row.running === null ? [] : [`  now   run ${row.running}`]),
@@ -108,9 +109,21 @@ const ruleText = ({ cron, timezone, window, jitterMs, catchUp }: Schedule): stri
   [
     `${cron} (${timezone})`,
     ...(window ? [`window ${clock(window.from)}-${clock(window.to)}`] : []),
-    ...(jitterMs > 0 ? [`jitter ${jitterMs / 1000} s`] : []),
+    ...(jitterMs > 0 ? [`jitter ${durationWords(jitterMs)}`] : []),
     ...(catchUp === 'skip' ? ['missed runs left out'] : []),
   ].join(', ');
+
+/** As it is written in a manifest: `10m`. */
+const durationWords = (ms: number): string => {
+  const [size, unit] = (
+    [
+      [3_600_000, 'h'],
+      [60_000, 'm'],
+      [1000, 's'],
+    ] as const
+  ).find(([each]) => ms % each === 0) ?? [1, 'ms'];
+  return `${ms / size}${unit}`;
+};
 
 const clock = (minute: number): string =>
   `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;

@@ -39,7 +39,7 @@ describe('sluice schedules', () => {
     const before = await list(place);
     expect(before.code).toBe(0);
     expect(before.out).toMatch(
-      /^nightly to local: 30 2 \* \* \* \(Europe\/Berlin\), window 22:00-06:00, jitter 600 s, missed runs left out \*$/m,
+      /^nightly to local: 30 2 \* \* \* \(Europe\/Berlin\), window 22:00-06:00, jitter 10m, missed runs left out$/m,
     );
     expect(before.out).toMatch(/^ {2}next {2}20\d\d-\d\d-\d\d 02:3\d Europe\/Berlin$/m);
     expect(before.out).toMatch(/^ {2}last {2}never$/m);
