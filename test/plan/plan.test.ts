@@ -1,7 +1,7 @@
 // What has to be done for one dataset, and why.
 import { expect, it } from 'vitest';
 import type { LedgerEntry } from '../../src/ledger/entry.ts';
-import { type Knowledge, planDataset } from '../../src/plan/plan.ts';
+import { type Knowledge, offerFingerprint, planDataset } from '../../src/plan/plan.ts';
 import { datasetWish, liveKnowledge, resourceWish, sha, source } from './support/make.ts';
 
 const wish = datasetWish('m/d', ['r']);
@@ -92,4 +92,41 @@ it('the listing shows what was edited and what is gone', () => {
   expect(plan).toMatchObject({ actions: ['verify'], vid: '9', why: expect.stringContaining('revision 9, ours was 1') });
   expect(plan.resources[0]).toMatchObject({ actions: ['create', 'attach', 'import'], nid: '2' });
   expect(actionsOf({ ...known, listed: new Map([row('1', '1'), row('2', '1')]) })).toEqual([[], []]);
+});
+
+/** The second file `b` could not be imported; the good one, of the live knowledge, is in its place or on its way there. */
+const refusedKnowledge = (isReplaced: boolean, more: Partial<LedgerEntry> = {}) => {
+  const [resource] = wish.resources;
+  const before = liveKnowledge([wish]).entries;
+  const file = before.get('m/d/r')?.file;
+  if (!resource || !file) throw new Error('no file');
+  const offer = offerFingerprint(resource, before.get('m/d')?.nid ?? '');
+  const reason = { code: 'import-failed', message: 'no', hint: null };
+  const known = changed('m/d/r', {
+    live: false,
+    stale: true,
+    good: { ...file, rows: 1, delimiter: ',' },
+    refused: { sha256: sha('b'), offer, delimiter: ',', isReplaced, reason },
+    ...more,
+  });
+  known.sources.set('m/d/r', source('b'));
+  return known;
+};
+
+it('a file that could not be imported is not sent again while the good one stands in its place', () => {
+  expect(actionsOf(refusedKnowledge(true))).toEqual([[], []]);
+});
+
+it('it is sent again when it changes, or what is wished of it does; the good file itself is looked at', () => {
+  const known = refusedKnowledge(true);
+  known.sources.set('m/d/r', source('c'));
+  expect(actionsOf(known)[1]).toEqual(['verify', 'attach', 'import']);
+  known.sources.set('m/d/r', liveKnowledge([wish]).sources.get('m/d/r') ?? null);
+  expect(actionsOf(known)[1]).toEqual(['verify']);
+  const resources = wish.resources.map((resource) => ({ ...resource, title: 'New', metadataFingerprint: 'new' }));
+  expect(actionsOf(refusedKnowledge(true), { ...wish, resources })[1]).toEqual(['update', 'attach', 'import']);
+});
+
+it('a good file that is not back yet is work', () => {
+  expect(actionsOf(refusedKnowledge(false))[1]).toEqual(['verify', 'attach', 'import']);
 });
