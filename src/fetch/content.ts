@@ -1,4 +1,4 @@
-// What comes in a reply: its encodings, its type, and pages for people where data was expected.
+// What comes in a reply: its encodings and its type.
 import { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { SourceRefusedError } from '../errors.ts';
@@ -72,8 +72,6 @@ const unknownEncoding = (where: string, encoding: string): SourceRefusedError =>
   });
 
 const tableName = /\.(csv|tsv|txt|json|jsonl|ndjson|geojson|xml|xlsx?|ods|zip|gz)$/i;
-const pageName = /\.x?html?$/i;
-const pageTypes = new Set(['text/html', 'application/xhtml+xml']);
 const neverData = /^(image|audio|video|font)\/|^application\/pdf$/;
 
 /** What a body must not be. */
@@ -84,7 +82,7 @@ export interface Expectation {
   accept: string;
 }
 
-/** The error for a media type that cannot be data of that name; null for one that can. HTML is left to {@link HtmlWatch}. */
+/** The error for a media type that cannot be data of that name; null for one that can. What only the body can tell is left to `page-watch.ts`. */
 export const wrongType = (type: string | null, { name }: Expectation, where: string): SourceRefusedError | null => {
   if (type === null || !neverData.test(type) || !tableName.test(name ?? '')) return null;
   return new SourceRefusedError(`${where} is of type ${printable(type)}, not what ${name} should hold`, {
@@ -92,82 +90,10 @@ export const wrongType = (type: string | null, { name }: Expectation, where: str
   });
 };
 
-const startBytes = 1024;
-const titleBytes = 64 * 1024;
-
-/** Looks at the beginning of a body for a page where data was expected. */
-export class HtmlWatch {
-  private readonly held: Uint8Array[] = [];
-  private heldBytes = 0;
-  private verdict: 'unknown' | 'page' | 'data';
-  private readonly labelled: boolean;
-  private readonly where: string;
-
-  constructor(type: string | null, { name, accept }: Expectation, where: string) {
-    this.labelled = pageTypes.has(type ?? '');
-    this.verdict = pageName.test(name ?? '') || accept.includes('html') ? 'data' : 'unknown';
-    this.where = where;
-  }
-
-  /**
-   * Takes the next chunk and returns those that may be passed on by now.
-   * @throws SourceRefusedError with the title of the page
-   */
-  take(chunk: Uint8Array): Uint8Array[] {
-    if (this.verdict === 'data') return [chunk];
-    this.held.push(chunk);
-    this.heldBytes += chunk.length;
-    if (this.verdict === 'unknown' && (this.heldBytes >= startBytes || this.startsAsData())) this.judge();
-    if (this.verdict === 'page') this.refuse(this.heldBytes >= titleBytes);
-    return this.isData() ? this.held.splice(0) : [];
-  }
-
-  /** The end of the body; as {@link take}. */
-  end(): Uint8Array[] {
-    if (this.verdict === 'unknown') this.judge();
-    if (this.verdict === 'page') this.refuse(true);
-    return this.held.splice(0);
-  }
-
-  /** Pages begin with a tag, so most data is known by its first byte. */
-  private startsAsData(): boolean {
-    return /^\uFEFF?\s*[^\s<\uFEFF\uFFFD]/.test(this.text());
-  }
-
-  private isData(): boolean {
-    return this.verdict === 'data';
-  }
-
-  private judge(): void {
-    const start = this.text();
-    // A label alone is not believed: some servers label everything as HTML.
-    const tagged =
-      /^\uFEFF?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]*?-->\s*)*<(?:!doctype html|html|head|body|title)\b/i.test(start);
-    const likely = this.labelled && /^\s*<(?!\?xml)/.test(start);
-    this.verdict = tagged || likely ? 'page' : 'data';
-  }
-
-  private refuse(atEnd: boolean): void {
-    const title = /<title[^>]*>([\s\S]*?)<\/title>/i.exec(this.text())?.[1];
-    if (title === undefined && !atEnd) return;
-    const words = printable(title ?? '');
-    throw new SourceRefusedError(
-      `${this.where} is a web page${words === '' ? '' : ` titled "${words}"`}, not a file of data`,
-      {
-        hint: 'open the address in a browser: it may ask for a login, or be the page about the file; put the address of the file itself into `url`',
-      },
-    );
-  }
-
-  private text(): string {
-    return Buffer.concat(this.held).subarray(0, titleBytes).toString('utf8');
-  }
-}
-
 const maxWords = 120;
 
 /** Words of a stranger on one line without control characters, shortened. */
-const printable = (text: string): string => {
+export const printable = (text: string): string => {
   const line = text.replace(/[\p{C}\s]+/gu, ' ').trim();
   return line.length > maxWords ? `${line.slice(0, maxWords - 1)}…` : line;
 };

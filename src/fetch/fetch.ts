@@ -4,18 +4,10 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { SluiceError, SourceRefusedError, SourceUnreachableError } from '../errors.ts';
 import { type Answer, Asker, release } from './ask.ts';
-import {
-  acceptEncoding,
-  countBytes,
-  decodersFor,
-  encodingsOf,
-  HtmlWatch,
-  isBomb,
-  mediaType,
-  wrongType,
-} from './content.ts';
+import { acceptEncoding, countBytes, decodersFor, encodingsOf, isBomb, mediaType, wrongType } from './content.ts';
 import { networkFailure, shown, statusFailure } from './failures.ts';
 import { fileNameOf, nameInPath } from './file-name.ts';
+import { PageWatch } from './page-watch.ts';
 import { discardPart, type LeftPart, leftPart, Part } from './part.ts';
 import type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
 import { conditions, isSameVersion, oneOf, rangeValidator, validatorsOf } from './validators.ts';
@@ -139,7 +131,7 @@ export class Fetcher {
 
     const part = await openPart(task, encodings.length > 0, options.signal);
     const resumed = part.bytes > 0;
-    const watch = resumed ? null : new HtmlWatch(type, { name, accept: options.accept ?? '' }, answer.where);
+    const watch = resumed ? null : new PageWatch(type, { name, accept: options.accept ?? '' }, answer.where);
     try {
       await this.pump({ answer, decoders, part, watch }, options.signal);
     } catch (error) {
@@ -227,7 +219,7 @@ interface Flow {
   answer: Answer;
   decoders: ReturnType<typeof decodersFor>;
   part: Part;
-  watch: HtmlWatch | null;
+  watch: PageWatch | null;
 }
 
 /** True when nothing of what came so far will be of use. */

@@ -434,6 +434,38 @@ describe('a file that is not wanted', () => {
     expect(left(into)).toEqual([]);
   });
 
+  it('is refused when a program answers JSON for a table, and taken when JSON is meant', async () => {
+    server.on('/err.csv', fileAnswer('{"error":"no such table"}', { type: 'application/problem+json' }));
+    const error = await failure(fetcher.toFile(`${server.url}/err.csv`, place(), plain));
+    expect(error).toBeInstanceOf(SourceRefusedError);
+    expect(error.message).toBe(`${server.url}/err.csv is JSON, not what err.csv should hold`);
+    for (const [path, content, type] of [
+      ['/good.json', '[{"a":1}]', 'application/json'],
+      ['/odd.csv', 'a,b\n1,2\n', 'application/json'],
+      ['/array.csv', '[a],b\n1,2\n', 'text/csv'],
+    ] as const) {
+      server.on(path, fileAnswer(content, { type }));
+      expect(whole(await fetcher.toFile(`${server.url}${path}`, place(), plain)).bytes).toBe(content.length);
+    }
+  });
+
+  it.each([
+    ['comments without end', '<!---->'.repeat(20_000)],
+    ['titles without end', `<html>${'<title>'.repeat(20_000)}`],
+    ['spaces', ' '.repeat(200_000)],
+    ['an open comment', `<!--${'-'.repeat(200_000)}`],
+  ])('is looked at in no time, also when it is made of %s', async (_what, page) => {
+    server.on('/mean.csv', (_request, response) => response.writeHead(200).end(page));
+    const result = fetcher.toFile(`${server.url}/mean.csv`, place(), plain).catch((error: Error) => error);
+    expect(await result).toBeDefined();
+  });
+
+  it('is taken when it begins like a page only at first sight', async () => {
+    const gml = '<?xml version="1.0"?>\n<!-- made for you -->\n<gml:x>1</gml:x>';
+    server.on('/x.gml', fileAnswer(gml, { type: 'application/xml' }));
+    expect(whole(await fetcher.toFile(`${server.url}/x.gml`, place(), plain)).bytes).toBe(gml.length);
+  });
+
   it('is taken when pages are what is wanted, or a table is only labelled as a page', async () => {
     server.on('/x.html', fileAnswer('<html></html>', { type: 'text/html' }));
     expect(whole(await fetcher.toFile(`${server.url}/x.html`, place(), plain)).bytes).toBe(13);
