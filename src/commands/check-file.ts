@@ -1,7 +1,6 @@
 // Checks one file: a table, a manifest or a configuration.
 import { stat } from 'node:fs/promises';
 import { basename, extname, relative, resolve } from 'node:path';
-import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import {
   CatalogueFaultError,
@@ -19,58 +18,13 @@ import { loadManifest } from '../manifest/load.ts';
 import { portalsOf } from '../manifest/portals.ts';
 import { type Manifest, manifestKinds } from '../manifest/schema.ts';
 import { isTabular } from '../plan/plan.ts';
-import { inspectTable, reportOf, type TableReport } from '../table/check.ts';
-import type { Inspection } from '../table/inspect-file.ts';
+import { inspectTable, reportOf } from '../table/check.ts';
 import { readYaml } from '../yaml/document.ts';
+import type { CheckContext, Fault, FileFinding, PublishedFile } from './check-finding.ts';
 import { lookAtCatalogue, lookInside } from './check-inside.ts';
-import { lookAtMade, type PublishedFile } from './check-made.ts';
-import { type Io, plural } from './io.ts';
+import { lookAtMade } from './check-made.ts';
+import { plural } from './io.ts';
 import { faultsOfTable, summaryOfTable } from './table-text.ts';
-
-/** What a file was taken for. */
-export type FileKind = 'table' | 'manifest' | 'config' | 'catalogue' | 'other';
-
-/** One fault with its place; line and column count from 1 and are absent where the file as a whole is meant. */
-export interface Fault {
-  code: ErrorCode;
-  file: string;
-  line?: number;
-  /** Of a table: the number of the cell in its row. */
-  column?: number;
-  /** Dotted path of the key in a YAML file. */
-  key?: string;
-  message: string;
-  hint: string | null;
-  /** Bytes of a table before the place. */
-  offset?: number;
-  /** What stands around the place in a table, escaped. */
-  context?: string;
-}
-
-/** What was found in one file. */
-export interface FileFinding {
-  file: string;
-  kind: FileKind;
-  ok: boolean;
-  /** One line about a sound file. */
-  summary: string | null;
-  /** What is known of a sound table. */
-  table: TableReport | null;
-  /** Everything that was found of a table, sound or not. */
-  inspection: Omit<Inspection, 'mend'> | null;
-  faults: Fault[];
-  /** Files that a sound manifest publishes. */
-  sources: PublishedFile[];
-  /** What is worth knowing beside that. */
-  notes?: string[];
-}
-
-/** What a check goes by. */
-export interface CheckContext {
-  io: Io;
-  /** The configuration in force; null when it cannot be loaded. */
-  config: Config | null;
-}
 
 /** Checks one file, told apart by its name and, for YAML, by its keys. Never throws for what is wrong with the file. */
 export const checkFile = (path: string, context: CheckContext): Promise<FileFinding> => find(path, context, look);

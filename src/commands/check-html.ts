@@ -2,7 +2,7 @@
 import type { Finding, FindingPlace } from '../table/finding.ts';
 import type { Inspection } from '../table/inspect-file.ts';
 import type { MendReport } from '../table/mend-report.ts';
-import type { FileFinding } from './check-file.ts';
+import type { FileFinding } from './check-finding.ts';
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 const safe = (text: string): string => text.replaceAll(/[&<>"]/g, (character) => entities[character] ?? character);

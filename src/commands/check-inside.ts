@@ -8,7 +8,7 @@ import { gatherManifest } from '../gather/manifest.ts';
 import { isAddress, resolveCatalogue } from '../manifest/catalogue-schema.ts';
 import { type CatalogueManifest, defaultRules, type Manifest } from '../manifest/schema.ts';
 import type { ResourceWish } from '../wish.ts';
-import type { PublishedFile } from './check-made.ts';
+import type { PublishedFile } from './check-finding.ts';
 import { plural } from './io.ts';
 
 /** What a manifest publishes. */

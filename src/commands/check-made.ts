@@ -5,18 +5,9 @@ import { join } from 'node:path';
 import type { TableRecipe } from '../recipe/recipe.ts';
 import { inspectTable, reportOf } from '../table/check.ts';
 import { prepareTable } from '../transform/prepare.ts';
-import type { CheckContext, FileFinding } from './check-file.ts';
+import type { CheckContext, FileFinding, PublishedFile } from './check-finding.ts';
 import { plural } from './io.ts';
 import { faultsOfTable, summaryOfTable } from './table-text.ts';
-
-/** A file that a manifest publishes. */
-export interface PublishedFile {
-  path: string;
-  /** Name by which its kind is told. */
-  name: string;
-  /** What is done to it before it is sent; null where it goes as it is. */
-  recipe: TableRecipe | null;
-}
 
 /** Makes the table in a folder of its own, looks at it, and writes what was found into `finding`. Throws what making throws. */
 export const lookAtMade = async (

@@ -1,7 +1,7 @@
 // What an inspection found of a table, as lines of text and as faults.
 import type { Finding } from '../table/finding.ts';
 import type { Inspection as WholeInspection } from '../table/inspect-file.ts';
-import type { Fault } from './check-file.ts';
+import type { Fault } from './check-finding.ts';
 import { plural } from './io.ts';
 
 type Inspection = Omit<WholeInspection, 'mend'>;

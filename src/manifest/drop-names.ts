@@ -26,7 +26,10 @@ export const droppedNames = (dropped: string, folders: readonly string[]): Dropp
     .map((_, depth) => parents.slice(0, depth + 1).join('/'))
     .filter((path) => folders.some((listed) => listed === path || listed.startsWith(`${path}/`)));
   const depth = around.at(-1)?.split('/').length ?? 0;
-  const resource = (segments.at(-1) ?? '').replace(/(?<=.)\.[^.]*$/, '');
+  const resource = (segments.at(-1) ?? '').replace(
+    /(?<=.)(?:\.(?:csv|tsv|ndjson|jsonl|json))?\.gz$|(?<=.)\.[^.]*$/i,
+    '',
+  );
   const dataset = parents[depth] ?? resource;
   return {
     around,

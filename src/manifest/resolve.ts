@@ -7,6 +7,7 @@ import { resolveDatapackage } from './datapackage/datapackage-schema.ts';
 import { resolveIndex } from './index-schema.ts';
 import { resolveSchedule } from './schedule-schema.ts';
 import type { DatasetSpec, DropManifest, Manifest, ManifestBase, ManifestFile, ResourceSpec } from './schema.ts';
+import { splitResource } from './split.ts';
 import { resolveTable } from './table-schema.ts';
 import { urlSource } from './url-schema.ts';
 
@@ -73,12 +74,13 @@ export const resolveDataset = (
   dir: string,
 ): DatasetSpec => {
   const { id, title, renamedFrom, resources, ...own } = file;
+  const ids = new Set(resources?.map((resource) => resource.id));
   return {
     id,
     title,
     ...(renamedFrom === undefined ? {} : { renamedFrom }),
     details: { ...defaults.dataset, ...own },
-    resources: (resources ?? []).map((resource) => resolveResource(resource, defaults, dir)),
+    resources: (resources ?? []).flatMap((resource) => splitResource(resolveResource(resource, defaults, dir), ids)),
   };
 };
 

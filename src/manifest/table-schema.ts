@@ -7,9 +7,13 @@ import { type TableSchema, tableSchemaSchema } from '../recipe/table-schema.ts';
 
 const text = z.string().trim().min(1);
 
-const shareOrCount = z.union([z.string().regex(/^(?:100|\d{1,2})(?:\.\d+)?%$/), z.int().nonnegative()], {
-  error: 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows',
-});
+const shareOrCountRule = 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows';
+const shareOrCount = z.union(
+  [z.string().regex(/^(?:100|\d{1,2})(?:\.\d+)?%$/, { error: shareOrCountRule }), z.int().nonnegative()],
+  {
+    error: 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows',
+  },
+);
 
 const shape = {
   table: stepsSchema.exactOptional().meta({
@@ -57,6 +61,9 @@ export const droppedTableShape = {
   table: stepsSchema
     .refine((steps) => steps.every((step) => step.transform === undefined), {
       error: '`transform` runs code: it may only stand in the manifest',
+    })
+    .refine((steps) => steps.every((step) => step.split === undefined), {
+      error: '`split` makes several resources: it may only stand in a manifest with `datasets`',
     })
     .exactOptional(),
   schema: tableSchemaSchema.exactOptional(),

@@ -55,8 +55,14 @@ const castObject = z
     }
   });
 
+/** The type alone; which words are types is checked behind the union, so that a wrong one is told by name. */
+const castName = z.string().meta({ enum: [...castTypes] }) as unknown as z.ZodType<CastType, string>; // as the check behind sees to
+
 /** One cast as people write it: the type alone, or a mapping. */
-export const castSchema = z.union([z.enum(castTypes), castObject]);
+export const castSchema = z.union([castName, castObject]).superRefine((cast, context) => {
+  if (typeof cast !== 'string' || castTypes.includes(cast)) return;
+  context.addIssue({ code: 'custom', message: `must be one of ${castTypes.join(', ')}, or a mapping with \`to\`` });
+});
 
 /** See {@link castSchema}. */
 export type Cast = z.infer<typeof castSchema>;

@@ -101,6 +101,21 @@ const sortKey = z.strictObject({
     .meta({ default: 'up', description: '`down`: the largest first.', examples: ['down'] }),
 });
 
+const splitSchema = z.strictObject({
+  by: column.meta({ description: 'The column whose values tell the resources apart.', examples: ['region'] }),
+  values: z
+    .union([z.array(scalar).min(1), z.record(z.string(), text)], {
+      error: 'must be a list of values, or titles by value',
+    })
+    .meta({
+      description: 'Its values, or titles by value. A row with another value is a bad row.',
+      examples: [['North', 'South']],
+    }),
+  only: scalar
+    .exactOptional()
+    .meta({ description: 'The value of this resource; set by itself for each of them.', examples: ['North'] }),
+});
+
 /** True for text that can be compiled as a regular expression. */
 export const isPattern = (pattern: string): boolean => {
   try {
@@ -166,6 +181,10 @@ const stepShape = {
     .min(1)
     .exactOptional()
     .meta({ description: 'Sort the rows, on disk. Equal rows stay in their order.', examples: [['department']] }),
+  split: splitSchema.exactOptional().meta({
+    description: 'Make a resource of each value of a column, with ids and titles of their own.',
+    examples: [{ by: 'region', values: ['North', 'South'] }],
+  }),
   transform: text
     .exactOptional()
     .meta({ description: 'A step of your own: path of a module, relative to the manifest.', examples: ['./clean.ts'] }),

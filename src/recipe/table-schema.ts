@@ -60,7 +60,7 @@ const fieldSchema = z
       .min(1)
       .meta({ description: 'Name of a column behind all steps.', examples: ['amount'] }),
     type: z
-      .enum(fieldTypes, { error: `must be one of ${fieldTypes.join(', ')}; other types are not checked here` })
+      .enum(fieldTypes)
       .exactOptional()
       .meta({ default: 'any', description: 'What the cells are.', examples: ['number'] }),
     format: z

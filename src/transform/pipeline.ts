@@ -6,7 +6,7 @@ import { castStep, computedStep, constantStep, fillStep, replaceStep } from './s
 import { dropStep, renameStep, selectStep } from './step/columns.ts';
 import { pluginStage } from './step/plugin.ts';
 import { many, type RowStep, type StepTools } from './step/row-step.ts';
-import { dedupeStep, filterStep } from './step/rows.ts';
+import { dedupeStep, filterStep, splitStep } from './step/rows.ts';
 import { schemaStep } from './step/schema.ts';
 import { sortStage } from './step/sort.ts';
 
@@ -76,7 +76,7 @@ export const pipelineOf = async (
 };
 
 const rowStepOf = (step: Step, columns: string[], tools: StepTools): RowStep | null => {
-  const { select, drop, rename, filter, cast, replace, fill, dedupe, constant, computed } = step;
+  const { select, drop, rename, filter, cast, replace, fill, dedupe, constant, computed, split } = step;
   if (select !== undefined) return selectStep(columns, select);
   if (drop !== undefined) return dropStep(columns, drop);
   if (rename !== undefined) return renameStep(columns, rename);
@@ -85,6 +85,7 @@ const rowStepOf = (step: Step, columns: string[], tools: StepTools): RowStep | n
   if (replace !== undefined) return replaceStep(columns, replace);
   if (fill !== undefined) return fillStep(columns, fill);
   if (dedupe !== undefined) return dedupeStep(columns, dedupe, tools);
+  if (split !== undefined) return splitStep(columns, split, tools);
   if (constant !== undefined) return constantStep(columns, constant);
   return computed === undefined ? null : computedStep(columns, computed, tools);
 };

@@ -218,3 +218,29 @@ describe('a module of one’s own', () => {
     });
   });
 });
+
+describe('split', () => {
+  const text = 'region,n\nNorth,1\nSouth,2\nNorth,3\n';
+
+  it('keeps the rows of its own value, and tells how many belong to other resources', async () => {
+    const split = { by: 'region', values: ['North', 'South'], only: 'North' };
+    expect(await stepped([{ split }], text)).toEqual({
+      text: 'region,n\nNorth,1\nNorth,3\n',
+      said: 'split by region: 1 row of other resources left out',
+    });
+  });
+
+  it('takes rows for bad ones whose value no resource has', async () => {
+    await expect(
+      made('t.csv', text, { table: [{ split: { by: 'region', values: ['North'], only: 'North' } }] }),
+    ).rejects.toMatchObject({ code: 'table-rows', message: expect.stringContaining('"South" is none of the values') });
+  });
+
+  it('says where it belongs', async () => {
+    await expect(
+      made('t.csv', text, { table: [{ split: { by: 'region', values: ['North'] } }] }),
+    ).rejects.toMatchObject({
+      code: 'table-step',
+    });
+  });
+});

@@ -1,8 +1,11 @@
 // Steps that leave rows out: filter and dedupe.
+import { TableStepError } from '../../errors.ts';
 import { parseExpression } from '../../recipe/expression.ts';
+import type { Step } from '../../recipe/steps.ts';
 import { compileExpression, isTrue, NoValue } from '../evaluate.ts';
+import { shown } from '../faults.ts';
 import { SeenKeys } from '../seen-keys.ts';
-import { many, placeOf, type RowStep, type StepTools } from './row-step.ts';
+import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
 /** Keeps the rows for which an expression holds. */
 export const filterStep = (columns: string[], text: string, { bad }: StepTools): RowStep => {
@@ -21,6 +24,31 @@ export const filterStep = (columns: string[], text: string, { bad }: StepTools):
       return false;
     },
     tell: () => `filter ${text}: ${many(dropped, 'row')} dropped`,
+  };
+};
+
+/** Keeps the rows with one value of a column; rows with a value that no resource has are bad ones. */
+export const splitStep = (columns: string[], split: NonNullable<Step['split']>, { bad }: StepTools): RowStep => {
+  const { by, values, only } = split;
+  if (only === undefined) {
+    throw new TableStepError('step split: the resources were not told apart', {
+      hint: '`split` stands in `table` of a resource below `datasets`, not elsewhere',
+    });
+  }
+  const at = placeOf('split', columns, by);
+  const own = String(only);
+  const others = new Set(Array.isArray(values) ? values.map(String) : Object.keys(values));
+  let left = 0;
+  return {
+    columns,
+    apply: (row) => {
+      const cell = row.cells[at] ?? '';
+      if (cell === own) return true;
+      if (others.has(cell)) left++;
+      else bad.reject(row, [inColumn(columns, at, `${shown(cell)} is none of the values of split`)]);
+      return false;
+    },
+    tell: () => `split by ${by}: ${many(left, 'row')} of other resources left out`,
   };
 };
 
