@@ -1,15 +1,14 @@
 // Fetches files of the web: whole or not at all, resumed, only when changed, and only from where it may.
 import type { LookupFunction } from 'node:net';
-import { Writable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { SluiceError, SourceRefusedError, SourceUnreachableError } from '../errors.ts';
+import { SluiceError, SourceUnreachableError } from '../errors.ts';
 import { type Answer, Asker, release } from './ask.ts';
-import { acceptEncoding, countBytes, decodersFor, encodingsOf, isBomb, mediaType, wrongType } from './content.ts';
+import { acceptEncoding, decodersFor, encodingsOf, mediaType, wrongType } from './content.ts';
 import { networkFailure, shown, statusFailure } from './failures.ts';
 import { fileNameOf, nameInPath } from './file-name.ts';
 import { PageWatch } from './page-watch.ts';
 import { discardPart, type LeftPart, leftPart, Part } from './part.ts';
 import type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
+import { pump, tooLarge } from './pump.ts';
 import { conditions, isSameVersion, oneOf, rangeValidator, validatorsOf } from './validators.ts';
 
 export type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
@@ -57,10 +56,7 @@ export class Fetcher {
   }
 
   /** Asks whether `url` is still the known version; nothing is stored. Throws as {@link Fetcher.toFile}. */
-  async look(
-    url: string,
-    options: Pick<FetchOptions, 'known' | 'signal' | 'accept' | 'name' | 'log'>,
-  ): Promise<Looked> {
+  async look(url: string, options: FetchOptions): Promise<Looked> {
     const answer = await this.ask(url, options, null);
     release(answer.body);
     if (answer.status === 304) return { status: 'unchanged' };
@@ -99,7 +95,7 @@ export class Fetcher {
   }
 
   /** The answer of status 200, 206, 304 or 416; the errors of other ones. */
-  private async ask(url: string, options: Omit<FetchOptions, 'into'>, left: LeftPart | null): Promise<Answer> {
+  private async ask(url: string, options: FetchOptions, left: LeftPart | null): Promise<Answer> {
     const { known, signal, log } = options;
     const answer = await this.asker.ask(url, {
       headersFor: (at) => ({
@@ -133,7 +129,7 @@ export class Fetcher {
     const resumed = part.bytes > 0;
     const watch = resumed ? null : new PageWatch(type, { name, accept: options.accept ?? '' }, answer.where);
     try {
-      await this.pump({ answer, decoders, part, watch }, options.signal);
+      await pump({ answer, decoders, part, watch }, { limits: this.policy, signal: options.signal });
     } catch (error) {
       if (isFinal(error)) await part.discard();
       else await part.keep();
@@ -155,55 +151,7 @@ export class Fetcher {
 
   private refuseLength(answer: Answer, left: LeftPart | null): void {
     const length = (lengthOf(answer) ?? 0) + (answer.status === 206 ? (left?.bytes ?? 0) : 0);
-    if (length > this.policy.maxBytes) throw this.tooLarge(answer, `${length} bytes`);
-  }
-
-  private tooLarge({ where }: Answer, size: string): SourceRefusedError {
-    return new SourceRefusedError(`${where} has ${size}, more than the limit of ${this.policy.maxBytes}`, {
-      hint: 'publish it as a `link`, or raise sources.maxSize in the configuration',
-    });
-  }
-
-  private async pump({ answer, decoders, part, watch }: Flow, signal: AbortSignal): Promise<void> {
-    let sent = 0;
-    const silence = watchSilence(answer, this.policy.bodyMs, () => sent);
-    const count = countBytes((bytes) => {
-      sent += bytes;
-    });
-    const write = async (chunk: Uint8Array): Promise<void> => {
-      if (part.bytes + chunk.length > this.policy.maxBytes)
-        throw this.tooLarge(answer, `at least ${part.bytes + chunk.length} bytes`);
-      await part.write(chunk);
-      if (decoders.length > 0 && isBomb(sent, part.bytes)) {
-        throw new SourceRefusedError(
-          `${answer.where} grows from ${sent} to more than ${part.bytes} bytes when decompressed`,
-          {
-            hint: 'no table does that; have its server send it without content encoding if it is meant',
-          },
-        );
-      }
-    };
-    const writeAll = async (chunks: Uint8Array[]): Promise<void> => {
-      for (const chunk of chunks) await write(chunk);
-    };
-    const sink = new Writable({
-      write(chunk: Uint8Array, _encoding, done) {
-        // A refusal of the watch is thrown inside the chain.
-        Promise.resolve(chunk)
-          .then((given) => writeAll(watch?.take(given) ?? [given]))
-          .then(() => done(), done);
-      },
-      final(done) {
-        Promise.resolve()
-          .then(() => writeAll(watch?.end() ?? []))
-          .then(() => done(), done);
-      },
-    });
-    try {
-      await pipeline([answer.body, count, ...decoders, sink], { signal });
-    } finally {
-      clearInterval(silence);
-    }
+    if (length > this.policy.maxBytes) throw tooLarge(answer.where, `${length} bytes`, this.policy.maxBytes);
   }
 }
 
@@ -213,13 +161,6 @@ interface Task {
   answer: Answer;
   left: LeftPart | null;
   validators: Validators;
-}
-
-interface Flow {
-  answer: Answer;
-  decoders: ReturnType<typeof decodersFor>;
-  part: Part;
-  watch: PageWatch | null;
 }
 
 /** True when nothing of what came so far will be of use. */
@@ -255,23 +196,4 @@ const openPart = async ({ url, into, answer, left }: Task, encoded: boolean, sig
 const lengthOf = ({ headers }: Answer): number | null => {
   const length = Number(oneOf(headers['content-length']));
   return Number.isSafeInteger(length) && length >= 0 ? length : null;
-};
-
-/** Fewer bytes than this in one span of silence are silence. */
-const leastBytes = 512;
-
-/** Ends a body that trickles: a server may not hold a worker with a byte a minute. */
-const watchSilence = ({ body, where }: Answer, ms: number, sent: () => number): NodeJS.Timeout => {
-  let before = 0;
-  return setInterval(() => {
-    const now = sent();
-    if (now - before < leastBytes) {
-      body.destroy(
-        new SourceUnreachableError(`${where} could not be fetched: ${now - before} bytes came within ${ms} ms`, {
-          hint: 'its server is too slow; it is tried again by itself, and sources.body can be raised in the configuration',
-        }),
-      );
-    }
-    before = now;
-  }, ms);
 };
