@@ -49,6 +49,8 @@ export class CellScanner {
   readonly lines = { lf: 0, crlf: 0, cr: 0, blank: 0, firstBlank: 0 };
   /** Where a quote that was not closed properly ran into text: offset in the stream of the quote that opened, and the line. */
   readonly wrongCloses = new Map<number, number>();
+  /** The last quote that was open when its row grew over the limit, and the line on which that row begins. */
+  openInLimit: (Place & { rowLine: number }) | null = null;
   readonly #bare: Uint16Array;
   readonly #quoted: Uint16Array;
   readonly #quote: number;
@@ -248,7 +250,6 @@ export class CellScanner {
   /** A line break inside quotes; CRLF counts once. */
   #breakLine(at: number): void {
     if ((this.#mark & has.textAfterQuote) !== 0) {
-      this.#strictLine = true;
       this.#backOut(has.textAfterQuote);
       return;
     }
@@ -301,12 +302,17 @@ export class CellScanner {
     }
   }
 
-  /** Reads the cell in quotes that is open as text instead. */
+  /**
+   * Reads the cell in quotes that is open as text instead. Where text followed a quote already, that is its fault, and no
+   * other cell of the row is given the benefit of a quote that may come: looking for it each time would take for ever.
+   */
   #backOut(mark: number): void {
+    const textFollowed = (this.#mark & has.textAfterQuote) !== 0;
+    if (textFollowed) this.#strictLine = true;
     this.#at = this.#open + 1;
     this.#cellStart = this.#open;
     this.#line = this.#openLine;
-    this.#mark = mark;
+    this.#mark = textFollowed ? has.textAfterQuote : mark;
     this.#state = 'bare';
   }
 
@@ -393,6 +399,8 @@ export class CellScanner {
   #limitRow(): void {
     while (this.#state !== 'skipping' && this.#end - (this.rowStarts[this.rows] ?? 0) > this.#rowBytes) {
       if (this.#state === 'quoted' || this.#state === 'escaped') {
+        const rowLine = this.rowLines[this.rows] ?? 1;
+        this.openInLimit = { line: this.#openLine, column: this.place.column, rowLine };
         this.#backOut(has.unclosedInLimit);
         this.#scan();
       } else this.#skipRow();

@@ -167,7 +167,7 @@ export const strayQuote = (place: Place): TableFaultError =>
 
 /** A row is larger than the limit; `open` where a quoted cell was still open. */
 export const oversizeRow = (line: number, open: Place | null, limit: number): TableFaultError => {
-  const size = limit >= 1024 * 1024 ? `${Math.round(limit / 1024 / 1024)} MB` : `${limit} bytes`;
+  const size = limit >= 1e6 ? `${Math.round(limit / 1e6)} MB` : `${limit} bytes`;
   return open === null
     ? new TableFaultError(
         `line ${line}: the row is larger than ${size}`,

@@ -257,7 +257,8 @@ export class TableInspection {
       rows,
       delimiter: this.#dialect.delimiter,
     });
-    columnRemarks(this.findings, { names: header.cells, facts, rows, line: header.line });
+    if (header.cells.length <= mostColumns)
+      columnRemarks(this.findings, { names: header.cells, facts, rows, line: header.line });
     return header.cells.slice(0, mostColumns).map((name, at) => {
       const { type = 'empty', decidedBy = null, empty = 0 } = facts[at] ?? {};
       return { name, portalName: names[at] ?? '', type, decidedBy, empty };

@@ -5,7 +5,7 @@ import { CellScanner } from './cell-scanner.ts';
 import { unescapeOf } from './cell-text.ts';
 import { defaultRowBytes, type TableDialect } from './dialect.ts';
 import { blankHeader, cutCharacter, emptyFile, noTrailingDelimiter, notUtf8 } from './faults.ts';
-import { faultOfRow, refusedMarks } from './row-fault.ts';
+import { faultOfRow, oversizeFault, refusedMarks } from './row-fault.ts';
 import { hasBom, refuseWide } from './sniff.ts';
 import { Utf8Check } from './utf8.ts';
 
@@ -74,6 +74,9 @@ class TableReading {
     const at = Math.max(0, bad - this.#offset);
     this.#scanner.feed(bad < 0 ? bytes : bytes.subarray(0, at));
     const outcome = this.#takeRows();
+    if (outcome.fault === null && this.#scanner.rowOver[this.#scanner.rows] === 1) {
+      outcome.fault = oversizeFault(this.#scanner, this.#scanner.rows, this.#rowBytes);
+    }
     if (bad >= 0 && outcome.fault === null) {
       outcome.fault = notUtf8(this.#scanner.place, bytes[at] ?? 0, this.#markBytes + this.#offset + at);
     }

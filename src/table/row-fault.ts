@@ -27,9 +27,13 @@ export const placeInRow = (scanner: CellScanner, row: number, cell: number, at: 
 export const cellOffset = (scanner: CellScanner, cell: number): number =>
   (scanner.starts[cell] ?? 0) - (((scanner.marks[cell] ?? 0) & has.quotes) !== 0 ? 1 : 0);
 
-/** The fault of a row that is larger than the limit. */
-export const oversizeFault = (scanner: CellScanner, row: number, rowBytes: number): TableFaultError =>
-  oversizeRow(scanner.rowLines[row] ?? 1, null, rowBytes);
+/** The fault of a row that is larger than the limit; also of the one that is not complete yet, `scanner.rows`. */
+export const oversizeFault = (scanner: CellScanner, row: number, rowBytes: number): TableFaultError => {
+  const line = scanner.rowLines[row] ?? 1;
+  const open = scanner.openInLimit;
+  if (open === null || open.rowLine !== line) return oversizeRow(line, null, rowBytes);
+  return oversizeRow(line, { line: open.line, column: open.column }, rowBytes);
+};
 
 /** The fault that the marks of a cell stand for. */
 export const faultOfCell = (scanner: CellScanner, row: number, cell: number, rowBytes: number): TableFaultError => {
