@@ -1,14 +1,10 @@
 // kill -9 around every write of an ordered import and of a removal, and at every boundary of their steps.
-import { existsSync, mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Gateway, isWrite, openGateway, type Passed } from '../flow/support/gateway.ts';
-import { makePlace, type Place } from '../flow/support/place.ts';
+import { type Gateway, openGateway, type Passed } from '../flow/support/gateway.ts';
+import { makeKillPlace, publishThroughKills } from '../flow/support/kill-windows.ts';
+import type { Place } from '../flow/support/place.ts';
 import { doubles, type Reader } from '../flow/support/reader.ts';
-import { type PortalProcess, remoteConfig, startPortalProcess, writePassword } from '../flow/support/server.ts';
-
-const preload = fileURLToPath(new URL('../support/kill-at-step.ts', import.meta.url));
+import { type PortalProcess, startPortalProcess } from '../flow/support/server.ts';
 
 let portal: PortalProcess;
 let reader: Reader;
@@ -23,10 +19,7 @@ beforeAll(async () => {
   gateway = await openGateway(portal.url);
 });
 beforeEach(() => {
-  place = makePlace({ ...remoteConfig(gateway.url, { concurrency: 1 }), jobs: { lock: '1s', stalledCheck: '250ms' } });
-  writePassword(place.dir);
-  killDir = join(place.dir, 'kills');
-  mkdirSync(killDir);
+  ({ place, killDir } = makeKillPlace(gateway));
 });
 
 /** `<prefix>-<window>` as a dataset id. */
@@ -43,32 +36,12 @@ const writeOf = ({ method, path, body }: Passed): { what: string; id: string } =
   return { what: `${node?.kind}/${method}`, id: node?.id ?? '' };
 };
 
-/** Publishes until a publish is not killed any more; every window kills once. */
-const publishThroughKills = async (prefix: string, windows: string[], manifest: string): Promise<void> => {
-  for (const window of windows) writeFileSync(join(killDir, idOf(prefix, window)), window);
-  const start = () => place.start(['publish', manifest], { preload, env: { KILL_DIR: killDir } });
-  let worker = start();
-  const killAt = (moment: 'before' | 'after') => async (passed: Passed) => {
-    if (!isWrite(passed)) return;
-    const { what, id } = writeOf(passed);
-    if (id !== idOf(prefix, `${what}/${moment}`) || !existsSync(join(killDir, id))) return;
-    unlinkSync(join(killDir, id));
-    await worker.end('SIGKILL');
-    if (moment === 'before') throw new Error('the caller is gone: its request never reaches the portal');
-  };
-  gateway.before = killAt('before');
-  gateway.after = killAt('after');
-  let kills = 0;
-  while ((await worker.ended) === 'SIGKILL') {
-    kills += 1;
-    worker = start();
-  }
-  gateway.before = () => undefined;
-  gateway.after = () => undefined;
-  expect(await worker.ended, worker.out() + worker.err()).toBe(0);
-  expect(readdirSync(killDir)).toEqual([]);
-  expect(kills).toBe(windows.length);
-};
+const killThrough = (prefix: string, windows: string[], manifest: string) =>
+  publishThroughKills({ place, killDir, gateway }, manifest, {
+    windows,
+    idOf: (window) => idOf(prefix, window),
+    writeOf,
+  });
 
 const writeManifest = (name: string, ids: string[], mark: string, more: Record<string, unknown> = {}): string => {
   const datasets = ids.map((id) => {
@@ -83,7 +56,7 @@ const rowsOf = async (prefix: string) => (await reader.list()).filter(({ title }
 it('a worker killed around the writes of an import that it orders has it done right', async () => {
   const windows = ['datastore/PUT', 'datastore/import'].flatMap((write) => [`${write}/before`, `${write}/after`]);
   const ids = windows.map((window) => idOf('order', window));
-  await publishThroughKills('order', windows, writeManifest('order', ids, ';'));
+  await killThrough('order', windows, writeManifest('order', ids, ';'));
   const rows = await rowsOf('order');
   expect(doubles(rows)).toEqual([]);
   expect(rows).toHaveLength(2 * ids.length);
@@ -111,7 +84,7 @@ describe('a worker killed at every moment of a removal', () => {
         nodes.set(nid, { kind: type === 'dataset' ? 'dataset' : 'resource', id: title.split(' ')[0] ?? '' });
       }
       const removal = { onMissing: how, guard: { maxRemovals: '100%' } };
-      await publishThroughKills(how, windows, writeManifest(how, [stays], ',', removal));
+      await killThrough(how, windows, writeManifest(how, [stays], ',', removal));
       const left = (await rowsOf(how)).map(({ title, status }) => `${title} ${status}`).sort();
       const kept = [`${stays} 1`, `${stays} table 1`];
       const down = how === 'delete' ? [] : ids.flatMap((id) => [`${id} 0`, `${id} table 0`]);

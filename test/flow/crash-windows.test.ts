@@ -1,23 +1,11 @@
 // kill -9 of the worker at every boundary of every step, and between the effect of a write and its answer: effect once.
-import { existsSync, mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { resourceSteps } from '../../src/handlers/resource-steps.ts';
-import type { Sluice } from '../support/sluice-process.ts';
 import { type Gateway, isWrite, openGateway, type Passed } from './support/gateway.ts';
-import { makePlace, type Place } from './support/place.ts';
+import { makeKillPlace, publishThroughKills } from './support/kill-windows.ts';
+import type { Place } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
-import {
-  author,
-  type PortalProcess,
-  publisher,
-  remoteConfig,
-  startPortalProcess,
-  writePassword,
-} from './support/server.ts';
-
-const preload = fileURLToPath(new URL('../support/kill-at-step.ts', import.meta.url));
+import { author, type PortalProcess, publisher, startPortalProcess } from './support/server.ts';
 
 let portal: PortalProcess;
 let reader: Reader;
@@ -32,13 +20,7 @@ beforeAll(async () => {
 
 /** A place of its own for each series, in the name of one user. */
 const openPlace = (username: string): void => {
-  place = makePlace({
-    ...remoteConfig(gateway.url, { concurrency: 1, username }),
-    jobs: { lock: '1s', stalledCheck: '250ms' },
-  });
-  writePassword(place.dir);
-  killDir = join(place.dir, 'kills');
-  mkdirSync(killDir);
+  ({ place, killDir } = makeKillPlace(gateway, { username }));
 };
 
 const boundaries = (steps: string[]): string[] => steps.flatMap((step) => [`${step}/begin`, `${step}/end`]);
@@ -104,41 +86,15 @@ const writeOf = ({ method, path, body }: Passed): { what: string; id: string } =
   return { what: `${title.endsWith(' table') ? 'resource' : 'dataset'}/${method}`, id: title.split(' ')[0] ?? '' };
 };
 
-/** Publishes again and again until one publish is not killed any more; counts the kills. */
-const publishThroughKills = async (series: Series, manifest: string): Promise<{ kills: number; worker: Sluice }> => {
-  for (const window of series.windows) writeFileSync(join(killDir, series.idOf(window)), window);
-  const start = (): Sluice => place.start(['publish', manifest], { preload, env: { KILL_DIR: killDir } });
-  let worker = start();
-  const killAt = (moment: 'before' | 'after') => async (passed: Passed) => {
-    if (!isWrite(passed)) return;
-    const { what, id } = writeOf(passed);
-    const file = join(killDir, id);
-    if (id !== series.idOf(`${what}/${moment}`) || !existsSync(file)) return;
-    unlinkSync(file);
-    await worker.end('SIGKILL');
-    if (moment === 'before') throw new Error('the caller is gone: its request never reaches the portal');
-  };
-  gateway.before = killAt('before');
-  gateway.after = killAt('after');
-  let kills = 0;
-  while ((await worker.ended) === 'SIGKILL') {
-    kills += 1;
-    worker = start();
-  }
-  return { kills, worker };
-};
+const killThrough = (series: Series, manifest: string) =>
+  publishThroughKills({ place, killDir, gateway }, manifest, {
+    windows: series.windows,
+    idOf: (window) => series.idOf(window),
+    writeOf,
+  });
 
-/** Every kill happened, the last publish ended well, and the portal holds exactly this version of each dataset. */
-const expectVersion = async (
-  series: Series,
-  { kills, worker }: { kills: number; worker: Sluice },
-  version: 1 | 2,
-): Promise<void> => {
-  expect(readdirSync(killDir)).toEqual([]);
-  expect(kills).toBe(series.windows.length);
-  expect(await worker.ended, worker.out() + worker.err()).toBe(0);
-  const prepared = join(place.stateDir, 'prepared');
-  expect(existsSync(prepared) ? readdirSync(prepared) : []).toEqual([]);
+/** The portal holds exactly this version of each dataset. */
+const expectVersion = async (series: Series, version: 1 | 2): Promise<void> => {
   const rows = await reader.list();
   expect(doubles(rows)).toEqual([]);
   const own = rows.filter((row) => row.title.startsWith(`${series.name}-`));
@@ -167,7 +123,8 @@ describe('a worker killed at every moment of its jobs', () => {
   it('creates each node once and attaches each file once', async () => {
     openPlace(publisher.username);
     const series = new Series('first', firstWindows);
-    await expectVersion(series, await publishThroughKills(series, series.write(1)), 1);
+    await killThrough(series, series.write(1));
+    await expectVersion(series, 1);
     expect(effects(0)).toEqual(eachOnce(['dataset/POST', 'resource/POST', 'resource/attach_file'], series));
     expect(await logOf('first/first-resource-attach-begin/table')).toContain('resumed after a kill in step attach');
     expect(await logOf('first/first-resource-post-after/table')).toContain('an interrupted create had taken effect');
@@ -180,7 +137,8 @@ describe('a worker killed at every moment of its jobs', () => {
     const series = new Series('second', secondWindows);
     expect((await place.publish(series.write(1))).code).toBe(0);
     const from = gateway.requests.length;
-    await expectVersion(series, await publishThroughKills(series, series.write(2)), 2);
+    await killThrough(series, series.write(2));
+    await expectVersion(series, 2);
     expect(effects(from)).toEqual(eachOnce(['dataset/PUT', 'resource/PUT', 'resource/attach_file'], series));
     expect(await logOf('second/second-dataset-put-after')).toContain('an interrupted update had taken effect');
   }, 300_000);
@@ -189,7 +147,8 @@ describe('a worker killed at every moment of its jobs', () => {
     openPlace(author.username);
     const series = new Series('third', aroundWrites(['dataset/POST', 'resource/POST']), { published: false });
     const from = gateway.requests.length;
-    await expectVersion(series, await publishThroughKills(series, series.write(1)), 1);
+    await killThrough(series, series.write(1));
+    await expectVersion(series, 1);
     expect(effects(from)).toEqual(eachOnce(['dataset/POST', 'resource/POST', 'resource/attach_file'], series));
     expect(await logOf('third/third-dataset-post-after')).toContain('an interrupted create had taken effect');
   }, 300_000);
