@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReportItem } from '../../src/report.ts';
+import { fileAnswer, startSources } from '../support/source-server.ts';
 import { workbookOf } from '../transform/support/workbook.ts';
 import { zipOf } from '../transform/support/zip.ts';
 import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
@@ -177,5 +178,116 @@ describe('tables made of other files', () => {
     const mended = await place.publish(manifestWith({ badRows: 'quarantine', maxBadRows: 2 }));
     expect(item(mended.report.items, 'bad/d/r')).toMatchObject({ live: true, rejected: null });
     expect(existsSync(rejects)).toBe(false);
+  }, 120_000);
+});
+
+const oneTable = (name: string, resource: Record<string, unknown>): { name: string } & Record<string, unknown> => ({
+  name,
+  datasets: [{ id: 'd', title: `${name} dataset`, resources: [{ id: 'r', title: `${name} table`, ...resource }] }],
+});
+
+describe('a table that was made', () => {
+  it('comes back when the portal cannot import its successor', async () => {
+    const place = makeRemotePlace();
+    const manifest = place.manifest(oneTable('back', { file: 'data/t.csv.gz' }));
+    place.write('data/t.csv.gz', gzipSync('id;word\n1;old\n2;old\n'));
+    const first = item((await place.publish(manifest)).report.items, 'back/d/r');
+    // Sound as a table, but more columns than the portal's database has.
+    const columns = Array.from({ length: 2500 }, (_, index) => `c${index}`).join(';');
+    place.write('data/t.csv.gz', gzipSync(`${columns}\n${columns}\n`));
+    const failed = item((await place.publish(manifest)).report.items, 'back/d/r');
+    expect(failed).toMatchObject({ live: false, stale: true, reason: { code: 'portal-refused' } });
+    expect(failed.reason?.message).toContain('the previous good file t.csv (2 rows) is attached again');
+    expect(await reader.file(first.nid ?? '')).toMatchObject({ content: 'id,word\n1,old\n2,old\n' });
+    expect(await reader.count(first.uuid)).toBe(2);
+    const from = gateway.requests.length;
+    await place.publish(manifest);
+    expect(writesFrom(from).filter((write) => write.endsWith('attach_file'))).toEqual([]);
+    place.write('data/t.csv.gz', gzipSync('id;word\n1;new\n'));
+    expect(item((await place.publish(manifest)).report.items, 'back/d/r')).toMatchObject({ live: true, rows: 1 });
+    expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
+  }, 120_000);
+
+  it('is recognised on the portal when the ledger is lost, and found different when somebody replaced it', async () => {
+    const content = { file: 'data/t.ndjson', table: [{ computed: { twice: 'n * 2' } }] };
+    const place = makeRemotePlace();
+    place.write('data/t.ndjson', '{"n":1}\n{"n":2}\n');
+    const first = item((await place.publish(place.manifest(oneTable('lost', content)))).report.items, 'lost/d/r');
+
+    const other = makeRemotePlace();
+    other.write('data/t.ndjson', '{"n":1}\n{"n":2}\n');
+    const manifest = other.manifest(oneTable('lost', content));
+    expect((await other.run(['rebuild', manifest])).out).toContain('2 items: 2 restored as wished');
+    const from = gateway.requests.length;
+    expect((await other.publish(manifest)).report.counts.resource).toEqual({ unchanged: 1 });
+    expect(writesFrom(from)).toEqual([]);
+
+    expect((await other.run(['verify', manifest, '--content'])).code).toBe(0);
+    await reader.attach(first.nid ?? '', 't.csv', 'n,twice\n1,2\n2,5\n');
+    const verified = await other.run(['verify', manifest, '--content']);
+    expect(verified).toMatchObject({ code: 3, out: expect.stringContaining('holds other bytes') });
+  }, 120_000);
+});
+
+describe('files of the web', () => {
+  it('are made into tables, asked for once, and made anew when their steps change', async () => {
+    const server = await startSources();
+    const sources = { allow: ['127.0.0.1'], requestsPerSecond: 0 };
+    const place = makePlace({ ...remoteConfig(gateway.url), sources });
+    writePassword(place.dir);
+    const book = await workbookOf([
+      ['id', 'n'],
+      [1, 2],
+      [3, 4],
+    ]);
+    server.on('/book.xlsx', fileAnswer(book, { etag: '"b1"' }));
+    const manifestWith = (table: unknown[]): string =>
+      place.manifest(oneTable('web', { url: `${server.url}/book.xlsx`, table }));
+    const manifest = manifestWith([{ select: ['n'] }]);
+    const first = item((await place.publish(manifest)).report.items, 'web/d/r');
+    expect(first).toMatchObject({ live: true, rows: 2, file: { name: 'book.csv' } });
+    expect(await reader.file(first.nid ?? '')).toMatchObject({ content: 'n\n2\n4\n' });
+    const from = gateway.requests.length;
+    expect((await place.publish(manifest)).report.counts.resource).toEqual({ unchanged: 1 });
+    expect(writesFrom(from)).toEqual([]);
+    expect(item((await place.publish(manifestWith([{ select: ['id'] }]))).report.items, 'web/d/r')).toMatchObject({
+      actions: ['attached', 'imported'],
+    });
+    expect(await reader.file(first.nid ?? '')).toMatchObject({ content: 'id\n1\n3\n' });
+  }, 120_000);
+});
+
+describe('dropped files', () => {
+  it('become tables by their kind and by the steps beside them; those with too many bad rows are set aside', async () => {
+    const place = makeRemotePlace();
+    place.write(
+      'inbox/city/trees.xlsx',
+      await workbookOf([
+        ['id', 'kind'],
+        [1, 'oak'],
+      ]),
+    );
+    place.write('inbox/city/bikes.csv.gz', gzipSync('Counted 2026\nday;n\n01.02.2026;5\n'));
+    place.write(
+      'inbox/city/bikes.yaml',
+      'title: Bikes\ntable:\n  - skipRows: 1\n  - cast: { day: { to: date, from: DD.MM.YYYY } }\n',
+    );
+    place.write('inbox/city/faulty.ndjson', '{"n":1}\n{"n":"x"}\n');
+    place.write('inbox/city/faulty.yaml', 'schema: { fields: [{ name: n, type: integer }] }\n');
+    const files = ['**/*.xlsx', '**/*.csv.gz', '**/*.ndjson'];
+    const manifest = place.manifest({ name: 'dropped', drop: { folder: 'inbox', files } });
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(3);
+    expect(report.items.map(({ key, live, rows }) => [key, live, rows])).toEqual([
+      ['dropped/city', true, null],
+      ['dropped/city/bikes', true, 1],
+      ['dropped/city/faulty', false, null],
+      ['dropped/city/trees', true, 1],
+    ]);
+    const bikes = item(report.items, 'dropped/city/bikes');
+    expect(await reader.file(bikes.nid ?? '')).toMatchObject({ name: 'bikes.csv', content: 'day,n\n2026-02-01,5\n' });
+    const aside = readdirSync(join(place.dir, 'inbox/.sluice/quarantine/city'));
+    expect(aside).toContainEqual(expect.stringContaining('faulty'));
+    expect(existsSync(join(place.dir, 'inbox/.sluice/archive/city/trees'))).toBe(true);
   }, 120_000);
 });
