@@ -77,6 +77,20 @@ describe('a catalogue', () => {
     expect(out).toContain('identifier https://example.org/id/1');
   });
 
+  it('is found again on the portal when Redis was lost', async () => {
+    const manifest = write(
+      'lost',
+      some(5, (index) => ({ distribution: files(index), spatial: '0,0,1,1', modified: '2020-01-01' })),
+    );
+    await place.publish(manifest);
+    await place.store.flushall();
+    expect((await place.run(['rebuild', manifest])).out).toContain('15 items: 15 restored as wished');
+    gateway.takeWrites();
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(gateway.takeWrites()).toEqual([]);
+    expect((await place.run(['status', 'https://example.org/id/4'])).out).toContain('lost/example-org-id-4');
+  });
+
   it('is planned with what it has to say, without a write', async () => {
     const manifest = write('planned', [...some(1, () => ({ shoeSize: 43 })), { identifier: 'x' }]);
     gateway.takeWrites();
@@ -87,11 +101,34 @@ describe('a catalogue', () => {
     expect(gateway.takeWrites()).toEqual([]);
   });
 
+  it('is checked by itself, too: a catalogue itself needs no manifest', async () => {
+    const path = place.write('alone.json', JSON.stringify({ dataset: [...some(2), { identifier: 'x' }] }, null, 1));
+    const { code, out } = await place.run(['check', path]);
+    expect(code).toBe(3);
+    expect(out).toContain('alone.json:11:1: entry 3 "x": it has no title [entry-fault]');
+    expect(out).toContain('2 datasets with 0 resources');
+    const broken = await place.run(['check', place.write('broken.json', '{"dataset": [}')]);
+    expect(broken.code).toBe(3);
+    expect(broken.out).toContain(
+      'broken.json:1:14: it is not JSON: "}" stands where a value is expected [catalogue-fault]',
+    );
+  });
+
   it('is checked with its manifest', async () => {
     const good = write('sound', some(2));
     expect(await place.run(['check', good])).toMatchObject({
       code: 0,
       out: expect.stringContaining('manifest sound of the catalogue'),
+    });
+    write('sound', [...some(2), { title: 'T' }]);
+    expect(await place.run(['check', good])).toMatchObject({
+      code: 3,
+      out: expect.stringContaining('sound.data.json:1:1: entry 3 "T": it has no identifier [entry-fault]'),
+    });
+    rmSync(join(place.dir, 'sound.data.json'));
+    expect(await place.run(['check', good])).toMatchObject({
+      code: 3,
+      out: expect.stringContaining('[source-missing]'),
     });
   });
 });

@@ -34,7 +34,8 @@ export const gatherCatalogue = async (
   limits?: CatalogueLimits,
 ): Promise<GatheredCatalogue> => {
   const gathering = new Gathering(manifest);
-  for await (const entry of readCatalogue(bytes, manifest.catalogue.from, limits)) gathering.add(entry);
+  const passedOver = (key: string): void => gathering.passOver(key);
+  for await (const entry of readCatalogue(bytes, manifest.catalogue.from, { limits, passedOver })) gathering.add(entry);
   return gathering.end();
 };
 
@@ -54,6 +55,11 @@ class Gathering {
 
   constructor(manifest: CatalogueManifest) {
     this.#manifest = manifest;
+  }
+
+  passOver(key: string): void {
+    if (!key.startsWith('@'))
+      this.#remarks.add(key, 'of the catalogue is not published: only its datasets are', 'its head');
   }
 
   add(entry: CatalogueEntry): void {

@@ -32,6 +32,13 @@ export const catalogueLimits: CatalogueLimits = {
   entries: 1_000_000,
 };
 
+/** How a catalogue is read. */
+export interface ReadOptions {
+  limits?: CatalogueLimits | undefined;
+  /** Told of each object in another list of the catalogue, such as `service`, by the key of that list. */
+  passedOver?: (key: string) => void;
+}
+
 /**
  * Yields the items of the list `dataset` of a JSON object in UTF-8, with or without a byte order mark; all else is
  * passed over. `name` stands in the messages: a path or address.
@@ -42,9 +49,9 @@ export const catalogueLimits: CatalogueLimits = {
 export async function* readCatalogue(
   bytes: AsyncIterable<Uint8Array>,
   name: string,
-  limits: CatalogueLimits = catalogueLimits,
+  options: ReadOptions = {},
 ): AsyncGenerator<CatalogueEntry> {
-  const reader = new EntryReader(name, limits);
+  const reader = new EntryReader(name, options);
   for await (const chunk of bytes) yield* reader.write(chunk);
   reader.end();
 }
@@ -58,6 +65,7 @@ interface Token {
 class EntryReader {
   readonly #name: string;
   readonly #limits: CatalogueLimits;
+  readonly #passedOver: (key: string) => void;
   readonly #lines = new LineCounter();
   readonly #tokenizer = new Tokenizer();
   readonly #parser = new TokenParser({ paths: ['$.dataset.*'], keepStack: false });
@@ -68,13 +76,15 @@ class EntryReader {
   /** The key of the outermost object whose value comes next. */
   #key: unknown = null;
   #isInList = false;
+  #isOtherList = false;
   #hasList = false;
   #count = 0;
   #entry = { offset: 0, line: 0, values: 0 };
 
-  constructor(name: string, limits: CatalogueLimits) {
+  constructor(name: string, { limits = catalogueLimits, passedOver = () => undefined }: ReadOptions) {
     this.#name = name;
     this.#limits = limits;
+    this.#passedOver = passedOver;
     this.#tokenizer.onToken = (token) => this.#take(token);
     this.#parser.onValue = ({ value }) => {
       this.#count += 1;
@@ -139,6 +149,8 @@ class EntryReader {
     if (this.#depth === 2 && this.#isInList) {
       this.#entry = { offset: this.#offset, line: this.#lines.at(this.#offset).line, values: 0 };
     }
+    if (this.#depth === 1) this.#isOtherList = token === TokenType.LEFT_BRACKET && !this.#isInList;
+    if (this.#depth === 2 && this.#isOtherList && token === TokenType.LEFT_BRACE) this.#passedOver(String(this.#key));
     this.#depth += 1;
     if (this.#depth > this.#limits.depth)
       this.#fault(`objects and lists stand more than ${this.#limits.depth} deep inside each other`);

@@ -9,7 +9,7 @@ import {
 import { chunksOf, collect } from './support/catalogue.ts';
 
 const read = async (text: string | Uint8Array, size?: number, limits?: CatalogueLimits): Promise<CatalogueEntry[]> =>
-  collect(readCatalogue(chunksOf(text, size), 'a.json', limits));
+  collect(readCatalogue(chunksOf(text, size), 'a.json', { limits }));
 
 const faultOf = async (text: string | Uint8Array, limits?: CatalogueLimits): Promise<CatalogueFaultError> => {
   const fault = await read(text, 7, limits).then(
@@ -30,6 +30,14 @@ describe('the entries of a catalogue', () => {
         { index: 2, line: 4, value: 3 },
       ]);
     }
+  });
+
+  it('are told apart from what stands in other lists', async () => {
+    const passed: string[] = [];
+    const text =
+      '{"service": [{"a": [{}]}, {}], "dataset": [{}], "words": ["x"], "catalog": [{"dataset": [{}]}], "b": {"c": [{}]}}';
+    const entries = await collect(readCatalogue(chunksOf(text), 'a.json', { passedOver: (key) => passed.push(key) }));
+    expect([entries.length, passed]).toEqual([1, ['service', 'service', 'catalog']]);
   });
 
   it('may be none', async () => {
