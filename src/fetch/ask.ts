@@ -108,8 +108,8 @@ export class Asker {
       return reply;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      // The next requests to a host that hangs need not wait as long for the same end.
-      if (isHanging(error)) this.pace.quiet(url.host, hangingMs, 'did not answer in time a moment ago');
+      // The next requests to a dead host need not wait as long for the same end.
+      if (isDead(error)) this.pace.quiet(url.host, deadMs, 'could not be reached a moment ago');
       throw inPlace(where, networkFailure(where, error));
     }
   }
@@ -158,10 +158,9 @@ export const release = (body: Answer['body']): void => {
 };
 
 const connectionsPerHost = 6;
-const hangingMs = 10_000;
-const hanging = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT']);
-const isHanging = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && hanging.has(String(error.code));
+const deadMs = 10_000;
+const isDead = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'UND_ERR_CONNECT_TIMEOUT';
 
 /** How long a name that only a proxy knows is not looked up again. */
 const unknownMs = 60_000;

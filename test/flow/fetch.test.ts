@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Report, type ReportItem, reportSchema } from '../../src/report.ts';
-import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
+import { type Answering, fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { makePlace, type Place } from './support/place.ts';
@@ -285,6 +285,51 @@ describe('a worker that is killed between fetch and attach', () => {
     const fetches = server.asked.filter(({ headers }) => headers['if-none-match'] === undefined);
     expect(fetches).toHaveLength(1);
     expect(leftBehind(place)).toEqual([]);
+  });
+});
+
+describe('servers at their worst', () => {
+  const count = 24;
+  const tableOf = (index: number): string => `id,name\n${'1,x\n'.repeat(1000 + index)}`;
+  const hang: Answering = () => undefined;
+  const busy: Answering = (_request, response) => response.writeHead(503, { 'retry-after': '1' }).end('busy');
+  const reset: Answering = (request) => request.socket.resetAndDestroy();
+  const cut: Answering = (_request, response) => {
+    response.writeHead(200, { 'content-length': 1e6, etag: '"cut"' }).write('id,name\n1,x\n'.repeat(200));
+    setImmediate(() => response.destroy());
+  };
+  const broken: Answering = (_request, response) =>
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(tableOf(0)).subarray(0, 40));
+  const worst = [hang, busy, reset, cut, broken];
+
+  it('delay a publish, and nothing else: every table is there in the end, once and whole', {
+    timeout: 120_000,
+  }, async () => {
+    const hasty = { sources: { ...sources, headers: '500ms', body: '1s' } };
+    const place = makeRemotePlace(hasty);
+    const resources = Array.from({ length: count }, (_, index) => {
+      const path = `/worst-${index}.csv`;
+      const good = fileAnswer(tableOf(index), { etag: `"w${index}"` });
+      let asked = 0;
+      server.on(path, (request, response) => {
+        const bad = asked++ < index % 3 ? worst[(index + asked) % worst.length] : undefined;
+        (bad ?? good)(request, response);
+      });
+      return { id: `r${index}`, title: `Worst ${index}`, url: `${server.url}${path}` };
+    });
+    const manifest = manifestOf(place, 'worst', resources);
+    const { code, report, err } = await place.publish(manifest);
+    expect(code, err).toBe(0);
+    const items = report.items.filter(({ kind }) => kind === 'resource').sort((a, b) => (a.rows ?? 0) - (b.rows ?? 0));
+    expect(items.map(({ key, live, rows }) => ({ key, live, rows }))).toEqual(
+      resources.map(({ id }, index) => ({ key: `worst/d/${id}`, live: true, rows: 1000 + index })),
+    );
+    for (const { nid, uuid, rows } of items.slice(0, 5)) {
+      expect(await reader.count(uuid)).toBe(rows);
+      expect((await reader.file(nid ?? ''))?.content).toBe(tableOf((rows ?? 0) - 1000));
+    }
+    expect(leftBehind(place)).toEqual([]);
+    expect((await place.publish(manifest)).report.counts.actions).toEqual({});
   });
 });
 
