@@ -63,6 +63,13 @@ describe('a dropped file for several portals', () => {
     expect(await waitingPortals(manifest, { redis, keys })).toEqual([]);
   });
 
+  it('is moved once by portals that are done at the same time', async () => {
+    const { inbox, settle, inSpool } = await place();
+    await Promise.all([settle('city', null), settle('county', null)]);
+    expect(await inSpool()).toBe(false);
+    expect(readdirSync(join(foldersOf(inbox).archive, 'a/a'))).toHaveLength(1);
+  });
+
   it('is quarantined when one refuses it, once the others have had it', async () => {
     const { settle, left, inSpool } = await place();
     await settle('city', refused);
