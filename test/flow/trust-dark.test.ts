@@ -1,19 +1,16 @@
 // A table that is replaced stays readable: by the old rows until the new ones are all there, and for good when they are refused.
 import { beforeAll, expect, it } from 'vitest';
 import type { Report, ReportItem } from '../../src/report.ts';
-import { type Gateway, openGateway } from './support/gateway.ts';
+import type { Gateway } from './support/gateway.ts';
+import { openPortalPlace } from './support/portal-place.ts';
 import type { Reader } from './support/reader.ts';
-import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
-import { startPortalProcess } from './support/server.ts';
+import type { RedisPlace } from './support/redis-place.ts';
 
 let gateway: Gateway;
 let reader: Reader;
 let place: RedisPlace;
 beforeAll(async () => {
-  const portal = await startPortalProcess();
-  reader = await portal.reader();
-  gateway = await openGateway(portal.url);
-  place = await makeRedisPlace(gateway.url);
+  ({ gateway, reader, place } = await openPortalPlace());
 });
 
 const write = (name: string, content: string): string => {

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report, ReportItem } from '../../src/report.ts';
-import { type Gateway, openGateway } from './support/gateway.ts';
+import type { Gateway } from './support/gateway.ts';
+import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';
-import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
-import { startPortalProcess } from './support/server.ts';
+import type { RedisPlace } from './support/redis-place.ts';
 
 const preload = fileURLToPath(new URL('../support/kill-at-step.ts', import.meta.url));
 
@@ -15,10 +15,7 @@ let gateway: Gateway;
 let reader: Reader;
 let place: RedisPlace;
 beforeAll(async () => {
-  const portal = await startPortalProcess();
-  reader = await portal.reader();
-  gateway = await openGateway(portal.url);
-  place = await makeRedisPlace(gateway.url, { jobs: { lock: '1s', stalledCheck: '250ms' } });
+  ({ gateway, reader, place } = await openPortalPlace({ jobs: { lock: '1s', stalledCheck: '250ms' } }));
 });
 
 interface Wished {

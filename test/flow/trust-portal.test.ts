@@ -3,21 +3,17 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report, ReportItem } from '../../src/report.ts';
-import { type Gateway, openGateway } from './support/gateway.ts';
-import { doubles, openReader, type Reader } from './support/reader.ts';
-import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
-import { editor, publisher, startPortalProcess } from './support/server.ts';
+import type { Gateway } from './support/gateway.ts';
+import { openPortalPlace } from './support/portal-place.ts';
+import { doubles, type Reader } from './support/reader.ts';
+import type { RedisPlace } from './support/redis-place.ts';
 
 let gateway: Gateway;
 let reader: Reader;
 let person: Reader;
 let place: RedisPlace;
 beforeAll(async () => {
-  const portal = await startPortalProcess();
-  reader = await portal.reader();
-  person = await openReader(portal.url, editor.username, publisher.password);
-  gateway = await openGateway(portal.url);
-  place = await makeRedisPlace(gateway.url);
+  ({ gateway, reader, person, place } = await openPortalPlace());
 });
 
 const itemOf = ({ items }: Report, key: string): ReportItem => {

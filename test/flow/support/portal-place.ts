@@ -1,0 +1,27 @@
+// A portal process with a gateway before it, people who look and edit there, and a place that publishes through the gateway.
+import { type Gateway, openGateway } from './gateway.ts';
+import { openReader, type Reader } from './reader.ts';
+import { makeRedisPlace, type RedisPlace } from './redis-place.ts';
+import { editor, publisher, startPortalProcess } from './server.ts';
+
+/** See the head of this file. */
+export interface PortalPlace {
+  gateway: Gateway;
+  /** Looks with the rights of an administrator. */
+  reader: Reader;
+  /** A person who may edit everything on the portal. */
+  person: Reader;
+  place: RedisPlace;
+}
+
+/** Opens all of it; `config` is for the place. It ends with the test file. */
+export const openPortalPlace = async (config: Record<string, unknown> = {}): Promise<PortalPlace> => {
+  const portal = await startPortalProcess();
+  const gateway = await openGateway(portal.url);
+  return {
+    gateway,
+    reader: await portal.reader(),
+    person: await openReader(portal.url, editor.username, publisher.password),
+    place: await makeRedisPlace(gateway.url, config),
+  };
+};
