@@ -53,6 +53,9 @@ export const noHeader = (line: number): TableFaultError =>
     { hint: 'the first line that is read must hold the column names; look at skipRows and header.row' },
   );
 
+/** A source that is sound, but not one table: it goes as it is where nobody asked for a table. */
+export class NotOneTable extends TableInputError {}
+
 /** A step names a column that is not there. */
 export const noColumn = (step: string, name: string, columns: string[]): TableStepError => {
   const known = columns.map(shown);

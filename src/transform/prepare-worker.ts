@@ -5,7 +5,7 @@ import type { TableRecipe } from '../recipe/recipe.ts';
 import type { Cancellable } from '../table/worker-pool.ts';
 import { BadRows } from './bad-rows.ts';
 import { CsvFile, csvLine } from './csv.ts';
-import { oversizeRow, tooLarge } from './faults.ts';
+import { NotOneTable, oversizeRow, tooLarge } from './faults.ts';
 import { openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
 import type { Limits, Table } from './row.ts';
@@ -55,6 +55,8 @@ export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<Prepa
   try {
     return await prepare(task);
   } catch (error) {
+    // What nobody asked for is no reason not to publish a file.
+    if (error instanceof NotOneTable && !task.recipe.asked) return { kind: 'as-is', why: error.message };
     const answer = answerOf(error);
     if (answer === null) throw error;
     return answer;
@@ -86,7 +88,6 @@ const answerOf = (error: unknown): PrepareAnswer | null => {
 const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
   const said: string[] = [];
   const opened = await openSource({ ...task, said: (line) => said.push(line) });
-  if ('noTable' in opened) return { kind: 'as-is', why: opened.noTable };
   try {
     const made = await make(task, opened.table, said);
     return { kind: 'table', ...made };

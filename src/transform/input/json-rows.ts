@@ -1,6 +1,6 @@
 // Rows of JSON: an array of flat objects, or one object a line. Numbers keep the digits they have in the file.
 import { TableInputError } from '../../errors.ts';
-import { oversizeRow, shown, tooManyColumns } from '../faults.ts';
+import { NotOneTable, oversizeRow, shown, tooManyColumns } from '../faults.ts';
 import type { Limits, Row, Table } from '../row.ts';
 import type { Bytes } from './bytes.ts';
 import { decoded } from './decode.ts';
@@ -92,7 +92,7 @@ const cellOf = (value: unknown, row: number, key: string): string => {
   if (value instanceof Digits) return value.source;
   if (typeof value !== 'object') return String(value);
   const what = Array.isArray(value) ? 'a list' : 'an object';
-  throw new TableInputError(`row ${row}: the value of ${shown(key)} is ${what}, which has no place in a table`, {
+  throw new NotOneTable(`row ${row}: the value of ${shown(key)} is ${what}, which has no place in a table`, {
     line: row,
     hint: 'give the value keys of its own in the row, or set `import: never` to publish the file as it is',
   });

@@ -2,7 +2,7 @@
 import { TableInputError } from '../../errors.ts';
 import type { TableRecipe } from '../../recipe/recipe.ts';
 import type { CancelFlag } from '../../table/worker-pool.ts';
-import { shown, tooManyColumns } from '../faults.ts';
+import { NotOneTable, shown, tooManyColumns } from '../faults.ts';
 import { readingOf } from '../pipeline.ts';
 import type { Limits, Table } from '../row.ts';
 import { headerOf } from '../step/columns.ts';
@@ -12,8 +12,11 @@ import { openDelimited } from './delimited.ts';
 import { isJsonArray, openJson } from './json-rows.ts';
 import { openWorkbook } from './workbook.ts';
 
-/** A source that was opened, or why it is no table. */
-export type Opened = { table: Table; close: () => void } | { noTable: string };
+/** A source that was opened. */
+export interface Opened {
+  table: Table;
+  close: () => void;
+}
 
 /** What a source is opened with. */
 export interface OpenOptions {
@@ -27,7 +30,7 @@ export interface OpenOptions {
   said: (line: string) => void;
 }
 
-/** Opens a source. Where nobody asked for a table, an archive or JSON file that holds none is no fault. */
+/** Opens a source; throws a {@link NotOneTable} when it is sound, but holds none, or several. */
 export const openSource = async (options: OpenOptions): Promise<Opened> => {
   const { path, name, recipe } = options;
   if (/\.xlsx$/i.test(name)) return openedArchive(options, (archive) => workbookOf(archive, options));
@@ -35,8 +38,10 @@ export const openSource = async (options: OpenOptions): Promise<Opened> => {
   if (recipe.member !== null) throw misplaced('member', name, '.zip');
   if (recipe.sheet !== null) throw misplaced('sheet', name, '.xlsx');
   const bytes = fileBytes(path, name, options);
-  if (!recipe.asked && /\.json(?:\.gz)?$/i.test(name) && !(await isJsonArray(bytes))) {
-    return { noTable: 'the JSON is no array of rows' };
+  if (/\.json(?:\.gz)?$/i.test(name) && !(await isJsonArray(bytes))) {
+    throw new NotOneTable(`${name} is no array of rows`, {
+      hint: 'a table is an array of objects; to publish the file as it is: `import: never`',
+    });
   }
   return { table: await textTable(bytes, name, options), close: () => undefined };
 };
@@ -44,16 +49,10 @@ export const openSource = async (options: OpenOptions): Promise<Opened> => {
 const misplaced = (key: string, name: string, ending: string): TableInputError =>
   new TableInputError(`\`${key}\` is for ${ending} files; ${name} is none`, { hint: `leave out \`${key}\`` });
 
-const openedArchive = async (
-  options: OpenOptions,
-  open: (archive: Archive) => Promise<Table | { noTable: string }>,
-): Promise<Opened> => {
+const openedArchive = async (options: OpenOptions, open: (archive: Archive) => Promise<Table>): Promise<Opened> => {
   const archive = await openArchive(options.path, options);
   try {
-    const found = await open(archive);
-    if (!('noTable' in found)) return { table: found, close: () => archive.close() };
-    archive.close();
-    return found;
+    return { table: await open(archive), close: () => archive.close() };
   } catch (error) {
     archive.close();
     throw error;
@@ -70,15 +69,14 @@ const workbookOf = async (archive: Archive, { recipe, limits, said }: OpenOption
 
 const tableMember = /\.(?:csv|tsv|txt|tab|ndjson|jsonl|json)$/i;
 
-const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table | { noTable: string }> => {
+const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> => {
   const { recipe, said } = options;
   if (recipe.sheet !== null) throw misplaced('sheet', archive.name, '.xlsx');
   const names = [...archive.entries.keys()];
   const tables = names.filter((name) => tableMember.test(name) && !/(?:^|\/)(?:\.|__MACOSX\/)/.test(name));
   const name = recipe.member ?? tables[0];
-  if (recipe.member === null && tables.length === 0 && !recipe.asked) return { noTable: 'the archive holds no table' };
   if (name === undefined || (recipe.member === null && tables.length > 1)) {
-    throw new TableInputError(
+    throw new NotOneTable(
       tables.length === 0
         ? `${archive.name} holds no table (.csv, .tsv, .ndjson, .json)`
         : `${archive.name} holds ${tables.length} tables: ${listed(tables)}`,

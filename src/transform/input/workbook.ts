@@ -1,7 +1,7 @@
 // Rows of one sheet of a workbook (.xlsx), read as a stream; only the shared texts are held in memory.
 import type { Entry } from 'yauzl';
 import { TableInputError } from '../../errors.ts';
-import { noHeader, oversizeRow, shown, tooLarge, tooManyColumns } from '../faults.ts';
+import { NotOneTable, noHeader, oversizeRow, shown, tooLarge, tooManyColumns } from '../faults.ts';
 import type { Limits, Row, Table } from '../row.ts';
 import type { Archive } from './archive.ts';
 import { resumed } from './delimited.ts';
@@ -71,7 +71,7 @@ const chosenSheet = (archive: Archive, sheets: Sheet[], wanted: string | number 
     const seen = sheets.filter(({ hidden }) => !hidden);
     const [only] = seen;
     if (only !== undefined && seen.length === 1) return only;
-    throw new TableInputError(`${archive.name} has ${seen.length} sheets: ${names}`, {
+    throw new NotOneTable(`${archive.name} has ${seen.length} sheets: ${names}`, {
       hint: `name one: \`sheet: ${JSON.stringify(seen[0]?.name ?? 'Sheet1')}\``,
     });
   }
