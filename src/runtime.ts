@@ -278,7 +278,7 @@ export class Runtime {
           throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
         return portal;
       },
-      gather: (path, signal) => gatherSources(path, this.sourceTools(signal)),
+      gather: (request, signal) => gatherSources(request, this.sourceTools(signal), this),
       holdRun: (run) => this.plans.hold(run),
       heldRun: (runId) => this.plans.heldRun(runId),
       forgetHeld: (target) => this.plans.forgetHeld(target),

@@ -12,6 +12,7 @@ import { gatherManifest } from './gather/manifest.ts';
 import type { Gathered } from './handlers/deps.ts';
 import { type Claim, foldersOf } from './intake/claim.ts';
 import { archiveClaim, listClaims, quarantineClaim } from './intake/spool.ts';
+import type { RunRequest } from './job.ts';
 import { forgetVerdicts, readVerdicts, recordVerdict } from './ledger/drop-verdicts.ts';
 import type { RedisKeys } from './ledger/keys.ts';
 import type { SettledClaim } from './ledger/runs.ts';
@@ -20,6 +21,7 @@ import { loadManifest } from './manifest/load.ts';
 import { portalsOf } from './manifest/portals.ts';
 import { type DropManifest, isDropManifest, type Manifest } from './manifest/schema.ts';
 import type { Reason } from './report.ts';
+import type { ResourceWish } from './wish.ts';
 
 /** Reasons that are not the fault of a dropped file; it stays in the spool and is tried again. */
 const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
@@ -47,11 +49,35 @@ export interface SourceTools {
 /** What most kinds of sources have none of. */
 const nothing = { superseded: [], refused: [], skipped: [], remarks: [] };
 
-/** The wishes of a manifest as it is now; for a drop manifest those of the claimed files. */
-export const gatherSources = async (manifestPath: string, tools: SourceTools): Promise<Gathered> =>
-  gatherManifestSources(await loadManifest(manifestPath), tools);
+/**
+ * What a run is for: the wishes of its manifest as it is now. A dropped file that its portal has spoken about, and that
+ * waits for other portals, is none of it unless somebody asks for it again: it may leave the spool at any moment.
+ */
+export const gatherSources = async (
+  { manifestPath, portal, why }: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>,
+  tools: SourceTools,
+  store: VerdictStore,
+): Promise<Gathered> => {
+  const manifest = await loadManifest(manifestPath);
+  const gathered = await gatherManifestSources(manifest, tools);
+  if (!isDropManifest(manifest) || !isShared(manifest, portal) || why === 'retry') return gathered;
+  const spoken = new Set<string>();
+  for (const { id } of await claimsOf(manifest))
+    if ((await readVerdicts(store.redis, store.keys, id)).has(portal)) spoken.add(id);
+  const isOpen = ({ source }: ResourceWish): boolean =>
+    source.kind !== 'file' || source.claim === undefined || !spoken.has(source.claim);
+  return {
+    ...gathered,
+    wishes: gathered.wishes.flatMap((wish) => {
+      const resources = wish.resources.filter(isOpen);
+      return resources.length > 0 ? [{ ...wish, resources }] : [];
+    }),
+    superseded: gathered.superseded.filter(({ id }) => !spoken.has(id)),
+    refused: gathered.refused.filter(({ claim }) => !spoken.has(claim.id)),
+  };
+};
 
-/** As {@link gatherSources}, of a manifest that was loaded just now. */
+/** The wishes of a manifest; for a drop manifest those of the claimed files. */
 export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => {
   if ('catalogue' in manifest) {
     const bytes = catalogueBytes(manifest.catalogue.from, { ...tools, cacheDir: join(tools.stateDir, 'catalogues') });
@@ -66,13 +92,23 @@ export const gatherManifestSources = async (manifest: Manifest, tools: SourceToo
   return { ...nothing, ...(await gatherDrop(manifest, claims)), isDrop: true, manifest };
 };
 
-/** How dropped files leave the spool. */
-export interface SettleOptions {
-  /** Versions of each that stay in the archive. */
-  keep: number;
+/** Where the verdicts of portals on dropped files are kept. */
+export interface VerdictStore {
   redis: Redis;
   keys: RedisKeys;
 }
+
+/** How dropped files leave the spool. */
+export interface SettleOptions extends VerdictStore {
+  /** Versions of each that stay in the archive. */
+  keep: number;
+}
+
+/** True where the portal is one of several that take the same dropped files. */
+const isShared = (manifest: DropManifest, portal: string): boolean => {
+  const portals = portalsOf(manifest);
+  return portals.length > 1 && portals.includes(portal);
+};
 
 /**
  * Archives or quarantines the dropped files of a closed run. A file for several portals stays in the spool until each of
@@ -87,7 +123,7 @@ export const settleDrops = async (
   if (!isDropManifest(manifest)) return;
   const claims = new Map((await claimsOf(manifest)).map((claim) => [claim.id, claim]));
   const portals = portalsOf(manifest);
-  const shared = portals.length > 1 && portals.includes(portal);
+  const shared = isShared(manifest, portal);
   for (const { claim: id, reason } of settled) {
     const claim = claims.get(id);
     if (!claim) continue; // settled before a kill
@@ -102,10 +138,7 @@ export const settleDrops = async (
 };
 
 /** Portals that have not spoken yet about some file that waits in the spool of a drop manifest. */
-export const waitingPortals = async (
-  manifest: DropManifest,
-  { redis, keys }: Pick<SettleOptions, 'redis' | 'keys'>,
-): Promise<string[]> => {
+export const waitingPortals = async (manifest: DropManifest, { redis, keys }: VerdictStore): Promise<string[]> => {
   const portals = portalsOf(manifest);
   const claims = await claimsOf(manifest);
   if (portals.length === 1) return claims.length > 0 ? portals : [];

@@ -9,7 +9,7 @@ import { redisKeys } from '../src/ledger/keys.ts';
 import { loadManifest } from '../src/manifest/load.ts';
 import { type DropManifest, isDropManifest } from '../src/manifest/schema.ts';
 import type { Reason } from '../src/report.ts';
-import { settleDrops, waitingPortals } from '../src/sources.ts';
+import { gatherSources, type SourceTools, settleDrops, waitingPortals } from '../src/sources.ts';
 import { spooled } from './intake/support/spooled.ts';
 import { startTestRedis, type TestRedis } from './support/redis.ts';
 import { tempDir } from './support/temp-dir.ts';
@@ -61,6 +61,21 @@ describe('a dropped file for several portals', () => {
     expect(readdirSync(join(foldersOf(inbox).archive, 'a/a'))).toHaveLength(1);
     expect(await redis.exists(keys.verdicts(claim.id))).toBe(0);
     expect(await waitingPortals(manifest, { redis, keys })).toEqual([]);
+  });
+
+  it('is no matter of a portal that has had it, unless somebody asks for it again', async () => {
+    const { manifest, settle } = await place();
+    const tools = {} as SourceTools; // a drop fetches nothing
+    const keysFor = async (portal: string, why: 'drop' | 'retry' = 'drop'): Promise<string[]> => {
+      const request = { manifestPath: manifest.path, portal, why };
+      return (await gatherSources(request, tools, { redis, keys })).wishes.map(({ key }) => key);
+    };
+    expect(await keysFor('city')).toEqual(['m/a']);
+    await settle('city', refused);
+    expect(await keysFor('city')).toEqual([]);
+    expect(await keysFor('city', 'retry')).toEqual(['m/a']);
+    expect(await keysFor('county')).toEqual(['m/a']);
+    expect(await keysFor('elsewhere')).toEqual(['m/a']);
   });
 
   it('is moved once by portals that are done at the same time', async () => {

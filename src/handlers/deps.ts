@@ -63,8 +63,8 @@ export interface HandlerDeps {
   fetcher: Fetcher;
   /** The client of a portal. */
   portal(name: string): Portal;
-  /** Gathers the wishes of a manifest as it is now. */
-  gather(manifestPath: string, signal: AbortSignal): Promise<Gathered>;
+  /** Gathers the wishes of a manifest as it is now, as far as they are for this run. */
+  gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
   /** A stored plan that a run is pinned to. */
   storedPlan(id: string): Promise<PlanFile>;
   /** Remembers a run that the guard holds. */

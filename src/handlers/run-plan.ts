@@ -22,7 +22,7 @@ import { WorkBuilder } from './run-work.ts';
  */
 export const planRun = async (deps: HandlerDeps, request: RunData, signal: AbortSignal): Promise<RunWork> => {
   if (request.remove) return planRemoval(deps, request, request.remove);
-  const gathered = await deps.gather(request.manifestPath, signal);
+  const gathered = await deps.gather(request, signal);
   const pins = request.plan === null ? null : await deps.storedPlan(request.plan);
   const limited = request.only !== null || gathered.isDrop;
   const wanted = limitTo(gathered.wishes, request.only);
