@@ -123,13 +123,17 @@ export class Fetcher {
     if (refusal !== null) throw refusal;
     const encodings = encodingsOf(oneOf(answer.headers['content-encoding']), { name, type });
     const decoders = decodersFor(encodings, answer.where);
-    this.refuseLength(answer, left);
+    const length = wholeLength(answer, left);
+    const { maxBytes } = this.policy;
+    if (length !== null && length > maxBytes) throw tooLarge(answer.where, `${length} bytes`, maxBytes);
 
     const part = await openPart(task, encodings.length > 0, options.signal);
     const resumed = part.bytes > 0;
+    if (resumed) options.tell?.(`going on after ${part.bytes} bytes of an interrupted fetch`);
     const watch = resumed ? null : new PageWatch(type, { name, accept: options.accept ?? '' }, answer.where);
     try {
-      await pump({ answer, decoders, part, watch }, { limits: this.policy, signal: options.signal });
+      const total = decoders.length > 0 ? null : length;
+      await pump({ answer, decoders, part, watch, total }, { ...options, limits: this.policy, tell: options.tell });
     } catch (error) {
       if (isFinal(error)) await part.discard();
       else await part.keep();
@@ -147,11 +151,6 @@ export class Fetcher {
       fileName,
       finalUrl: answer.url.href,
     };
-  }
-
-  private refuseLength(answer: Answer, left: LeftPart | null): void {
-    const length = (lengthOf(answer) ?? 0) + (answer.status === 206 ? (left?.bytes ?? 0) : 0);
-    if (length > this.policy.maxBytes) throw tooLarge(answer.where, `${length} bytes`, this.policy.maxBytes);
   }
 }
 
@@ -191,6 +190,12 @@ const openPart = async ({ url, into, answer, left }: Task, encoded: boolean, sig
     return await Part.resume(into, { url, validator: left.validator }, left.bytes, signal);
   }
   return await Part.begin(into, { url, validator: encoded ? null : rangeValidator(answer.headers, Date.now()) });
+};
+
+/** Bytes of the whole file as they are sent; null where they are not announced. */
+const wholeLength = (answer: Answer, left: LeftPart | null): number | null => {
+  const length = lengthOf(answer);
+  return length === null ? null : length + (answer.status === 206 ? (left?.bytes ?? 0) : 0);
 };
 
 const lengthOf = ({ headers }: Answer): number | null => {

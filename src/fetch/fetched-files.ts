@@ -60,7 +60,10 @@ export class FetchedFiles {
    * lies here already is taken: at once by the job that fetched it, by others when its server says that it is current. What
    * an attempt that was killed left half is gone on with. Throws as {@link Fetcher.toFile}.
    */
-  async get(wanted: Wanted, options: Pick<FetchOptions, 'signal' | 'log'>): Promise<FetchedFile | 'unchanged'> {
+  async get(
+    wanted: Wanted,
+    options: Pick<FetchOptions, 'signal' | 'log' | 'tell'>,
+  ): Promise<FetchedFile | 'unchanged'> {
     this.swept ??= this.sweep();
     await this.swept;
     const folder = this.folderOf(wanted);

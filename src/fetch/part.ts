@@ -52,7 +52,8 @@ export class Part {
   private readonly handle: FileHandle;
   private readonly hash: Hash;
   private readonly note: Omit<Note, 'safeBytes'>;
-  private notedAt = Date.now();
+  private readonly timer: NodeJS.Timeout;
+  private noting: Promise<void> | null = null;
   private notedBytes: number;
   private size: number;
 
@@ -67,6 +68,7 @@ export class Part {
     this.hash = begun.hash;
     this.size = begun.bytes;
     this.notedBytes = begun.bytes;
+    this.timer = setInterval(() => this.noteSoon(), noteMs);
   }
 
   /** Begins an empty part in a new file, so that another process which still writes to an older one does no harm. */
@@ -113,13 +115,13 @@ export class Part {
       done += bytesWritten;
     }
     this.size += chunk.length;
-    if (this.note.validator === null) return;
-    if (this.size - this.notedBytes >= noteBytes || Date.now() - this.notedAt >= noteMs) await this.noteSafe();
+    if (this.size - this.notedBytes >= noteBytes) this.noteSoon();
   }
 
   /** Makes the part the file, at once and durably; resolves with what is in it. */
   async finish(): Promise<{ bytes: number; sha256: string }> {
     try {
+      await this.stopNoting();
       await this.handle.truncate(this.size);
       await this.handle.sync();
       const own = await this.handle.stat({ bigint: true });
@@ -137,6 +139,7 @@ export class Part {
   /** Leaves the part for a later fetch to go on with, where that is possible. Never rejects. */
   async keep(): Promise<void> {
     try {
+      await this.stopNoting();
       await this.noteSafe();
       if (this.note.validator === null) await rm(partOf(this.into), { force: true });
     } catch {
@@ -148,16 +151,32 @@ export class Part {
 
   /** Throws the part away. */
   async discard(): Promise<void> {
+    await this.stopNoting();
     await this.handle.close();
     await discardPart(this.into);
   }
 
+  /** Notes what is safe while more comes in. A fault shows at the next write, or costs what came since the last note. */
+  private noteSoon(): void {
+    if (this.note.validator === null || this.noting !== null || this.size === this.notedBytes) return;
+    this.noting = this.noteSafe()
+      .catch(() => undefined)
+      .finally(() => {
+        this.noting = null;
+      });
+  }
+
+  private async stopNoting(): Promise<void> {
+    clearInterval(this.timer);
+    await this.noting;
+  }
+
   private async noteSafe(): Promise<void> {
+    const { size } = this; // what comes in meanwhile is not safe yet
     await this.handle.datasync();
-    const safeBytes = this.note.validator === null ? 0 : this.size;
+    const safeBytes = this.note.validator === null ? 0 : size;
     await writeDurably(noteOf(this.into), JSON.stringify({ ...this.note, safeBytes } satisfies Note));
-    this.notedBytes = this.size;
-    this.notedAt = Date.now();
+    this.notedBytes = size;
   }
 }
 

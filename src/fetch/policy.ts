@@ -46,6 +46,8 @@ export interface FetchOptions {
   /** File name the content is meant for, before that of the server: says what it should be. */
   name?: string;
   log?: Log;
+  /** Gets a line for people now and then: that a fetch goes on where another broke, and how far a long one is. */
+  tell?: (line: string) => void;
 }
 
 /** A whole file at `path`, or the word that the known version is still the present one. */

@@ -16,7 +16,19 @@ export interface Flow {
   /** Null where the beginning was looked at by an earlier fetch. */
   watch: PageWatch | null;
   part: Part;
+  /** Bytes of the whole file; null where they are not known, as of encoded ones. */
+  total: number | null;
 }
+
+/** What bounds the flow, and who is told how far it is. */
+export interface PumpOptions {
+  limits: Pick<FetchPolicy, 'maxBytes' | 'bodyMs'>;
+  signal: AbortSignal;
+  tell: ((line: string) => void) | undefined;
+}
+
+/** How often a long flow is told of, milliseconds. */
+const tellMs = 15_000;
 
 /**
  * Lets the body flow to its end. Memory is that of a few chunks.
@@ -24,8 +36,8 @@ export interface Flow {
  *   what the network or a decoder throws
  */
 export const pump = async (
-  { answer, decoders, watch, part }: Flow,
-  { limits, signal }: { limits: Pick<FetchPolicy, 'maxBytes' | 'bodyMs'>; signal: AbortSignal },
+  { answer, decoders, watch, part, total }: Flow,
+  { limits, signal, tell }: PumpOptions,
 ): Promise<void> => {
   let sent = 0;
   const count = countBytes((bytes) => {
@@ -40,6 +52,8 @@ export const pump = async (
     if (decoders.length > 0 && isBomb(sent, part.bytes)) throw bomb(answer.where, sent, part.bytes);
   };
   const silence = watchSilence(answer, limits.bodyMs, () => sent);
+  const whole = total === null ? '' : ` of ${total}`;
+  const progress = setInterval(() => tell?.(`fetched ${part.bytes}${whole} bytes`), tellMs);
   try {
     const sink = sinkOf(
       (chunk) => write(watch?.take(chunk) ?? [chunk]),
@@ -48,6 +62,7 @@ export const pump = async (
     await pipeline([answer.body, count, ...decoders, sink], { signal });
   } finally {
     clearInterval(silence);
+    clearInterval(progress);
   }
 };
 

@@ -48,7 +48,8 @@ export const fetchAddress = async (state: ResourceState, source: UrlSource, isNe
     (signal) =>
       deps.fetched.get(
         { portal: job.data.portal, uuid: wish.uuid, url: source.url, name: source.name, by: job.data.runId, published },
-        { signal },
+        // A line that cannot be kept is not worth a failure.
+        { signal, tell: (line) => void job.note(line).catch(() => undefined) },
       ),
     (file) => (file === 'unchanged' ? 'unchanged' : `${file.bytes} bytes, sha256 ${file.sha256.slice(0, 12)}`),
   );
