@@ -114,6 +114,7 @@ const makePlan = async (
     isSpared: sparedBy(gathered.skipped),
   });
   const items = planFileItems(plan);
+  const remarks = [...gathered.remarks, ...standingRemarks(items, known.entries)];
   if (portal) for (const item of items) await explainEdit(runtime, item, { known, portal: name }, signal);
   return {
     sluicePlan: 1,
@@ -129,9 +130,17 @@ const makePlan = async (
     ...(gathered.skipped.length > 0
       ? { skipped: gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason })) }
       : {}),
-    ...(gathered.remarks.length > 0 ? { remarks: gathered.remarks } : {}),
+    ...(remarks.length > 0 ? { remarks } : {}),
   };
 };
+
+/** Files that are not sent, because the portal could not import them and the good ones of before stand in their place. */
+const standingRemarks = (items: PlanFile['items'], entries: Knowledge['entries']): string[] =>
+  items.flatMap(({ key, actions }) => {
+    const entry = entries.get(key);
+    const stands = actions.length === 0 && !entry?.live && entry?.refused?.isReplaced === true;
+    return stands ? [`${key} is not sent again: ${entry.refused?.reason.message}`] : [];
+  });
 
 /** Says who edited what, and when, of a node whose revision is not ours. */
 const explainEdit = async (

@@ -93,6 +93,9 @@ it('an import that is answered with true and failed brings the good file back, u
   expect(tableItem(again.report).reason).toEqual(item.reason);
   expect(gateway.takeWrites()).toEqual([]);
 
+  const { out } = await place.run(['plan', manifest]);
+  expect(out).toContain('note: lies/lies/t is not sent again: ');
+
   expect((await place.run(['retry', 'lies/lies/t'])).code).toBe(3);
   expect(attaches()).toBe(2);
   await expectGood(item);
