@@ -62,6 +62,7 @@ const packages: Record<string, string[]> = {
   fastify: ['server', 'service', 'web'],
   '@fastify/busboy': ['server'],
   '@streamparser/json': ['gather'],
+  jsonld: ['gather'],
   'csv-parse': ['commands', 'gather', 'transform'],
   piscina: ['table'],
   saxes: ['transform'],

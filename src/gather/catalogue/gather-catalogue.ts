@@ -8,6 +8,7 @@ import type { SkippedEntry } from '../skipped.ts';
 import { datasetOf, type EntryNames, namesOf } from './entry.ts';
 import { amended, isWanted } from './entry-paths.ts';
 import { idOfIdentifier } from './ids.ts';
+import { looked, readJsonLd } from './json-ld.ts';
 import { type CatalogueEntry, type CatalogueLimits, readCatalogue } from './read-catalogue.ts';
 import { Remarks } from './remarks.ts';
 
@@ -35,7 +36,10 @@ export const gatherCatalogue = async (
 ): Promise<GatheredCatalogue> => {
   const gathering = new Gathering(manifest);
   const passedOver = (key: string): void => gathering.passOver(key);
-  for await (const entry of readCatalogue(bytes, manifest.catalogue.from, { limits, passedOver })) gathering.add(entry);
+  const { from } = manifest.catalogue;
+  const { isJsonLd, all } = await looked(bytes);
+  if (isJsonLd) for (const entry of await readJsonLd(all, from)) gathering.add(entry);
+  else for await (const entry of readCatalogue(all, from, { limits, passedOver })) gathering.add(entry);
   return gathering.end();
 };
 
@@ -94,7 +98,7 @@ class Gathering {
       remarks: this.#remarks.lines(),
       problems: this.#faulty.map(({ entry, names, faults }) => ({
         file: this.#manifest.catalogue.from,
-        line: entry.line,
+        line: Math.max(1, entry.line),
         column: 1,
         key: '',
         message: `${nameOf(entry, names)}: ${faults.join('; ')}`,
@@ -114,9 +118,12 @@ class Gathering {
       title: names.title ?? names.identifier ?? `entry ${entry.index}`,
       isKnown: id !== null,
       reason: reasonOf(
-        new EntryFaultError(`${nameOf(entry, names)} (line ${entry.line} of ${catalogue.from}): ${faults.join('; ')}`, {
-          hint: 'tell those who publish the catalogue; the other entries are not touched by it',
-        }),
+        new EntryFaultError(
+          `${nameOf(entry, names)} (${entry.line > 0 ? `line ${entry.line} of ` : ''}${catalogue.from}): ${faults.join('; ')}`,
+          {
+            hint: 'tell those who publish the catalogue; the other entries are not touched by it',
+          },
+        ),
       ),
     };
   }

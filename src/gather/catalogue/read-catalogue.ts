@@ -7,7 +7,7 @@ import { LineCounter } from './line-counter.ts';
 export interface CatalogueEntry {
   /** Place in the list, from 1. */
   index: number;
-  /** Line of its opening bracket, from 1. */
+  /** Line of its opening bracket, from 1; 0 where it is not known. */
   line: number;
   value: unknown;
 }
