@@ -72,14 +72,14 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
   try {
     value = JSON.parse(text, keepDigits);
   } catch (cause) {
-    throw new TableInputError(`row ${row}: ${shown(text)} is no JSON`, {
+    throw new TableInputError(`row ${row} is no JSON`, {
       line: row,
       hint: 'mend the file; each row is one object such as {"id": 1, "name": "Parks"}',
       cause,
     });
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value) || value instanceof Digits) {
-    throw new TableInputError(`row ${row}: ${shown(text)} is no object`, {
+    throw new TableInputError(`row ${row} is no object`, {
       line: row,
       hint: 'each row must be an object such as {"id": 1, "name": "Parks"}',
     });

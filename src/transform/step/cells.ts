@@ -26,7 +26,7 @@ export const castStep = (columns: string[], casts: NonNullable<Step['cast']>, { 
           continue;
         }
         const text = cast(cell);
-        if (text === null) wrong.push(inColumn(columns, at, `${shown(cell)} is no ${nouns[to]}`));
+        if (text === null) wrong.push(inColumn(columns, at, `is no ${nouns[to]}`));
         else if (text !== cell) {
           row.cells[at] = text;
           changed++;

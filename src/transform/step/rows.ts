@@ -3,7 +3,6 @@ import { TableStepError } from '../../errors.ts';
 import { parseExpression } from '../../recipe/expression.ts';
 import type { Step } from '../../recipe/steps.ts';
 import { compileExpression, isTrue, NoValue } from '../evaluate.ts';
-import { shown } from '../faults.ts';
 import { SeenKeys } from '../seen-keys.ts';
 import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
@@ -45,7 +44,7 @@ export const splitStep = (columns: string[], split: NonNullable<Step['split']>, 
       const cell = row.cells[at] ?? '';
       if (cell === own) return true;
       if (others.has(cell)) left++;
-      else bad.reject(row, [inColumn(columns, at, `${shown(cell)} is none of the values of split`)]);
+      else bad.reject(row, [inColumn(columns, at, 'is none of the values of split')]);
       return false;
     },
     tell: () => `split by ${by}: ${many(left, 'row')} of other resources left out`,

@@ -29,6 +29,7 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
   }));
   const keyPlaces = keys.map((name) => placeOf('schema', columns, name));
   const seenKeys = keys.length > 0 ? new SeenKeys(scratch('key')) : null;
+  const unchecked = uncheckedParts(columns, schema);
   let rejected = 0;
   return {
     columns,
@@ -47,7 +48,8 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
       bad.reject(row, wrong);
       return false;
     },
-    tell: () => `schema: ${many(schema.fields.length, 'field')} checked, ${many(rejected, 'bad row')}`,
+    tell: () =>
+      [`schema: ${many(schema.fields.length, 'field')} checked, ${many(rejected, 'bad row')}`, ...unchecked].join('; '),
     close: () => {
       seenKeys?.close();
       for (const { seen } of fields) seen?.close();
@@ -56,7 +58,16 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
 };
 
 const faultOf = ({ check, seen }: { check: CellCheck; seen: SeenKeys | null }, cell: string): string | null =>
-  check(cell) ?? (seen?.add([cell]) === false ? `${shown(cell)} stands in another row, too` : null);
+  check(cell) ?? (seen?.add([cell]) === false ? 'stands in another row, too' : null);
+
+/** What the schema leaves open, and what of it is not looked at. */
+const uncheckedParts = (columns: string[], schema: TableSchema): string[] => {
+  const extra = columns.filter((column) => schema.fields.every(({ name }) => name !== column));
+  return [
+    ...(extra.length > 0 ? [`without a field: ${extra.map(shown).join(', ')}`] : []),
+    ...(schema.foreignKeys === undefined ? [] : ['foreignKeys are not checked']),
+  ];
+};
 
 const keyNames = ({ primaryKey }: TableSchema): string[] =>
   primaryKey === undefined ? [] : typeof primaryKey === 'string' ? [primaryKey] : primaryKey;
@@ -69,16 +80,15 @@ const cellCheck = (field: FieldSchema): CellCheck => {
   const bounds = boundsOf(field, cast);
   return (cell) => {
     const value = cast(cell);
-    if (value === null) return `${shown(cell)} is no ${type}`;
-    if (allowed !== null && !allowed.has(cell) && !allowed.has(value))
-      return `${shown(cell)} is none of the allowed values`;
-    if (pattern !== null && !pattern.test(cell)) return `${shown(cell)} does not match ${constraints.pattern}`;
+    if (value === null) return `is no ${type}`;
+    if (allowed !== null && !allowed.has(cell) && !allowed.has(value)) return 'is none of the allowed values';
+    if (pattern !== null && !pattern.test(cell)) return `does not match ${constraints.pattern}`;
     const length = [...cell].length;
     if (constraints.minLength !== undefined && length < constraints.minLength)
-      return `${shown(cell)} is shorter than ${constraints.minLength}`;
+      return `is shorter than ${constraints.minLength}`;
     if (constraints.maxLength !== undefined && length > constraints.maxLength)
-      return `${shown(cell)} is longer than ${constraints.maxLength}`;
-    return bounds(value, cell);
+      return `is longer than ${constraints.maxLength}`;
+    return bounds(value);
   };
 };
 
@@ -130,16 +140,16 @@ const formats: Record<string, CastCell> = {
 const boundsOf = (
   { type = 'any', constraints = {} }: FieldSchema,
   cast: CastCell,
-): ((value: string, cell: string) => string | null) => {
+): ((value: string) => string | null) => {
   const { minimum, maximum } = constraints;
   if (minimum === undefined && maximum === undefined) return () => null;
   const isNumber = type === 'integer' || type === 'number';
   const low = minimum === undefined ? null : (cast(String(minimum)) ?? String(minimum));
   const high = maximum === undefined ? null : (cast(String(maximum)) ?? String(maximum));
   const less = (a: string, b: string): boolean => (isNumber ? Number(a) < Number(b) : a < b);
-  return (value, cell) => {
-    if (low !== null && less(value, low)) return `${shown(cell)} is less than ${low}`;
-    if (high !== null && less(high, value)) return `${shown(cell)} is more than ${high}`;
+  return (value) => {
+    if (low !== null && less(value, low)) return `is less than ${low}`;
+    if (high !== null && less(high, value)) return `is more than ${high}`;
     return null;
   };
 };
