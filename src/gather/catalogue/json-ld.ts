@@ -1,6 +1,7 @@
 // DCAT-AP catalogues in JSON-LD, as entries with the keys of a data.json, so that one mapping serves both.
 import type { NodeObject } from 'jsonld';
 import { CatalogueFaultError } from '../../errors.ts';
+import { accessLevels, datasetKeys, dcat, inside, type Keys, languages, listed } from './json-ld-keys.ts';
 import { type CatalogueEntry, catalogueLimits } from './read-catalogue.ts';
 import { isObject } from './values.ts';
 
@@ -50,76 +51,6 @@ export const readJsonLd = async (bytes: AsyncIterable<Uint8Array>, name: string)
   if (datasets.length === 0) throw fault(name, 'it names no dataset: nothing in it is a `dcat:Dataset`');
   return datasets.map((node, at) => ({ index: at + 1, line: 0, value: entryOf(node, byId) }));
 };
-
-const dcat = 'http://www.w3.org/ns/dcat#';
-const dct = 'http://purl.org/dc/terms/';
-const foaf = 'http://xmlns.com/foaf/0.1/';
-const vcard = 'http://www.w3.org/2006/vcard/ns#';
-const schema = 'http://schema.org/';
-const skos = 'http://www.w3.org/2004/02/skos/core#';
-const rdfs = 'http://www.w3.org/2000/01/rdf-schema#';
-const locn = 'http://www.w3.org/ns/locn#';
-const owl = 'http://www.w3.org/2002/07/owl#';
-
-/** Property and the key it becomes, for each kind of thing that is looked into. */
-type Keys = Readonly<Record<string, string>>;
-
-const labelKeys: Keys = { [`${skos}prefLabel`]: 'prefLabel', [`${rdfs}label`]: 'label', [`${foaf}name`]: 'name' };
-const agentKeys: Keys = { ...labelKeys, [`${vcard}fn`]: 'fn', [`${vcard}hasEmail`]: 'hasEmail' };
-const periodKeys: Keys = {
-  [`${dcat}startDate`]: 'startDate',
-  [`${dcat}endDate`]: 'endDate',
-  [`${schema}startDate`]: 'startDate',
-  [`${schema}endDate`]: 'endDate',
-};
-const placeKeys: Keys = { ...labelKeys, [`${dcat}bbox`]: 'bbox', [`${locn}geometry`]: 'geometry' };
-const distributionKeys: Keys = {
-  [`${dcat}downloadURL`]: 'downloadURL',
-  [`${dcat}accessURL`]: 'accessURL',
-  [`${dct}title`]: 'title',
-  [`${dct}description`]: 'description',
-  [`${dct}format`]: 'format',
-  [`${dcat}mediaType`]: 'mediaType',
-  [`${dct}license`]: 'license',
-};
-const datasetKeys: Keys = {
-  [`${dct}identifier`]: 'identifier',
-  [`${dct}title`]: 'title',
-  [`${dct}description`]: 'description',
-  [`${dcat}keyword`]: 'keyword',
-  [`${dcat}theme`]: 'theme',
-  [`${dct}publisher`]: 'publisher',
-  [`${dcat}contactPoint`]: 'contactPoint',
-  [`${dct}accessRights`]: 'accessLevel',
-  [`${dct}rights`]: 'rights',
-  [`${dct}license`]: 'license',
-  [`${dct}accrualPeriodicity`]: 'accrualPeriodicity',
-  [`${dct}issued`]: 'issued',
-  [`${dct}modified`]: 'modified',
-  [`${dct}temporal`]: 'temporal',
-  [`${dct}spatial`]: 'spatial',
-  [`${dcat}landingPage`]: 'landingPage',
-  [`${dct}language`]: 'language',
-  [`${dct}conformsTo`]: 'conformsTo',
-  [`${dct}isPartOf`]: 'isPartOf',
-  [`${foaf}page`]: 'references',
-  [`${owl}versionInfo`]: 'version',
-  [`${dcat}version`]: 'version',
-  [`${dcat}distribution`]: 'distribution',
-};
-
-/** Keys whose values are things with properties of their own. */
-const inside: Readonly<Record<string, Keys>> = {
-  theme: labelKeys,
-  publisher: agentKeys,
-  contactPoint: agentKeys,
-  temporal: periodKeys,
-  spatial: placeKeys,
-  distribution: distributionKeys,
-};
-
-/** Keys whose addresses are entries of a list of the European Union: their last part says it. */
-const listed: ReadonlySet<string> = new Set(['accessLevel', 'accrualPeriodicity', 'language', 'format', 'theme']);
 
 type FlatNode = Record<string, unknown> & { '@id': string; '@type'?: string[] };
 
@@ -195,12 +126,6 @@ const entryOf = (node: FlatNode, byId: ReadonlyMap<unknown, FlatNode>): Record<s
   return entry;
 };
 
-const accessLevels: Readonly<Record<string, string>> = {
-  PUBLIC: 'public',
-  RESTRICTED: 'restricted public',
-  NON_PUBLIC: 'non-public',
-};
-
 /** The properties of a node under the keys of a data.json; those without one keep their address as key. */
 const keyed = (node: FlatNode, keys: Keys, byId: ReadonlyMap<unknown, FlatNode>): Record<string, unknown> => {
   const result: Record<string, unknown> = {};
@@ -236,10 +161,3 @@ const meantBy = (value: unknown, key: string, byId: ReadonlyMap<unknown, FlatNod
 
 const lastPart = (address: string): string =>
   address.slice(Math.max(address.lastIndexOf('/'), address.lastIndexOf('#')) + 1);
-
-/** The language list of the European Union has codes of three letters, portals have two. */
-const languages: Readonly<Record<string, string>> = Object.fromEntries(
-  'BUL bg CES cs DAN da DEU de ELL el ENG en EST et FIN fi FRA fr GLE ga HRV hr HUN hu ITA it LAV lv LIT lt MLT mt NLD nl POL pl POR pt RON ro SLK sk SLV sl SPA es SWE sv'
-    .split(/(?<= [a-z]{2}) /)
-    .map((pair) => pair.split(' ') as [string, string]),
-);
