@@ -28,6 +28,8 @@ export const run = async ({ megabytes, rounds }: BenchOptions): Promise<void> =>
 
 interface Measure {
   seconds: number;
+  /** Processor seconds of all threads: what is left of a comparison on a machine that does other work, too. */
+  cpu: number;
   peak: number;
 }
 
@@ -51,9 +53,10 @@ const compare = async (table: string, rows: number, rounds: number): Promise<voi
     await rm(target, { force: true });
   }
   const medians = new Map([...measures].map(([name, all]) => [name, median(all)]));
-  for (const [name, { seconds, peak }] of medians) {
+  for (const [name, { seconds, cpu, peak }] of medians) {
     const memory = peak === 0 ? '' : `, peak RSS ${peak} MB`;
-    process.stdout.write(`  ${name.padEnd(16)} ${seconds.toFixed(2)} s${memory}\n`);
+    const processor = cpu === 0 ? '' : `, ${cpu.toFixed(2)} s of processor`;
+    process.stdout.write(`  ${name.padEnd(16)} ${seconds.toFixed(2)} s${processor}${memory}\n`);
   }
   ratio(medians, 'check', 'papaparse');
   ratio(medians, 'import', 'sqlite3 .import');
@@ -62,45 +65,48 @@ const compare = async (table: string, rows: number, rounds: number): Promise<voi
 
 const ratio = (medians: Map<string, Measure>, ours: string, theirs: string): void => {
   const [one, other] = [medians.get(ours), medians.get(theirs)];
-  if (one && other)
-    process.stdout.write(`  ${ours} : ${theirs} = ${(one.seconds / other.seconds).toFixed(2)} (mark 1.5)\n`);
+  if (!one || !other) return;
+  const [wall, cpu] = [one.seconds / other.seconds, one.cpu / other.cpu];
+  process.stdout.write(`  ${ours} : ${theirs} = ${wall.toFixed(2)}, of processor time ${cpu.toFixed(2)} (mark 1.5)\n`);
 };
 
 const median = (all: Measure[]): Measure => {
   const sorted = all.toSorted((a, b) => a.seconds - b.seconds);
-  return sorted[Math.floor(sorted.length / 2)] ?? { seconds: 0, peak: 0 };
+  return sorted[Math.floor(sorted.length / 2)] ?? { seconds: 0, cpu: 0, peak: 0 };
 };
 
 /** Reads the table in a process of its own; the start of the process is not counted. */
 const measured = async (how: string, rows: number, ...args: string[]): Promise<Measure> => {
   const ended = await runScript(script, [how, ...args], process.env, ['--max-semi-space-size=4']);
   const told: unknown = JSON.parse(ended.stdout);
-  const { rows: found, seconds } = told as { rows: number; seconds: number }; // our own script's
+  const { rows: found, ...times } = told as { rows: number; seconds: number; cpu: number }; // our own script's
   if (found !== rows) throw new Error(`${how} found ${found} rows, there are ${rows}`);
-  return { seconds, peak: ended.peak };
+  return { ...times, peak: ended.peak };
 };
 
 const wholeCommand = async (table: string): Promise<Measure> => {
   const { code, seconds, peak, stdout } = await runSluice(['check', table]);
   if (code !== 0) throw new Error(`sluice check ended with ${code}: ${stdout}`);
-  return { seconds, peak };
+  return { seconds, cpu: 0, peak };
 };
 
 /** Null, and the reason is told, where there is no SQLite command line. */
 const sqliteImport = (table: string, target: string, rows: number): Measure | null => {
   const begun = performance.now();
-  const { error, status, stdout } = spawnSync(
-    sqlite,
-    [target, '-cmd', '.mode csv', '-cmd', `.import ${table} data`, 'SELECT count(*) FROM data'],
-    { encoding: 'utf8' },
-  );
+  const command = [sqlite, target, '-cmd', '.mode csv', '-cmd', `.import ${table} data`, 'SELECT count(*) FROM data'];
+  // `times` of the shell tells what its children used: user and system, minutes and seconds.
+  const { error, status, stdout } = spawnSync('sh', ['-c', '"$@" && times', 'sh', ...command], { encoding: 'utf8' });
   const seconds = (performance.now() - begun) / 1000;
-  if (error) {
-    process.stdout.write(`  no comparison with sqlite3: ${error.message} (apt-get install sqlite3, or set SQLITE3)\n`);
+  if (error || status === 127) {
+    process.stdout.write(`  no comparison: ${sqlite} cannot be run (apt-get install sqlite3, or set SQLITE3)\n`);
     return null;
   }
-  if (status !== 0 || Number(stdout) !== rows) throw new Error(`${sqlite} imported ${stdout} rows, there are ${rows}`);
-  return { seconds, peak: 0 };
+  const [found, , children = ''] = stdout.trim().split('\n');
+  if (status !== 0 || Number(found) !== rows) throw new Error(`${sqlite} imported ${found} rows, there are ${rows}`);
+  const used = [...children.matchAll(/(\d+)m([\d.]+)s/g)].map(
+    ([, minutes, rest]) => Number(minutes) * 60 + Number(rest),
+  );
+  return { seconds, cpu: used.reduce((sum, one) => sum + one, 0), peak: 0 };
 };
 
 const agencies = ['Parks & Recreation', 'Public Works', 'Finance', '"Health, Human Services"', 'Büro für Kultur'];
