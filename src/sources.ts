@@ -61,9 +61,10 @@ export const gatherSources = async (
   const manifest = await loadManifest(manifestPath);
   const gathered = await gatherManifestSources(manifest, tools);
   if (!isDropManifest(manifest) || !isShared(manifest, portal) || why === 'retry') return gathered;
-  const spoken = new Set<string>();
-  for (const { id } of await claimsOf(manifest))
-    if ((await readVerdicts(store.redis, store.keys, id)).has(portal)) spoken.add(id);
+  const verdicts = await Promise.all(
+    (await claimsOf(manifest)).map(async ({ id }) => ({ id, by: await readVerdicts(store.redis, store.keys, id) })),
+  );
+  const spoken = new Set(verdicts.flatMap(({ id, by }) => (by.has(portal) ? [id] : [])));
   const isOpen = ({ source }: ResourceWish): boolean =>
     source.kind !== 'file' || source.claim === undefined || !spoken.has(source.claim);
   return {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { targetName } from '../ledger/keys.ts';
 import { type LastRun, lastRuns } from '../ledger/last-runs.ts';
 import { lastTriggers, type TriggerRecord } from '../ledger/triggers.ts';
-import { nextDue, type Schedule, startOf } from '../manifest/schedule-times.ts';
+import { missedAfterMs, nextDue, type Schedule, startOf } from '../manifest/schedule-times.ts';
 import type { Manifest } from '../manifest/schema.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
 import type { Runtime } from '../runtime.ts';
@@ -79,8 +79,13 @@ const rowsOf = async (
 };
 
 const nextStart = (schedule: Schedule, target: string, kept: KeptSchedule | undefined, now: number): number => {
-  const due = kept?.due ?? nextDue(schedule, now);
-  return Math.min(startOf(schedule, due, target), kept?.waitsUntil ?? Number.POSITIVE_INFINITY);
+  const { due = nextDue(schedule, now), waitsUntil = null } = kept ?? {};
+  const isMissed = (at: number): boolean => now - at > missedAfterMs;
+  const waits = waitsUntil === null || isMissed(waitsUntil) ? Number.POSITIVE_INFINITY : waitsUntil;
+  const missed = isMissed(due) || (waitsUntil !== null && isMissed(waitsUntil));
+  // What was missed is made up for as soon as a service runs, or is left out.
+  if (missed && schedule.catchUp === 'once') return Math.min(startOf(schedule, now, target), waits);
+  return Math.min(startOf(schedule, isMissed(due) ? nextDue(schedule, now) : due, target), waits);
 };
 
 const remarks = (rows: ScheduleRow[], service: boolean): string[] => {

@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { publishCommand } from '../../src/commands/publish.ts';
 import { runNowCommand } from '../../src/commands/run-now.ts';
 import { type ScheduleRow, schedulesCommand } from '../../src/commands/schedules.ts';
+import { configOf } from '../../src/commands/session.ts';
 import { NotFoundError } from '../../src/errors.ts';
+import { plainRequest } from '../../src/job.ts';
+import { createLog } from '../../src/log.ts';
+import { nextDue, type Schedule } from '../../src/manifest/schedule-times.ts';
+import { holdTrigger, syncSchedules } from '../../src/queue/schedules.ts';
+import { Runtime } from '../../src/runtime.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 
 const makePlace = (): CommandPlace => {
@@ -72,6 +78,53 @@ describe('sluice schedules', () => {
     expect(out).toContain('nightly to local');
     expect(err).toMatch(/left out: .*wrong\.yaml/);
     expect((await list(place, {}, ['jobs/plain.yaml'])).out).not.toContain('nightly');
+  });
+});
+
+describe('the next run in the list', () => {
+  it('is the one that waits, and what was missed while no service ran', async () => {
+    const place = makePlace();
+    const config = await configOf(place.options, place.io().io);
+    const log = createLog({ level: 'silent' });
+    const runtime = await Runtime.open({ config, log, env: place.io().io.env, role: 'test' });
+    const schedule = { cron: '30 2 * * *', timezone: 'UTC', jitterMs: 0, window: null, catchUp: 'once' } as const;
+    const manifest = (catchUp: string): string =>
+      place.write(
+        'jobs/nightly.yaml',
+        JSON.stringify({ name: 'nightly', schedule: { cron: '30 2 * * *', catchUp }, datasets: [] }),
+      );
+    const path = manifest('once');
+    const request = {
+      manifestPath: path,
+      manifest: 'nightly',
+      portal: 'local',
+      why: 'schedule',
+      only: null,
+      ...plainRequest,
+    } as const;
+    const keep = (more: Partial<Schedule>): Promise<string[]> =>
+      syncSchedules(runtime.queues, [{ request, schedule: { ...schedule, ...more } }]);
+    const inHours = async (): Promise<number> => {
+      const { schedules } = JSON.parse((await list(place, { json: true })).out) as { schedules: ScheduleRow[] };
+      return (Date.parse(schedules[0]?.next ?? '') - Date.now()) / 3_600_000;
+    };
+    try {
+      await keep({});
+      const trigger = { kind: 'trigger', ...request, schedule, waited: false } as const;
+      await holdTrigger(runtime.queues, trigger, Date.now() + 60_000);
+      expect(await inHours()).toBeLessThan(0.02);
+      await keep({ timezone: 'Asia/Tokyo' });
+      await keep({});
+      await runtime.redis.zadd('sluice:runs:repeat', Date.now() - 7_200_000, 'schedule.nightly@local');
+      expect(Math.abs(await inHours())).toBeLessThan(0.1);
+      manifest('skip');
+      await runtime.redis.flushdb();
+      await keep({ catchUp: 'skip' });
+      await runtime.redis.zadd('sluice:runs:repeat', Date.now() - 7_200_000, 'schedule.nightly@local');
+      expect(await inHours()).toBeCloseTo((nextDue(schedule, Date.now()) - Date.now()) / 3_600_000, 1);
+    } finally {
+      await runtime.close();
+    }
   });
 });
 
