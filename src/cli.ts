@@ -265,7 +265,7 @@ example(
 
 example(
   common(program.command('check').description('check configuration, manifests and tables; with --portal, a portal'))
-    .argument('[file...]', 'configuration, manifest or CSV files')
+    .argument('[file...]', 'configuration, manifest, CSV or catalogue files')
     .option('--fix', 'write one table with its mends to a new file')
     .option('-o, --output <file>', 'the new file of --fix; it must not exist')
     .addOption(
