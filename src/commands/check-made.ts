@@ -27,7 +27,9 @@ export const lookAtMade = async (
     }
     finding.kind = 'table';
     finding.notes = [...made.said, ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : [])];
-    const { mend: _, ...inspection } = await inspectTable(made.path, { signal: io.stop, rowBytes });
+    const { mend: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes });
+    // What is made anew each time is mended by steps or in its source, not by `--fix`.
+    const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     finding.inspection = inspection;
     finding.faults.push(...faultsOfTable(inspection, finding.file));
     finding.summary = `made into CSV of ${plural(made.rowsIn, 'row')}: ${summaryOfTable(inspection)}`;

@@ -16,7 +16,7 @@ export const csvLine = (cells: readonly string[]): string => {
   return line === '' ? '""\n' : `${line}\n`;
 };
 
-const bufferBytes = 1024 * 1024;
+const bufferBytes = 64 * 1024;
 
 /** Writes lines to a new file, with blocking calls as befits a worker thread, and knows what was written. */
 export class CsvFile {
