@@ -1,7 +1,7 @@
 // `sluice check FILE --fix`: writes a table with its mends to a new file and tells what was changed.
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { UsageError } from '../errors.ts';
+import { TableFaultError, UsageError } from '../errors.ts';
 import { isTabular } from '../plan/plan.ts';
 import { mendTable } from '../table/check.ts';
 import type { Delimiter } from '../table/dialect.ts';
@@ -24,14 +24,14 @@ export interface FixOptions {
 }
 
 /**
- * Mends one table. 0 when the new file is written; throws the first fault that has no mend as a TableFaultError, and then
- * writes nothing.
+ * Mends one table. 0 when the new file is written; null, and nothing is written, when the table has a fault that has no
+ * mend.
  */
 export const fixTable = async (
   paths: string[],
   options: FixOptions,
   { io, config }: { io: Io; config: Config | null },
-): Promise<number> => {
+): Promise<number | null> => {
   const [path] = paths;
   const { output, separator } = options;
   if (path === undefined || paths.length > 1 || !isTabular(path) || output === undefined) {
@@ -43,7 +43,11 @@ export const fixTable = async (
     signal: io.stop,
     rowBytes: config?.limits.rowBytes,
     separator: separator === undefined ? undefined : separatorNames[separator],
+  }).catch((error: unknown) => {
+    if (error instanceof TableFaultError) return null;
+    throw error;
   });
+  if (report === null) return null;
   tell(io, options, { path, output, report });
   return exitCodes.ok;
 };

@@ -39,7 +39,8 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
 
 const check = async (paths: string[], options: CheckCommandOptions, io: Io): Promise<number> => {
   const { config, error } = await configIfSound(options, io);
-  if (options.fix) return fixTable(paths, options, { io, config });
+  const fixed = options.fix ? await fixTable(paths, options, { io, config }) : null;
+  if (fixed !== null) return fixed;
   if (error && (options.portal !== undefined || paths.length === 0)) throw error;
   const form = options.json ? 'json' : options.report;
   const print = (lines: string[]): void => {
@@ -54,6 +55,7 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
   const asked = paths.length > 0 || options.portal !== undefined ? paths : await servedFiles(config);
   await checkAll([...new Set(asked.map((path) => resolve(io.cwd, path)))], { io, config }, show);
   if (files.length > 1) print([summaryLine(files)]);
+  if (options.fix) print(['nothing was written: not every fault has a mend']);
 
   const portal = config && options.portal !== undefined ? await portalOf(config, options, io) : null;
   if (portal) print(portalLines(portal));
