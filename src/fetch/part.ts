@@ -1,5 +1,5 @@
 // A file that is being fetched: `<file>.part`, with a note beside it of what is safely in it and which version it belongs to.
-import { createHash, type Hash } from 'node:crypto';
+import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
@@ -120,17 +120,22 @@ export class Part {
 
   /** Makes the part the file, at once and durably; resolves with what is in it. */
   async finish(): Promise<{ bytes: number; sha256: string }> {
+    // A name that nobody else knows: what is proven to be ours there cannot be exchanged before it gets its place.
+    const whole = `${this.into}.${randomBytes(6).toString('hex')}`;
     try {
       await this.stopNoting();
       await this.handle.truncate(this.size);
       await this.handle.sync();
-      const own = await this.handle.stat({ bigint: true });
-      const named = await unless(stat(partOf(this.into), { bigint: true }), ['ENOENT'], null);
-      if (named?.ino !== own.ino) throw moved(this.into);
+      if (!(await this.isAt(partOf(this.into)))) throw moved(this.into);
+      await unless(rename(partOf(this.into), whole), ['ENOENT'], undefined);
+      if (!(await this.isAt(whole))) {
+        await rm(whole, { force: true });
+        throw moved(this.into);
+      }
     } finally {
       await this.handle.close();
     }
-    await rename(partOf(this.into), this.into);
+    await rename(whole, this.into);
     await syncFolder(dirname(this.into));
     await rm(noteOf(this.into), { force: true });
     return { bytes: this.size, sha256: this.hash.digest('hex') };
@@ -164,6 +169,11 @@ export class Part {
       .finally(() => {
         this.noting = null;
       });
+  }
+
+  private async isAt(path: string): Promise<boolean> {
+    const own = await this.handle.stat({ bigint: true });
+    return (await unless(stat(path, { bigint: true }), ['ENOENT'], null))?.ino === own.ino;
   }
 
   private async stopNoting(): Promise<void> {

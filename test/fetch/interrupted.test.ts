@@ -10,7 +10,7 @@ import { type Answering, fileAnswer, startSources } from '../support/source-serv
 import { tempDir } from '../support/temp-dir.ts';
 
 const server = await startSources();
-const fetcher = openFetcher({
+const policy = {
   allowPrivate: ['127.0.0.1'],
   maxBytes: 10_000_000,
   maxRedirects: 3,
@@ -19,7 +19,8 @@ const fetcher = openFetcher({
   bodyMs: 5_000,
   requestsPerSecond: 0,
   userAgent: 'sluice-test',
-});
+};
+const fetcher = openFetcher(policy);
 afterAll(() => fetcher.close());
 
 /** Lets a whole answer pass up to a number of bytes of its body, then cuts the line. */
@@ -78,3 +79,28 @@ it('is whole in the end, and whole or absent in between, also when the file chan
     { numRuns: 60 },
   );
 }, 120_000);
+
+it('is whole when two processes fetch it into one place, or one of them gives up', async () => {
+  const others = [fetcher, openFetcher({ ...policy })];
+  const content = Buffer.alloc(400_000, 'one version of a table\n');
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  for (let round = 0; round < 15; round++) {
+    const path = `/two-${round}.bin`;
+    const into = join(tempDir(), 'file');
+    const whole = fileAnswer(content, { etag: '"two"' });
+    // Both begin with what a broken fetch left, or with nothing.
+    server.on(path, cutAfter(round * 20_000, whole));
+    const get = (by: typeof fetcher) =>
+      by.toFile(`${server.url}${path}`, into, { known: null, signal: new AbortController().signal });
+    await get(fetcher).catch(() => undefined);
+    server.on(path, whole);
+    const results = await Promise.allSettled(others.map(get));
+    for (const result of results) {
+      if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(SourceUnreachableError);
+      else expect(result.value).toMatchObject({ status: 'fetched', sha256 });
+    }
+    if (results.every(({ status }) => status === 'rejected')) await get(fetcher);
+    expect(readFileSync(into).equals(content)).toBe(true);
+  }
+  await Promise.all(others.slice(1).map((other) => other.close()));
+});
