@@ -120,12 +120,19 @@ const keyLines = (entry: KeyStatus): string[] => {
   ];
 };
 
+/** Runs that the overview lists, newest first. */
+const shownRuns = 5;
+
 const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promise<number> => {
   const keys = await allKeys(runtime);
   const inboxes = await readInboxViews(runtime);
   const targets = await Promise.all((await shownTargets(runtime)).map((target) => targetStatus(runtime, target, keys)));
-  const held = await runtime.plans.held();
-  const runs = await Promise.all((await runtime.runs.latest(5)).map((runId) => runStatus(runtime, runId)));
+  const { portal } = runtime.config;
+  const held = (await runtime.plans.held()).filter((run) => portal === null || run.portal === portal);
+  const latest = await Promise.all(
+    (await runtime.runs.latest(portal === null ? shownRuns : 50)).map((runId) => runStatus(runtime, runId)),
+  );
+  const runs = latest.filter(({ target }) => portal === null || target.endsWith(`@${portal}`)).slice(0, shownRuns);
   if (options.json) say(io, JSON.stringify({ targets, held, runs, inboxes, keys }, null, 2));
   else {
     for (const run of held) {

@@ -58,6 +58,8 @@ describe('a manifest of several portals', () => {
     const all = await json((options, io) => statusCommand(undefined, options, io));
     expect(all.code).toBe(3);
     expect(all.value).toMatchObject({ targets: [{ target: 'both@city' }, { target: 'both@county' }] });
+    const chosen = await json((options, io) => statusCommand(undefined, options, io), 'county');
+    expect(chosen.value).toMatchObject({ targets: [{ target: 'both@county' }], runs: [{ target: 'both@county' }] });
     const one = await json((options, io) => statusCommand('both/one/good', options, io), 'county');
     expect(one).toMatchObject({ code: 0, value: { key: 'both/one/good', portal: 'county', live: true } });
   });
