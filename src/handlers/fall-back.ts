@@ -25,6 +25,10 @@ import { sentFile } from './sent-file.ts';
 export const isRefused = ({ entry, wish, source, job }: ResourceState): boolean =>
   source !== null && isRefusedOffer(entry, offerFingerprint(wish, job.data.datasetNid), source.sha256);
 
+/** True for rows that were counted and found wrong, of a file that is not given up before it was imported once more. */
+export const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
+  error instanceof VerifyFailedError && entry.datastore === 'failed' && entry.good !== null;
+
 /**
  * Decides about a failed step: true when the attached file is at fault and an earlier good one is at hand, which is then
  * written down, so that the next attempt, run or worker goes on with the good one.
@@ -90,7 +94,7 @@ export const standByGoodFile = async (
 const isFileAtFault = async (state: ResourceState, error: unknown): Promise<boolean> => {
   const { job, entry, portal } = state;
   if (error instanceof ImportFailedError) return true;
-  if (error instanceof VerifyFailedError) return entry.datastore === 'failed'; // the rows were counted and found wrong
+  if (error instanceof VerifyFailedError) return isMiscounted(state, error);
   if (job.data.step !== 'import') return false;
   if (error instanceof PortalRefusedError) return true;
   if (!job.isLast) return false;

@@ -6,7 +6,7 @@ import { newEntry } from '../ledger/entry.ts';
 import type { ResourceWork } from '../ledger/runs.ts';
 import { sourcePathOf } from '../wish.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
-import { isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
+import { isMiscounted, isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
 import { noteFound } from './found.ts';
 import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
 import { recreateNode } from './node-write.ts';
@@ -55,14 +55,24 @@ export const resourceHandler = (shared: HandlerDeps): Handler<'resource'> => ({
 /** All steps; a file that the portal cannot import gives way to the last good one, and the entry tells the reason. */
 const publish = async (state: ResourceState): Promise<void> => {
   try {
-    for (const step of resourceSteps) {
-      if (isRefused(state)) break;
-      if (step.applies(state)) await runStep(step.run, state);
-    }
+    await runSteps(state);
   } catch (error) {
     if (!(await refuseFile(state, error))) throw error;
   }
   if (isRefused(state)) await standByGoodFile(state, runNamed);
+};
+
+const runSteps = async (state: ResourceState): Promise<void> => {
+  try {
+    for (const step of resourceSteps) {
+      if (isRefused(state)) return;
+      if (step.applies(state)) await runStep(step.run, state);
+    }
+  } catch (error) {
+    if (!isMiscounted(state, error)) throw error;
+    await state.job.note('the rows are not those of the file: importing it once more');
+    await runNamed(state, new Set(['import', 'verify', 'ledger']));
+  }
 };
 
 const runNamed = async (state: ResourceState, names: ReadonlySet<ResourceStep['name']>): Promise<void> => {
