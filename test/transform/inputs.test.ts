@@ -82,6 +82,14 @@ describe('an archive', () => {
     expect(await textOf('t.zip', zip)).toBe('a,b\n1,2\n');
   });
 
+  it('gives the CSV among files that describe it, and tells what is left out', async () => {
+    const zip = await zipOf({ 'readme.txt': 'x', 'meta.json': '{}', 't.csv': 'a\n1\n' });
+    expect(await made('t.zip', zip)).toMatchObject({
+      text: 'a\n1\n',
+      said: ['"t.csv" of the archive; left out: "readme.txt", "meta.json"', expect.anything()],
+    });
+  });
+
   it('must be told which table of several', async () => {
     const zip = await zipOf({ 'a.csv': 'a\n1\n', 'b.csv': 'b\n2\n' });
     await expect(made('t.zip', zip, steps)).rejects.toMatchObject({

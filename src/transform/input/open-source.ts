@@ -67,13 +67,23 @@ const workbookOf = async (archive: Archive, { recipe, limits, said }: OpenOption
   return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, said }), header, { limits, said });
 };
 
-const tableMember = /\.(?:csv|tsv|txt|tab|ndjson|jsonl|json)$/i;
+/** Endings of files that are taken for tables; a text or JSON file beside a CSV only describes it. */
+const tableMembers = [/\.(?:csv|tsv)$/i, /\.(?:ndjson|jsonl)$/i, /\.(?:json|txt|tab)$/i];
+
+const tablesIn = (names: string[]): string[] => {
+  const seen = names.filter((name) => !/(?:^|\/)(?:\.|__MACOSX\/)/.test(name));
+  for (const ending of tableMembers) {
+    const tables = seen.filter((name) => ending.test(name));
+    if (tables.length > 0) return tables;
+  }
+  return [];
+};
 
 const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> => {
   const { recipe, said } = options;
   if (recipe.sheet !== null) throw misplaced('sheet', archive.name, '.xlsx');
   const names = [...archive.entries.keys()];
-  const tables = names.filter((name) => tableMember.test(name) && !/(?:^|\/)(?:\.|__MACOSX\/)/.test(name));
+  const tables = tablesIn(names);
   const name = recipe.member ?? tables[0];
   if (name === undefined || (recipe.member === null && tables.length > 1)) {
     throw new NotOneTable(
@@ -89,7 +99,8 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
       hint: 'mend `member`',
     });
   }
-  said(`${shown(name)} of the archive`);
+  const others = names.filter((other) => other !== name);
+  said(`${shown(name)} of the archive${others.length > 0 ? `; left out: ${listed(others)}` : ''}`);
   return textTable(archive.read(entry), name, options);
 };
 
