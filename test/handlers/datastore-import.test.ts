@@ -90,6 +90,68 @@ describe('the import step', () => {
     expect(orders()).toEqual(['DELETE ', importOrder]);
   });
 
+  it.each([
+    [
+      'failed half way',
+      [
+        [1, 7],
+        [1, 6],
+      ] as Told[],
+    ],
+    [
+      'is done after all',
+      [
+        [1, 6],
+        [1, 6],
+      ] as Told[],
+    ],
+    [
+      'ends only now',
+      [
+        [1, 4],
+        [1, 6],
+        [1, 6],
+        [1, 6],
+      ] as Told[],
+    ],
+  ])(
+    'believes nothing of what the portal says of the file before that %s, when a good one comes back',
+    async (_what, told) => {
+      const { state, orders } = await prepare(told, { fallsBack: true }, 5);
+      await importFile(state);
+      expect(orders()).toEqual(['DELETE ', importOrder]);
+      expect(state.entry.datastore).toBe('imported');
+    },
+  );
+
+  it('takes a good file that comes back for imported where the portal has done so on attach', async () => {
+    const { state, orders } = await prepare([[1, 2]], { fallsBack: true });
+    await importFile(state);
+    expect(orders()).toEqual([]);
+    expect(state.entry.datastore).toBe('imported');
+  });
+
+  it('tells the portal the comma again after a file with another delimiter', async () => {
+    const refused = {
+      sha256: 'b',
+      offer: 'o',
+      delimiter: ';',
+      isReplaced: false,
+      reason: { code: 'c', message: 'm', hint: null },
+    };
+    const { state, orders } = await prepare(
+      [
+        [1, 7],
+        [1, 6],
+      ],
+      { fallsBack: true },
+      5,
+    );
+    state.entry = { ...state.entry, refused };
+    await importFile(state);
+    expect(orders()).toEqual(['DELETE ', 'PUT ', importOrder]);
+  });
+
   it('goes on from an import that was ordered before a kill', async () => {
     const { state, orders } = await prepare([[1, 6]], { intent: { action: 'import', nid: '7', at: 1 } });
     await importFile(state);
