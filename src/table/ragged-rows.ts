@@ -24,7 +24,7 @@ const leftOut = 'the notes below the last row are left out';
 
 /** Collects ragged rows. */
 export class RaggedRows {
-  /** True when rows wait to be told until it is clear whether they are notes below the table. */
+  /** True when the next full row must be told of, because it tells whether rows before it are notes. */
   pending = false;
   /** Line of the first note below the last row; null when there is none. Known after {@link end}. */
   footerLine: number | null = null;
@@ -32,6 +32,8 @@ export class RaggedRows {
   readonly #findings: Findings;
   readonly #settings: RowSettings;
   #notes: Told[] = [];
+  /** True behind so many notes that they are none, until a full row follows. */
+  #tooMany = false;
   #long = 0;
   #short = { line: 0, cells: 0, row: -1, rows: 0 };
 
@@ -46,17 +48,28 @@ export class RaggedRows {
     const { rowCells } = this.#scanner;
     const found = (rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0);
     if (found > this.#settings.width) this.#takeLong(row, found);
-    else if (found === 1 && this.#isNote(row) && this.#notes.length < mostNotes) {
-      this.pending = true;
-      this.#notes.push(this.#told(row, found));
-    } else this.#takeShort(row, found);
+    else if (found === 1 && !this.#tooMany && this.#isNote(row)) this.#takeNote(row, found);
+    else this.#takeShort(row, found);
+  }
+
+  #takeNote(row: number, found: number): void {
+    this.#notes.push(this.#told(row, found));
+    this.pending = true;
+    if (this.#notes.length <= mostNotes) return;
+    this.#tellNotes();
+    this.#tooMany = true;
   }
 
   /** A full row follows, so the rows that wait are no notes. */
-  flush(): void {
+  fullRow(): void {
+    this.#tellNotes();
+    this.#tooMany = false;
+    this.pending = false;
+  }
+
+  #tellNotes(): void {
     for (const told of this.#notes) this.#findings.add('row-short', told);
     this.#notes = [];
-    this.pending = false;
   }
 
   /** The table has ended after so many rows. */
@@ -92,7 +105,7 @@ export class RaggedRows {
   }
 
   #takeShort(row: number, found: number): void {
-    if (this.pending) this.flush();
+    this.#tellNotes();
     const line = this.#scanner.rowLines[row] ?? 1;
     const before = this.#short;
     this.#short = { line, cells: found, row, rows: 0 };
@@ -115,7 +128,7 @@ export class RaggedRows {
   }
 
   #takeLong(row: number, found: number): void {
-    if (this.pending) this.flush();
+    this.#tellNotes();
     const { starts, ends, rowCells } = this.#scanner;
     const first = rowCells[row] ?? 0;
     let kind: FindingKind = 'row-long-empty';

@@ -63,7 +63,7 @@ export class RowInspector {
       else {
         this.#cells(row);
         if (bytes[rowStarts[row] ?? 0] === headerFirst) this.#maybeHeader(row);
-        if (this.#ragged.pending) this.#ragged.flush();
+        if (this.#ragged.pending) this.#ragged.fullRow();
       }
     }
     this.rows += rows - from;

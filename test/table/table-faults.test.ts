@@ -52,6 +52,27 @@ describe('faults of tables', () => {
   });
 });
 
+describe('notes below a table', () => {
+  const kindsOf = async (content: string) =>
+    (await inspectTable(fileOf(content))).findings.map(({ kind, count }) => `${kind} ${count}`);
+
+  it('are told apart from short rows, which a full row follows', async () => {
+    expect(await kindsOf('a,b\n1,2\nnot a note\n3,4\nSource: x y\n\nAnother note\n')).toEqual([
+      'row-short 1',
+      'footer 2',
+      'blank-lines 1',
+    ]);
+  });
+
+  it('are few: hundreds of them are short rows', async () => {
+    expect(await kindsOf(`a,b\n1,2\n${'this is prose\n'.repeat(300)}`)).toEqual(['row-short 300']);
+    expect(await kindsOf(`a,b\n${'this is prose\n'.repeat(300)}1,2\nSource: x y\n`)).toEqual([
+      'row-short 300',
+      'footer 1',
+    ]);
+  });
+});
+
 describe('a mend', () => {
   const withVerdict = (wanted: string) =>
     faultFixtures.filter(({ verdict }) => verdict === wanted).map((fixture) => ({ ...fixture }));
