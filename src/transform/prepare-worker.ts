@@ -101,7 +101,8 @@ const make = async (task: PrepareTask, table: Table, said: string[]): Promise<Om
   const { recipe, into, rejects, limits } = task;
   const bad = new BadRows(recipe, rejects);
   bad.readsColumns(table.columns);
-  const scratch = (name: string): string => `${into}.${name}`;
+  let scratches = 0;
+  const scratch = (name: string): string => `${into}.${name}-${++scratches}`;
   const file = new CsvFile(into);
   let pipeline: Pipeline | null = null;
   try {

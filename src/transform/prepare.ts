@@ -80,7 +80,7 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
     await removeBegun(into);
     throw error;
   }
-  const kept = rejects === null ? null : await keepRejects(rejected, rejects);
+  const kept = await keepRejects(rejected, rejects);
   if (answer.kind === 'table') return { ...answer, path: into, rejects: kept };
   await removeBegun(into);
   if (answer.kind === 'as-is') return answer;
@@ -115,7 +115,11 @@ const removeBegun = async (into: string): Promise<void> => {
   }
 };
 
-const keepRejects = async (from: string, to: string): Promise<string | null> => {
+const keepRejects = async (from: string, to: string | null): Promise<string | null> => {
+  if (to === null) {
+    await rm(from, { force: true });
+    return null;
+  }
   await mkdir(dirname(to), { recursive: true });
   try {
     await rename(from, to);

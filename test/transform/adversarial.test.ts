@@ -153,6 +153,20 @@ describe('tables without measure', () => {
   });
 });
 
+describe('rejected rows that nobody wants to see', () => {
+  it('leave nothing behind', async () => {
+    const dir = tempDir();
+    const path = join(dir, 't.csv');
+    writeFileSync(path, 'a,b\n1\n1,2\n');
+    const recipe = recipeOf({ badRows: 'quarantine', maxBadRows: 1 }, { kind: 'file', path, name: 't.csv' }, 'auto');
+    if (recipe === null) throw new Error('no recipe');
+    const options = { path, name: 't.csv', recipe, folder: join(dir, 'prepared'), label: 'x', rejects: null };
+    const made = await prepareTable({ ...options, maxBytes: 1e9, rowBytes: mb });
+    expect(made).toMatchObject({ rowsOut: 1, rejects: null });
+    expect(readdirSync(join(dir, 'prepared'))).toHaveLength(1);
+  });
+});
+
 describe('an end before the end', () => {
   it('stops the work at once and leaves nothing behind', async () => {
     const dir = tempDir();

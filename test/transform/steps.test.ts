@@ -80,6 +80,13 @@ describe('steps about rows', () => {
   });
 });
 
+describe('the same step twice', () => {
+  it('sorts twice and drops doubles twice', async () => {
+    const table = [{ sort: ['b'] }, { dedupe: ['b'] }, { sort: ['a'] }, { dedupe: ['a'] }];
+    expect((await stepped(table, 'a,b\n2,x\n1,y\n1,x\n2,z\n')).text).toBe('a,b\n1,y\n2,x\n');
+  });
+});
+
 describe('keys that were seen', () => {
   it('are the same on disk as in memory', () => {
     const path = join(tempDir(), 'seen');
