@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../src/dkan/identity.ts';
 import { idOfIdentifier } from '../../src/gather/catalogue/ids.ts';
+import { fileAnswer, startSources } from '../support/source-server.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
@@ -34,7 +35,7 @@ describe.skipIf(!isThere)(`catalogues of governments${why}`, () => {
     const portal = await startPortalProcess();
     reader = await portal.reader();
     gateway = await openGateway(portal.url);
-    place = await makeRedisPlace(gateway.url);
+    place = await makeRedisPlace(gateway.url, { sources: { allow: ['127.0.0.1'] } });
   });
 
   it('of 402 datasets and 2,841 distributions: all of it is on the portal by identifier, and the second run sends nothing', async () => {
@@ -68,6 +69,21 @@ describe.skipIf(!isThere)(`catalogues of governments${why}`, () => {
       0,
       { dataset: { unchanged: 402 }, resource: { unchanged: 2841 } },
     ]);
+    expect(gateway.takeWrites()).toEqual([]);
+  }, 180_000);
+
+  it('the same one on the web is the same catalogue: one request, then one conditional request, nothing sent', async () => {
+    const server = await startSources();
+    const text = readFileSync(join(folder, 'dcatus_with_none.json'));
+    server.on('/data.json', fileAnswer(text, { etag: '"402"', type: 'application/json' }));
+    const manifest = place.manifest({ name: 'city', catalogue: `${server.url}/data.json` });
+    gateway.takeWrites();
+    for (const condition of [undefined, '"402"', '"402"']) {
+      server.asked.length = 0;
+      const { code, report } = await place.publish(manifest);
+      expect([code, report.counts]).toMatchObject([0, { dataset: { unchanged: 402 }, resource: { unchanged: 2841 } }]);
+      expect(server.asked.map(({ headers }) => headers['if-none-match'])).toEqual([condition]);
+    }
     expect(gateway.takeWrites()).toEqual([]);
   }, 180_000);
 
@@ -123,4 +139,5 @@ interface Node {
 const shown = ({ title, field_link_api: link, body }: Node): string =>
   `${title} ${link.und?.[0]?.url ?? body.und?.[0]?.value.replace('Address: ', '')}`;
 
-const wanted = ({ title, downloadURL, accessURL }: Distribution): string => `${title?.trim()} ${downloadURL ?? accessURL}`;
+const wanted = ({ title, downloadURL, accessURL }: Distribution): string =>
+  `${title?.trim()} ${downloadURL ?? accessURL}`;
