@@ -107,8 +107,56 @@ datasets:
       expect.stringMatching(/contributors\.2: `Bob Wrangler` is not taken over$/),
       expect.stringMatching(/sources\.1: is not taken over, because it has no address$/),
       expect.stringMatching(/image: is not taken over$/),
-      expect.stringMatching(/resources\.0\.schema\.fields\.1\.type: cells of the type `geopoint` are not looked at$/),
+      expect.stringMatching(
+        /resources\.0\.schema\.fields\.1: cells of this field are not looked at: type: `geopoint` is not allowed/,
+      ),
       expect.stringMatching(/resources\.0\.dialect\.quoteChar: is not taken over/),
+    ]);
+  });
+
+  it('of version 2 is understood, and held against what can be checked of its schemas', async () => {
+    const { wishes, problems, remarks } = await gather({
+      two: {
+        $schema: 'https://datapackage.org/profiles/2.0/datapackage.json',
+        name: 'two',
+        contributors: [{ givenName: 'Ann', familyName: 'Writer', roles: ['creator', 'contact'] }],
+        resources: [
+          {
+            name: 'table',
+            path: 'table.csv',
+            schema: {
+              fields: [
+                { name: 'id', type: 'integer', constraints: { required: true } },
+                { name: 'day', type: 'date', format: 'any' },
+                { name: 'kinds', type: 'list' },
+              ],
+              missingValues: ['', { value: '-99', label: 'not asked' }],
+              primaryKey: ['id'],
+            },
+          },
+          { name: 'odd', path: 'odd.csv', schema: { fields: [{ type: 'string' }] } },
+        ],
+      },
+    });
+    expect(problems).toEqual([]);
+    expect(JSON.stringify(wishes[0]?.fields)).toContain('Ann Writer');
+    expect(wishes[0]?.resources.map(({ recipe }) => recipe?.schema ?? null)).toEqual([
+      {
+        fields: [
+          { name: 'id', type: 'integer', constraints: { required: true } },
+          { name: 'day', type: 'any' },
+          { name: 'kinds', type: 'any' },
+        ],
+        missingValues: ['', '-99'],
+        primaryKey: ['id'],
+      },
+      null,
+    ]);
+    expect(remarks).toEqual([
+      expect.stringMatching(/fields\.1: cells of this field are not looked at: format: `any` would be a guess/),
+      expect.stringMatching(/fields\.2: cells of this field are not looked at: type: `list` is not allowed/),
+      expect.stringMatching(/resources\.1\.schema\.fields\.0: cells of this field are not looked at: name: /),
+      expect.stringMatching(/resources\.1\.schema: the table is not held against it: name: /),
     ]);
   });
 

@@ -93,8 +93,8 @@ const plainLicense = (name: string): string => {
 
 /** Who made it and who answers: contributors by their roles. */
 const mapPeople = ({ contributors = [] }: PackageFile, draft: PackageDraft): void => {
-  const people = contributors.map(({ title, email, role, roles = [] }, index) => ({
-    title: title?.trim() || undefined,
+  const people = contributors.map(({ title, email, role, roles = [], ...names }, index) => ({
+    title: title?.trim() || nameOf(names),
     email,
     roles: new Set([...roles, ...(role === undefined ? [] : [role])].map((each) => each.toLowerCase())),
     origin: ['contributors', index] as Path,
@@ -116,6 +116,14 @@ const mapPeople = ({ contributors = [] }: PackageFile, draft: PackageDraft): voi
     if (person !== author && person !== contact)
       draft.remark(person.origin, `\`${person.title ?? ''}\` is not taken over`);
 };
+
+/** Version 2 may name people by parts. */
+const nameOf = ({
+  givenName = '',
+  familyName = '',
+  organization = '',
+}: Partial<Record<'givenName' | 'familyName' | 'organization', string>>) =>
+  `${givenName} ${familyName}`.trim() || organization.trim() || undefined;
 
 const mapSources = ({ sources = [] }: PackageFile, draft: PackageDraft): void => {
   const links = sources.flatMap(({ title, path }, index) => {

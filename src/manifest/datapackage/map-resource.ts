@@ -2,7 +2,10 @@
 import { basename, isAbsolute } from 'node:path';
 import { idPattern } from '../../dkan/identity.ts';
 import { slugOf } from '../../dkan/slug.ts';
+import type { FileProblem } from '../../errors.ts';
 import { encodings, type Step } from '../../recipe/steps.ts';
+import { type TableSchema, tableSchemaSchema } from '../../recipe/table-schema.ts';
+import { checkDocument } from '../../yaml/check.ts';
 import type { Path } from '../../yaml/document.ts';
 import type { PackageDraft } from './package-draft.ts';
 import type { PackageResource } from './package-schema.ts';
@@ -90,34 +93,47 @@ const usual: Record<string, unknown> = {
   headerJoin: ' ',
 };
 
-/** Types that we can hold cells against; others are told, and their cells are not looked at. */
-const checkedTypes = new Set([
-  'string',
-  'number',
-  'integer',
-  'boolean',
-  'date',
-  'datetime',
-  'time',
-  'year',
-  'yearmonth',
-  'any',
-]);
-
-const tableSchemaOf = (draft: PackageDraft, schema: unknown, origin: Path): object | null => {
+/** The schema as tables are held against it: what it asks beyond that is told, and those cells are not looked at. */
+const tableSchemaOf = (draft: PackageDraft, schema: unknown, origin: Path): TableSchema | null => {
   if (schema === undefined) return null;
   if (!isObject(schema) || !Array.isArray(schema.fields) || schema.fields.length === 0) {
     const what = typeof schema === 'string' ? 'a schema in a file of its own' : 'it has no `fields`';
     draft.remark(origin, `the table is not held against it: ${what}`);
     return null;
   }
-  const fields = schema.fields.map((field: unknown, index) => {
-    if (!isObject(field) || typeof field.type !== 'string' || checkedTypes.has(field.type)) return field;
-    draft.remark([...origin, 'fields', index, 'type'], `cells of the type \`${field.type}\` are not looked at`);
-    const { format: _format, ...rest } = field;
-    return { ...rest, type: 'any' };
+  const fields = schema.fields.map((field: unknown, index) => fieldOf(draft, field, [...origin, 'fields', index]));
+  const { missingValues, ...rest } = schema;
+  const missing = Array.isArray(missingValues) ? { missingValues: missingValues.map(plainValue) } : {};
+  const { value, fault } = checked({ ...rest, ...missing, fields });
+  if (fault !== null) draft.remark(origin, `the table is not held against it: ${fault}`);
+  return value;
+};
+
+const fieldOf = (draft: PackageDraft, field: unknown, origin: Path): unknown => {
+  const { fault } = checked({ fields: [field] });
+  if (fault === null || !isObject(field)) return field;
+  draft.remark(origin, `cells of this field are not looked at: ${fault}`);
+  return { name: field.name, type: 'any' };
+};
+
+/** Version 2 may write a missing value with a label. */
+const plainValue = (missing: unknown): unknown => (isObject(missing) ? missing.value : missing);
+
+/** A schema, or the first of its faults in words. */
+const checked = (schema: unknown): { value: TableSchema; fault: null } | { value: null; fault: string } => {
+  const problem = (path: Path, message: string): FileProblem => ({
+    file: '',
+    line: 1,
+    column: 1,
+    key: path.slice(-1).map(String).join(''),
+    message,
   });
-  return { ...schema, fields };
+  const { value, problems } = checkDocument(
+    { value: schema, problem, position: () => ({ line: 1, column: 1 }) },
+    tableSchemaSchema,
+  );
+  const [first] = problems;
+  return value === null ? { value, fault: `${first?.key ?? ''}: ${first?.message ?? ''}` } : { value, fault: null };
 };
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -7,6 +7,9 @@ const license = z.looseObject({ name: text.exactOptional(), path: text.exactOpti
 
 const contributor = z.looseObject({
   title: text.exactOptional(),
+  givenName: text.exactOptional(),
+  familyName: text.exactOptional(),
+  organization: text.exactOptional(),
   email: text.exactOptional(),
   role: text.exactOptional(),
   roles: z.array(text).exactOptional(),
