@@ -161,7 +161,10 @@ datasets:
   });
 
   it('without name and title has those of its folder and files', async () => {
-    const { wishes } = await gather({ 'Bike Counts': { resources: [{ path: 'June 2026.csv' }] } });
+    const nothing = { title: null, description: null, keywords: null, licenses: null };
+    const { wishes } = await gather({
+      'Bike Counts': { ...nothing, resources: [{ name: null, path: 'June 2026.csv' }] },
+    });
     expect(wishes.map(({ key, title }) => [key, title])).toEqual([['m/bike-counts', 'Bike Counts']]);
     expect(wishes[0]?.resources.map(({ key }) => key)).toEqual(['m/bike-counts/june-2026']);
   });

@@ -23,9 +23,17 @@ export const readPackage = async (file: string): Promise<ReadPackage> => {
     throw refused([{ file, line: 1, column: 1, key: '', message: `the file nests deeper than ${deepest} levels` }]);
   // JSON is YAML, whose reader knows the places; what it does not take (a key twice) is placed at the beginning.
   const places = parseYaml(text, file).document ?? new YamlDocument(file, text, value, null);
-  const checked = checkDocument(places, packageSchema, value);
+  const checked = checkDocument(places, packageSchema, withoutNulls(value));
   if (checked.value === null) throw refused(checked.problems);
   return { value: checked.value, document: places };
+};
+
+/** Programs write `null` for what is not there. */
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (value === null || typeof value !== 'object') return value;
+  const said = Object.entries(value).filter(([, inner]) => inner !== null);
+  return Object.fromEntries(said.map(([key, inner]) => [key, withoutNulls(inner)]));
 };
 
 /** Levels of nesting beyond which a description is none. */
