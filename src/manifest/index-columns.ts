@@ -29,7 +29,8 @@ const makeColumns = (): ReadonlyMap<string, IndexColumn> => {
   const ofResource = keysOf(resourceSchema);
   for (const { path, kind } of ofResource) {
     const column = { of: 'resource', path, kind } as const;
-    names.set(path.join('.'), column);
+    // What people call `name` is a title, or anything; the file name of a `url` is `resource.name`.
+    if (path.join('.') !== 'name') names.set(path.join('.'), column);
     names.set(`resource.${path.join('.')}`, column);
   }
   for (const { path, kind } of keysOf(datasetSchema)) {

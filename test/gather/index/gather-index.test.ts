@@ -129,6 +129,17 @@ datasets:
     ]);
   });
 
+  it('does not take `name` for the file name of a url', async () => {
+    const { wishes, remarks } = await gather(
+      'dataset,name,file,url,resource.name\na,Anna,a.csv,,\nb,Bob,,https://example.org/x,b.csv\n',
+    );
+    expect(remarks).toEqual(['the column `name` is not used (did you mean `title`?)']);
+    expect(wishes.map(({ resources }) => resources[0]?.source)).toMatchObject([
+      { kind: 'file' },
+      { kind: 'url', name: 'b.csv' },
+    ]);
+  });
+
   it('keeps an identity that was published under another id', async () => {
     const { wishes } = await gather('dataset,dataset.renamedFrom,file,id,renamedFrom\nnew,old,a.csv,two,one\n');
     const before = await gather('dataset,file,id\nold,a.csv,one\n');
