@@ -11,7 +11,7 @@ import { schemaStep } from './step/schema.ts';
 import { sortStage } from './step/sort.ts';
 
 /** A table behind all steps. */
-export interface Pipeline extends Table {
+export interface Pipeline extends Omit<Table, 'close'> {
   /** What was done, once all rows are through. */
   tell(): string[];
   /** Rows that were read. */
@@ -54,7 +54,7 @@ export const pipelineOf = async (
         flush();
         const stage =
           step.sort === undefined ? await pluginStage(here, step.transform ?? '') : sortStage(here, step.sort, tools);
-        here = stage;
+        here = { columns: stage.columns, batches: stage.batches };
         told.push(stage.tell);
         closing.push(stage.close);
       }

@@ -92,7 +92,7 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> =
     const made = await make(task, opened.table, said);
     return { kind: 'table', ...made };
   } finally {
-    await opened.table.batches[Symbol.asyncIterator]().return?.(undefined);
+    await opened.table.close?.();
     opened.close();
   }
 };

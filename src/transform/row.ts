@@ -16,6 +16,8 @@ export interface Row {
 export interface Table {
   columns: string[];
   batches: AsyncIterable<Row[]>;
+  /** Closes what is open, also when no batch was ever asked for. Idempotent. */
+  close?(): Promise<unknown>;
 }
 
 /** What is refused for its size. */

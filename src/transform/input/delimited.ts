@@ -36,19 +36,20 @@ export const openDelimited = async (
     if (next.done) throw noHeader(skip + 1);
     first = next.value;
     header = first.shift();
-    if (header?.fault !== undefined) throw header.fault;
-    if (header !== undefined) return { columns: header.cells, batches: resumed(first, rows) };
+    if (header?.fault !== undefined) {
+      await rows.return(undefined);
+      throw header.fault;
+    }
+    if (header !== undefined) {
+      return { columns: header.cells, batches: resumed(first, rows), close: () => rows.return(undefined) };
+    }
   }
 };
 
 /** Goes on with an iteration whose first batch was taken. */
 export async function* resumed(first: Row[], rest: AsyncGenerator<Row[]>): AsyncGenerator<Row[]> {
-  try {
-    if (first.length > 0) yield first;
-    yield* rest;
-  } finally {
-    await rest.return(undefined);
-  }
+  if (first.length > 0) yield first;
+  yield* rest;
 }
 
 const findDelimiter = async (

@@ -133,13 +133,18 @@ const refuseTextSteps = ({ encoding, delimiter }: { encoding?: unknown; delimite
   if (delimiter !== undefined && delimiter !== null) throw misplaced('delimiter', name, 'text');
 };
 
-const withHeader = (
+const withHeader = async (
   table: Table,
   header: Parameters<typeof headerOf>[1],
   { limits, said }: { limits: Limits; said: (line: string) => void },
-): Table => {
-  if (table.columns.length > limits.columns) throw tooManyColumns(table.columns.length, limits);
-  const { columns, said: line } = headerOf(table.columns, header);
-  if (line !== null) said(line);
-  return { ...table, columns };
+): Promise<Table> => {
+  try {
+    if (table.columns.length > limits.columns) throw tooManyColumns(table.columns.length, limits);
+    const { columns, said: line } = headerOf(table.columns, header);
+    if (line !== null) said(line);
+    return { ...table, columns };
+  } catch (error) {
+    await table.close?.();
+    throw error;
+  }
 };

@@ -50,8 +50,8 @@ export const openWorkbook = async (
     header = first.shift();
   }
   const columns = header.cells;
-  if (columns.length > limits.columns) throw tooManyColumns(columns.length, limits);
-  return { columns, batches: fitted(resumed(first, rows), columns.length) };
+  const batches = fitted(resumed(first, rows), columns.length);
+  return { columns, batches, close: () => rows.return(undefined) };
 };
 
 /** A workbook has no cells at the end of a row where nothing stands: as many are added, or taken away, as the header has. */

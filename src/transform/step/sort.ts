@@ -6,7 +6,7 @@ import type { Row, Table } from '../row.ts';
 import { many, placeOf, type StepTools } from './row-step.ts';
 
 /** A stage that needs more than one row at a time. */
-export interface Stage extends Table {
+export interface Stage extends Omit<Table, 'close'> {
   tell: () => string;
   close: () => void;
 }
