@@ -266,6 +266,7 @@ example(
 example(
   common(program.command('check').description('check configuration, manifests and tables; with --portal, a portal'))
     .argument('[file...]', 'configuration, manifest, CSV or catalogue files')
+    .option('--encoding <name>', 'encoding of the tables where nothing tells it, such as windows-1251')
     .option('--fix', 'write one table with its mends to a new file')
     .option('-o, --output <file>', 'the new file of --fix; it must not exist')
     .addOption(

@@ -105,9 +105,13 @@ const lookAtJson: Look = async (path, finding, { io }) => {
   finding.faults.push(...problems.map((problem) => faultOfProblem(problem, 'entry-fault', finding.file, null)));
 };
 
-const lookAtTable: Look = async (path, finding, { io, config }) => {
+const lookAtTable: Look = async (path, finding, { io, config, encoding }) => {
   finding.kind = 'table';
-  const { mend: _, ...inspection } = await inspectTable(path, { signal: io.stop, rowBytes: config?.limits.rowBytes });
+  const { mend: _, ...inspection } = await inspectTable(path, {
+    signal: io.stop,
+    rowBytes: config?.limits.rowBytes,
+    encoding,
+  });
   finding.inspection = inspection;
   finding.faults.push(...faultsOfTable(inspection, finding.file));
   finding.summary = summaryOfTable(inspection);

@@ -49,6 +49,8 @@ export interface CheckContext {
   io: Io;
   /** The configuration in force; null when it cannot be loaded. */
   config: Config | null;
+  /** Of tables, where it was told. */
+  encoding?: string | undefined;
 }
 
 /** A file that a manifest publishes. */

@@ -17,6 +17,8 @@ export const separatorNames: Record<string, Delimiter> = { comma: ',', semicolon
 export interface FixOptions {
   /** The new file. */
   output?: string;
+  /** Encoding of the table, a name that TextDecoder knows. */
+  encoding?: string;
   /** One of {@link separatorNames}; the table keeps its own when absent. */
   separator?: string;
   report?: string;
@@ -43,6 +45,7 @@ export const fixTable = async (
     signal: io.stop,
     rowBytes: config?.limits.rowBytes,
     separator: separator === undefined ? undefined : separatorNames[separator],
+    encoding: knownEncoding(options.encoding),
   }).catch((error: unknown) => {
     if (error instanceof TableFaultError) return null;
     throw error;
@@ -50,6 +53,20 @@ export const fixTable = async (
   if (report === null) return null;
   tell(io, options, { path, output, report });
   return exitCodes.ok;
+};
+
+/** The name that TextDecoder gives an encoding; undefined for UTF-8, which is seen. Throws a UsageError for another name. */
+export const knownEncoding = (name: string | undefined): string | undefined => {
+  if (name === undefined) return undefined;
+  try {
+    const { encoding } = new TextDecoder(name);
+    return encoding === 'utf-8' ? undefined : encoding;
+  } catch (cause) {
+    throw new UsageError(`unknown encoding ${JSON.stringify(name)}`, {
+      hint: 'such as windows-1250, windows-1251, iso-8859-2, macintosh or shift_jis',
+      cause,
+    });
+  }
 };
 
 const tell = (

@@ -7,7 +7,7 @@ import { closeTablePool } from '../table/check.ts';
 import { closePreparePool } from '../transform/prepare.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
 import type { CheckContext, Fault, FileFinding } from './check-finding.ts';
-import { type FixOptions, fixTable } from './check-fix.ts';
+import { type FixOptions, fixTable, knownEncoding } from './check-fix.ts';
 import { htmlOfFiles } from './check-html.ts';
 import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
 import { exitCodes } from './exit-code.ts';
@@ -53,7 +53,11 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
   };
   if (error && !isNamed(error, paths, io)) show(faultyConfig(error));
   const asked = paths.length > 0 || options.portal !== undefined ? paths : await servedFiles(config);
-  await checkAll([...new Set(asked.map((path) => resolve(io.cwd, path)))], { io, config }, show);
+  await checkAll(
+    [...new Set(asked.map((path) => resolve(io.cwd, path)))],
+    { io, config, encoding: knownEncoding(options.encoding) },
+    show,
+  );
   if (files.length > 1) print([summaryLine(files)]);
   if (options.fix) print(['nothing was written: not every fault has a mend']);
 

@@ -29,6 +29,8 @@ export interface CheckOptions {
   delimiter?: string | undefined;
   /** Largest size of one row in bytes; 1 MB when absent. */
   rowBytes?: number | undefined;
+  /** A name that TextDecoder knows, where the file is neither UTF-8 nor UTF-16 and no evidence tells what it is. */
+  encoding?: string | undefined;
   /** Size of the file in bytes where that is known: a small one is checked at once. */
   bytes?: number | undefined;
 }
@@ -84,6 +86,7 @@ export const inspectTable = async (path: string, options: CheckOptions = {}): Pr
 
 const inspect = async (task: CheckTask, options: CheckOptions): Promise<Inspection> => {
   if (options.delimiter !== undefined) task.delimiter = knownDelimiter(options.delimiter);
+  if (options.encoding !== undefined) task.encoding = options.encoding;
   const { path } = task;
   const answer = await answerOf(task, options.signal);
   if (answer.kind === 'inspected') return answer.inspection;
@@ -149,8 +152,9 @@ export const mendTable = async (path: string, target: string, options: MendOptio
   const inspection = await inspectTable(path, options);
   const unmendable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
   if (unmendable !== null) throw unmendable;
-  const { rowBytes = defaultRowBytes, separator = inspection.delimiter } = options;
-  const answer = await mendPool.run({ path, target, rowBytes, separator, inspection }, options.signal);
+  const { rowBytes = defaultRowBytes, separator = inspection.delimiter, encoding } = options;
+  const told = encoding === undefined ? {} : { encoding };
+  const answer = await mendPool.run({ path, target, rowBytes, separator, inspection, ...told }, options.signal);
   if (answer.kind === 'mended') return answer.report;
   if (answer.kind === 'unwritable') {
     throw new SourceMissingError(`${target}: the mended file cannot be written: ${answer.message}`, {

@@ -1,5 +1,4 @@
 // What is said of the encoding of a table.
-import type { Encoding } from './encoding-watch.ts';
 import { notUtf8 } from './faults.ts';
 import { type Findings, toldOf } from './finding.ts';
 
@@ -14,7 +13,7 @@ export interface BadByte {
 
 /** What is known of the encoding. */
 export interface EncodingFacts {
-  encoding: Encoding;
+  encoding: string;
   /** Bytes that belong to no UTF-8 character. */
   count: number;
   /** The first of them. */
@@ -25,7 +24,7 @@ export interface EncodingFacts {
 const wideHint = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma delimited)") and publish it again';
 
 /** What evidence there is, and what a mend does. */
-const evidence: Partial<Record<Encoding, { hint: string; mend: string | null }>> = {
+const evidence: Partial<Record<string, { hint: string; mend: string | null }>> = {
   'Windows-1252': {
     hint: 'by the places of these bytes the file is Windows-1252; save it as UTF-8, or let `sluice check --fix` do it',
     mend: 'the file is read as Windows-1252 and written as UTF-8',
@@ -39,7 +38,7 @@ const evidence: Partial<Record<Encoding, { hint: string; mend: string | null }>>
     mend: null,
   },
   unknown: {
-    hint: 'there is no evidence for one other encoding; save the file again as UTF-8 in the program it comes from',
+    hint: 'there is no evidence for one other encoding; save the file again as UTF-8 in the program it comes from, or name its encoding: `sluice check --encoding NAME --fix`',
     mend: null,
   },
 };
@@ -56,11 +55,25 @@ export const encodingFinding = (findings: Findings, { encoding, count, places, b
     findings.add('wide-encoding', { code: 'table-encoding', line: 1, message, hint: wideHint, mend });
   }
   const known = evidence[encoding];
-  if (known === undefined) return;
+  if (known === undefined) {
+    if (!encoding.startsWith('UTF-')) toldEncoding(findings, encoding);
+    return;
+  }
   const kind = encoding === 'mixed' ? 'mixed-encoding' : 'other-encoding';
   places.forEach(({ line, column, byte, offset, context }, at) => {
     const told = toldOf(notUtf8({ line, column }, byte, offset));
     const rest = at === places.length - 1 ? count - at : 1;
     findings.add(kind, { ...told, ...known, offset, context, count: rest });
+  });
+};
+
+/** A file that is read in an encoding that somebody told. */
+const toldEncoding = (findings: Findings, encoding: string): void => {
+  findings.add('other-encoding', {
+    code: 'table-encoding',
+    line: 1,
+    message: `the file is read as ${encoding}, as it was told; portals read UTF-8`,
+    hint: 'look whether its letters are right, then let `sluice check --fix` write it as UTF-8',
+    mend: `the file is read as ${encoding} and written as UTF-8`,
   });
 };

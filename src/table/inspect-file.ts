@@ -13,6 +13,8 @@ export interface CheckTask {
   /** The bytes of the file where it has been read already; never empty. */
   content?: Buffer;
   delimiter?: Delimiter;
+  /** Told by somebody; see `openTable`. */
+  encoding?: string;
   rowBytes: number;
 }
 

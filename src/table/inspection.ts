@@ -33,7 +33,8 @@ export interface InspectedColumn {
 /** Everything an inspection finds of a table. */
 export interface TableFacts {
   verdict: Verdict;
-  encoding: Encoding;
+  /** One of `Encoding`, or the one that was told. */
+  encoding: Encoding | string;
   bom: boolean;
   delimiter: Delimiter;
   quote: string;
@@ -63,7 +64,7 @@ export interface InspectionSettings {
   rowBytes: number;
   bom: boolean;
   /** Of a file that was decoded before: offsets in its bytes are not known. */
-  decodedFrom: 'UTF-16LE' | 'UTF-16BE' | null;
+  decodedFrom: string | null;
 }
 
 /** Signs of text that an earlier conversion spoiled. */
@@ -130,7 +131,7 @@ export class TableInspection {
     if (cut > 0) this.#tellCut(place, base + end - cut);
     const encoding = this.#settings.decodedFrom ?? this.#watch.verdict();
     encodingFinding(this.findings, { encoding, count: this.#watch.bad, places: this.#badAt, bom: this.#settings.bom });
-    const decode = decoderOf(encoding);
+    const decode = this.#settings.decodedFrom === null ? decoderOf(encoding) : null;
     if (this.#header !== null && decode !== null) {
       this.#header.cells = decodedHeader(this.#header.raw, this.#dialect, decode);
     }

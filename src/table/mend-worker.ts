@@ -17,6 +17,8 @@ export interface MendTask {
   target: string;
   rowBytes: number;
   separator: Delimiter;
+  /** Told by somebody; see `openTable`. */
+  encoding?: string;
   /** Of the file at `path`, without a fault that has no mend. */
   inspection: Inspection;
 }
@@ -28,7 +30,7 @@ export type MendAnswer =
   /** What was written was not sound and was removed. */
   | { kind: 'unsound'; findings: Finding[] };
 
-const planOf = ({ inspection, separator }: MendTask): MendPlan => {
+const planOf = ({ inspection, separator, encoding }: MendTask): MendPlan => {
   const { delimiter, quote, escape: by, lineEnds, mend } = inspection;
   return {
     dialect: { delimiter, quote, escape: by, trailingDelimiter: false },
@@ -38,13 +40,13 @@ const planOf = ({ inspection, separator }: MendTask): MendPlan => {
     footerLine: mend.footerLine,
     emptyTail: mend.emptyTail,
     header: mend.header,
-    decode: decoderOf(inspection.encoding),
+    decode: encoding === undefined ? decoderOf(inspection.encoding) : null,
   };
 };
 
 const write = (task: Cancellable<MendTask>, fd: number): RowMender => {
-  const { path, rowBytes, inspection, cancelled } = task;
-  const table = openTable({ path, delimiter: inspection.delimiter, cancelled });
+  const { path, rowBytes, inspection, encoding, cancelled } = task;
+  const table = openTable({ path, delimiter: inspection.delimiter, encoding, cancelled });
   const plan = planOf(task);
   const scanner = new CellScanner(plan.dialect, rowBytes);
   const mender = new RowMender(scanner, plan);

@@ -12,7 +12,7 @@ export interface OpenTable {
   signature: string | null;
   bom: boolean;
   /** What {@link chunks} were decoded from; null for bytes as they stand in the file. */
-  decodedFrom: 'UTF-16LE' | 'UTF-16BE' | 'UTF-32' | null;
+  decodedFrom: string | null;
   layout: Layout;
   /** The bytes without a byte order mark; each chunk only until the next is asked for. */
   chunks: Generator<Buffer>;
@@ -24,6 +24,8 @@ export interface OpenOptions {
   /** The bytes of the file where it has been read already; never empty. */
   content?: Buffer | undefined;
   delimiter?: Delimiter | undefined;
+  /** The encoding, a name that TextDecoder knows, where somebody told it; UTF-8 and UTF-16 are seen. */
+  encoding?: string | undefined;
   cancelled: CancelFlag;
   /** Is given every byte of the file as it stands there. */
   onBytes?: (bytes: Buffer) => void;
@@ -55,7 +57,7 @@ export const openTable = (options: OpenOptions): OpenTable => {
   const head = raw.next().value ?? Buffer.alloc(0);
   const whole = head.length < sniffBytes;
   const facts = { signature: signatureOf(head), bom: false, decodedFrom: null };
-  const wide = wideOf(head);
+  const wide = options.encoding === undefined ? wideOf(head) : { encoding: options.encoding, marked: false };
   if (wide !== null && wide.encoding !== 'UTF-32') {
     const chunks = decoded(following(head, raw), wide.encoding);
     const first = chunks.next().value ?? Buffer.alloc(0);

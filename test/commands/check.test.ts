@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CheckCommandOptions, checkCommand } from '../../src/commands/check.ts';
@@ -185,6 +185,17 @@ describe('mending a table', () => {
     expect(lines[0]).toBe('a.csv:2: the row has 3 cells, the header has 2 [table-ragged]');
     expect(lines.at(-1)).toBe('nothing was written: not every fault has a mend');
     expect(existsSync(join(dir, 'b.csv'))).toBe(false);
+  });
+
+  it('reads the encoding that is told where nothing else tells it', async () => {
+    const dir = tempDir();
+    writeFileSync(join(dir, 'a.csv'), Buffer.concat([Buffer.from('id,name\n1,'), Buffer.from([0xcc, 0xe8, 0xf0, 10])]));
+    expect((await check(dir, ['a.csv'])).out).toMatch(/^a\.csv: faulty, .* encoding unknown$/m);
+    const fix = { fix: true, output: 'b.csv' };
+    expect(await check(dir, ['a.csv'], fix)).toMatchObject({ code: 3 });
+    expect(await check(dir, ['a.csv'], { ...fix, encoding: 'Windows-1251' })).toMatchObject({ code: 0 });
+    expect(readFileSync(join(dir, 'b.csv'), 'utf8')).toBe('id,name\n1,Мир\n');
+    await expect(check(dir, ['a.csv'], { encoding: 'latin-99' })).rejects.toThrow('unknown encoding "latin-99"');
   });
 
   it('never overwrites a file', async () => {
