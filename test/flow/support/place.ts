@@ -9,6 +9,7 @@ import { killServersAfterwards } from '../../redis/embedded-support.ts';
 import { type Ended, endSluices, runSluice, type Sluice, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { runHere, runsHere } from './here.ts';
 
 // Registered on import: a hook that a running test registers would never run.
 afterAll(endSluices);
@@ -57,7 +58,12 @@ export const makePlace = (config: Record<string, unknown> = {}): Place => {
   write('config/sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, ...quick, ...config }));
   killServersAfterwards(stateDir);
   const all = (args: string[]): string[] => [...args, '--state', 'state'];
-  const run: Place['run'] = (args, start) => runSluice(all(args), { cwd: dir, ...start });
+  // In this process where that is possible: most of the time of a short command goes into the start of its own.
+  const run: Place['run'] = (args, start = {}) => {
+    if (start.preload !== undefined || !runsHere(args)) return runSluice(all(args), { cwd: dir, ...start });
+    const { PATH, REDIS_SERVER_BIN } = process.env;
+    return runHere(all(args), { cwd: dir, env: { PATH, REDIS_SERVER_BIN, HOME: dir, ...start.env } });
+  };
   const pidFile = (): { server: { pid: number } | null; socket: string } =>
     JSON.parse(readFileSync(join(stateDir, 'redis', 'redis.pid'), 'utf8'));
   return {

@@ -2,7 +2,6 @@
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import { startTestRedis } from '../../support/redis.ts';
-import { runHere, runsHere } from './here.ts';
 import { makePlace, type Place, type Start, withReport } from './place.ts';
 import { remoteConfig, writePassword } from './server.ts';
 
@@ -27,13 +26,7 @@ export const makeRedisPlace = async (url: string, config: Record<string, unknown
   const withRedis = (start: Start = {}): Start => ({ ...start, env: { ...env, ...start.env } });
   const place = makePlace({ ...remoteConfig(url), ...config });
   writePassword(place.dir);
-  // In this process where that is possible: most of the time of a short command goes into the start of its own.
-  const run: Place['run'] = (args, start) => {
-    const all = [...args, '--state', 'state'];
-    if (start !== undefined || !runsHere(all)) return place.run(args, withRedis(start));
-    const { PATH, REDIS_SERVER_BIN } = process.env;
-    return runHere(all, { cwd: place.dir, env: { PATH, REDIS_SERVER_BIN, HOME: place.dir, ...env } });
-  };
+  const run: Place['run'] = (args, start) => place.run(args, withRedis(start));
   return {
     ...place,
     run,
