@@ -42,7 +42,8 @@ export const resolveColumns = (
     if (heading === '' || resolved.byHeading.has(heading)) continue;
     const column = columnOf(heading, known) ?? plain.get(plainHeading(heading));
     const mapped = column && headingOf.has(`${column.of}.${column.path.join('.')}`) && isMapped(columns, column, known);
-    if (column && column.path.at(-1) !== '*' && !mapped) take(heading, column);
+    const fits = column && column.path.at(-1) !== '*' && !(isCsv && column.kind === 'other'); // no cell holds a mapping
+    if (fits && !mapped) take(heading, column);
     else resolved.remarks.push(`the column \`${heading}\` is not used${advice(heading, [...known.keys()])}`);
   }
   return resolved;

@@ -140,6 +140,15 @@ datasets:
     ]);
   });
 
+  it('does not take for keys what no cell can hold', async () => {
+    const { wishes, remarks } = await gather('dataset,file,Table,Fields\na,a.csv,Spending,12\n');
+    expect(remarks).toEqual([
+      expect.stringMatching(/^the column `Table` is not used/),
+      expect.stringMatching(/^the column `Fields` is not used/),
+    ]);
+    expect(wishes).toHaveLength(1);
+  });
+
   it('keeps an identity that was published under another id', async () => {
     const { wishes } = await gather('dataset,dataset.renamedFrom,file,id,renamedFrom\nnew,old,a.csv,two,one\n');
     const before = await gather('dataset,file,id\nold,a.csv,one\n');
