@@ -294,3 +294,42 @@ describe('dropped files', () => {
     expect(existsSync(join(place.dir, 'inbox/.sluice/archive/city/trees'))).toBe(true);
   }, 120_000);
 });
+
+describe('hostile files', () => {
+  it('are quarantined with a reason each; nothing of them reaches the portal, and the others are published', async () => {
+    const place = makeRemotePlace();
+    const mb = 1024 * 1024;
+    const evil = (await zipOf({ 'aa/evil.csv': 'a\n1\n' })).toString('latin1').replaceAll('aa/evil', '../evil');
+    const files: Record<string, string | Buffer> = {
+      'bomb.csv.gz': gzipSync(Buffer.alloc(100 * mb, `${'0'.repeat(127)}\n`), { level: 9 }),
+      'evil.zip': Buffer.from(evil, 'latin1'),
+      'wide.csv.gz': gzipSync(`${Array.from({ length: 100_000 }, (_, index) => `c${index}`).join(',')}\n`),
+      'huge.ndjson': `{"a":"${'x'.repeat(50 * mb)}"}\n`,
+      'cut.csv.gz': gzipSync('a,b\n1,2\n'.repeat(1000)).subarray(0, 40),
+      'fine.csv.gz': gzipSync('a,b\n1,2\n'),
+    };
+    for (const [name, content] of Object.entries(files)) place.write(`data/${name}`, content);
+    const resources = Object.keys(files).map((file) => ({ id: file.split('.')[0], file: `data/${file}` }));
+    const manifest = place.manifest({ name: 'hostile', datasets: [{ id: 'd', title: 'Hostile', resources }] });
+    const from = gateway.requests.length;
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(3);
+    const reasons = report.items.map(({ key, outcome, nid, reason }) => [
+      key.split('/').at(-1),
+      outcome,
+      nid === null ? null : 'node',
+      reason?.code,
+    ]);
+    expect(reasons).toEqual([
+      ['d', 'done', 'node', undefined],
+      ['bomb', 'quarantined', null, 'table-input'],
+      ['cut', 'quarantined', null, 'table-input'],
+      ['evil', 'quarantined', null, 'table-input'],
+      ['fine', 'done', 'node', undefined],
+      ['huge', 'quarantined', null, 'table-oversize'],
+      ['wide', 'quarantined', null, 'table-input'],
+    ]);
+    expect(writesFrom(from).filter((write) => write.endsWith('attach_file'))).toHaveLength(1);
+    expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
+  }, 120_000);
+});
