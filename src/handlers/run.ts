@@ -39,6 +39,8 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
         `${planned.datasets.length} datasets with work, ${planned.resources.length} resources with work, ${planned.settled.length} items unchanged`,
     );
     await deps.runs.plan(runId, work);
+    if (work.remarks.length > 0)
+      await job.note(`published otherwise than the source has it: ${work.remarks.join('; ')}`);
   }
   const planned = await deps.runs.planned(runId);
   if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });

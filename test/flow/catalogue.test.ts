@@ -99,6 +99,9 @@ describe('a catalogue', () => {
     expect(out).toMatch(/left out: entry 2 "x" \(line 1 of .*planned\.data\.json\): it has no title/);
     expect(out).toContain('note: `shoeSize` has no field on the portal (in "https://example.org/id/0")');
     expect(gateway.takeWrites()).toEqual([]);
+    const { report } = await place.publish(manifest);
+    expect(report.remarks).toEqual(['`shoeSize` has no field on the portal (in "https://example.org/id/0")']);
+    expect((await place.run(['log', report.runId])).out).toContain('otherwise than the source has it: `shoeSize`');
   });
 
   it('is checked by itself, too: a catalogue itself needs no manifest', async () => {
