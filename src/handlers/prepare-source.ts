@@ -1,7 +1,8 @@
 // Step `prepare`: the table that is sent is made of the source by the recipe of the wish.
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SourceChangedError } from '../errors.ts';
-import { fingerprintFile } from '../intake/fingerprint.ts';
+import { factsOf, fingerprintFile } from '../intake/fingerprint.ts';
 import type { SourceFingerprint } from '../ledger/entry.ts';
 import {
   type Prepared,
@@ -53,11 +54,11 @@ export const prepareSource = async (state: ResourceState, raw: { path: string; n
     return;
   }
   const { path, rejects, rejected, said } = prepared;
-  const facts = await fingerprintFile(path, null, job.signal);
+  const facts = factsOf(await stat(path, { bigint: true }));
   state.prepared = {
     path,
     name: sentName(wish),
-    source: facts,
+    source: { ...facts, sha256: prepared.sha256, hashedAt: Date.now() },
     from,
     isMade: true,
     rejected: rejected.rows > 0 ? { rows: rejected.rows, path: rejects } : null,
