@@ -32,37 +32,39 @@ const valuesPerInsert = 100;
 class RowWriter {
   readonly #db: DatabaseSync;
   readonly #columns: string[];
-  readonly #group: number;
+  readonly #pending: string[];
   #insert: StatementSync | null = null;
-  #pending: string[] = [];
+  #filled = 0;
   rows = 0;
 
   constructor(db: DatabaseSync, columns: string[]) {
     this.#db = db;
     this.#columns = columns;
-    this.#group = Math.max(1, Math.floor(valuesPerInsert / columns.length)) * columns.length;
+    const rows = Math.max(1, Math.floor(valuesPerInsert / columns.length));
+    this.#pending = Array.from({ length: rows * columns.length }, () => '');
     const defined = columns.map((column) => `${identifier(column)} TEXT NOT NULL`).join(', ');
     db.exec(`CREATE TABLE data (${defined}, ${identifier(serialColumn)} INTEGER PRIMARY KEY); BEGIN`);
   }
 
   add(rows: string[][]): void {
+    const pending = this.#pending;
     for (const row of rows) {
-      for (const value of row) this.#pending.push(value);
-      if (this.#pending.length >= this.#group) this.#write();
+      for (const value of row) pending[this.#filled++] = value;
+      if (this.#filled === pending.length) this.#write();
     }
     this.rows += rows.length;
   }
 
   end(): void {
-    if (this.#pending.length > 0) this.#prepare(this.#pending.length).run(...this.#pending);
-    this.#pending = [];
+    const rest = this.#pending.slice(0, this.#filled);
+    if (rest.length > 0) this.#prepare(rest.length).run(...rest);
     this.#db.exec('COMMIT');
   }
 
   #write(): void {
-    this.#insert ??= this.#prepare(this.#group);
+    this.#insert ??= this.#prepare(this.#pending.length);
     this.#insert.run(...this.#pending);
-    this.#pending = [];
+    this.#filled = 0;
   }
 
   #prepare(values: number): StatementSync {
