@@ -156,7 +156,7 @@ export class QueueWorker {
   /** Decides what the engine is told: move back, try again later, or failed for good with its reason kept. */
   async #sort(error: unknown, job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
     if (error instanceof Error && ['WaitingChildrenError', 'DelayedError'].includes(error.name)) return error;
-    if (error instanceof GiveBack) return this.#giveBack(job, token, context.data.portal);
+    if (error instanceof GiveBack || this.#isOfStop(error)) return this.#giveBack(job, token, context.data.portal);
     if (error instanceof PortalLoginError) {
       await context.note(`portal paused: ${error.message}`);
       await this.#parts.pauses.pause(context.data.portal, reasonOf(error));
@@ -172,6 +172,12 @@ export class QueueWorker {
     if (!(error instanceof SluiceError)) context.log.error({ err: error }, 'job failed by a bug');
     await this.#giveUp(context, handler, reason);
     return new UnrecoverableError(reason.message);
+  }
+
+  /** True for what a stop cut off between two steps, such as a look at the portal. */
+  #isOfStop(error: unknown): boolean {
+    const { aborted, reason } = this.#stop.signal;
+    return aborted && (error === reason || (error instanceof Error && error.cause === reason));
   }
 
   async #giveUp(context: JobContext, handler: Handler, reason: Reason): Promise<void> {

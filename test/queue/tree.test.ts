@@ -111,14 +111,18 @@ describe('a failed attempt', () => {
 });
 
 describe('a stop', () => {
-  it('gives back a job that has not begun a write, without spending an attempt', async () => {
+  it.each([
+    ['in a step', 'slow-read'],
+    ['in a wait between two steps', 'slow-between'],
+    ['in a look at the portal between two steps', 'slow-between-look'],
+  ])('gives back a job that has not begun a write, %s, without spending an attempt', async (_, name) => {
     const worker = await toy.start();
-    await toy.addRun('r10', ['slow-read']);
-    const id = jobId('r10', 'dataset', 'm/slow-read');
+    await toy.addRun('r10', [name]);
+    const id = jobId('r10', 'dataset', `m/${name}`);
     const queue = toy.queues.portal('p');
     await waitUntil(
       'the read',
-      async () => (await queue.getJobState(id)) === 'active' && (await toy.redis.get('toy.starts:slow-read')),
+      async () => (await queue.getJobState(id)) === 'active' && (await toy.redis.get(`toy.starts:${name}`)),
     );
     worker.kill('SIGTERM');
     await waitUntil('the worker to end', () => worker.exitCode === 0);

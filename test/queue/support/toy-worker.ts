@@ -77,6 +77,10 @@ const stopAt = async (job: JobContext<'dataset'>, signal: AbortSignal): Promise<
   }
 };
 
+/** Rejects with the reason of the signal, as requests to a portal do. */
+const cutOff = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+
 const item = async (job: JobContext<'dataset'>): Promise<string> => {
   const name = job.data.key.slice(2);
   await redis.incr(`toy.starts:${name}`);
@@ -93,6 +97,9 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
   if (name.startsWith('bug')) throw new TypeError('oops');
   if (name.startsWith('login')) throw new PortalLoginError('portal p: wrong password', facts);
   if (name.startsWith('transient') && job.attempt < 3) throw new PortalUnreachableError('portal p: 503', facts);
+  if (name.startsWith('slow-between')) {
+    await (name.endsWith('look') ? cutOff(job.signal) : sleep(30_000, undefined, { signal: job.signal }));
+  }
   if (name.startsWith('slow-read')) {
     await job.step({ name: 'read', on: name }, (signal) => sleep(30_000, undefined, { signal }));
   }
