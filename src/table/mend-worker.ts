@@ -1,5 +1,5 @@
 // Worker-thread entry: writes a table with its mends and looks at the result.
-import { closeSync, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { CellScanner } from './cell-scanner.ts';
 import { decoderOf } from './decoder.ts';
 import { type Delimiter, delimiterName } from './dialect.ts';
@@ -44,19 +44,24 @@ const planOf = ({ inspection, separator, encoding }: MendTask): MendPlan => {
   };
 };
 
+const [lineFeed, carriageReturn] = [0x0a, 0x0d];
+
 const write = (task: Cancellable<MendTask>, fd: number): RowMender => {
   const { path, rowBytes, inspection, encoding, cancelled } = task;
   const table = openTable({ path, delimiter: inspection.delimiter, encoding, cancelled });
   const plan = planOf(task);
   const scanner = new CellScanner(plan.dialect, rowBytes);
   const mender = new RowMender(scanner, plan);
+  let last = 0;
   try {
     for (const chunk of table.chunks) {
       scanner.feed(chunk);
-      writeSync(fd, mender.take());
+      writeFileSync(fd, mender.take());
+      last = chunk.at(-1) ?? last;
     }
     scanner.finish();
-    writeSync(fd, mender.take());
+    writeFileSync(fd, mender.take());
+    writeFileSync(fd, mender.end(last === lineFeed || last === carriageReturn));
   } finally {
     table.chunks.return(undefined);
   }

@@ -43,6 +43,7 @@ export class RowMender {
   /** True when rows without faults can keep their bytes. */
   readonly #keeps: boolean;
   #rowsSeen = 0;
+  #begun = false;
   #header: Buffer = Buffer.alloc(0);
   #mendedHeader: Buffer = Buffer.alloc(0);
 
@@ -55,15 +56,23 @@ export class RowMender {
     this.#keeps = standard && decode === null && emptyTail === 0;
   }
 
-  /** The mended bytes of the complete rows of the scanner. */
+  /** The mended bytes of the complete rows of the scanner; the line end of each is written with the next. */
   take(): Buffer {
     const parts: Buffer[] = [];
     for (let row = 0; row < this.#scanner.rows; row++) {
       const bytes = this.#mend(row);
       this.#rowsSeen += 1;
-      if (bytes !== null) parts.push(bytes, this.#lineEnd);
+      if (bytes === null) continue;
+      if (this.#begun) parts.push(this.#lineEnd);
+      parts.push(bytes);
+      this.#begun = true;
     }
     return Buffer.concat(parts);
+  }
+
+  /** What stands behind the last row: a line end where the table has one (`ended`). */
+  end(ended: boolean): Buffer {
+    return ended && this.#begun ? this.#lineEnd : Buffer.alloc(0);
   }
 
   get #lineEnd(): Buffer {

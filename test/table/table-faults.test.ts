@@ -99,6 +99,15 @@ describe('a mend', () => {
     expect(readFileSync(target, 'utf8')).toBe('a,"b"\r\n"1","x ""y"""\r\n2,"5"" pipe"\r\n  3 ,\r\n');
   });
 
+  it.each(['a,b\n1,2', 'a,b\r\n1,2\r\n', 'a,b'])(
+    'copies a table in which nothing is to be mended: %j',
+    async (content) => {
+      const target = join(dir, `same-${files++}.csv`);
+      expect(await mendTable(fileOf(content), target)).toMatchObject({ mends: [], changed: 0 });
+      expect(readFileSync(target, 'utf8')).toBe(content);
+    },
+  );
+
   it('reads the letters of the encoding that was told by evidence', async () => {
     const target = join(dir, 'letters.csv');
     await mendTable(fileOf(Buffer.from('N\xe4me;x\n\x80 5;Stra\xdfe\n', 'latin1')), target);
