@@ -2,7 +2,7 @@
 import { DatasetFailedError, JobLostError, reasonOf } from '../errors.ts';
 import { type ChildOutcome, type DatasetData, freshItem, type Handler, type JobContext } from '../job.ts';
 import { newEntry } from '../ledger/entry.ts';
-import type { SettledClaim } from '../ledger/runs.ts';
+import type { Planned } from '../ledger/runs.ts';
 import { countItems, type Reason, type Report, type ReportItem, reportItemSchema } from '../report.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfEntry, outcomeOf } from './items.ts';
@@ -52,7 +52,7 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
   for (const [key, outcome] of outcomes) items.push(...(await datasetItems(deps, job, key, outcome)));
   const { remarks } = planned;
   const report = { ...reportOf(job, startedAt, items, null), ...(remarks.length > 0 ? { remarks } : {}) };
-  await settleDrops(deps, job, report, planned.claims);
+  await settleDrops(deps, job, report, planned);
   await deps.runs.close(report);
   await job.note(`ended: ${JSON.stringify(report.counts)}`);
   return report;
@@ -118,23 +118,22 @@ const settleDrops = async (
   deps: HandlerDeps,
   job: JobContext<'run'>,
   report: Report,
-  settled: SettledClaim[],
+  planned: Pick<Planned, 'claims' | 'dropped'>,
 ): Promise<void> => {
-  const claims = [...settled];
+  const claims = [...planned.claims];
   for (const item of report.items) {
-    if (item.kind !== 'resource') continue;
-    const work = await deps.runs.resourceWork(job.data.runId, item.key);
-    if (work?.wish.source.kind !== 'file' || work.wish.source.claim === undefined) continue;
-    claims.push({ claim: work.wish.source.claim, reason: ownReason(item, report, work.wish.datasetKey) });
+    const claim = planned.dropped[item.key];
+    if (item.kind === 'resource' && claim !== undefined) claims.push({ claim, reason: ownReason(item, report) });
   }
   if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };
 
 /** Why an item failed: of one that was not tried, the reason of its dataset decides what becomes of the file. */
-const ownReason = (item: ReportItem, report: Report, datasetKey: string): Reason | null =>
-  item.reason?.code === 'dataset-failed'
-    ? (report.items.find(({ key }) => key === datasetKey)?.reason ?? item.reason)
-    : item.reason;
+const ownReason = (item: ReportItem, report: Report): Reason | null => {
+  if (item.reason?.code !== 'dataset-failed') return item.reason;
+  const datasetKey = item.key.slice(0, item.key.lastIndexOf('/'));
+  return report.items.find(({ key }) => key === datasetKey)?.reason ?? item.reason;
+};
 
 /** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {

@@ -76,6 +76,8 @@ export interface RunWork {
 export interface Planned extends Pick<RunWork, 'settled' | 'claims' | 'remarks'> {
   /** Keys of the datasets with a job. */
   datasets: string[];
+  /** Ids of the dropped files behind resources with a job, by key. */
+  dropped: Record<string, string>;
 }
 
 /** How far a run is. */
@@ -92,6 +94,7 @@ const settledSchema = z.object({
   settled: z.array(reportItemSchema),
   claims: z.array(settledClaimSchema),
   remarks: z.array(z.string()).default([]),
+  dropped: z.record(z.string(), z.string()).default({}),
 });
 
 /** Reads and writes run records. */
@@ -124,13 +127,18 @@ export class Runs {
     const key = this.#keys.run(runId);
     const items = new Map<string, string>();
     for (const dataset of work.datasets) items.set(dataset.wish.key, JSON.stringify(dataset));
-    for (const resource of [...work.resources, ...work.spare]) items.set(resource.wish.key, JSON.stringify(resource));
+    const dropped: Planned['dropped'] = {};
+    for (const resource of [...work.resources, ...work.spare]) {
+      const { key: item, source } = resource.wish;
+      items.set(item, JSON.stringify(resource));
+      if (source.kind === 'file' && source.claim !== undefined) dropped[item] = source.claim;
+    }
     const multi = this.#redis.multi().del(this.#keys.runWork(runId));
     if (items.size > 0) multi.hset(this.#keys.runWork(runId), items);
     await multi
       .hset(key, {
         total: work.datasets.length + work.resources.length,
-        settled: JSON.stringify({ settled: work.settled, claims: work.claims, remarks: work.remarks }),
+        settled: JSON.stringify({ settled: work.settled, claims: work.claims, remarks: work.remarks, dropped }),
         planned: JSON.stringify(work.datasets.map((dataset) => dataset.wish.key)),
       })
       .exec();
