@@ -75,8 +75,10 @@ const classOf = (byte: number): number => {
   return known[character] ?? (byte < 0x20 || byte === 0x7f ? has.control : has.text);
 };
 
+const plainClasses = Uint16Array.from({ length: 256 }, (_, byte) => classOf(byte));
+
 const withDividers = (dividers: [string, number][]): Uint16Array => {
-  const classes = Uint16Array.from({ length: 256 }, (_, byte) => classOf(byte));
+  const classes = plainClasses.slice();
   for (const [character, value] of dividers) if (character !== '') classes[character.charCodeAt(0)] = value;
   return classes;
 };

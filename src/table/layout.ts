@@ -164,7 +164,8 @@ export const findLayout = (head: Buffer, whole: boolean, given?: Delimiter): Lay
     const below = findLayout(head.subarray(head.indexOf(0x0a) + 1), whole, separator as Delimiter); // one of the pattern's
     return { ...below, titleRows: below.titleRows + 1 };
   }
-  const candidates = given === undefined ? delimiters : [given];
+  // A separator that stands nowhere explains nothing.
+  const candidates = given === undefined ? delimiters.filter((delimiter) => head.includes(delimiter)) : [given];
   const read = ({ quote, escape: by }: Pick<TableDialect, 'quote' | 'escape'>): Fit[] =>
     candidates.map((delimiter) => {
       const dialect = { ...rfc4180, quote, escape: by, delimiter };
