@@ -164,6 +164,21 @@ describe('a workbook', () => {
     expect(await textOf('t.xlsx', book)).toBe('head,b,rich\n"two\nlines",,#N/A\n');
   });
 
+  it('tells formulas that hold no result, instead of leaving out what they stand for in silence', async () => {
+    const rows = [
+      '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c><c r="B1" t="inlineStr"><is><t>b</t></is></c></row>',
+      '<row r="2"><c r="A2"><v>1</v></c><c r="B2"><f>A2*2</f></c></row>',
+      '<row r="3"><c r="A3"><v>2</v></c><c r="B3" t="str"><f>""</f><v></v></c></row>',
+      '<row r="4"><c r="A4"><v>3</v></c><c r="B4"><f>A4*2</f><v>6</v></c></row>',
+    ];
+    const sheet = `<worksheet><sheetData>${rows.join('')}</sheetData></worksheet>`;
+    const book = await workbookOf([['x']], { parts: { 'xl/worksheets/sheet1.xml': sheet } });
+    expect(await made('t.xlsx', book)).toMatchObject({
+      text: 'a,b\n1,\n2,\n3,6\n',
+      said: [expect.any(String), expect.stringMatching(/^1 formula has no result .* B2/)],
+    });
+  });
+
   it('is told from other files', async () => {
     await expect(made('t.xlsx', await zipOf({ 'a.csv': 'a\n1\n' }))).rejects.toMatchObject({ code: 'table-input' });
     await expect(made('t.xlsx', 'a,b\n1,2\n')).rejects.toMatchObject({

@@ -19,7 +19,8 @@ interface Sheet {
 
 /**
  * Opens a sheet by name or number (from 1); null: the only one that is not hidden. Dates become ISO 8601, formulas their
- * last result, empty rows are left out.
+ * last result, empty rows are left out. Formulas without a result, which programs write that do not compute, are told
+ * through `said` at the end of the sheet.
  *
  * @throws TableInputError when it is no workbook, or the sheet is not there or not named although there are several
  */
@@ -36,6 +37,7 @@ export const openWorkbook = async (
     styles: await stylesOf(archive),
     since1904,
     limits,
+    said,
   };
   const rows = readSheet(archive, part(archive, sheet.path), content);
   let first: Row[] = [];
@@ -168,12 +170,17 @@ interface SheetContent {
   styles: ReturnType<typeof dateStyles>;
   since1904: boolean;
   limits: Limits;
+  said: (line: string) => void;
 }
 
 /** Collects the rows of a sheet from its XML. */
 class SheetReader {
   readonly #content: SheetContent;
   rows: Row[] = [];
+  /** How many formulas have no result, and where the first of them is. */
+  readonly unresolved = { count: 0, first: '' };
+  #place = '';
+  #formula = false;
   #row: Row = { line: 0, cells: [] };
   #size = 0;
   #column = 0;
@@ -189,7 +196,8 @@ class SheetReader {
 
   readonly events: XmlEvents = {
     open: (name, tag) => {
-      if (name === 'v' || name === 't') this.#inValue = true;
+      if (name === 'v' || name === 't') this.#beginValue();
+      else if (name === 'f') this.#formula = true;
       else if (name === 'c') this.#beginCell(attributes(tag));
       else if (name === 'rPh') this.#phonetic++;
       else if (name === 'row') this.#beginRow(attributes(tag).r);
@@ -212,16 +220,24 @@ class SheetReader {
     this.#size = 0;
   }
 
+  #beginValue(): void {
+    this.#inValue = true;
+    this.#formula = false; // it has a result, were it an empty text
+  }
+
   #beginCell({ r, t, s }: Record<string, string | undefined>): void {
     this.#column = r === undefined ? this.#row.cells.length : columnOf(r);
     if (this.#column >= this.#content.limits.columns) throw tooManyColumns(this.#column + 1, this.#content.limits);
     this.#kind = t ?? 'n';
     this.#style = Number(s ?? 0);
     this.#text = '';
+    this.#place = r ?? '';
+    this.#formula = false;
   }
 
   #endCell(): void {
     const { cells } = this.#row;
+    if (this.#formula && this.unresolved.count++ === 0) this.unresolved.first = this.#place;
     while (cells.length < this.#column) cells.push('');
     const cell = this.#value();
     this.#size += cell.length;
@@ -279,6 +295,12 @@ async function* readSheet(archive: Archive, entry: Entry, content: SheetContent)
     yield rows;
   }
   if (reader.rows.length > 0) yield reader.rows;
+  const { count, first } = reader.unresolved;
+  if (count === 0) return;
+  const where = first === '' ? '' : `, the first of them ${first}`;
+  content.said(
+    `${count === 1 ? '1 formula has' : `${count} formulas have`} no result in the file${where}: read as empty; open and save it in a spreadsheet program`,
+  );
 }
 
 /** Most bytes of a part that only describes the workbook. */
