@@ -79,7 +79,10 @@ const stopAt = async (job: JobContext<'dataset'>, signal: AbortSignal): Promise<
 
 /** Rejects with the reason of the signal, as requests to a portal do. */
 const cutOff = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
 
 const item = async (job: JobContext<'dataset'>): Promise<string> => {
   const name = job.data.key.slice(2);
