@@ -1,5 +1,5 @@
 // The manifests that commands about schedules speak of: those of the configuration and those that a service serves.
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ManifestError, NotFoundError } from '../errors.ts';
@@ -36,14 +36,17 @@ export const loadKnown = async (paths: string[]): Promise<KnownManifests> => {
   return known;
 };
 
-/** The manifest of a path, or of the name that a known manifest has. Throws ManifestError, NotFoundError. */
+/**
+ * The manifest of a path, or of the name that a known manifest has: the manifest `inbox` beside the folder `inbox`, too.
+ * Throws ManifestError, NotFoundError.
+ */
 export const manifestOf = async (
   runtime: Runtime,
   what: string,
   { cwd, kept }: { cwd: string; kept: ReadonlyMap<string, KeptSchedule> },
 ): Promise<Manifest> => {
   const path = resolve(cwd, what);
-  if (existsSync(path)) return loadManifest(path);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false) return loadManifest(path);
   const paths = await knownPaths(runtime, kept);
   const ran = (await runtime.ledger.targets()).flatMap(({ manifestPath }) =>
     existsSync(manifestPath) ? [manifestPath] : [],

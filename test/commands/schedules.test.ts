@@ -136,6 +136,15 @@ describe('sluice run-now', () => {
     expect(out()).toMatch(/nightly\/one\/table\s+done\s+live/);
   });
 
+  it('takes the name of a manifest that a folder has, too', async () => {
+    const place = commandPlace({ manifests: ['jobs/*.yaml'] });
+    place.write('inbox/trees.csv', 'id\n1\n');
+    place.write('jobs/inbox.yaml', 'name: inbox\ndrop: { folder: ../inbox, files: "*.csv", settle: 0s }\n');
+    const { io, out } = place.io();
+    expect(await runNowCommand(['inbox'], place.options, io)).toBe(0);
+    expect(out()).toMatch(/inbox\/trees\/trees\s+done\s+live/);
+  });
+
   it('only asks for it with --no-wait, and says when nobody would run it', async () => {
     const place = makePlace();
     const { io, out, err } = place.io();
