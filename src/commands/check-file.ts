@@ -21,7 +21,7 @@ import { isTabular } from '../plan/plan.ts';
 import { inspectTable, reportOf } from '../table/check.ts';
 import { readYaml } from '../yaml/document.ts';
 import type { CheckContext, Fault, FileFinding, PublishedFile } from './check-finding.ts';
-import { lookAtCatalogue, lookInside } from './check-inside.ts';
+import { lookAtCatalogue, lookAtPackage, lookInside } from './check-inside.ts';
 import { lookAtMade } from './check-made.ts';
 import { plural } from './io.ts';
 import { faultsOfTable, summaryOfTable } from './table-text.ts';
@@ -58,7 +58,7 @@ const find = async (path: string, context: CheckContext, lookAt: Look): Promise<
     finding.ok = finding.faults.length === 0;
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
-    finding.faults.push(...faultsOf(error, file));
+    finding.faults.push(...faultsOf(error, file, context.io.cwd));
   }
   return finding;
 };
@@ -66,6 +66,7 @@ const find = async (path: string, context: CheckContext, lookAt: Look): Promise<
 const look: Look = async (path, finding, context) => {
   if (/^\.ya?ml$/i.test(extname(path))) return lookAtYaml(path, finding, context);
   if (isTabular(path)) return lookAtTable(path, finding, context);
+  if (basename(path) === 'datapackage.json') return lookIntoPackage(path, finding, context);
   await lookAtOther(path, finding, context);
   if (await lookAtConvertible(path, finding, context)) return;
   if (/^\.json$/i.test(extname(path))) return lookAtJson(path, finding, context);
@@ -105,6 +106,17 @@ const lookAtJson: Look = async (path, finding, { io }) => {
   finding.faults.push(...problems.map((problem) => faultOfProblem(problem, 'entry-fault', finding.file, null)));
 };
 
+const lookIntoPackage: Look = async (path, finding, { io }) => {
+  finding.kind = 'package';
+  const { sources, problems, notes = [] } = await lookAtPackage(path);
+  finding.summary = `data package, ${plural(sources.length, 'resource')}`;
+  finding.sources = sources;
+  finding.notes = notes;
+  finding.faults.push(
+    ...problems.map((problem) => faultOfProblem(problem, 'entry-fault', shown(problem.file, io.cwd), null)),
+  );
+};
+
 const lookAtTable: Look = async (path, finding, { io, config, encoding }) => {
   finding.kind = 'table';
   const { mend: _, ...inspection } = await inspectTable(path, {
@@ -135,7 +147,9 @@ const lookAtYaml: Look = async (path, finding, context) => {
   const inside = await lookInside(manifest, io.stop);
   finding.sources = inside.sources;
   if (inside.notes) finding.notes = inside.notes;
-  finding.faults.push(...inside.problems.map((problem) => faultOfProblem(problem, 'entry-fault', problem.file, null)));
+  finding.faults.push(
+    ...inside.problems.map((problem) => faultOfProblem(problem, 'entry-fault', shown(problem.file, io.cwd), null)),
+  );
   const place = document?.position([manifest.portals === undefined ? 'portal' : 'portals']);
   finding.faults.push(...portalFaults(manifest, finding.file, place, context));
 };
@@ -169,11 +183,13 @@ const portalFaults = (
   }));
 };
 
-/** The faults that an error stands for. */
-export const faultsOf = (error: SluiceError, file: string): Fault[] => {
+/** The faults that an error stands for, in `file` or, with a folder to name them from, in the files that it names. */
+export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[] => {
   const hint = error.hint ?? null;
   if (error instanceof ConfigError || error instanceof ManifestError) {
-    return error.problems.map((problem) => faultOfProblem(problem, error.code, file, hint));
+    return error.problems.map((problem) =>
+      faultOfProblem(problem, error.code, cwd === undefined ? file : shown(problem.file, cwd), hint),
+    );
   }
   if (error instanceof TableFaultError) {
     const { code, line, column } = error;

@@ -7,7 +7,7 @@ import type { Inspection } from '../table/inspect-file.ts';
 import type { Io } from './io.ts';
 
 /** What a file was taken for. */
-export type FileKind = 'table' | 'manifest' | 'config' | 'catalogue' | 'other';
+export type FileKind = 'table' | 'manifest' | 'config' | 'catalogue' | 'package' | 'other';
 
 /** One fault with its place; line and column count from 1 and are absent where the file as a whole is meant. */
 export interface Fault {

@@ -25,8 +25,8 @@ export const lookInside = async (manifest: Manifest, signal: AbortSignal): Promi
   if ('datasets' in manifest) return { sources: filesOf(await gatherManifest(manifest)), problems: [] };
   if ('catalogue' in manifest) return lookInsideCatalogue(manifest, signal);
   if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], problems: [] };
-  const { wishes, problems } = await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest));
-  return { sources: filesOf(wishes), problems };
+  const gathered = await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest));
+  return { sources: filesOf(gathered.wishes), problems: gathered.problems, notes: gathered.remarks };
 };
 
 /** A catalogue of the web is not fetched for a check. */
@@ -56,6 +56,19 @@ export const lookAtCatalogue = (path: string, signal: AbortSignal): Promise<Insi
     },
     signal,
   );
+
+/** As {@link lookInside}, of a data package that no manifest names. */
+export const lookAtPackage = async (path: string): Promise<Inside> => {
+  const { wishes, problems, remarks } = await gatherPackages({
+    ...defaultRules,
+    path,
+    name: 'package',
+    portal: 'local',
+    datapackages: [path],
+    defaults: { dataset: {}, resource: {} },
+  });
+  return { sources: filesOf(wishes), problems, notes: remarks };
+};
 
 const filesOf = (datasets: { resources: ResourceWish[] }[]): PublishedFile[] =>
   datasets.flatMap(({ resources }) =>

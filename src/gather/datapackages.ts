@@ -19,7 +19,7 @@ export interface GatheredPackages {
   wishes: DatasetWish[];
   /** Faulty packages; what they published before stays as it is. */
   skipped: SkippedEntry[];
-  /** Properties that are not taken over. */
+  /** Properties that are not taken over, and patterns that fit no file. */
   remarks: string[];
   /** Every fault with its place. */
   problems: FileProblem[];
@@ -29,7 +29,7 @@ export interface GatheredPackages {
 export const gatherPackages = async (manifest: PackageManifest): Promise<GatheredPackages> => {
   const gathered: GatheredPackages = { wishes: [], skipped: [], remarks: [], problems: [] };
   const files = new Map<string, string>();
-  for (const file of await filesOf(manifest.datapackages)) {
+  for (const file of await filesOf(manifest.datapackages, gathered.remarks)) {
     const { id, spec, problems, remarks } = await readDataset(file, manifest);
     const twin = id === null ? undefined : files.get(id);
     if (twin !== undefined)
@@ -43,12 +43,13 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
   return gathered;
 };
 
-/** Paths as they are, patterns as what they match now, sorted. */
-const filesOf = async (paths: string[]): Promise<string[]> => {
+/** Paths as they are, patterns as what they match now, sorted; a pattern that matches nothing may be a slip of the pen. */
+const filesOf = async (paths: string[], remarks: string[]): Promise<string[]> => {
   const files = new Set<string>();
   for (const path of paths) {
-    if (!/[*?[{]/.test(path)) files.add(path);
-    else for (const file of await matching(path)) files.add(file);
+    const found = /[*?[{]/.test(path) ? await matching(path) : [path];
+    if (found.length === 0) remarks.push(`no file fits \`${path}\``);
+    for (const file of found) files.add(file);
   }
   return [...files];
 };

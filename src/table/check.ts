@@ -68,6 +68,12 @@ const readSmall = async (path: string, bytes: number): Promise<Buffer | null> =>
   }
 };
 
+/** What to do about a file that cannot be read, by the code of the system. */
+const hints: Record<string, string> = {
+  ENOENT: 'check the path; the file may have been moved or deleted',
+  EISDIR: 'this is a folder: name the files in it',
+};
+
 const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<CheckAnswer> | CheckAnswer => {
   if (task.content === undefined) return pool.run(task, signal);
   signal?.throwIfAborted();
@@ -91,10 +97,7 @@ const inspect = async (task: CheckTask, options: CheckOptions): Promise<Inspecti
   const answer = await answerOf(task, options.signal);
   if (answer.kind === 'inspected') return answer.inspection;
   throw new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
-    hint:
-      answer.code === 'ENOENT'
-        ? 'check the path; the file may have been moved or deleted'
-        : 'check the permissions of the file',
+    hint: hints[answer.code] ?? 'check the permissions of the file',
   });
 };
 

@@ -106,6 +106,14 @@ describe('checking tables', () => {
     expect(limited.out).toMatch('table-oversize');
   });
 
+  it('tells a folder that is named like one', async () => {
+    const dir = tempDir();
+    mkdirSync(join(dir, 'tables.csv'));
+    const { code, out } = await check(dir, ['tables.csv']);
+    expect(code).toBe(3);
+    expect(out).toContain('-> this is a folder: name the files in it');
+  });
+
   it('refuses a kind of file that it does not know', async () => {
     const dir = tempDir();
     writeText(dir, 'a.pdf', 'x');
@@ -248,6 +256,40 @@ describe('checking manifests and configurations', () => {
       'city.yaml:4:5: datasets.0.titel: unknown key; did you mean `title`? [manifest]',
       expect.stringMatching(/^ {2}-> mend the lines named above/),
     ]);
+  });
+
+  it('names the list that is at fault instead of the manifest that names it', async () => {
+    const dir = tempDir();
+    writeText(dir, 'list.csv', '');
+    writeText(dir, 'city.yaml', 'name: city\nindex: list.csv\n');
+    const { code, lines } = await check(dir, ['city.yaml']);
+    expect(code).toBe(2);
+    expect(lines[0]).toBe('list.csv:1:1: the index is empty: its first line names the columns [manifest]');
+  });
+
+  it('tells the columns of a list that are not used, and patterns that fit nothing', async () => {
+    const dir = tempDir();
+    writeText(dir, 'list.csv', 'dataset,link,Owner\na,https://example.org,Ann\n');
+    writeText(dir, 'city.yaml', 'name: city\nindex: list.csv\n');
+    expect((await check(dir, ['city.yaml'])).lines).toContain('  the column `Owner` is not used');
+    writeText(dir, 'packs.yaml', 'name: packs\ndatapackage: packs/*/datapackage.json\n');
+    const { code, out } = await check(dir, ['packs.yaml']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^ {2}no file fits `.*packs\/\*\/datapackage\.json`$/m);
+  });
+
+  it('looks into a data package', async () => {
+    const dir = tempDir();
+    writeText(dir, 'trees/datapackage.json', '{"resources": [{"path": "trees.csv"}]}');
+    writeText(dir, 'trees/trees.csv', 'id\n1,2\n');
+    const { code, out } = await check(dir, ['trees/datapackage.json']);
+    expect(code).toBe(3);
+    expect(out).toMatch(/^trees\/datapackage\.json: data package, 1 resource$/m);
+    expect(out).toMatch(/^trees\/trees\.csv:2: the row has 2 cells/m);
+    writeText(dir, 'trees/datapackage.json', '{"resources": [{"path": "../trees.csv"}]}');
+    expect((await check(dir, ['trees/datapackage.json'])).out).toMatch(
+      /^trees\/datapackage\.json:1:\d+: resources\.0\.path: .* leads out of the folder/m,
+    );
   });
 
   it('tells that the portal of a manifest is not configured', async () => {

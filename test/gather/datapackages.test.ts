@@ -226,4 +226,11 @@ describe('a faulty data package', () => {
     expect(places).toEqual(['x/datapackage.json:1 : there is no such file']);
     expect(skipped.map(({ isKnown }) => isKnown)).toEqual([false]);
   });
+
+  it('that a pattern does not find are no fault, but told', async () => {
+    const { skipped, places, remarks } = await gather({}, 'datapackage: packagez/*/datapackage.json');
+    expect(places).toEqual([]);
+    expect(skipped).toEqual([]);
+    expect(remarks).toEqual([expect.stringMatching(/^no file fits `.*packagez\/\*\/datapackage\.json`$/)]);
+  });
 });
