@@ -27,7 +27,7 @@ export class Pace {
     const quietMs = (quiet?.until ?? 0) - now;
     if (quiet && quietMs > longestWaitMs) {
       throw new SourceUnreachableError(`${host} ${quiet.why}: it is left alone for ${Math.ceil(quietMs / 1000)} s`, {
-        hint: 'it is asked again by itself after that time',
+        hint: 'nothing is asked of it meanwhile; it is asked again by itself, after a long pause by the next run',
         retryAfterMs: quietMs,
       });
     }
