@@ -217,5 +217,5 @@ const isoTime = (ms: number): string => new Date(ms).toISOString();
 const inboxLines = (view: InboxViewOfService): string[] => [
   `inbox ${view.folder} (${view.manifest}): ${view.settling.length} settling, ${view.spooled} taken, ${view.left.length} left alone`,
   ...view.settling.slice(0, 10).map((file) => `  settling ${file.path}, ${file.bytes.toLocaleString('en')} bytes`),
-  ...view.left.slice(0, 20).map((file) => `  left ${file.path}: ${file.reason}`),
+  ...view.left.slice(0, 20).map((file) => `  left ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
 ];
