@@ -1,4 +1,5 @@
 // Leads the rows of a table through the steps of its recipe.
+import { TableStepError } from '../errors.ts';
 import type { TableRecipe } from '../recipe/recipe.ts';
 import { inputSteps, type Step } from '../recipe/steps.ts';
 import type { Row, Table } from './row.ts';
@@ -9,6 +10,7 @@ import { many, type RowStep, type StepTools } from './step/row-step.ts';
 import { dedupeStep, filterStep, splitStep } from './step/rows.ts';
 import { schemaStep } from './step/schema.ts';
 import { sortStage } from './step/sort.ts';
+import { mostBatchMs, OutOfTime, withinTime } from './within-time.ts';
 
 /** A table behind all steps. */
 export interface Pipeline extends Omit<Table, 'close'> {
@@ -25,6 +27,7 @@ export const pipelineOf = async (
   { steps, schema }: Pick<TableRecipe, 'steps' | 'schema'>,
   tools: StepTools,
 ): Promise<Pipeline> => {
+  const { batchMs = mostBatchMs } = tools;
   const told: (() => string)[] = [];
   const closing: (() => void)[] = [];
   let rowsRead = 0;
@@ -37,7 +40,7 @@ export const pipelineOf = async (
   let pending: RowStep[] = [];
   const flush = (): void => {
     if (pending.length === 0) return;
-    here = { columns: pending.at(-1)?.columns ?? here.columns, batches: through(here.batches, pending) };
+    here = { columns: pending.at(-1)?.columns ?? here.columns, batches: through(here.batches, pending, batchMs) };
     pending = [];
   };
   const add = (step: RowStep): void => {
@@ -121,12 +124,33 @@ const faultOf = ({ cells, fault }: Row, width: number): string | null => {
   return cells.length === width ? null : `the row has ${many(cells.length, 'cell')}, the header has ${width}`;
 };
 
-async function* through(batches: AsyncIterable<Row[]>, steps: readonly RowStep[]): AsyncGenerator<Row[]> {
+async function* through(
+  batches: AsyncIterable<Row[]>,
+  steps: readonly RowStep[],
+  batchMs: number,
+): AsyncGenerator<Row[]> {
   for await (const batch of batches) {
-    const kept = batch.filter((row) => steps.every((step) => step.apply(row)));
+    const kept = keptOf(batch, steps, batchMs);
     if (kept.length > 0) yield kept;
   }
 }
+
+const keptOf = (batch: Row[], steps: readonly RowStep[], batchMs: number): Row[] => {
+  let line = 0;
+  const keep = (row: Row): boolean => {
+    line = row.line;
+    return steps.every((step) => step.apply(row));
+  };
+  try {
+    return withinTime(batchMs, () => batch.filter(keep));
+  } catch (error) {
+    if (!(error instanceof OutOfTime)) throw error;
+    throw new TableStepError(`line ${line}: a step does not come to its end here`, {
+      hint: 'look for a regular expression that repeats what repeats, such as `(a+)+`, and write it more narrowly',
+      cause: error,
+    });
+  }
+};
 
 /** How the source is to be read, by the first steps of a recipe. */
 export const readingOf = (steps: readonly Step[]): Pick<Step, (typeof inputSteps)[number]> => {

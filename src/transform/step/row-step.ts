@@ -19,6 +19,8 @@ export interface StepTools {
   bad: BadRows;
   /** A path of its own for a file beside the table that is made. */
   scratch(name: string): string;
+  /** Longest time for a batch of rows, milliseconds, where it is another than the usual one. */
+  batchMs?: number;
 }
 
 /** The place of a column; throws when there is none or several of that name. */
