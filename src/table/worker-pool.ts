@@ -81,7 +81,8 @@ export class WorkerPool<Task extends object, Answer> {
       idleTimeout: 30_000,
       recordTiming: false,
       // Rows live for a moment only: a large nursery would only grow the process before they are thrown away.
-      resourceLimits: { maxYoungGenerationSizeMb: 16 },
+      // No honest table comes near the other limit; one that does must end its thread, not the machine.
+      resourceLimits: { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 1536 },
     });
     return this.#pool;
   }

@@ -78,7 +78,7 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
     answer = await pool.run(task, signal);
   } catch (error) {
     await removeBegun(into);
-    throw error;
+    throw signal?.aborted ? error : endOfThread(error, options);
   }
   const kept = await keepRejects(rejected, rejects);
   if (answer.kind === 'table') return { ...answer, path: into, rejects: kept };
@@ -113,6 +113,23 @@ const removeBegun = async (into: string): Promise<void> => {
   for (const name of await readdir(dirname(into))) {
     if (name.startsWith(basename(into))) await rm(join(dirname(into), name), { force: true });
   }
+};
+
+/** The thread itself came to an end: by a module of the publisher's own, or for want of memory. */
+const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown => {
+  const message = error instanceof Error ? error.message : String(error);
+  const module = recipe.steps.find(({ transform }) => transform !== undefined)?.transform;
+  if (module !== undefined) {
+    return new TableStepError(`transform ${basename(module)} ended its thread: ${message}`, {
+      hint: 'await all that the module begins, catch what it throws, hold no more than a few rows, and never call process.exit',
+      cause: error,
+    });
+  }
+  if (!(error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY')) return error;
+  return new TableInputError(`${name} needs more memory than there is for one table`, {
+    hint: 'publish it as CSV, which is read row by row',
+    cause: error,
+  });
 };
 
 const keepRejects = async (from: string, to: string | null): Promise<string | null> => {

@@ -200,11 +200,33 @@ describe('a module of one’s own', () => {
     expect((await stepped([{ transform: path }])).text).toBe('v\n2\n');
   });
 
+  it('that leaves out a key of a later row leaves the cell empty, also one that every object has', async () => {
+    const path = module('export async function* transform() { yield { a: 1, constructor: 2 }; yield { a: 3 }; }');
+    expect((await stepped([{ transform: path }])).text).toBe('a,constructor\n1,2\n3,\n');
+  });
+
   it.each([
     ['throws', 'export async function* transform() { throw new Error("no luck"); }', 'failed: no luck'],
     ['exports nothing', 'export const x = 1;', 'exports no function'],
     ['cannot be read as a program', 'export const = ;', 'failed'],
     ['gives what is no row', 'export async function* transform() { yield 1; }', 'row 1 is no object'],
+    ['gives nothing to iterate', 'export const transform = () => 5;', 'gives no rows one after the other'],
+    [
+      'throws before its first row',
+      'export const transform = () => { throw new Error("no luck"); }',
+      'failed: no luck',
+    ],
+    [
+      'throws with a code like ours',
+      'export async function* transform() { throw Object.assign(new Error("no luck"), { code: "table-x" }); }',
+      'failed: no luck',
+    ],
+    ['ends its thread', 'export async function* transform() { process.exit(0); }', 'ended its thread'],
+    [
+      'throws beside its rows',
+      'export async function* transform() { setImmediate(() => { throw new Error("late"); }); await new Promise(() => {}); }',
+      'ended its thread: late',
+    ],
     ['gives nested cells', 'export async function* transform() { yield { a: [] }; }', 'the cell "a" is a list'],
     [
       'changes its columns',

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { TableStepError } from '../../errors.ts';
+import { SluiceError, TableStepError } from '../../errors.ts';
 import type { Row, Table } from '../row.ts';
 import { many } from './row-step.ts';
 import type { Stage } from './sort.ts';
@@ -12,7 +12,7 @@ import type { Stage } from './sort.ts';
 type NamedRow = Record<string, string>;
 
 /** What a module exports as `transform` or by default. */
-type Transform = (rows: AsyncIterable<NamedRow>, context: { columns: string[] }) => AsyncIterable<unknown>;
+type Transform = (rows: AsyncIterable<NamedRow>, context: { columns: string[] }) => unknown;
 
 const batchRows = 500;
 
@@ -26,15 +26,13 @@ export const pluginStage = async (table: Table, path: string): Promise<Stage> =>
   const name = basename(path);
   const transform = await load(path);
   const counts = { read: 0, given: 0 };
-  const given = transform(namedRows(table, counts), { columns: [...table.columns] })[Symbol.asyncIterator]();
+  const given = begun(() => transform(namedRows(table, counts), { columns: [...table.columns] }), name);
   const next = async (): Promise<NamedRow | null> => {
     try {
       const result = await given.next();
       return result.done ? null : checkedRow(result.value, name, counts.given + 1);
     } catch (error) {
-      throw error instanceof Error && 'code' in error && String(error.code).startsWith('table-')
-        ? error
-        : failed(name, error);
+      throw error instanceof SluiceError ? error : failed(name, error);
     }
   };
   const first = await next();
@@ -53,7 +51,7 @@ export const pluginStage = async (table: Table, path: string): Promise<Stage> =>
           },
         );
       }
-      const cells = columns.map((column) => row?.[column] ?? '');
+      const cells = columns.map((column) => (row !== null && Object.hasOwn(row, column) ? (row[column] ?? '') : ''));
       batch.push({ line: counts.given, cells });
       if (batch.length < batchRows) continue;
       yield batch;
@@ -94,6 +92,23 @@ const load = async (path: string): Promise<Transform> => {
     hint: 'export async function* transform(rows) { for await (const row of rows) yield row; }',
   });
 };
+
+/** The iterator of what a module gives. */
+const begun = (call: () => unknown, name: string): AsyncIterator<unknown> => {
+  let given: unknown;
+  try {
+    given = call();
+  } catch (error) {
+    throw failed(name, error);
+  }
+  if (isAsyncIterable(given)) return given[Symbol.asyncIterator]();
+  throw new TableStepError(`transform ${name}: the function gives no rows one after the other`, {
+    hint: 'make it an async generator: `async function*`',
+  });
+};
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  value !== null && typeof value === 'object' && Symbol.asyncIterator in value;
 
 const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) {
