@@ -1,4 +1,5 @@
 // Hostile files: bombs, names that lead out, endless rows. Each gets a clear error, little memory, and leaves nothing behind.
+import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -144,6 +145,33 @@ describe('tables without measure', () => {
     await expect(made('t.json', '['.repeat(500_000))).rejects.toMatchObject({ code: 'table-input' });
     const nested = `[${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}]`;
     await expect(made('t.json', nested, {}, { rowBytes: 10 * mb })).rejects.toMatchObject({ code: 'table-input' });
+  });
+
+  it('that list more than can be held are refused, be it nothing each time', async () => {
+    // What cannot be compressed, so that this is no bomb by its ratio.
+    const ballast = `<!--${randomBytes(400_000).toString('hex')}-->`;
+    const parts = {
+      'xl/sharedStrings.xml': `<sst>${ballast}${'<si/>'.repeat(17_000_000)}</sst>`,
+      'xl/styles.xml': `<styleSheet><cellXfs>${'<xf/>'.repeat(100_001)}</cellXfs></styleSheet>`,
+      'xl/workbook.xml': `<workbook><sheets>${'<sheet/>'.repeat(100_001)}</sheets></workbook>`,
+    };
+    for (const [path, xml] of Object.entries(parts)) {
+      const book = await workbookOf([['a']], { parts: { [path]: xml } });
+      await expect(made('t.xlsx', book)).rejects.toMatchObject({
+        code: 'table-input',
+        message: expect.stringMatching(/texts of t\.xlsx holds more than|more than 100,000 sheets or styles/),
+      });
+    }
+  });
+
+  it('whose XML nests without end are refused', async () => {
+    for (const path of ['xl/worksheets/sheet1.xml', 'xl/styles.xml', 'xl/sharedStrings.xml']) {
+      const book = await workbookOf([['a']], { parts: { [path]: `<x>${'<a>'.repeat(1_000_000)}` } });
+      await expect(made('t.xlsx', book)).rejects.toMatchObject({
+        code: 'table-input',
+        message: expect.stringContaining('more than 200 deep'),
+      });
+    }
   });
 
   it('whose XML multiplies by entities are refused', async () => {

@@ -8,8 +8,12 @@ import { resumed } from './delimited.ts';
 import { dateOfSerial, dateStyles } from './workbook-dates.ts';
 import { attributes, readXml, type XmlEvents } from './xml.ts';
 
-/** Most characters of shared texts that are held in memory. */
+/** Most characters of shared texts that are held in memory; each text counts for a few more. */
 const mostShared = 128 * 1024 * 1024;
+const eachShared = 8;
+
+/** Most sheets, relations and cell styles of a workbook; its usual programs stop at 64,000 styles. */
+const mostParts = 100_000;
 
 interface Sheet {
   name: string;
@@ -96,7 +100,9 @@ const sheetsOf = async (archive: Archive): Promise<{ sheets: Sheet[]; since1904:
   const targets = new Map<string, string>();
   await read(archive, part(archive, 'xl/_rels/workbook.xml.rels'), {
     open: (name, tag) => {
-      if (name === 'Relationship') targets.set(attributes(tag).Id ?? '', attributes(tag).Target ?? '');
+      if (name !== 'Relationship') return;
+      targets.set(attributes(tag).Id ?? '', attributes(tag).Target ?? '');
+      refuseMore(archive, targets.size);
     },
   });
   const sheets: Sheet[] = [];
@@ -109,9 +115,17 @@ const sheetsOf = async (archive: Archive): Promise<{ sheets: Sheet[]; since1904:
       const target = targets.get(found['r:id'] ?? found.id ?? '') ?? '';
       const path = target.startsWith('/') ? target.slice(1) : `xl/${target}`;
       sheets.push({ name: found.name ?? '', path, hidden: found.state !== undefined && found.state !== 'visible' });
+      refuseMore(archive, sheets.length);
     },
   });
   return { sheets, since1904 };
+};
+
+const refuseMore = (archive: Archive, count: number): void => {
+  if (count <= mostParts) return;
+  throw new TableInputError(`${archive.name} lists more than ${mostParts.toLocaleString('en')} sheets or styles`, {
+    hint: 'save it again with the program that made it, or export the sheet as CSV',
+  });
 };
 
 /** Texts that cells point at; those of phonetic hints are left out. */
@@ -135,7 +149,7 @@ const sharedTexts = async (archive: Archive, limits: Limits): Promise<string[]> 
       if (name === 't') depth.text--;
       if (name === 'rPh') depth.phonetic--;
       if (name !== 'si') return;
-      held += text.length;
+      held += text.length + eachShared;
       if (held > mostShared) throw tooLarge(`the texts of ${archive.name}`, { ...limits, bytes: mostShared });
       texts.push(unescaped(text));
     },
@@ -156,6 +170,7 @@ const stylesOf = async (archive: Archive): Promise<ReturnType<typeof dateStyles>
         if (name === 'numFmt') formats.set(Number(found.numFmtId), found.formatCode ?? '');
         if (name === 'cellXfs') inCells = true;
         if (name === 'xf' && inCells) cells.push(Number(found.numFmtId ?? 0));
+        refuseMore(archive, cells.length + formats.size);
       },
       close: (name) => {
         if (name === 'cellXfs') inCells = false;

@@ -38,8 +38,10 @@ export async function* readXml(
       hint: 'save it again with the program that made it',
     });
   });
+  let depth = 0;
   parser.on('opentag', (tag) => {
     loud();
+    if (++depth > deepest) fault ??= new Error(`elements stand more than ${deepest} deep inside each other`);
     events.open?.(bare(tag.name), tag);
   });
   parser.on('text', (piece) => {
@@ -52,6 +54,7 @@ export async function* readXml(
   });
   parser.on('closetag', (tag) => {
     loud();
+    depth--;
     events.close?.(bare(tag.name));
   });
   const failed = (): Error | null => (fault === null || fault instanceof SluiceError ? fault : damaged(what, fault));
@@ -73,5 +76,8 @@ export async function* readXml(
 }
 
 const pieceLength = 64 * 1024;
+
+/** Far above what workbooks have: the parser holds every element that is open. */
+const deepest = 200;
 
 const bare = (name: string): string => name.slice(name.indexOf(':') + 1);
