@@ -114,9 +114,11 @@ class EntryReader {
         'fetch or write it again; nothing of it was published, and nothing was taken down',
       );
     }
-    if (!this.#hasList) {
-      this.#fault('it has no list `dataset`', 'a data.json is an object with the list `dataset`: {"dataset": [...]}');
-    }
+    if (!this.#hasList) this.#noList();
+  }
+
+  #noList(): never {
+    this.#fault('it has no list `dataset`', 'a data.json is an object with the list `dataset`: {"dataset": [...]}');
   }
 
   #take(token: Token): void {
@@ -144,7 +146,9 @@ class EntryReader {
   #open(token: TokenType): void {
     if (this.#depth === 1 && this.#key === 'dataset') {
       if (this.#hasList) this.#fault('it has two lists `dataset`');
-      if (token === TokenType.LEFT_BRACKET) this.#hasList = this.#isInList = true;
+      // What stands here is held in memory until it is complete; only the entries of a list are bounded.
+      if (token !== TokenType.LEFT_BRACKET) this.#noList();
+      this.#hasList = this.#isInList = true;
     }
     if (this.#depth === 2 && this.#isInList) {
       this.#entry = { offset: this.#offset, line: this.#lines.at(this.#offset).line, values: 0 };

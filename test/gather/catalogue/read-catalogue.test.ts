@@ -69,7 +69,8 @@ describe('a catalogue that cannot be read', () => {
     ['', 'a.json:1:1: it is empty'],
     ['[{"a": 1}]', 'a.json:1:1: it is not a JSON object'],
     ['{"datasets": []}', 'a.json:1:16: it has no list `dataset`'],
-    ['{"dataset": {"a": []}}', 'a.json:1:22: it has no list `dataset`'],
+    // At its opening bracket: what comes after it is not held.
+    ['{"dataset": {"a": []}}', 'a.json:1:13: it has no list `dataset`'],
     ['{"dataset": [], "dataset": []}', 'a.json:1:28: it has two lists `dataset`'],
   ])('is told with the place: %j', async (text, message) => {
     const fault = await faultOf(text);
