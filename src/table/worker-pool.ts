@@ -2,7 +2,10 @@
 import { extname } from 'node:path';
 import { Piscina } from 'piscina';
 
-/** A flag that a worker thread looks at between two pieces of work: not 0 = stop. */
+/**
+ * A flag that a worker thread looks at between two pieces of work: not 0 at place 0 = stop. At place 1 the thread counts
+ * up to show that it is not stuck, see {@link beat}.
+ */
 export type CancelFlag = Int32Array<SharedArrayBuffer>;
 
 /** A task as a worker thread gets it. */
@@ -15,6 +18,17 @@ export class CancelledError extends Error {}
 export const throwIfCancelled = (flag: CancelFlag): void => {
   if (Atomics.load(flag, 0) !== 0) throw new CancelledError('cancelled');
 };
+
+/** Shows that the task goes on, for those who gave it a longest silence. */
+export const beat = (flag: CancelFlag): void => {
+  Atomics.add(flag, 1, 1);
+};
+
+/** A task showed no sign of life for as long as it may be silent; its thread was ended. */
+export class SilentError extends Error {}
+
+/** A thread that was told to stop and has not answered after so long (ms) is stuck, and is ended. */
+const stopMs = 10_000;
 
 /** What a pool runs. */
 export interface PoolOptions {
@@ -41,26 +55,51 @@ export class WorkerPool<Task extends object, Answer> {
 
   /**
    * Starts one task, which is given to the worker with `cancelled`, a flag that `cancel` raises; the worker then answers
-   * soon, in its own way. (Piscina's cancellation kills the thread and can fail the process when the answer is under way.)
+   * soon, in its own way. (Piscina's cancellation kills the thread and can fail the process when the answer is under way,
+   * so `end` is for threads that are stuck.)
    */
-  start(task: Task): { answer: Promise<Answer>; cancel: () => void } {
-    const cancelled: CancelFlag = new Int32Array(new SharedArrayBuffer(4));
-    const answer: Promise<Answer> = this.#open().run({ ...task, cancelled });
-    return { answer, cancel: () => Atomics.store(cancelled, 0, 1) };
+  start(task: Task): { answer: Promise<Answer>; cancel: () => void; end: () => void; beats: () => number } {
+    const cancelled: CancelFlag = new Int32Array(new SharedArrayBuffer(8));
+    const killer = new AbortController();
+    const answer: Promise<Answer> = this.#open().run({ ...task, cancelled }, { signal: killer.signal });
+    const end = (): void => killer.abort();
+    const cancel = (): void => {
+      Atomics.store(cancelled, 0, 1);
+      const timer = setTimeout(end, stopMs).unref();
+      const clear = (): void => clearTimeout(timer);
+      answer.then(clear, clear);
+    };
+    return { answer, cancel, end, beats: () => Atomics.load(cancelled, 1) };
   }
 
-  /** Runs one task; throws the reason of `signal` at once when it aborts, while the worker stops in the background. */
-  async run(task: Task, signal?: AbortSignal): Promise<Answer> {
+  /**
+   * Runs one task; throws the reason of `signal` at once when it aborts, while the worker stops in the background. With
+   * `silenceMs` a task that has begun and does not {@link beat} for so long is ended with a {@link SilentError}.
+   */
+  async run(task: Task, signal?: AbortSignal, { silenceMs }: { silenceMs?: number | undefined } = {}): Promise<Answer> {
     signal?.throwIfAborted();
-    const { answer, cancel } = this.start(task);
-    if (signal === undefined) return answer;
+    const { answer, cancel, end, beats } = this.start(task);
+    if (signal === undefined && silenceMs === undefined) return answer;
     const { promise, reject } = Promise.withResolvers<never>();
     const onAbort = (): void => {
       cancel();
-      reject(signal.reason);
+      reject(signal?.reason);
     };
-    signal.addEventListener('abort', onAbort, { once: true });
-    return Promise.race([answer, promise]).finally(() => signal.removeEventListener('abort', onAbort));
+    let before = 0; // a task that waits for a thread has not begun to be silent
+    const onSilence = (): void => {
+      const now = beats();
+      if (now === before && now > 0) {
+        reject(new SilentError(`no sign of life for ${silenceMs} ms`));
+        end();
+      }
+      before = now;
+    };
+    const watch = silenceMs === undefined ? undefined : setInterval(onSilence, silenceMs);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    return Promise.race([answer, promise]).finally(() => {
+      clearInterval(watch);
+      signal?.removeEventListener('abort', onAbort);
+    });
   }
 
   /** Ends the threads; tasks that are running fail. Idempotent; a later task opens new ones. */

@@ -56,7 +56,9 @@ export const pipelineOf = async (
       else if (step.sort !== undefined || step.transform !== undefined) {
         flush();
         const stage =
-          step.sort === undefined ? await pluginStage(here, step.transform ?? '') : sortStage(here, step.sort, tools);
+          step.sort === undefined
+            ? await pluginStage(here, step.transform ?? '', tools)
+            : sortStage(here, step.sort, tools);
         here = { columns: stage.columns, batches: stage.batches };
         told.push(stage.tell);
         closing.push(stage.close);

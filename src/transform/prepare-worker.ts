@@ -2,13 +2,13 @@
 import { rmSync } from 'node:fs';
 import { TableFaultError, TableInputError, TableRowsError, TableStepError } from '../errors.ts';
 import type { TableRecipe } from '../recipe/recipe.ts';
-import type { Cancellable } from '../table/worker-pool.ts';
+import { beat, type CancelFlag, type Cancellable } from '../table/worker-pool.ts';
 import { BadRows } from './bad-rows.ts';
 import { CsvFile, csvLine } from './csv.ts';
 import { NotOneTable, oversizeRow, tooLarge } from './faults.ts';
 import { openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
-import type { Limits, Table } from './row.ts';
+import type { Limits, Row, Table } from './row.ts';
 
 /** What is to be made of what; see `prepareTable`. */
 export interface PrepareTask {
@@ -86,6 +86,7 @@ const answerOf = (error: unknown): PrepareAnswer | null => {
 };
 
 const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
+  beat(task.cancelled);
   const said: string[] = [];
   const opened = await openSource({ ...task, said: (line) => said.push(line) });
   try {
@@ -97,7 +98,7 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> =
   }
 };
 
-const make = async (task: PrepareTask, table: Table, said: string[]): Promise<Omit<MadeTable, 'kind'>> => {
+const make = async (task: Cancellable<PrepareTask>, table: Table, said: string[]): Promise<Omit<MadeTable, 'kind'>> => {
   const { recipe, into, rejects, limits } = task;
   const bad = new BadRows(recipe, rejects);
   bad.readsColumns(table.columns);
@@ -106,10 +107,11 @@ const make = async (task: PrepareTask, table: Table, said: string[]): Promise<Om
   const file = new CsvFile(into);
   let pipeline: Pipeline | null = null;
   try {
-    pipeline = await pipelineOf(table, recipe, { bad, scratch });
+    const batches = beating(table.batches, task.cancelled);
+    pipeline = await pipelineOf({ ...table, batches }, recipe, { bad, scratch, alive: () => beat(task.cancelled) });
     file.write(csvLine(pipeline.columns));
     let rowsOut = 0;
-    for await (const batch of pipeline.batches) {
+    for await (const batch of beating(pipeline.batches, task.cancelled)) {
       for (const { line, cells } of batch) {
         const text = csvLine(cells);
         if (text.length > limits.rowBytes) throw oversizeRow(line, limits);
@@ -138,3 +140,11 @@ const make = async (task: PrepareTask, table: Table, said: string[]): Promise<Om
     file.close();
   }
 };
+
+/** Shows with each batch that the work goes on. */
+async function* beating(batches: AsyncIterable<Row[]>, flag: CancelFlag): AsyncGenerator<Row[]> {
+  for await (const batch of batches) {
+    beat(flag);
+    yield batch;
+  }
+}

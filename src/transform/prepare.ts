@@ -12,7 +12,7 @@ import {
   TableStepError,
 } from '../errors.ts';
 import type { TableRecipe } from '../recipe/recipe.ts';
-import { WorkerPool } from '../table/worker-pool.ts';
+import { SilentError, WorkerPool } from '../table/worker-pool.ts';
 import type { MadeTable, PrepareAnswer, PrepareTask } from './prepare-worker.ts';
 import type { Limits } from './row.ts';
 
@@ -38,7 +38,11 @@ export interface PrepareOptions {
   maxBytes: number;
   rowBytes: number;
   signal?: AbortSignal | undefined;
+  /** How long a module of the publisher's own may neither take nor give rows, milliseconds; 10 minutes when left out. */
+  silenceMs?: number;
 }
+
+const usualSilenceMs = 600_000;
 
 /** A table that was made at `path`; whoever asked for it removes it. */
 export interface PreparedTable extends Omit<MadeTable, 'kind'> {
@@ -75,7 +79,8 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
   const task = { path, name, recipe, into, rejects: rejected, limits: limitsOf(options) };
   let answer: PrepareAnswer;
   try {
-    answer = await pool.run(task, signal);
+    const silenceMs = moduleOf(recipe) === undefined ? undefined : (options.silenceMs ?? usualSilenceMs);
+    answer = await pool.run(task, signal, { silenceMs });
   } catch (error) {
     await removeBegun(into);
     throw signal?.aborted ? error : endOfThread(error, options);
@@ -115,10 +120,19 @@ const removeBegun = async (into: string): Promise<void> => {
   }
 };
 
+const moduleOf = ({ steps }: TableRecipe): string | undefined =>
+  steps.find(({ transform }) => transform !== undefined)?.transform;
+
 /** The thread itself came to an end: by a module of the publisher's own, or for want of memory. */
 const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown => {
   const message = error instanceof Error ? error.message : String(error);
-  const module = recipe.steps.find(({ transform }) => transform !== undefined)?.transform;
+  const module = moduleOf(recipe);
+  if (module !== undefined && error instanceof SilentError) {
+    return new TableStepError(`transform ${basename(module)} does not come to its end: ${message}`, {
+      hint: 'look for a loop without end, or something that it awaits and that never comes',
+      cause: error,
+    });
+  }
   if (module !== undefined) {
     return new TableStepError(`transform ${basename(module)} ended its thread: ${message}`, {
       hint: 'await all that the module begins, catch what it throws, hold no more than a few rows, and never call process.exit',

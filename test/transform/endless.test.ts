@@ -1,4 +1,5 @@
 // Patterns and modules of publishers that never come to their end, or end their thread.
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Step } from '../../src/recipe/steps.ts';
@@ -6,6 +7,7 @@ import { BadRows } from '../../src/transform/bad-rows.ts';
 import { pipelineOf } from '../../src/transform/pipeline.ts';
 import type { Row, Table } from '../../src/transform/row.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { made, textOf } from './support/made.ts';
 
 /** For ever: each letter more doubles the time. */
 const endless = '^(a+)+$';
@@ -48,5 +50,24 @@ describe('a regular expression without end', () => {
       code: 'table-step',
       message: expect.stringContaining('line 3: a step does not come to its end'),
     });
+  });
+});
+
+describe('a module without end', () => {
+  it.each([
+    ['loops', 'export async function* transform(rows) { for await (const _ of rows) for (;;); }'],
+    ['waits for what never comes', 'export async function* transform() { await new Promise(() => {}); }'],
+  ])('that %s is stopped, and its thread is free again', async (_, text) => {
+    const dir = tempDir();
+    const module = join(dir, 'step.mjs');
+    writeFileSync(module, text);
+    const stuck = [1, 2, 3].map(() => made('t.csv', 'a\n1\n', { table: [{ transform: module }] }, { silenceMs: 1500 }));
+    for (const { status, reason } of (await Promise.allSettled(stuck)) as PromiseRejectedResult[]) {
+      expect({ status, reason }).toMatchObject({
+        status: 'rejected',
+        reason: { code: 'table-step', message: expect.stringContaining('does not come to its end') },
+      });
+    }
+    expect(await textOf('t.csv', 'a\n1\n', { table: [{ constant: { b: 2 } }] })).toBe('a,b\n1,2\n');
   });
 });

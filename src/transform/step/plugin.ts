@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SluiceError, TableStepError } from '../../errors.ts';
 import type { Row, Table } from '../row.ts';
-import { many } from './row-step.ts';
+import { many, type StepTools } from './row-step.ts';
 import type { Stage } from './sort.ts';
 
 /** A row as a module sees it: cells by column. */
@@ -22,14 +22,19 @@ const batchRows = 500;
  *
  * @throws TableStepError when the module cannot be loaded, exports no such function, fails, or gives rows that are none
  */
-export const pluginStage = async (table: Table, path: string): Promise<Stage> => {
+export const pluginStage = async (
+  table: Table,
+  path: string,
+  { alive = () => undefined }: Pick<StepTools, 'alive'>,
+): Promise<Stage> => {
   const name = basename(path);
   const transform = await load(path);
   const counts = { read: 0, given: 0 };
-  const given = begun(() => transform(namedRows(table, counts), { columns: [...table.columns] }), name);
+  const given = begun(() => transform(namedRows(table, counts, alive), { columns: [...table.columns] }), name);
   const next = async (): Promise<NamedRow | null> => {
     try {
       const result = await given.next();
+      alive();
       return result.done ? null : checkedRow(result.value, name, counts.given + 1);
     } catch (error) {
       throw error instanceof SluiceError ? error : failed(name, error);
@@ -67,9 +72,14 @@ export const pluginStage = async (table: Table, path: string): Promise<Stage> =>
   };
 };
 
-async function* namedRows({ columns, batches }: Table, counts: { read: number }): AsyncGenerator<NamedRow> {
+async function* namedRows(
+  { columns, batches }: Table,
+  counts: { read: number },
+  alive: () => void,
+): AsyncGenerator<NamedRow> {
   for await (const batch of batches) {
     for (const { cells } of batch) {
+      alive();
       counts.read++;
       yield Object.fromEntries(columns.map((column, at) => [column, cells[at] ?? '']));
     }

@@ -21,6 +21,8 @@ export interface StepTools {
   scratch(name: string): string;
   /** Longest time for a batch of rows, milliseconds, where it is another than the usual one. */
   batchMs?: number;
+  /** Told of each row that a module takes or gives: it is not stuck. */
+  alive?(): void;
 }
 
 /** The place of a column; throws when there is none or several of that name. */

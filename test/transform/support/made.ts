@@ -32,7 +32,7 @@ export const made = async (
   name: string,
   content: string | Buffer,
   { table, import: mode = 'auto', ...details }: Details = {},
-  limits: Partial<Pick<PrepareOptions, 'maxBytes' | 'rowBytes' | 'signal'>> = {},
+  limits: Partial<Pick<PrepareOptions, 'maxBytes' | 'rowBytes' | 'signal' | 'silenceMs'>> = {},
 ): Promise<MadeText> => {
   const dir = tempDir();
   const path = join(dir, name);
