@@ -58,6 +58,8 @@ export async function* fileBytes(path: string, from: string, signal: AbortSignal
 const fetched = async (url: string, { fetcher, cacheDir, signal, log }: CatalogueTools): Promise<string> => {
   const folder = join(cacheDir, createHash('sha256').update(url).digest('hex').slice(0, 32));
   const known = await noteOf(folder, url);
+  // Also what fetches left whose process was killed: they would lie there as long as the catalogue stays the same.
+  await sweep(folder, known?.sha256 ?? null);
   // Each process has a file of its own on the way, because several may fetch at once.
   const into = join(folder, `incoming-${process.pid}`);
   const answer = await fetcher.toFile(url, into, {
@@ -96,9 +98,9 @@ const noteOf = async (folder: string, url: string): Promise<z.infer<typeof noteS
 /** Other versions may still be read by other processes, but not for a day. */
 const oldMs = 86_400_000;
 
-const sweep = async (folder: string, sha256: string): Promise<void> => {
+const sweep = async (folder: string, sha256: string | null): Promise<void> => {
   for (const name of await readdir(folder)) {
-    if (name === 'note.json' || name.startsWith(sha256)) continue;
+    if (name === 'note.json' || (sha256 !== null && name.startsWith(sha256))) continue;
     const path = join(folder, name);
     const facts = await stat(path).catch(() => null);
     if (facts && Date.now() - facts.mtimeMs > oldMs) await rm(path, { force: true });
