@@ -46,8 +46,7 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
       return made;
     },
   );
-  if (options.output !== undefined)
-    await writeFile(resolve(io.cwd, options.output), `${JSON.stringify(plans[0], null, 2)}\n`);
+  if (options.output !== undefined) await writePlan(resolve(io.cwd, options.output), plans[0]);
   if (options.json) say(io, JSON.stringify(plans.length === 1 ? plans[0] : plans, null, 2));
   else for (const plan of plans) for (const line of planLines(plan)) say(io, line);
   return plans.some((plan) => plan.held !== null) ? exitCodes.held : exitCodes.ok;
@@ -66,6 +65,17 @@ export const applyCommand = async (
     const id = await runtime.plans.store(pinned);
     return oneRun(runtime, plan, { plan: id }, options, io);
   });
+};
+
+const writePlan = async (path: string, plan: PlanFile | undefined): Promise<void> => {
+  try {
+    await writeFile(path, `${JSON.stringify(plan, null, 2)}\n`);
+  } catch (cause) {
+    throw new UsageError(`the plan cannot be written: ${(cause as Error).message}`, {
+      hint: 'name a file in a folder that is there and may be written to: sluice plan <manifest> -o plan.json',
+      cause,
+    });
+  }
 };
 
 const readPlan = async (path: string): Promise<PlanFile> => {

@@ -52,6 +52,8 @@ describe('a manifest of several portals', () => {
     expect(
       await planCommand(['both.yaml'], { ...place.options, portal: 'city', output: 'plan.json' }, place.io().io),
     ).toBe(0);
+    const nowhere = { ...place.options, portal: 'city', output: 'nowhere/plan.json' };
+    await expect(planCommand(['both.yaml'], nowhere, place.io().io)).rejects.toBeInstanceOf(UsageError);
   });
 
   it('is shown for each, or for the one that is chosen', async () => {
