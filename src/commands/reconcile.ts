@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { UsageError } from '../errors.ts';
 import { perPortal } from '../manifest/portals.ts';
-import type { Manifest } from '../manifest/schema.ts';
+import { isDropManifest, type Manifest } from '../manifest/schema.ts';
 import { type Reconciled, type ReconcileOptions, reconcile } from '../reconcile/reconcile.ts';
 import type { Runtime } from '../runtime.ts';
 import { gatherManifestSources } from '../sources.ts';
@@ -138,13 +138,19 @@ const withReconciled = async (
   if (options.json) {
     const json = told.length === 1 ? only?.json : told.map(({ portal, json: value }) => ({ portal, result: value }));
     say(io, JSON.stringify(json, null, 2));
-  } else
+  } else {
     for (const { portal, lines } of told) {
       if (told.length > 1) say(io, `${portal}:`);
       for (const line of lines) say(io, line);
     }
+    // What was published from a watched folder has no source any more that it could be held against.
+    if (isDropManifest(manifest)) say(io, droppedNote);
+  }
   return worstOf(told.map(({ code }) => code));
 };
+
+const droppedNote =
+  'note: of a watched folder only files that still wait are looked at, not what was published from it; `sluice status` tells what was live when it was published';
 
 const reconcileOn = async (
   runtime: Runtime,
