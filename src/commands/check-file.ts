@@ -135,7 +135,9 @@ const lookAtYaml: Look = async (path, finding, context) => {
   const { document } = await readYaml(path);
   const manifestKeys = ['name', ...manifestKinds];
   const keys = document?.value !== null && typeof document?.value === 'object' ? Object.keys(document.value) : [];
-  if (!manifestKeys.some((key) => keys.includes(key))) {
+  // Where nothing can be read of it, the name tells.
+  const isManifest = keys.length > 0 ? manifestKeys.some((key) => keys.includes(key)) : !isConfigName(path, context);
+  if (!isManifest) {
     finding.kind = 'config';
     const { portals } = await loadConfig({ file: path, cwd: io.cwd, env: io.env });
     finding.summary = `sound, ${plural(Object.keys(portals).length, 'portal')}: ${Object.keys(portals).join(', ')}`;
@@ -182,6 +184,9 @@ const portalFaults = (
     hint: `use one of ${known}, or describe it in ${config.file}`,
   }));
 };
+
+const isConfigName = (path: string, { config }: CheckContext): boolean =>
+  path === config?.file || /^sluice\.ya?ml$/i.test(basename(path));
 
 /** The faults that an error stands for, in `file` or, with a folder to name them from, in the files that it names. */
 export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[] => {

@@ -258,6 +258,16 @@ describe('checking manifests and configurations', () => {
     ]);
   });
 
+  it('takes a file that cannot be read for a manifest, unless its name is that of a configuration', async () => {
+    const dir = tempDir();
+    writeText(dir, 'jobs/city.yaml', 'name: city\n  portal: [\n');
+    expect((await check(dir, ['jobs/city.yaml'])).out).toMatch(
+      /^jobs\/city\.yaml:2:\d+: not valid YAML: .* \[manifest\]$/m,
+    );
+    writeText(dir, 'other/sluice.yaml', 'portals:\n  - [\n');
+    expect((await check(dir, ['other/sluice.yaml'])).out).toMatch(/ \[config\]$/m);
+  });
+
   it('names the list that is at fault instead of the manifest that names it', async () => {
     const dir = tempDir();
     writeText(dir, 'list.csv', '');
