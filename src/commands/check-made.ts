@@ -32,7 +32,7 @@ export const lookAtMade = async (
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     finding.inspection = inspection;
     finding.faults.push(...faultsOfTable(inspection, finding.file));
-    finding.summary = `made into CSV of ${plural(made.rowsIn, 'row')}: ${summaryOfTable(inspection)}`;
+    finding.summary = `made into CSV from ${plural(made.rowsIn, 'row')}: ${summaryOfTable(inspection)}`;
     if (finding.faults.length === 0) finding.table = reportOf(inspection);
   } finally {
     await rm(folder, { recursive: true, force: true });
