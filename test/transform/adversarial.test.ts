@@ -92,6 +92,15 @@ describe('archives', () => {
     });
   });
 
+  it('with two files of one name are refused', async () => {
+    const zip = await zipOf({ 'a.csv': 'a\n1\n', 'b.csv': 'a\n2\n' });
+    const twice = Buffer.from(zip.toString('latin1').replaceAll('b.csv', 'a.csv'), 'latin1');
+    await expect(made('t.zip', twice)).rejects.toMatchObject({
+      code: 'table-input',
+      message: expect.stringContaining('holds several files called "a.csv"'),
+    });
+  });
+
   it('that are encrypted, damaged or cut off are refused', async () => {
     const zip = await zipOf({ 't.csv': 'a\n1\n'.repeat(1000) });
     const encrypted = Buffer.from(zip);

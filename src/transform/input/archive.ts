@@ -57,7 +57,14 @@ const entriesOf = async (zip: ZipFile, name: string, cancelled: CancelFlag): Pro
   try {
     for await (const entry of zip.eachEntry()) {
       throwIfCancelled(cancelled);
-      if (!entry.fileName.endsWith('/')) entries.set(entry.fileName, entry);
+      if (entry.fileName.endsWith('/')) continue;
+      // Which of them is meant, programs see differently.
+      if (entries.has(entry.fileName)) {
+        throw new TableInputError(`${name} holds several files called ${shown(entry.fileName)}`, {
+          hint: 'make the archive anew with each file once',
+        });
+      }
+      entries.set(entry.fileName, entry);
     }
   } catch (error) {
     throw error instanceof Error ? badEntry(name, error) : error;
