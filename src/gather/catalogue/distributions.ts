@@ -134,6 +134,13 @@ const targetOf = (item: Record<string, unknown>, position: number, tools: Distri
   if (textsOf(item[key]).length > 1) tools.remark(`distribution.${key}`, 'only the first of several is published');
   const text = addressText(item[key]) ?? '';
   const address = addressOf(text);
+  if (address.kind === 'web' && hasCredentials(address.url)) {
+    tools.remark(
+      `distribution.${key}`,
+      'left out: the address holds a user name or password, which would be published',
+    );
+    return null;
+  }
   if (address.kind !== 'none') {
     const url = address.kind === 'web' ? address.url : text;
     const isLink = isLinkable(url);
@@ -152,11 +159,8 @@ const sourceOf = (item: Record<string, unknown>, { url, isFile }: Target, tools:
   if (!isFile) return { kind: 'api', url };
   if (tools.files === 'link') return { kind: 'link', url };
   const name = fileNameFor({ url, format: textOf(item.format), mediaType: textOf(item.mediaType) });
-  if (name !== null && !hasCredentials(url)) return urlSource(url, name);
-  tools.remark(
-    'distribution.downloadURL',
-    `is linked, not fetched: ${name === null ? 'portals take no files of its kind' : 'it holds a password'}`,
-  );
+  if (name !== null) return urlSource(url, name);
+  tools.remark('distribution.downloadURL', 'is linked, not fetched: portals take no files of its kind');
   return { kind: 'link', url };
 };
 

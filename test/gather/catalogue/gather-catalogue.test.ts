@@ -125,6 +125,20 @@ describe('an entry', () => {
     );
   });
 
+  it.each([
+    ['link', 'downloadURL'],
+    ['link', 'accessURL'],
+    ['fetch', 'downloadURL'],
+  ] as const)('never publishes a password that stands in an address (files: %s, %s)', async (files, key) => {
+    const distribution = [{ [key]: 'https://ann:secret@example.org/a.csv' }, { [key]: 'https://example.org/b.csv' }];
+    const { wishes, remarks } = await gatherEntries([entry('a', { distribution })], catalogueManifest({ files }));
+    expect(JSON.stringify(wishes)).not.toContain('secret');
+    expect(wishes[0]?.resources).toHaveLength(1);
+    expect(remarks).toEqual([
+      `\`distribution.${key}\` left out: the address holds a user name or password, which would be published (in "a")`,
+    ]);
+  });
+
   it('may have null and empty text wherever it likes', async () => {
     const empty = Object.fromEntries(Object.keys(whole).map((key) => [key, null]));
     const blank = Object.fromEntries(Object.keys(whole).map((key) => [key, ' ']));
@@ -240,7 +254,6 @@ describe('files: fetch', () => {
       'portals take no files of its kind',
     ],
     [{ downloadURL: 'https://example.org/a.exe' }, 'portals take no files of its kind'],
-    [{ downloadURL: 'https://ann:secret@example.org/a.csv' }, 'it holds a password'],
   ])('links what it does not fetch, and says so: %j', async (distribution, why) => {
     const { source, remarks } = await sourceOf(distribution);
     expect(source).toEqual({ kind: 'link', url: distribution.downloadURL });
