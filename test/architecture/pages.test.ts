@@ -136,10 +136,13 @@ describe('YAML in the pages', () => {
     expect(document && checkDocument(document, manifestFileSchema).problems).toEqual([]);
   });
 
-  it.each(whole('portals').filter(({ text }) => !/^name:/m.test(text)))('a configuration is sound: $place', ({ place, text }) => {
-    const { document } = parseYaml(text, place);
-    const problems = (document && checkDocument(document, configFileSchema).problems) ?? [];
-    // Parts that show two keys of a portal leave out what it requires.
-    expect(problems.filter(({ message }) => !message.startsWith('this key is required'))).toEqual([]);
-  });
+  it.each(whole('portals').filter(({ text }) => !/^name:/m.test(text)))(
+    'a configuration is sound: $place',
+    ({ place, text }) => {
+      const { document } = parseYaml(text, place);
+      const problems = (document && checkDocument(document, configFileSchema).problems) ?? [];
+      // Parts that show two keys of a portal leave out what it requires.
+      expect(problems.filter(({ message }) => !message.startsWith('this key is required'))).toEqual([]);
+    },
+  );
 });
