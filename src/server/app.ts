@@ -2,6 +2,7 @@
 import { METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dkan/paths.ts';
+import { endConnectionsOnClose } from '../http-closing.ts';
 import { type Answer, formatError, formatValue, internalFault } from './answer.ts';
 import { readBody } from './body.ts';
 import type { Call, Operation, Portal, RememberedResult, Resource, Result } from './call.ts';
@@ -237,6 +238,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
       maxHeaderSize: 32_768,
     },
   });
+  endConnectionsOnClose(app);
   // No method has a body in fastify's eyes: bodies are read by our own dispatcher, after route and format.
   for (const method of METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });

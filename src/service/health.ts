@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FastifyInstance, fastify } from 'fastify';
 import { UsageError } from '../errors.ts';
+import { endConnectionsOnClose } from '../http-closing.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** A listening health check. */
@@ -17,6 +18,7 @@ export const healthFile = (stateDir: string): string => join(stateDir, 'health.a
 /** Listens on loopback (UsageError when it cannot): `GET /healthz` answers 200 while Redis answers, 503 otherwise. */
 export const serveHealth = async (runtime: Runtime): Promise<Health> => {
   const app = fastify({ logger: false });
+  endConnectionsOnClose(app);
   app.get('/healthz', async (_request, reply) => {
     const redis = await answersInTime(runtime);
     return reply.code(redis ? 200 : 503).send({ status: redis ? 'ok' : 'degraded', redis: redis ? 'ok' : 'no answer' });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
@@ -8,6 +9,7 @@ import { createLog } from '../../src/log.ts';
 import { type PortalServer, startPortalServer } from '../../src/server/portal-server.ts';
 import { sendRaw, startTestPortal, testUsers } from '../support/portal.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const log = createLog({ level: 'silent' });
 
@@ -117,6 +119,24 @@ describe('close()', () => {
     const server = await startPortalServer({ dataDir, log });
     await Promise.all([server.close(), server.close()]);
     await stopAfter(await startPortalServer({ dataDir, log }), async () => undefined);
+  });
+
+  it('waits for a request that is under way, not for the connection that it came by', async () => {
+    const server = await startPortalServer({ dataDir: tempDir(), log });
+    const { hostname, port } = new URL(server.url);
+    const client = connect(Number(port), hostname);
+    const ended = once(client, 'close');
+    const replied = once(client, 'data');
+    const body = JSON.stringify({ username: 'nobody', password: 'x' });
+    client.write(
+      `POST /api/dataset/user/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    client.write(body.slice(0, 5));
+    await waitUntil('the request to be under way', () => server.requests().reads === 1);
+    const closed = server.close();
+    client.write(body.slice(5));
+    expect(String((await replied)[0])).toMatch(/^HTTP\/1\.1 401 /);
+    await Promise.all([closed, ended]);
   });
 });
 
