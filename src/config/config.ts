@@ -1,5 +1,6 @@
 // The configuration as the rest of sluice sees it: resolved, absolute, in plain numbers.
-import type { portalOperations, portalPermissions } from './portal-access-schema.ts';
+import type { Permission } from '../dkan/permissions.ts';
+import type { portalOperations } from './portal-access-schema.ts';
 import type { SourcesConfig } from './sources-schema.ts';
 
 /** What every portal has. */
@@ -35,7 +36,7 @@ export interface EmbeddedPortalConfig extends PortalConfigBase {
   /** Address before a proxy, without a slash at the end; null where it is reached directly. */
   publicUrl: string | null;
   /** Permissions of the roles that the file names; see `portal-access-schema.ts`. */
-  roles: Record<string, (typeof portalPermissions)[number][]>;
+  roles: Record<string, Permission[]>;
   /** Operations that exist by resource; null for all. */
   expose: Partial<Record<keyof typeof portalOperations, string[]>> | null;
   /** Access tokens let in. */

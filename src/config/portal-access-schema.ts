@@ -1,18 +1,7 @@
 // Who may do what on an embedded portal, and by which ways in: the keys of a configuration file.
 import { z } from 'zod';
+import { permissions } from '../dkan/permissions.ts';
 import { defaults } from './defaults.ts';
-
-/** What a role can be given; the embedded portal knows exactly these (a test compares). */
-export const portalPermissions = [
-  'create content',
-  'edit own content',
-  'edit any content',
-  'manage datastore',
-  'create other content',
-  'administer nodes',
-  'unlimited lists',
-  'administer users',
-] as const;
 
 /** Operations by resource; the embedded portal knows exactly these (a test compares). */
 export const portalOperations = {
@@ -45,10 +34,10 @@ export const portalAccessKeys = {
       examples: ['https://data.example.org'],
     }),
   roles: z
-    .record(roleName, z.array(z.enum(portalPermissions)))
+    .record(roleName, z.array(z.enum(permissions)))
     .exactOptional()
     .meta({
-      description: `Permissions by role: those of a role that exists are replaced, other names are new roles. Permissions: ${portalPermissions.join(', ')}.`,
+      description: `Permissions by role: those of a role that exists are replaced, other names are new roles. Permissions: ${permissions.join(', ')}.`,
       examples: [{ 'content creator': ['create content', 'edit own content'] }],
     }),
   expose: z

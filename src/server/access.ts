@@ -1,6 +1,7 @@
 // Who may do what with a node (recorded behaviour 14).
+import type { Permission } from '../dkan/permissions.ts';
 import { accessDenied } from './refusal.ts';
-import type { Permission } from './roles.ts';
+
 import type { StoredNode } from './store/nodes.ts';
 import type { User } from './store/users.ts';
 

@@ -1,7 +1,9 @@
 // The embedded portal: a Dataset REST API server over one data folder.
+
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import type { Permission } from '../dkan/permissions.ts';
 import { PortalPortError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createApp } from './app.ts';
@@ -12,7 +14,7 @@ import type { Profile, ProfileName } from './profiles/profile.ts';
 import { RecordedDatastore } from './profiles/recorded-datastore.ts';
 import { profiles } from './profiles/table.ts';
 import { RenderedBodies } from './rendered.ts';
-import { assignableRoles, type Permission, roleTableOf } from './roles.ts';
+import { assignableRoles, roleTableOf } from './roles.ts';
 import { applySeed, readSeed, type Seed } from './seed.ts';
 import { addDefaultTerms, openStore, type Store } from './store/open.ts';
 import { Tokens } from './store/tokens.ts';

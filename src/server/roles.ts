@@ -1,19 +1,5 @@
 // Roles and what each may do (recorded behaviour 14).
-
-/** What a role can be given. */
-export const permissions = [
-  'create content',
-  'edit own content',
-  'edit any content',
-  'manage datastore',
-  'create other content',
-  'administer nodes',
-  'unlimited lists',
-  'administer users',
-] as const;
-
-/** A permission of {@link permissions}. */
-export type Permission = (typeof permissions)[number];
+import type { Permission } from '../dkan/permissions.ts';
 
 /** A role: its number and what it may do. */
 export interface Role {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { EmbeddedPortalConfig } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { portalOperations, portalPermissions } from '../../src/config/portal-access-schema.ts';
+import { portalOperations } from '../../src/config/portal-access-schema.ts';
+import { permissions } from '../../src/dkan/permissions.ts';
 import type { Resource } from '../../src/server/call.ts';
 import { profiles } from '../../src/server/profiles/table.ts';
 import { resourcesOf } from '../../src/server/resources/table.ts';
-import { permissions } from '../../src/server/roles.ts';
+import { defaultRoles } from '../../src/server/roles.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { problemsOf, writeText } from '../support/yaml-file.ts';
 
@@ -25,7 +26,7 @@ const operationsOf = ({ actions, targetedActions, relationships, createOn, ...si
 
 describe('what the configuration knows of the embedded portal', () => {
   it('are its permissions, all of them', () => {
-    expect([...portalPermissions].sort()).toEqual([...permissions].sort());
+    expect([...permissions].sort()).toEqual([...(defaultRoles.administrator?.permissions ?? [])].sort());
   });
 
   it('are its resources and operations, all of them', () => {

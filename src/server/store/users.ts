@@ -1,7 +1,9 @@
 // Accounts of the portal.
+
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { defaultRoles, grantsOf, type Permission, type RoleTable } from '../roles.ts';
+import type { Permission } from '../../dkan/permissions.ts';
+import { defaultRoles, grantsOf, type RoleTable } from '../roles.ts';
 
 /** One account. `uid` 0 is nobody (anonymous). Times are Unix seconds. */
 export interface User {
