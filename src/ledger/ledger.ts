@@ -2,6 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
 import { clock, type Fence } from '../fence.ts';
+import { ifLockStands } from '../redis/job-lock.ts';
 import { RedisScript } from '../redis/script.ts';
 import {
   type Intent,
@@ -19,21 +20,13 @@ export interface KnownItem {
   intent: Intent | null;
 }
 
-// Writes of a job that another worker has taken over are refused: KEYS[1] is its lock (empty: no fence).
-const fenced = `
-local left = 0
-if KEYS[1] ~= '' then
-  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
-  left = redis.call('PTTL', KEYS[1])
-end
-`;
-
-const hset = new RedisScript(`${fenced}
+// Writes of a job that another worker has taken over are refused.
+const hset = new RedisScript(`${ifLockStands}
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
 return left
 `);
 
-const settle = new RedisScript(`${fenced}
+const settle = new RedisScript(`${ifLockStands}
 local entries, intents, sent, key = KEYS[2], KEYS[3], KEYS[4], ARGV[2]
 redis.call('HSET', entries, key, ARGV[3])
 redis.call('HDEL', intents, key)

@@ -1,8 +1,10 @@
 // The circuit breaker of each portal: counts passing faults in a row, over all workers, and pauses the portal's queue.
+
 import type { Redis } from 'ioredis';
 import { PortalError, PortalReplyError, PortalUnreachableError, type SluiceError } from '../errors.ts';
 import type { RedisKeys } from '../ledger/keys.ts';
 import type { Log } from '../log.ts';
+import { RedisScript } from '../redis/script.ts';
 import type { Reason } from '../report.ts';
 import type { PortalPauses } from './pause.ts';
 
@@ -18,7 +20,7 @@ export interface BreakerSettings {
 
 // Fields of the portal's hash: `failures` in a row; `doubt`: resumed, and no job has succeeded since; `confirm`: the reason
 // to pause again if a probe fails too.
-const failScript = `
+const countFailure = new RedisScript(`
 if redis.call('HEXISTS', KEYS[1], 'pause') == 1 then return 'open' end
 local count = redis.call('HINCRBY', KEYS[1], 'failures', 1)
 if count < tonumber(ARGV[1]) then return 'closed' end
@@ -27,7 +29,7 @@ if redis.call('HEXISTS', KEYS[1], 'doubt') == 1 then
   return 'closed'
 end
 return 'opens'
-`;
+`);
 
 /** Success after success is told at most so often: it only has to undo what others counted. */
 const tellMs = 250;
@@ -59,12 +61,10 @@ export class CircuitBreaker {
     if (!isOutage(error)) return false;
     this.#toldAt.delete(portal);
     const reason = this.#reason(portal, error);
-    const state = await this.#redis.eval(
-      failScript,
-      1,
-      this.#keys.portal(portal),
-      this.settings.failures,
-      JSON.stringify(reason),
+    const state = await countFailure.run(
+      this.#redis,
+      [this.#keys.portal(portal)],
+      [this.settings.failures, JSON.stringify(reason)],
     );
     if (state === 'closed') return false;
     if (state === 'open') await this.#pauses.hold(portal);

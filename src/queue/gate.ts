@@ -1,13 +1,15 @@
 // The run gate: one run of a manifest per portal at a time, and no request is ever lost.
+
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RunData, type RunRequest, runRequestSchema } from '../job.ts';
 import type { RedisKeys, Target } from '../ledger/keys.ts';
 import { targetName } from '../ledger/keys.ts';
+import { RedisScript } from '../redis/script.ts';
 import type { Queues } from './queues.ts';
 
 // gate hash: current, currentRequest, again, againRequest, againAll; the set beside it: keys a limited `again` is for.
-const requestScript = `
+const requestRun = new RedisScript(`
 local gate, only, gates = KEYS[1], KEYS[2], KEYS[3]
 local id, request, all = ARGV[1], ARGV[2], ARGV[3]
 redis.call('SADD', gates, ARGV[4])
@@ -26,9 +28,9 @@ elseif all == '1' then
 end
 for i = 6, #ARGV do redis.call('SADD', only, ARGV[i]) end
 return {again, 'again'}
-`;
+`);
 
-const closeScript = `
+const closeRun = new RedisScript(`
 local gate, only = KEYS[1], KEYS[2]
 if redis.call('HGET', gate, 'current') ~= ARGV[1] then return false end
 local again = redis.call('HGET', gate, 'again')
@@ -45,7 +47,7 @@ request = cjson.encode(decoded)
 redis.call('DEL', gate, only)
 redis.call('HSET', gate, 'current', again, 'currentRequest', request)
 return {again, request}
-`;
+`);
 
 /** Decides which run of a target goes and which waits. */
 export class RunGate {
@@ -66,18 +68,17 @@ export class RunGate {
    */
   async request(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }> {
     const target = { manifest: request.manifest, portal: request.portal };
-    const answer = await this.#redis.eval(
-      requestScript,
-      3,
-      this.#keys.gate(target),
-      this.#keys.gateOnly(target),
-      this.#keys.gates,
-      newRunId(),
-      JSON.stringify(request),
-      request.only === null ? '1' : '0',
-      targetName(target),
-      isPinned(request) ? '1' : '0',
-      ...(request.only ?? []),
+    const answer = await requestRun.run(
+      this.#redis,
+      [this.#keys.gate(target), this.#keys.gateOnly(target), this.#keys.gates],
+      [
+        newRunId(),
+        JSON.stringify(request),
+        request.only === null ? '1' : '0',
+        targetName(target),
+        isPinned(request) ? '1' : '0',
+        ...(request.only ?? []),
+      ],
     );
     const [runId, how] = z.tuple([z.string(), z.enum(['start', 'again', 'busy'])]).parse(answer);
     if (how === 'start') await this.#enqueue(runId, request);
@@ -86,7 +87,7 @@ export class RunGate {
 
   /** Opens the gate after a run; starts the run that was asked for meanwhile. Does nothing when that run is not current. */
   async close(target: Target, runId: string): Promise<void> {
-    const answer = await this.#redis.eval(closeScript, 2, this.#keys.gate(target), this.#keys.gateOnly(target), runId);
+    const answer = await closeRun.run(this.#redis, [this.#keys.gate(target), this.#keys.gateOnly(target)], [runId]);
     if (!answer) return;
     const [next, text] = z.tuple([z.string(), z.string()]).parse(answer);
     await this.#enqueue(next, runRequestSchema.parse(JSON.parse(text)));

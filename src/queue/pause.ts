@@ -1,7 +1,9 @@
 // Pausing a portal with a reason that everybody can see, and remembering how the last pause ended.
+
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { RedisKeys } from '../ledger/keys.ts';
+import { RedisScript } from '../redis/script.ts';
 import type { Reason } from '../report.ts';
 import { reasonSchema } from '../report.ts';
 import type { Queues } from './queues.ts';
@@ -33,7 +35,7 @@ export const endedPauseSchema = z.object({
 export type EndedPause = z.infer<typeof endedPauseSchema>;
 
 // Field `pause` of the portal's hash. The first reason stays, but a refused login takes the place of any other.
-const pauseScript = `
+const beginPause = new RedisScript(`
 local known = redis.call('HGET', KEYS[1], 'pause')
 if known then
   local code = cjson.decode(known)['reason']['code']
@@ -42,10 +44,10 @@ end
 redis.call('HSET', KEYS[1], 'pause', ARGV[1])
 redis.call('HDEL', KEYS[1], 'failures', 'confirm')
 return 1
-`;
+`);
 
 // `doubt` stays until a job succeeds: the portal answers, but nothing shows yet that it works.
-const endScript = `
+const endPause = new RedisScript(`
 local known = redis.call('HGET', KEYS[1], 'pause')
 if not known or (ARGV[2] ~= '' and known ~= ARGV[2]) then return false end
 local ended = cjson.decode(known)
@@ -53,13 +55,13 @@ redis.call('HDEL', KEYS[1], 'pause', 'failures', 'confirm')
 redis.call('HSET', KEYS[1], 'doubt', '1', 'last-pause', '{"reason":' .. cjson.encode(ended['reason'])
   .. ',"since":' .. string.format('%d', ended['since']) .. ',"until":' .. ARGV[1] .. '}')
 return known
-`;
+`);
 
-const replaceScript = `
+const replacePause = new RedisScript(`
 if redis.call('HGET', KEYS[1], 'pause') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'pause', ARGV[2])
 return 1
-`;
+`);
 
 /**
  * Pauses and resumes the queues of portals; the queue of runs goes on. The record in Redis is the truth: the engine's
@@ -83,7 +85,7 @@ export class PortalPauses {
   async pause(portal: string, reason: Reason, probe: Pause['probe'] = null): Promise<boolean> {
     const pause: Pause = { reason, since: Date.now(), probe };
     const text = JSON.stringify(pause);
-    const isNew = await this.#redis.eval(pauseScript, 1, this.#keys.portal(portal), text, reason.code);
+    const isNew = await beginPause.run(this.#redis, [this.#keys.portal(portal)], [text, reason.code]);
     await this.hold(portal);
     return isNew === 1;
   }
@@ -109,7 +111,7 @@ export class PortalPauses {
   /** Changes a pause, unless somebody else has changed or ended it: then false. */
   async replace(portal: string, before: Pause, after: Pause): Promise<boolean> {
     const texts = [JSON.stringify(before), JSON.stringify(after)];
-    return (await this.#redis.eval(replaceScript, 1, this.#keys.portal(portal), ...texts)) === 1;
+    return (await replacePause.run(this.#redis, [this.#keys.portal(portal)], texts)) === 1;
   }
 
   /**
@@ -118,7 +120,7 @@ export class PortalPauses {
   async resume(portal: string, expected: Pause | null = null): Promise<EndedPause | null> {
     const only = expected ? JSON.stringify(expected) : '';
     const until = Date.now();
-    const ended = await this.#redis.eval(endScript, 1, this.#keys.portal(portal), String(until), only);
+    const ended = await endPause.run(this.#redis, [this.#keys.portal(portal)], [String(until), only]);
     if (expected === null || ended !== null) await this.#queues.portal(portal).resume();
     if (typeof ended !== 'string') return null;
     const { reason, since } = pauseSchema.parse(JSON.parse(ended));

@@ -1,9 +1,11 @@
 // Watches paused portals: one worker of all asks a portal that is down whether it answers, and resumes it.
+
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { PortalLoginError, PortalNotApiError, reasonOf } from '../errors.ts';
 import type { RedisKeys } from '../ledger/keys.ts';
 import type { Log } from '../log.ts';
+import { RedisScript } from '../redis/script.ts';
 import { type Reason, reasonSchema } from '../report.ts';
 import { type CircuitBreaker, isOutage } from './breaker.ts';
 import type { EndedPause, Pause, PortalPauses } from './pause.ts';
@@ -28,15 +30,15 @@ export interface PortalWatchParts {
   log: Log;
 }
 
-const releaseScript = `
+const releaseTurn = new RedisScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
-`;
+`);
 
-const renewScript = `
+const renewTurn = new RedisScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 0
-`;
+`);
 
 /** Looks at every portal about once a second; `stop()` when done. */
 export class PortalWatch {
@@ -179,13 +181,13 @@ export class PortalWatch {
     const key = keys.probeLock(portal);
     if ((await redis.set(key, this.#id, 'PX', lockMs, 'NX')) === null) return;
     const renewal = setInterval(() => {
-      redis.eval(renewScript, 1, key, this.#id, lockMs).catch(() => undefined); // then another worker may probe as well
+      renewTurn.run(redis, [key], [this.#id, lockMs]).catch(() => undefined); // then another worker may probe as well
     }, lockMs / 3);
     try {
       await work();
     } finally {
       clearInterval(renewal);
-      await redis.eval(releaseScript, 1, key, this.#id);
+      await releaseTurn.run(redis, [key], [this.#id]);
     }
   }
 }

@@ -4,6 +4,7 @@ import { PoisonJobError, PortalLoginError, reasonOf, SluiceError } from '../erro
 import { Fence, fenceSignal } from '../fence.ts';
 import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
 import type { Log } from '../log.ts';
+import { ifLockStands } from '../redis/job-lock.ts';
 import { RedisScript } from '../redis/script.ts';
 import type { Reason } from '../report.ts';
 import { Bookkeeping } from './bookkeeping.ts';
@@ -36,9 +37,8 @@ const afterProbeMs = 1000;
 
 const lockLost = 'the lock of the job was lost; another worker resumes it';
 
-const leftOfLock = new RedisScript(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
-return redis.call('PTTL', KEYS[1])
+const leftOfLock = new RedisScript(`${ifLockStands}
+return left
 `);
 
 /** Kills in one step after which a job is given up. */
