@@ -6,20 +6,12 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../src/errors.ts';
 import { type Fetched, type Fetcher, type FetchPolicy, openFetcher, type Validators } from '../../src/fetch/fetch.ts';
+import { fetchPolicy } from '../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const policy: FetchPolicy = {
-  allowPrivate: ['127.0.0.0/8'],
-  maxBytes: 50_000_000,
-  maxRedirects: 3,
-  connectMs: 2_000,
-  headersMs: 2_000,
-  bodyMs: 2_000,
-  requestsPerSecond: 0,
-  userAgent: 'sluice-test',
-};
+const policy: FetchPolicy = { ...fetchPolicy, allowPrivate: ['127.0.0.0/8'], maxBytes: 50_000_000 };
 
 const server = await startSources();
 const opened: Fetcher[] = [];

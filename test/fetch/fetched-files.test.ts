@@ -4,20 +4,12 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { openFetcher } from '../../src/fetch/fetch.ts';
 import { acceptFor, type FetchedFile, FetchedFiles, type Wanted } from '../../src/fetch/fetched-files.ts';
 import { nameOfFetched } from '../../src/fetch/file-name.ts';
+import { fetchPolicy } from '../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const server = await startSources();
-const fetcher = openFetcher({
-  allowPrivate: ['127.0.0.1'],
-  maxBytes: 1_000_000,
-  maxRedirects: 3,
-  connectMs: 2_000,
-  headersMs: 2_000,
-  bodyMs: 2_000,
-  requestsPerSecond: 0,
-  userAgent: 'sluice-test',
-});
+const fetcher = openFetcher(fetchPolicy);
 afterAll(() => fetcher.close());
 
 let dir = '';

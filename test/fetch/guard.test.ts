@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { SluiceError, SourceRefusedError } from '../../src/errors.ts';
 import { addressGuard } from '../../src/fetch/address-guard.ts';
 import { type Fetcher, type FetchPolicy, openFetcher } from '../../src/fetch/fetch.ts';
+import { fetchPolicy } from '../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -61,24 +62,13 @@ describe('the guard', () => {
   });
 });
 
-const policy: FetchPolicy = {
-  allowPrivate: ['127.0.0.1'],
-  maxBytes: 1_000_000,
-  maxRedirects: 3,
-  connectMs: 2_000,
-  headersMs: 2_000,
-  bodyMs: 2_000,
-  requestsPerSecond: 0,
-  userAgent: 'sluice-test',
-};
-
 const outside = await startSources();
 const inside = await startSources('127.0.0.2');
 inside.on('/secret.csv', fileAnswer('the,secret\n1,2\n', {}));
 
 const opened: Fetcher[] = [];
 const open = (lookup?: LookupFunction, changes: Partial<FetchPolicy> = {}): Fetcher => {
-  const fetcher = openFetcher({ ...policy, ...changes }, lookup ? { lookup } : {});
+  const fetcher = openFetcher({ ...fetchPolicy, allowPrivate: ['127.0.0.1'], ...changes }, lookup ? { lookup } : {});
   opened.push(fetcher);
   return fetcher;
 };

@@ -5,21 +5,13 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import { SourceUnreachableError } from '../../src/errors.ts';
-import { openFetcher } from '../../src/fetch/fetch.ts';
+import { type FetchPolicy, openFetcher } from '../../src/fetch/fetch.ts';
+import { fetchPolicy } from '../support/fetch-policy.ts';
 import { type Answering, fileAnswer, startSources } from '../support/source-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const server = await startSources();
-const policy = {
-  allowPrivate: ['127.0.0.1'],
-  maxBytes: 10_000_000,
-  maxRedirects: 3,
-  connectMs: 5_000,
-  headersMs: 5_000,
-  bodyMs: 5_000,
-  requestsPerSecond: 0,
-  userAgent: 'sluice-test',
-};
+const policy: FetchPolicy = { ...fetchPolicy, maxBytes: 10_000_000, connectMs: 5_000, headersMs: 5_000, bodyMs: 5_000 };
 const fetcher = openFetcher(policy);
 afterAll(() => fetcher.close());
 

@@ -5,6 +5,7 @@ import { SourceRefusedError } from '../../src/errors.ts';
 import { type Fetched, type Fetcher, openFetcher } from '../../src/fetch/fetch.ts';
 import type { ProxyPolicy } from '../../src/fetch/policy.ts';
 import { proxyOf } from '../../src/fetch/proxy.ts';
+import { fetchPolicy } from '../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -26,20 +27,7 @@ const lookup: LookupFunction = (host, _options, done) => {
 };
 
 const fetchBy = async (settings: ProxyPolicy | null, url: string): Promise<Fetched> => {
-  const fetcher = openFetcher(
-    {
-      allowPrivate: ['127.0.0.1'],
-      maxBytes: 1_000_000,
-      maxRedirects: 3,
-      connectMs: 2_000,
-      headersMs: 2_000,
-      bodyMs: 2_000,
-      requestsPerSecond: 0,
-      userAgent: 'sluice-test',
-      proxy: settings,
-    },
-    { lookup },
-  );
+  const fetcher = openFetcher({ ...fetchPolicy, proxy: settings }, { lookup });
   opened.push(fetcher);
   return fetcher.toFile(url, join(tempDir(), 'x'), { known: null, signal: new AbortController().signal });
 };

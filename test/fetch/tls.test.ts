@@ -6,6 +6,7 @@ import { setDefaultCACertificates } from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SourceRefusedError } from '../../src/errors.ts';
 import { openFetcher } from '../../src/fetch/fetch.ts';
+import { fetchPolicy } from '../support/fetch-policy.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 // A key for these tests only, and its certificate for the name data.example.
@@ -17,19 +18,7 @@ await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address() as AddressInfo; // it listens on a port
 
 const lookup: LookupFunction = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
-const fetcher = openFetcher(
-  {
-    allowPrivate: ['127.0.0.1'],
-    maxBytes: 1_000_000,
-    maxRedirects: 3,
-    connectMs: 5_000,
-    headersMs: 5_000,
-    bodyMs: 5_000,
-    requestsPerSecond: 0,
-    userAgent: 'sluice-test',
-  },
-  { lookup },
-);
+const fetcher = openFetcher({ ...fetchPolicy, connectMs: 5_000, headersMs: 5_000, bodyMs: 5_000 }, { lookup });
 afterAll(async () => {
   await fetcher.close();
   server.closeAllConnections();

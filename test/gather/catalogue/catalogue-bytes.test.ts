@@ -6,20 +6,12 @@ import { pino } from 'pino';
 import { afterAll, expect, it } from 'vitest';
 import { openFetcher } from '../../../src/fetch/fetch.ts';
 import { catalogueBytes } from '../../../src/gather/catalogue/catalogue-bytes.ts';
+import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const server = await startSources();
-const fetcher = openFetcher({
-  allowPrivate: ['127.0.0.0/8'],
-  maxBytes: 1_000_000,
-  maxRedirects: 3,
-  connectMs: 2_000,
-  headersMs: 2_000,
-  bodyMs: 2_000,
-  requestsPerSecond: 0,
-  userAgent: 'sluice-test',
-});
+const fetcher = openFetcher({ ...fetchPolicy, allowPrivate: ['127.0.0.0/8'] });
 afterAll(() => fetcher.close());
 
 const read = async (path: string, cacheDir: string): Promise<string> => {
