@@ -2,11 +2,11 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Report, reportSchema } from '../../src/report.ts';
+import { type Random, randomOf } from '../support/random.ts';
 import type { Sluice } from '../support/sluice-process.ts';
 import { City } from './support/city.ts';
 import { chaosFaults } from './support/fault-plan.ts';
 import { type LogFigures, readJobLogs } from './support/job-logs.ts';
-import { type Random, randomOf } from './support/random.ts';
 import { type Verdict, verifyPortal } from './support/verify.ts';
 import { isAlive, type JobSettings, World } from './support/world.ts';
 

@@ -1,5 +1,6 @@
 // kill -9 of the service at ten random moments of a large run: everything sound is live, nothing is there twice.
 import { expect, it } from 'vitest';
+import { randomOf } from '../support/random.ts';
 import type { Sluice } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openGateway } from './support/gateway.ts';
@@ -11,22 +12,11 @@ const datasets = 100;
 const bad = 37;
 const kills = 10;
 
-/** Numbers in [0, 1) from a seed (mulberry32), so that a failing series of kills can be had again. */
-const randomOf = (seed: number): (() => number) => {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-};
-
 /** Ten moments out of `range`, in order; the seed is printed and can be given as FLOW_SEED. */
 const momentsOf = (range: number): number[] => {
   const seed = Number(process.env.FLOW_SEED ?? Date.now() % 1_000_000);
   const random = randomOf(seed);
-  const moments = Array.from({ length: kills }, () => 1 + Math.floor(random() * range)).sort((a, b) => a - b);
+  const moments = Array.from({ length: kills }, () => random.int(1, range)).sort((a, b) => a - b);
   process.stdout.write(`FLOW_SEED=${seed} kills at ${moments.join(' ')}\n`);
   return moments;
 };

@@ -1,6 +1,7 @@
 // Ctrl-C at random moments of one publish, resumed every time: each dataset is there once, and each interruption ends with 130.
 // FLOW_DATASETS=500 FLOW_INTERRUPTS=20 is the full measure; FLOW_SEED repeats a series.
 import { expect, it } from 'vitest';
+import { randomOf } from '../support/random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openGateway } from './support/gateway.ts';
 import { makePlace } from './support/place.ts';
@@ -9,17 +10,6 @@ import { remoteConfig, startPortalProcess, writePassword } from './support/serve
 
 const datasets = Number(process.env.FLOW_DATASETS ?? 120);
 const interrupts = Number(process.env.FLOW_INTERRUPTS ?? 6);
-
-/** Numbers in [0, 1) from a seed (mulberry32). */
-const randomOf = (seed: number): (() => number) => {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-};
 
 it(`${interrupts} interruptions of ${datasets} datasets lose nothing and double nothing`, {
   timeout: 600_000,
@@ -43,7 +33,7 @@ it(`${interrupts} interruptions of ${datasets} datasets lose nothing and double 
   const most = Math.floor((6 * datasets) / interrupts);
   for (let index = 0; index < interrupts; index++) {
     const from = gateway.requests.length;
-    const moment = 1 + Math.floor(random() * most);
+    const moment = random.int(1, most);
     const publishing = place.start(['publish', manifest]);
     await waitUntil(
       `request ${moment} of publish ${index + 1}`,
