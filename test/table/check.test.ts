@@ -1,22 +1,16 @@
 import { createHash } from 'node:crypto';
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { checkTable, closeTablePool } from '../../src/table/check.ts';
 import { runNode } from '../support/run-node.ts';
+import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const dir = tempDir();
 
 afterAll(closeTablePool);
-
-let files = 0;
-const fileOf = (content: string | Buffer): string => {
-  const path = join(dir, `${files++}.csv`);
-  writeFileSync(path, content);
-  return path;
-};
 
 describe('a sound table is reported', () => {
   it('with rows, columns, delimiter, size and sha256', async () => {

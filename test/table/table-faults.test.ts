@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { inspectFixtures, madeFaultPage } from '../../scripts/table-faults.ts';
 import { checkTable, closeTablePool, inspectTable, mendTable } from '../../src/table/check.ts';
 import { findingKinds } from '../../src/table/finding.ts';
+import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { faultFixtures } from './fault-fixtures.ts';
 
@@ -12,12 +13,7 @@ const inspected = await inspectFixtures();
 
 afterAll(closeTablePool);
 
-let files = 0;
-const fileOf = (content: string | Buffer): string => {
-  const path = join(dir, `${files++}.csv`);
-  writeFileSync(path, content);
-  return path;
-};
+let targets = 0;
 
 describe('faults of tables', () => {
   it('are of more than 40 kinds, each with a file of its own', () => {
@@ -78,7 +74,7 @@ describe('a mend', () => {
     faultFixtures.filter(({ verdict }) => verdict === wanted).map((fixture) => ({ ...fixture }));
 
   it.each([...withVerdict('mendable'), ...withVerdict('sound')])('makes a sound file of $title', async (fixture) => {
-    const target = join(dir, `mended-${files++}.csv`);
+    const target = join(dir, `mended-${targets++}.csv`);
     const report = await mendTable(fileOf(fixture.content), target, { rowBytes: fixture.rowBytes });
     const again = await inspectTable(target, { rowBytes: fixture.rowBytes });
     expect(again.verdict).toBe('sound');
@@ -88,7 +84,7 @@ describe('a mend', () => {
   });
 
   it.each(withVerdict('faulty'))('is refused for $title', async ({ content, rowBytes }) => {
-    const target = join(dir, `refused-${files++}.csv`);
+    const target = join(dir, `refused-${targets++}.csv`);
     await expect(mendTable(fileOf(content), target, { rowBytes })).rejects.toMatchObject({ name: 'TableFaultError' });
     expect(existsSync(target)).toBe(false);
   });
@@ -102,7 +98,7 @@ describe('a mend', () => {
   it.each(['a,b\n1,2', 'a,b\r\n1,2\r\n', 'a,b'])(
     'copies a table in which nothing is to be mended: %j',
     async (content) => {
-      const target = join(dir, `same-${files++}.csv`);
+      const target = join(dir, `same-${targets++}.csv`);
       expect(await mendTable(fileOf(content), target)).toMatchObject({ mends: [], changed: 0 });
       expect(readFileSync(target, 'utf8')).toBe(content);
     },
