@@ -2,13 +2,14 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Report, reportSchema } from '../../src/report.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { type Random, randomOf } from '../support/random.ts';
 import type { Sluice } from '../support/sluice-process.ts';
 import { City } from './support/city.ts';
 import { chaosFaults } from './support/fault-plan.ts';
 import { type LogFigures, readJobLogs } from './support/job-logs.ts';
 import { type Verdict, verifyPortal } from './support/verify.ts';
-import { isAlive, type JobSettings, World } from './support/world.ts';
+import { type JobSettings, World } from './support/world.ts';
 
 /** What chaos to make. */
 export interface ChaosOptions {

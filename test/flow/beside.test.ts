@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { isAlive } from '../support/is-alive.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { isIdle, makePlace, type Place } from './support/place.ts';
 import { doubles, readEmbedded } from './support/reader.ts';
@@ -73,15 +74,6 @@ it('killed and started again, and two at the same time, it makes each node once 
   for (const { type, uuid } of rows) if (type === 'resource') expect(await reader.count(uuid)).toBe(2);
   expect(await service.end('SIGTERM')).toBe(0);
 });
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 /** True once the embedded portal serves and holds some nodes, asked without a login. */
 const portalHasNodes = async (place: Place): Promise<boolean> => {

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -8,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { type PortalServer, startPortalServer } from '../../src/server/portal-server.ts';
 import { sendRaw, startTestPortal, testUsers } from '../support/portal.ts';
+import { startPortalChild } from '../support/portal-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -140,26 +140,13 @@ describe('close()', () => {
   });
 });
 
-const serve = async (dataDir: string) => {
-  const module = join(import.meta.dirname, '../../src/server/portal-server.ts');
-  const logModule = join(import.meta.dirname, '../../src/log.ts');
-  const script = `const { startPortalServer } = await import(${JSON.stringify(module)}); const { createLog } = await import(${JSON.stringify(logModule)});
-    const server = await startPortalServer({ dataDir: ${JSON.stringify(dataDir)}, users: ${JSON.stringify(testUsers)}, log: createLog({ level: 'silent' }) }); console.log(server.url);`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const exited = once(child, 'exit');
-  const [chunk] = await once(child.stdout, 'data');
-  return { child, exited, url: String(chunk).trim() };
-};
-
 describe('kill -9 during writes', () => {
   it('keeps every acknowledged write and a sound database', async () => {
     const dataDir = tempDir();
     const acknowledged: string[] = [];
     const refused: string[] = [];
     for (let round = 0; round < 4; round += 1) {
-      const { child, exited, url } = await serve(dataDir);
+      const { child, exited, url } = await startPortalChild(dataDir, testUsers);
       const target = acknowledged.length + 15 + 4 * round;
       const reply = await sendRaw(url, 'POST', '/api/dataset/user/login', {
         body: { username: 'creator', password: 'pass' },

@@ -1,8 +1,7 @@
-// Serves a portal in a process of its own, to be killed. Arguments: folder. Prints its address.
+// Serves a portal in a process of its own, to be killed. Arguments: folder, users as JSON. Prints its address.
 import { createLog } from '../../src/log.ts';
 import { startPortalServer } from '../../src/server/portal-server.ts';
 
-const [dataDir = ''] = process.argv.slice(2);
-const users = [{ name: 'writer', password: 'pass', roles: ['editor'] }];
-const server = await startPortalServer({ dataDir, users, log: createLog({ level: 'silent' }) });
+const [dataDir = '', users = ''] = process.argv.slice(2);
+const server = await startPortalServer({ dataDir, users: JSON.parse(users), log: createLog({ level: 'silent' }) });
 process.stdout.write(`${server.url}\n`);

@@ -1,14 +1,12 @@
 // Kills a portal again and again amid mixed writes, and looks at what it kept.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { fileURLToPath } from 'node:url';
 import { createLog } from '../../src/log.ts';
 import { startPortalServer } from '../../src/server/portal-server.ts';
+import { startPortalChild } from './portal-process.ts';
 
-const child = fileURLToPath(new URL('./portal-child.ts', import.meta.url));
+const account = { name: 'writer', password: 'pass', roles: ['editor'] };
 
 /** What the portal acknowledged of one node, as last told. */
 interface Told {
@@ -50,7 +48,7 @@ const send = async (
 };
 
 const enter = async (url: string): Promise<Session> => {
-  const body = JSON.stringify({ username: 'writer', password: 'pass' });
+  const body = JSON.stringify({ username: account.name, password: account.password });
   const { session_name, sessid, token } = JSON.parse(
     await send({ url, headers: {} }, 'POST', '/api/dataset/user/login', body),
   ) as Record<string, string>; // the portal's own answer
@@ -97,18 +95,15 @@ const write = async (
 };
 
 const round = async (dataDir: string, told: Map<string, Told>, { seed, killAt }: { seed: number; killAt: number }) => {
-  const portal = spawn(process.execPath, [child, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = once(portal, 'exit');
-  const [chunk] = (await Promise.race([once(portal.stdout, 'data'), exited.then(() => [null])])) as [Buffer | null];
-  if (chunk === null) throw new Error('the portal did not start');
-  const session = await enter(String(chunk).trim());
+  const portal = await startPortalChild(dataDir, [account]);
+  const session = await enter(portal.url);
   let acknowledged = 0;
   const count = (): void => {
     acknowledged += 1;
-    if (acknowledged === killAt) portal.kill('SIGKILL');
+    if (acknowledged === killAt) portal.child.kill('SIGKILL');
   };
   await Promise.allSettled([0, 1, 2, 3].map((writer) => write(session, told, { seed: seed * 10 + writer, count })));
-  await exited;
+  await portal.exited;
   return acknowledged;
 };
 

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { redisKeys } from '../../../src/ledger/keys.ts';
 import { openSwitchboard, type Seen, type Switchboard } from '../../../src/server/faults/switchboard.ts';
 import { openReader, type Reader } from '../../flow/support/reader.ts';
+import { isAlive } from '../../support/is-alive.ts';
 import { type Sluice, startSluice } from '../../support/sluice-process.ts';
 
 const publisher = { name: 'publisher', password: 'correct-horse-battery', roles: ['administrator'] };
@@ -151,13 +152,3 @@ export class World {
 
 const startPortal = (dir: string, port: string): Sluice =>
   startSluice(['portal', '--port', port, '--data', 'store', '--users', 'users.yaml'], { cwd: dir });
-
-/** True while a process of that number runs. */
-export const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};

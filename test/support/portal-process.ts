@@ -1,0 +1,25 @@
+// The embedded portal in a process of its own, to be killed; in tests and outside of them.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { UserSpec } from '../../src/server/users-file.ts';
+
+const program = fileURLToPath(new URL('./portal-child.ts', import.meta.url));
+
+/** A portal that runs. */
+export interface PortalChild {
+  child: ChildProcess;
+  url: string;
+  exited: Promise<unknown>;
+}
+
+/** Starts a portal on a folder and waits for its address; throws when it ends before. */
+export const startPortalChild = async (dataDir: string, users: UserSpec[]): Promise<PortalChild> => {
+  const child = spawn(process.execPath, [program, dataDir, JSON.stringify(users)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const [chunk] = (await Promise.race([once(child.stdout, 'data'), exited.then(() => [null])])) as [Buffer | null];
+  if (chunk === null) throw new Error('the portal did not start');
+  return { child, url: String(chunk).trim(), exited };
+};
