@@ -1,12 +1,12 @@
 // Hosts that share work: processes with state folders of their own, one Redis, one folder of manifests, tables and spool.
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { datasetKey, resourceKey, uuidOfKey } from '../../../src/dkan/identity.ts';
 import { redisKeys } from '../../../src/ledger/keys.ts';
 import type { Reader } from '../../flow/support/reader.ts';
-import { publisher } from '../../flow/support/server.ts';
+import { remoteConfig, writePassword } from '../../flow/support/server.ts';
 import { type Sluice, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -28,18 +28,9 @@ export const makeHost = (options: HostOptions): ((...args: string[]) => Sluice) 
   const { shared, redisUrl, portalUrl, concurrency, requestsPerSecond, through } = options;
   const cwd = tempDir();
   mkdirSync(join(cwd, 'config'));
-  writeFileSync(join(cwd, 'config', 'password'), publisher.password);
-  chmodSync(join(cwd, 'config', 'password'), 0o600);
-  const local = {
-    kind: 'remote',
-    url: portalUrl,
-    username: publisher.username,
-    password: { file: 'password' },
-    concurrency,
-    requestsPerSecond,
-  };
+  writePassword(cwd);
   const config = {
-    portals: { local },
+    ...remoteConfig(portalUrl, { concurrency, requestsPerSecond }),
     manifests: [join(shared, '*.yaml')],
     jobs: { lock: '1500ms', stalledCheck: '500ms' },
     retry: { backoff: '100ms', maxBackoff: '500ms' },
