@@ -5,19 +5,17 @@ import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
-import { makePlace, type Place } from './support/place.ts';
-import { remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+import { startPortalProcess } from './support/server.ts';
 
 const portal = await startPortalProcess();
 const gateway: Gateway = await openGateway(portal.url);
 const server: SourceServer = await startSources();
 
-const place: Place = makePlace({
-  ...remoteConfig(gateway.url),
+const place = makeRemotePlace(gateway.url, {
   sources: { allow: ['127.0.0.1'], connect: '2s', headers: '2s', body: '2s', requestsPerSecond: 0 },
   retry: { attempts: 2, backoff: '50ms', maxBackoff: '100ms' },
 });
-writePassword(place.dir);
 
 const textOf = (count: number): string =>
   JSON.stringify({

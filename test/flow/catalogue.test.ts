@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/report.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
+import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
 import { startPortalProcess } from './support/server.ts';
@@ -12,10 +13,7 @@ let gateway: Gateway;
 let reader: Reader;
 let place: RedisPlace;
 beforeAll(async () => {
-  const portal = await startPortalProcess();
-  reader = await portal.reader();
-  gateway = await openGateway(portal.url);
-  place = await makeRedisPlace(gateway.url, { jobs: { lock: '1s', stalledCheck: '250ms' } });
+  ({ gateway, reader, place } = await openPortalPlace({ jobs: { lock: '1s', stalledCheck: '250ms' } }));
 });
 
 type Entry = Record<string, unknown>;

@@ -1,21 +1,19 @@
 // kill -9 of the worker at every boundary of every step, and between the effect of a write and its answer: effect once.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { resourceSteps } from '../../src/handlers/resource-steps.ts';
-import { type Gateway, isWrite, openGateway, type Passed } from './support/gateway.ts';
+import { openGatedPortal } from './support/gated-portal.ts';
+import { type Gateway, isWrite, type Passed } from './support/gateway.ts';
 import { makeKillPlace, publishThroughKills } from './support/kill-windows.ts';
 import type { Place } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
-import { author, type PortalProcess, publisher, startPortalProcess } from './support/server.ts';
+import { author, publisher } from './support/server.ts';
 
-let portal: PortalProcess;
 let reader: Reader;
 let gateway: Gateway;
 let place: Place;
 let killDir: string;
 beforeAll(async () => {
-  portal = await startPortalProcess();
-  reader = await portal.reader();
-  gateway = await openGateway(portal.url);
+  ({ reader, gateway } = await openGatedPortal());
 });
 
 /** A place of its own for each series, in the name of one user. */

@@ -3,25 +3,19 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { waitUntil } from '../support/wait-until.ts';
-import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
-import { isIdle, makePlace, type Place, reportsOf } from './support/place.ts';
+import { openGatedPortal } from './support/gated-portal.ts';
+import { type Gateway, isWrite } from './support/gateway.ts';
+import { isIdle, type Place, reportsOf } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
-import { type PortalProcess, publisher, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+import { type PortalProcess, publisher, writePassword } from './support/server.ts';
 
 let portal: PortalProcess;
 let reader: Reader;
 let gateway: Gateway;
 beforeAll(async () => {
-  portal = await startPortalProcess();
-  reader = await portal.reader();
-  gateway = await openGateway(portal.url);
+  ({ portal, reader, gateway } = await openGatedPortal());
 });
-
-const openPlace = (more: Record<string, unknown> = {}): Place => {
-  const place = makePlace({ ...remoteConfig(gateway.url), ...more });
-  writePassword(place.dir);
-  return place;
-};
 
 const count = 30;
 const manifestOf = (place: Place, name: string): string =>
@@ -55,7 +49,7 @@ const afterWrites = (writes: number, act: () => void | Promise<void>): void => {
 
 describe('in mid-run', () => {
   it('a killed Redis server is started again and the run ends with each node once', async () => {
-    const place = openPlace();
+    const place = makeRemotePlace(gateway.url);
     const manifest = manifestOf(place, 'redis');
     let killed = 0;
     afterWrites(20, () => {
@@ -70,7 +64,7 @@ describe('in mid-run', () => {
   });
 
   it('a killed portal that comes back on its port gets each node once', async () => {
-    const place = openPlace({ retry: { backoff: '300ms', maxBackoff: '2s', attempts: 20 } });
+    const place = makeRemotePlace(gateway.url, { retry: { backoff: '300ms', maxBackoff: '2s', attempts: 20 } });
     const manifest = manifestOf(place, 'portal');
     let isKilled = false;
     let restarted: Promise<void> | null = null;
@@ -86,7 +80,7 @@ describe('in mid-run', () => {
   });
 
   it('a stopped service ends with 0 soon and the next one finishes the run', async () => {
-    const place = openPlace();
+    const place = makeRemotePlace(gateway.url);
     const manifest = manifestOf(place, 'stopped');
     const service = await place.serve();
     const asked = place.start(['publish', manifest]);
@@ -114,7 +108,7 @@ describe('in mid-run', () => {
   });
 
   it('a second signal ends the service at once, and the next one finishes the run', async () => {
-    const place = openPlace();
+    const place = makeRemotePlace(gateway.url);
     const manifest = manifestOf(place, 'forced');
     const service = await place.serve();
     const asked = place.start(['publish', manifest]);
@@ -148,7 +142,7 @@ describe('in mid-run', () => {
 
 describe('a dropped file', () => {
   it('stays taken while the portal fails, and is published when the portal works again', async () => {
-    const place = openPlace({ retry: { attempts: 2, backoff: '50ms', maxBackoff: '100ms' } });
+    const place = makeRemotePlace(gateway.url, { retry: { attempts: 2, backoff: '50ms', maxBackoff: '100ms' } });
     gateway.before = ({ method }) => {
       if (method === 'POST') throw new Error('out of order');
     };
@@ -177,7 +171,7 @@ describe('a dropped file', () => {
 
 describe('a refused login', () => {
   it('is tried once, pauses the portal, is told at once, and ends when the password is mended', async () => {
-    const place = openPlace();
+    const place = makeRemotePlace(gateway.url);
     writePassword(place.dir, 'a-wrong-password');
     const manifest = manifestOf(place, 'login');
     const before = gateway.logins();

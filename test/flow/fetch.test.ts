@@ -6,25 +6,19 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type Report, type ReportItem, reportSchema } from '../../src/report.ts';
 import { type Answering, fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
-import { makePlace, type Place } from './support/place.ts';
-import type { Reader } from './support/reader.ts';
+import { openGatedPortal } from './support/gated-portal.ts';
+import { isWrite } from './support/gateway.ts';
+import type { Place } from './support/place.ts';
 import { makeRedisPlace } from './support/redis-place.ts';
-import { type PortalProcess, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
 
-const portal: PortalProcess = await startPortalProcess();
-const reader: Reader = await portal.reader();
-const gateway: Gateway = await openGateway(portal.url);
+const { reader, gateway } = await openGatedPortal();
 const server: SourceServer = await startSources();
 
 const sources = { allow: ['127.0.0.1'], connect: '2s', headers: '2s', body: '2s', requestsPerSecond: 0 };
 const quickJobs = { jobs: { lock: '1500ms', stalledCheck: '500ms' }, retry: { backoff: '100ms', maxBackoff: '500ms' } };
 const killAtStep = new URL('../support/kill-at-step.ts', import.meta.url).pathname;
-const makeRemotePlace = (config: Record<string, unknown> = {}): Place => {
-  const place = makePlace({ ...remoteConfig(gateway.url), sources, ...config });
-  writePassword(place.dir);
-  return place;
-};
+const openPlace = (config: Record<string, unknown> = {}): Place => makeRemotePlace(gateway.url, { sources, ...config });
 
 const manifestOf = (place: Place, name: string, resources: Record<string, unknown>[]): string =>
   place.manifest({ name, datasets: [{ id: 'd', title: `${name} data`, resources }] });
@@ -46,7 +40,7 @@ beforeEach(() => {
 
 describe('resources with a url', () => {
   it('are fetched and imported once; from then on each costs one conditional request and no write', async () => {
-    const place = makeRemotePlace();
+    const place = openPlace();
     server.on('/a.csv', fileAnswer('id,name\n1,one\n2,two\n', { etag: '"a1"' }));
     server.on('/export', (_request, response) =>
       response
@@ -88,7 +82,7 @@ describe('resources with a url', () => {
   });
 
   it('whose server tells no versions are fetched and compared each time, and sent only when they differ', async () => {
-    const place = makeRemotePlace();
+    const place = openPlace();
     server.on('/plain.csv', fileAnswer('id\n1\n', {}));
     const manifest = manifestOf(place, 'plain', [{ id: 'a', title: 'A', url: `${server.url}/plain.csv` }]);
     expect((await place.publish(manifest)).code).toBe(0);
@@ -106,7 +100,7 @@ describe('resources with a url', () => {
   });
 
   it('that are gone, forbidden or pages fail with the reason, and what is published stays', async () => {
-    const place = makeRemotePlace();
+    const place = openPlace();
     server.on('/stays.csv', fileAnswer('id\n1\n', { etag: '"s1"' }));
     const private_ = 'http://127.0.0.2:9/secret.csv';
     server.on('/trap.csv', (_request, response) => response.writeHead(302, { location: private_ }).end());
@@ -146,7 +140,7 @@ describe('resources with a url', () => {
   });
 
   it('are tried again while their server fails for a while, and go on where they broke', async () => {
-    const place = makeRemotePlace();
+    const place = openPlace();
     const table = `id\n${'1\n'.repeat(500)}`;
     let tries = 0;
     const whole = fileAnswer(table, { etag: '"f1"' });
@@ -173,7 +167,7 @@ describe('resources with a url', () => {
   });
 
   it('are done as a stored plan says, or held where the address gives yet another version', async () => {
-    const place = makeRemotePlace();
+    const place = openPlace();
     const version = (path: string, rows: number): void =>
       server.on(path, fileAnswer(`id\n${'1\n'.repeat(rows)}`, { etag: `"${rows}"` }));
     for (const path of ['/p.csv', '/q.csv']) version(path, 1);
@@ -195,7 +189,7 @@ describe('resources with a url', () => {
   });
 
   it('whose server calls everything unchanged are fetched and compared with --refresh', async () => {
-    const place = makeRemotePlace();
+    const place = openPlace();
     server.on('/liar.csv', fileAnswer('id\n1\n', { etag: '"same"' }));
     const manifest = manifestOf(place, 'doubted', [{ id: 'a', title: 'A', url: `${server.url}/liar.csv` }]);
     await place.publish(manifest);
@@ -209,7 +203,7 @@ describe('resources with a url', () => {
   });
 
   it('are verified, rebuilt and taken down like others', async () => {
-    const place = makeRemotePlace();
+    const place = openPlace();
     server.on('/v.csv', fileAnswer('id\n1\n2\n', { etag: '"v1"' }));
     const resources = [{ id: 'a', title: 'A', url: `${server.url}/v.csv` }];
     const manifest = manifestOf(place, 'verified', resources);
@@ -219,7 +213,7 @@ describe('resources with a url', () => {
     expect((await place.run(['verify', manifest])).code).toBe(3);
     expect((await place.publish(manifest)).report.counts.actions).toEqual({});
 
-    const other = makeRemotePlace();
+    const other = openPlace();
     const again = manifestOf(other, 'verified', resources);
     const rebuilt = await other.run(['rebuild', again]);
     expect(rebuilt.code, rebuilt.err).toBe(0);
@@ -239,7 +233,7 @@ describe('a download that is interrupted by kill -9', () => {
   const half = 3_000_000;
 
   it('is gone on with by the next publish, and the table arrives once and whole', { timeout: 60_000 }, async () => {
-    const place = makeRemotePlace({ sources: { ...sources, body: '30s' } });
+    const place = openPlace({ sources: { ...sources, body: '30s' } });
     const whole = fileAnswer(table, { etag: '"big"' });
     let isSlow = true;
     server.on('/big.csv', (request, response) => {
@@ -271,7 +265,7 @@ describe('a download that is interrupted by kill -9', () => {
 
 describe('a worker that is killed between fetch and attach', () => {
   it('sends what it had fetched, without a second fetch', { timeout: 60_000 }, async () => {
-    const place = makeRemotePlace();
+    const place = openPlace();
     server.on('/once.csv', fileAnswer('id\n1\n2\n', { etag: '"o1"' }));
     const manifest = manifestOf(place, 'once', [{ id: 'a', title: 'A', url: `${server.url}/once.csv` }]);
     place.write('kills/d', 'resource/attach/begin');
@@ -307,7 +301,7 @@ describe('servers at their worst', () => {
     timeout: 120_000,
   }, async () => {
     const hasty = { sources: { ...sources, headers: '500ms', body: '1s' } };
-    const place = makeRemotePlace(hasty);
+    const place = openPlace(hasty);
     const resources = Array.from({ length: count }, (_, index) => {
       const path = `/worst-${index}.csv`;
       const good = fileAnswer(tableOf(index), { etag: `"w${index}"` });
@@ -336,7 +330,7 @@ describe('servers at their worst', () => {
 
 describe('packed and other tables of the web', () => {
   it('are made tables as files of this host are, and not fetched again', { timeout: 60_000 }, async () => {
-    const place = makeRemotePlace();
+    const place = openPlace();
     const packed = gzipSync('id,name\n1,one\n2,two\n');
     server.on('/t.csv.gz', (request, response) => {
       const facts = { etag: '"g1"', 'content-type': 'application/gzip', 'content-encoding': 'gzip' };
@@ -379,7 +373,7 @@ describe('packed and other tables of the web', () => {
 describe('two workers on two hosts', () => {
   it('fetch what each attaches: a job goes on elsewhere with a fetch of its own', { timeout: 60_000 }, async () => {
     const one = await makeRedisPlace(gateway.url, { sources, ...quickJobs });
-    const two = makeRemotePlace();
+    const two = openPlace();
     server.on('/host.csv', fileAnswer('id\n1\n2\n', { etag: '"h1"' }));
     const manifest = manifestOf(one, 'hosts', [{ id: 'a', title: 'A', url: `${server.url}/host.csv` }]);
     const kills = join(one.dir, 'kills');

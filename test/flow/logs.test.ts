@@ -2,8 +2,9 @@
 import { beforeAll, expect, it } from 'vitest';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
-import { makePlace, type Place } from './support/place.ts';
-import { type PortalProcess, publisher, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import type { Place } from './support/place.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+import { type PortalProcess, publisher, startPortalProcess } from './support/server.ts';
 
 let portal: PortalProcess;
 let gateway: Gateway;
@@ -12,11 +13,7 @@ beforeAll(async () => {
   gateway = await openGateway(portal.url);
 });
 
-const openPlace = (): Place => {
-  const place = makePlace({ ...remoteConfig(gateway.url), log: { level: 'debug' } });
-  writePassword(place.dir);
-  return place;
-};
+const openPlace = (): Place => makeRemotePlace(gateway.url, { log: { level: 'debug' } });
 
 const cell = 'cell-value-4711';
 

@@ -5,6 +5,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { makePlace, type Place, reportOf } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
 import { type PortalProcess, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
 
 let portal: PortalProcess;
@@ -93,8 +94,7 @@ describe('a portal that goes down in mid-run', () => {
 
   it('and stays down longer than --wait ends publish with 3; the run stays queued and the next publish ends it', async () => {
     const gateway = await openGateway(portal.url);
-    const place = makePlace(remoteConfig(gateway.url));
-    writePassword(place.dir);
+    const place = makeRemotePlace(gateway.url);
     const manifest = manifestOf(place, 'patience');
     downAfter(gateway, 15);
     const gaveUp = await place.run(['publish', manifest, '--wait', '1s', '--json']);

@@ -1,8 +1,8 @@
 // Publishing to each profile of the embedded portal: what real portals of two ages and the specification want differs.
 import { describe, expect, it } from 'vitest';
-import { makePlace } from './support/place.ts';
 import { doubles } from './support/reader.ts';
-import { remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+import { startPortalProcess } from './support/server.ts';
 
 const manifest = (title: string) => ({
   name: 'city',
@@ -32,8 +32,7 @@ describe('publishing', () => {
     ['dkan-7.14', null],
   ] as const)('to the profile %s makes everything live once, then sends nothing', async (profile, rows) => {
     const portal = await startPortalProcess(['--profile', profile]);
-    const place = makePlace(remoteConfig(portal.url));
-    writePassword(place.dir);
+    const place = makeRemotePlace(portal.url);
     place.write('data/spending.csv', 'department,euro\nParks,10\nRoads,20\nSchools,30\n');
     place.write('data/faulty.csv', 'a,b\n1,2,3\n');
     const path = place.manifest(manifest('City budget'));

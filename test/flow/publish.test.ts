@@ -3,25 +3,18 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReportItem } from '../../src/report.ts';
-import { type Gateway, openGateway } from './support/gateway.ts';
-import { makePlace, type Place } from './support/place.ts';
+import { openGatedPortal } from './support/gated-portal.ts';
+import type { Gateway } from './support/gateway.ts';
+import { itemOf } from './support/items.ts';
 import { doubles, type Reader } from './support/reader.ts';
-import { type PortalProcess, publisher, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+import { publisher } from './support/server.ts';
 
-let portal: PortalProcess;
 let reader: Reader;
 let gateway: Gateway;
 beforeAll(async () => {
-  portal = await startPortalProcess();
-  reader = await portal.reader();
-  gateway = await openGateway(portal.url);
+  ({ reader, gateway } = await openGatedPortal());
 });
-
-const makeRemotePlace = (): Place => {
-  const place = makePlace(remoteConfig(gateway.url));
-  writePassword(place.dir);
-  return place;
-};
 
 const budget = (changes: Record<string, unknown> = {}, spending: Record<string, unknown> = {}) => ({
   name: 'city',
@@ -47,15 +40,9 @@ const budget = (changes: Record<string, unknown> = {}, spending: Record<string, 
   ],
 });
 
-const item = (items: ReportItem[], key: string): ReportItem => {
-  const found = items.find((each) => each.key === key);
-  if (!found) throw new Error(`no item ${key}`);
-  return found;
-};
-
 describe('publish', () => {
   it('makes nodes, files and rows, sends nothing twice, and sends one request for one change', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     place.write('data/spending.csv', 'department,amount\nParks,1200\n"Roads, bridges",3400\n');
     place.write('data/revenue.csv', 'source;amount\nTaxes;900\nFees;120\nGrants;77\n');
     place.write('data/faulty.csv', 'a,,c\n1,2,3\n');
@@ -71,7 +58,7 @@ describe('publish', () => {
       reason: null,
       counts: { dataset: { done: 2 }, resource: { done: 5, quarantined: 1, failed: 1 } },
     });
-    const of = (key: string): ReportItem => item(first.report.items, key);
+    const of = (key: string): ReportItem => itemOf(first.report, key);
     expect(of('city/budget/faulty')).toMatchObject({
       outcome: 'quarantined',
       live: false,
@@ -126,7 +113,7 @@ describe('publish', () => {
     const second = await place.publish(manifest);
     expect(second.code).toBe(3);
     expect(gateway.takeWrites()).toEqual([]);
-    expect(item(second.report.items, 'city/budget/spending')).toMatchObject({
+    expect(itemOf(second.report, 'city/budget/spending')).toMatchObject({
       outcome: 'unchanged',
       live: true,
       rows: 2,
@@ -168,7 +155,7 @@ describe('publish', () => {
     const stale = await place.publish(manifest);
     expect(stale.code).toBe(3);
     expect(gateway.takeWrites()).toEqual([]);
-    expect(item(stale.report.items, 'city/budget/revenue')).toMatchObject({
+    expect(itemOf(stale.report, 'city/budget/revenue')).toMatchObject({
       outcome: 'quarantined',
       live: false,
       stale: true,
@@ -179,7 +166,7 @@ describe('publish', () => {
   });
 
   it('creates anew what was deleted on the portal by hand, and restores what was edited there', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     place.write('data/a.csv', 'a\n1\n');
     const content = (title: string) => ({
       name: 'hands',
@@ -189,15 +176,15 @@ describe('publish', () => {
     const manifest = place.manifest(content('Hands'));
     const first = await place.publish(manifest);
     expect(first.code).toBe(0);
-    const before = item(first.report.items, 'hands/one/a').nid ?? '';
+    const before = itemOf(first.report, 'hands/one/a').nid ?? '';
     await reader.remove(before);
 
     place.write('data/a.csv', 'a\n1\n2\n');
     const again = await place.publish(manifest);
     expect(again.code).toBe(0);
-    expect(item(again.report.items, 'hands/one/a')).toMatchObject({ live: true, rows: 2 });
-    expect(item(again.report.items, 'hands/one/a').actions).toContain('recreated');
-    const now = item(again.report.items, 'hands/one/a');
+    expect(itemOf(again.report, 'hands/one/a')).toMatchObject({ live: true, rows: 2 });
+    expect(itemOf(again.report, 'hands/one/a').actions).toContain('recreated');
+    const now = itemOf(again.report, 'hands/one/a');
     expect(now.nid).not.toBe(before);
     expect(await reader.count(now.uuid)).toBe(2);
 
@@ -210,19 +197,19 @@ describe('publish', () => {
     expect((await reader.read(now.nid ?? '')).title).toBe('Table of hands');
 
     // The dataset too.
-    await reader.remove(item(first.report.items, 'hands/one').nid ?? '');
+    await reader.remove(itemOf(first.report, 'hands/one').nid ?? '');
     place.manifest(content('More hands'));
     const both = await place.publish(manifest);
     expect(both.code).toBe(0);
-    const dataset = item(both.report.items, 'hands/one').nid;
-    expect(await reader.read(item(both.report.items, 'hands/one/a').nid ?? '')).toMatchObject({
+    const dataset = itemOf(both.report, 'hands/one').nid;
+    expect(await reader.read(itemOf(both.report, 'hands/one/a').nid ?? '')).toMatchObject({
       field_dataset_ref: { und: [{ target_id: dataset }] },
     });
     expect(doubles(await reader.list())).toEqual([]);
   });
 
   it('adopts what is already on the portal when the ledger was lost, without a double and without a second write', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     place.write('data/a.csv', 'a\n1\n');
     const manifest = place.manifest({
       name: 'lost',
@@ -234,8 +221,8 @@ describe('publish', () => {
     gateway.takeWrites();
     const adopted = await place.publish(manifest);
     expect(adopted.code).toBe(0);
-    expect(item(adopted.report.items, 'lost/one')).toMatchObject({ live: true, actions: ['adopted'] });
-    expect(item(adopted.report.items, 'lost/one/a')).toMatchObject({ live: true, rows: 1 });
+    expect(itemOf(adopted.report, 'lost/one')).toMatchObject({ live: true, actions: ['adopted'] });
+    expect(itemOf(adopted.report, 'lost/one/a')).toMatchObject({ live: true, rows: 1 });
     expect(await reader.list()).toEqual(before);
     gateway.takeWrites();
     expect((await place.publish(manifest)).code).toBe(0);
@@ -243,7 +230,7 @@ describe('publish', () => {
   });
 
   it('prints people the reason and the remedy, and never the password or the contents of a table', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     place.write('data/secret.csv', 'name,code\nx,cell-value-4711\ny,cell-value-4712,z\n');
     const manifest = place.manifest({
       name: 'told',
@@ -259,7 +246,7 @@ describe('publish', () => {
   });
 
   it('ends with 2 for a faulty manifest or a missing one, sending nothing', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     const manifest = place.manifest({ name: 'bad', datasets: [{ id: 'NOT AN ID', title: 'x' }], colour: 'red' });
     gateway.takeWrites();
     const { code, out, err } = await place.run(['publish', manifest, '--json']);

@@ -6,10 +6,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../src/dkan/identity.ts';
 import { idOfIdentifier } from '../../src/gather/catalogue/ids.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
-import { type Gateway, openGateway } from './support/gateway.ts';
+import type { Gateway } from './support/gateway.ts';
+import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';
-import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
-import { startPortalProcess } from './support/server.ts';
+import type { RedisPlace } from './support/redis-place.ts';
 
 const folder = join(import.meta.dirname, '../../../shared/data/catalogues');
 const isThere = existsSync(folder);
@@ -32,10 +32,7 @@ describe.skipIf(!isThere)(`catalogues of governments${why}`, () => {
   let reader: Reader;
   let place: RedisPlace;
   beforeAll(async () => {
-    const portal = await startPortalProcess();
-    reader = await portal.reader();
-    gateway = await openGateway(portal.url);
-    place = await makeRedisPlace(gateway.url, { sources: { allow: ['127.0.0.1'] } });
+    ({ gateway, reader, place } = await openPortalPlace({ sources: { allow: ['127.0.0.1'] } }));
   });
 
   it('of 402 datasets and 2,841 distributions: all of it is on the portal by identifier, and the second run sends nothing', async () => {

@@ -7,31 +7,17 @@ import type { ReportItem } from '../../src/report.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import { workbookOf } from '../transform/support/workbook.ts';
 import { zipOf } from '../transform/support/zip.ts';
-import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
-import { makePlace, type Place } from './support/place.ts';
+import { openGatedPortal } from './support/gated-portal.ts';
+import { type Gateway, isWrite } from './support/gateway.ts';
+import { itemOf } from './support/items.ts';
 import type { Reader } from './support/reader.ts';
-import { type PortalProcess, remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
 
-let portal: PortalProcess;
 let reader: Reader;
 let gateway: Gateway;
 beforeAll(async () => {
-  portal = await startPortalProcess();
-  reader = await portal.reader();
-  gateway = await openGateway(portal.url);
+  ({ reader, gateway } = await openGatedPortal());
 });
-
-const makeRemotePlace = (): Place => {
-  const place = makePlace(remoteConfig(gateway.url));
-  writePassword(place.dir);
-  return place;
-};
-
-const item = (items: ReportItem[], key: string): ReportItem => {
-  const found = items.find((each) => each.key === key);
-  if (!found) throw new Error(`no item ${key}`);
-  return found;
-};
 
 const writesFrom = (from: number): string[] =>
   gateway.requests
@@ -68,7 +54,7 @@ const manifestOf = (table: unknown[]): { name: string } & Record<string, unknown
 
 describe('tables made of other files', () => {
   it('arrive as rows, send nothing twice, and are made anew when their steps change', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     place.write('data/spending.csv', spending);
     place.write('data/zipped.csv.gz', gzipSync('id;name\n1;Bäume\n2;Wege\n'));
     place.write('data/archived.zip', await zipOf({ 'readme.pdf': 'x', 'data/table.csv': 'id,name\n1,a\n' }));
@@ -86,7 +72,7 @@ describe('tables made of other files', () => {
 
     const first = await place.publish(manifest);
     expect(first.code, first.out + first.err).toBe(0);
-    const of = (key: string): ReportItem => item(first.report.items, `made/budget/${key}`);
+    const of = (key: string): ReportItem => itemOf(first.report, `made/budget/${key}`);
     expect(of('spending')).toMatchObject({ live: true, rows: 2, file: { name: 'spending.csv' }, rejected: null });
     expect(await reader.file(of('spending').nid ?? '')).toMatchObject({
       content: 'department,amount,day\nParks,1200.50,2026-01-31\nRoads,7,2026-02-01\n',
@@ -118,7 +104,7 @@ describe('tables made of other files', () => {
     const changed = place.manifest(manifestOf([...steps, { select: ['department'] }]));
     expect((await place.run(['plan', changed])).out).toContain('its table is made otherwise');
     const third = await place.publish(changed);
-    expect(item(third.report.items, 'made/budget/spending')).toMatchObject({
+    expect(itemOf(third.report, 'made/budget/spending')).toMatchObject({
       actions: ['attached', 'imported'],
       rows: 2,
     });
@@ -136,7 +122,7 @@ describe('tables made of other files', () => {
   }, 120_000);
 
   it('leave bad rows out as far as they may, and publish nothing beyond', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     const rows = Array.from({ length: 8 }, (_, index) => `${index},${index * 2}\n`).join('');
     place.write('data/table.csv', `id,amount\n${rows}8,abc\n9\n`);
     const manifestWith = (more: Record<string, unknown>): string =>
@@ -153,17 +139,17 @@ describe('tables made of other files', () => {
     const refused = await place.publish(manifestWith({ badRows: 'quarantine', maxBadRows: '10%' }));
     expect(refused.code).toBe(3);
     const rejects = join(place.stateDir, 'rejects/bad/d/r/table.rejects.csv');
-    expect(item(refused.report.items, 'bad/d/r')).toMatchObject({
+    expect(itemOf(refused.report, 'bad/d/r')).toMatchObject({
       outcome: 'quarantined',
       nid: null,
       reason: { code: 'table-rows', line: 10 },
     });
-    expect(item(refused.report.items, 'bad/d/r').reason?.message).toContain('2 bad rows of 10');
-    expect(item(refused.report.items, 'bad/d/r').reason?.hint).toContain(rejects);
+    expect(itemOf(refused.report, 'bad/d/r').reason?.message).toContain('2 bad rows of 10');
+    expect(itemOf(refused.report, 'bad/d/r').reason?.hint).toContain(rejects);
 
     const taken = await place.publish(manifestWith({ badRows: 'quarantine', maxBadRows: 2 }));
     expect(taken.code, taken.out).toBe(0);
-    expect(item(taken.report.items, 'bad/d/r')).toMatchObject({
+    expect(itemOf(taken.report, 'bad/d/r')).toMatchObject({
       live: true,
       rows: 8,
       rejected: { rows: 2, path: rejects },
@@ -179,7 +165,7 @@ describe('tables made of other files', () => {
 
     place.write('data/table.csv', `id,amount\n${rows}`);
     const mended = await place.publish(manifestWith({ badRows: 'quarantine', maxBadRows: 2 }));
-    expect(item(mended.report.items, 'bad/d/r')).toMatchObject({ live: true, rejected: null });
+    expect(itemOf(mended.report, 'bad/d/r')).toMatchObject({ live: true, rejected: null });
     expect(existsSync(rejects)).toBe(false);
   }, 120_000);
 });
@@ -191,14 +177,14 @@ const oneTable = (name: string, resource: Record<string, unknown>): { name: stri
 
 describe('a table that was made', () => {
   it('comes back when the portal cannot import its successor', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     const manifest = place.manifest(oneTable('back', { file: 'data/t.csv.gz' }));
     place.write('data/t.csv.gz', gzipSync('id;word\n1;old\n2;old\n'));
-    const first = item((await place.publish(manifest)).report.items, 'back/d/r');
+    const first = itemOf((await place.publish(manifest)).report, 'back/d/r');
     // Sound as a table, but more columns than the portal's database has.
     const columns = Array.from({ length: 2500 }, (_, index) => `c${index}`).join(';');
     place.write('data/t.csv.gz', gzipSync(`${columns}\n${columns}\n`));
-    const failed = item((await place.publish(manifest)).report.items, 'back/d/r');
+    const failed = itemOf((await place.publish(manifest)).report, 'back/d/r');
     expect(failed).toMatchObject({ live: false, stale: true, reason: { code: 'portal-refused' } });
     expect(failed.reason?.message).toContain('the previous good file t.csv (2 rows) is attached again');
     expect(await reader.file(first.nid ?? '')).toMatchObject({ content: 'id,word\n1,old\n2,old\n' });
@@ -207,17 +193,17 @@ describe('a table that was made', () => {
     await place.publish(manifest);
     expect(writesFrom(from).filter((write) => write.endsWith('attach_file'))).toEqual([]);
     place.write('data/t.csv.gz', gzipSync('id;word\n1;new\n'));
-    expect(item((await place.publish(manifest)).report.items, 'back/d/r')).toMatchObject({ live: true, rows: 1 });
+    expect(itemOf((await place.publish(manifest)).report, 'back/d/r')).toMatchObject({ live: true, rows: 1 });
     expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
   }, 120_000);
 
   it('is recognised on the portal when the ledger is lost, and found different when somebody replaced it', async () => {
     const content = { file: 'data/t.ndjson', table: [{ computed: { twice: 'n * 2' } }] };
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     place.write('data/t.ndjson', '{"n":1}\n{"n":2}\n');
-    const first = item((await place.publish(place.manifest(oneTable('lost', content)))).report.items, 'lost/d/r');
+    const first = itemOf((await place.publish(place.manifest(oneTable('lost', content)))).report, 'lost/d/r');
 
-    const other = makeRemotePlace();
+    const other = makeRemotePlace(gateway.url);
     other.write('data/t.ndjson', '{"n":1}\n{"n":2}\n');
     const manifest = other.manifest(oneTable('lost', content));
     expect((await other.run(['rebuild', manifest])).out).toContain('2 items: 2 restored as wished');
@@ -236,8 +222,7 @@ describe('files of the web', () => {
   it('are made into tables, asked for once, and made anew when their steps change', async () => {
     const server = await startSources();
     const sources = { allow: ['127.0.0.1'], requestsPerSecond: 0 };
-    const place = makePlace({ ...remoteConfig(gateway.url), sources });
-    writePassword(place.dir);
+    const place = makeRemotePlace(gateway.url, { sources });
     const book = await workbookOf([
       ['id', 'n'],
       [1, 2],
@@ -247,13 +232,13 @@ describe('files of the web', () => {
     const manifestWith = (table: unknown[]): string =>
       place.manifest(oneTable('web', { url: `${server.url}/book.xlsx`, table }));
     const manifest = manifestWith([{ select: ['n'] }]);
-    const first = item((await place.publish(manifest)).report.items, 'web/d/r');
+    const first = itemOf((await place.publish(manifest)).report, 'web/d/r');
     expect(first).toMatchObject({ live: true, rows: 2, file: { name: 'book.csv' } });
     expect(await reader.file(first.nid ?? '')).toMatchObject({ content: 'n\n2\n4\n' });
     const from = gateway.requests.length;
     expect((await place.publish(manifest)).report.counts.resource).toEqual({ unchanged: 1 });
     expect(writesFrom(from)).toEqual([]);
-    expect(item((await place.publish(manifestWith([{ select: ['id'] }]))).report.items, 'web/d/r')).toMatchObject({
+    expect(itemOf((await place.publish(manifestWith([{ select: ['id'] }]))).report, 'web/d/r')).toMatchObject({
       actions: ['attached', 'imported'],
     });
     expect(await reader.file(first.nid ?? '')).toMatchObject({ content: 'id\n1\n3\n' });
@@ -262,7 +247,7 @@ describe('files of the web', () => {
 
 describe('dropped files', () => {
   it('become tables by their kind and by the steps beside them; those with too many bad rows are set aside', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     place.write(
       'inbox/city/trees.xlsx',
       await workbookOf([
@@ -287,7 +272,7 @@ describe('dropped files', () => {
       ['dropped/city/faulty', false, null],
       ['dropped/city/trees', true, 1],
     ]);
-    const bikes = item(report.items, 'dropped/city/bikes');
+    const bikes = itemOf(report, 'dropped/city/bikes');
     expect(await reader.file(bikes.nid ?? '')).toMatchObject({ name: 'bikes.csv', content: 'day,n\n2026-02-01,5\n' });
     const aside = readdirSync(join(place.dir, 'inbox/.sluice/quarantine/city'));
     expect(aside).toContainEqual(expect.stringContaining('faulty'));
@@ -297,7 +282,7 @@ describe('dropped files', () => {
 
 describe('hostile files', () => {
   it('are quarantined with a reason each; nothing of them reaches the portal, and the others are published', async () => {
-    const place = makeRemotePlace();
+    const place = makeRemotePlace(gateway.url);
     const mb = 1024 * 1024;
     const evil = (await zipOf({ 'aa/evil.csv': 'a\n1\n' })).toString('latin1').replaceAll('aa/evil', '../evil');
     const files: Record<string, string | Buffer> = {

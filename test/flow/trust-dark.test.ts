@@ -1,7 +1,7 @@
 // A table that is replaced stays readable: by the old rows until the new ones are all there, and for good when they are refused.
 import { beforeAll, expect, it } from 'vitest';
-import type { Report, ReportItem } from '../../src/report.ts';
 import type { Gateway } from './support/gateway.ts';
+import { tableItem } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import type { Reader } from './support/reader.ts';
 import type { RedisPlace } from './support/redis-place.ts';
@@ -20,11 +20,6 @@ const write = (name: string, content: string): string => {
 };
 const table = (rows: number, word: string): string =>
   `id,word,more\n${Array.from({ length: rows }, (_, row) => `${row},${word},some more text in row ${row}\n`).join('')}`;
-const tableItem = ({ items }: Report): ReportItem => {
-  const found = items.find(({ kind }) => kind === 'resource');
-  if (!found) throw new Error('no resource');
-  return found;
-};
 
 it('the old rows can be read during the whole import of the new file', async () => {
   const manifest = write('large', table(1000, 'old'));

@@ -1,8 +1,9 @@
 // Somebody edits on the portal what we manage: who, when and what is told, and the choice is the operator's.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { planFileSchema } from '../../src/plan-file.ts';
-import type { Report, ReportItem } from '../../src/report.ts';
+import type { Report } from '../../src/report.ts';
 import type { Gateway } from './support/gateway.ts';
+import { itemOf } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import type { Reader } from './support/reader.ts';
 import type { RedisPlace } from './support/redis-place.ts';
@@ -23,11 +24,6 @@ const write = (
   const { title = `${name} dataset`, description = 'As first written', tags = [], ...more } = version;
   const table = { id: 'table', title: `${name} table`, file: `data/${name}.csv` };
   return place.manifest({ name, ...more, datasets: [{ id: 'one', title, description, tags, resources: [table] }] });
-};
-const itemOf = ({ items }: Report, key: string): ReportItem => {
-  const found = items.find((item) => item.key === key);
-  if (!found) throw new Error(`no item ${key}`);
-  return found;
 };
 const body = (text: string) => ({ und: [{ value: text }] });
 const bodyOf = async (nid: string): Promise<unknown> => (await reader.read(nid)).body;

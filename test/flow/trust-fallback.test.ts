@@ -9,6 +9,7 @@ import { openSwitchboard, type Switchboard } from '../../src/server/faults/switc
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
+import { tableItem } from './support/items.ts';
 import { reportsOf } from './support/place.ts';
 import type { Reader } from './support/reader.ts';
 import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
@@ -48,11 +49,6 @@ const write = (name: string, content: string): string => {
 const good = 'id,word\n1,old\n2,old\n3,old\n';
 /** Sound by RFC 4180, but this release takes a backslash for an escape; it fails there and says that all went well. */
 const bad = 'id,word\n1,says\n"2\\","no"\n';
-const tableItem = ({ items }: Report): ReportItem => {
-  const found = items.find(({ kind }) => kind === 'resource');
-  if (!found) throw new Error('no resource');
-  return found;
-};
 const attaches = (): number => gateway.takeWrites().filter((path) => path.endsWith('/attach_file')).length;
 
 /** The portal holds the good file and its rows, and nothing of the bad one. */

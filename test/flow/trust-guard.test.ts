@@ -3,8 +3,9 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Report, ReportItem } from '../../src/report.ts';
+import type { Report } from '../../src/report.ts';
 import type { Gateway } from './support/gateway.ts';
+import { itemOf } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import type { RedisPlace } from './support/redis-place.ts';
@@ -37,11 +38,6 @@ const write = (name: string, wished: Wished[], more: Record<string, unknown> = {
   return place.manifest({ name, ...more, datasets });
 };
 const some = (count: number): Wished[] => Array.from({ length: count }, (_, index) => ({ id: `d${index}` }));
-const itemOf = ({ items }: Report, key: string): ReportItem => {
-  const found = items.find((item) => item.key === key);
-  if (!found) throw new Error(`no item ${key}`);
-  return found;
-};
 const did = ({ items }: Report): Record<string, string> =>
   Object.fromEntries(items.flatMap(({ key, actions }) => (actions.length > 0 ? [[key, actions.join('+')]] : [])));
 const statusOf = async (nid: string | null): Promise<string> => (await reader.read(nid ?? '')).status;

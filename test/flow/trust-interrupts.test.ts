@@ -4,9 +4,9 @@ import { expect, it } from 'vitest';
 import { randomOf } from '../support/random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openGateway } from './support/gateway.ts';
-import { makePlace } from './support/place.ts';
 import { doubles } from './support/reader.ts';
-import { remoteConfig, startPortalProcess, writePassword } from './support/server.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+import { startPortalProcess } from './support/server.ts';
 
 const datasets = Number(process.env.FLOW_DATASETS ?? 120);
 const interrupts = Number(process.env.FLOW_INTERRUPTS ?? 6);
@@ -19,8 +19,7 @@ it(`${interrupts} interruptions of ${datasets} datasets lose nothing and double 
   const random = randomOf(seed);
   const portal = await startPortalProcess();
   const gateway = await openGateway(portal.url);
-  const place = makePlace(remoteConfig(gateway.url));
-  writePassword(place.dir);
+  const place = makeRemotePlace(gateway.url);
   const manifest = place.manifest({
     name: 'often',
     datasets: Array.from({ length: datasets }, (_, index) => {

@@ -2,8 +2,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Report, ReportItem } from '../../src/report.ts';
 import type { Gateway } from './support/gateway.ts';
+import { itemOf } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import type { RedisPlace } from './support/redis-place.ts';
@@ -16,11 +16,6 @@ beforeAll(async () => {
   ({ gateway, reader, person, place } = await openPortalPlace());
 });
 
-const itemOf = ({ items }: Report, key: string): ReportItem => {
-  const found = items.find((item) => item.key === key);
-  if (!found) throw new Error(`no item ${key}`);
-  return found;
-};
 const lines = (out: string): string[] => out.trim().split('\n');
 
 describe('adopt', () => {

@@ -1,8 +1,9 @@
 // A portal process with a gateway before it, people who look and edit there, and a place that publishes through the gateway.
-import { type Gateway, openGateway } from './gateway.ts';
+import { openGatedPortal } from './gated-portal.ts';
+import type { Gateway } from './gateway.ts';
 import { openReader, type Reader } from './reader.ts';
 import { makeRedisPlace, type RedisPlace } from './redis-place.ts';
-import { editor, publisher, startPortalProcess } from './server.ts';
+import { editor, publisher } from './server.ts';
 
 /** See the head of this file. */
 export interface PortalPlace {
@@ -16,11 +17,10 @@ export interface PortalPlace {
 
 /** Opens all of it; `config` is for the place. It ends with the test file. */
 export const openPortalPlace = async (config: Record<string, unknown> = {}): Promise<PortalPlace> => {
-  const portal = await startPortalProcess();
-  const gateway = await openGateway(portal.url);
+  const { portal, reader, gateway } = await openGatedPortal();
   return {
     gateway,
-    reader: await portal.reader(),
+    reader,
     person: await openReader(portal.url, editor.username, publisher.password),
     place: await makeRedisPlace(gateway.url, config),
   };

@@ -2,8 +2,8 @@
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import { startTestRedis } from '../../support/redis.ts';
-import { makePlace, type Place, type Start, withReport } from './place.ts';
-import { remoteConfig, writePassword } from './server.ts';
+import { type Place, type Start, withReport } from './place.ts';
+import { makeRemotePlace } from './remote-place.ts';
 
 /** See the head of this file. */
 export interface RedisPlace extends Place {
@@ -24,8 +24,7 @@ export const makeRedisPlace = async (url: string, config: Record<string, unknown
   });
   const env = { REDIS_URL: `unix://${'path' in server.options ? server.options.path : ''}` };
   const withRedis = (start: Start = {}): Start => ({ ...start, env: { ...env, ...start.env } });
-  const place = makePlace({ ...remoteConfig(url), ...config });
-  writePassword(place.dir);
+  const place = makeRemotePlace(url, config);
   const run: Place['run'] = (args, start) => place.run(args, withRedis(start));
   return {
     ...place,

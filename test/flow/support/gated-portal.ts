@@ -1,0 +1,18 @@
+// A portal process with a gateway before it.
+import { type Gateway, openGateway } from './gateway.ts';
+import type { Reader } from './reader.ts';
+import { type PortalProcess, startPortalProcess } from './server.ts';
+
+/** See the head of this file. */
+export interface GatedPortal {
+  portal: PortalProcess;
+  /** Looks with the rights of an administrator, past the gateway. */
+  reader: Reader;
+  gateway: Gateway;
+}
+
+/** Opens all of it; it ends with the test file. */
+export const openGatedPortal = async (): Promise<GatedPortal> => {
+  const portal = await startPortalProcess();
+  return { portal, reader: await portal.reader(), gateway: await openGateway(portal.url) };
+};
