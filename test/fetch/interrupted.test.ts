@@ -11,7 +11,7 @@ import { type Answering, fileAnswer, startSources } from '../support/source-serv
 import { tempDir } from '../support/temp-dir.ts';
 
 const server = await startSources();
-const policy: FetchPolicy = { ...fetchPolicy, maxBytes: 10_000_000, connectMs: 5_000, headersMs: 5_000, bodyMs: 5_000 };
+const policy: FetchPolicy = { ...fetchPolicy, maxBytes: 10_000_000 };
 const fetcher = openFetcher(policy);
 afterAll(() => fetcher.close());
 

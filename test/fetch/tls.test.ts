@@ -18,7 +18,7 @@ await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address() as AddressInfo; // it listens on a port
 
 const lookup: LookupFunction = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
-const fetcher = openFetcher({ ...fetchPolicy, connectMs: 5_000, headersMs: 5_000, bodyMs: 5_000 }, { lookup });
+const fetcher = openFetcher(fetchPolicy, { lookup });
 afterAll(async () => {
   await fetcher.close();
   server.closeAllConnections();

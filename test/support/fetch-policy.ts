@@ -6,9 +6,9 @@ export const fetchPolicy: FetchPolicy = {
   allowPrivate: ['127.0.0.1'],
   maxBytes: 1_000_000,
   maxRedirects: 3,
-  connectMs: 2_000,
-  headersMs: 2_000,
-  bodyMs: 2_000,
+  connectMs: 20_000,
+  headersMs: 20_000,
+  bodyMs: 20_000,
   requestsPerSecond: 0,
   userAgent: 'sluice-test',
 };

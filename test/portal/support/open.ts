@@ -20,7 +20,7 @@ export const openForTest = (
       password: 'open-sesame',
       dialect: 'auto',
       connections: 8,
-      timeouts: { connectMs: 2000, headersMs: 2000, bodyMs: 2000, uploadMs: 10_000 },
+      timeouts: { connectMs: 20_000, headersMs: 20_000, bodyMs: 20_000, uploadMs: 20_000 },
       readRetries: 2,
       ...settings,
     },
