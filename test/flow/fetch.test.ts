@@ -8,6 +8,7 @@ import { type Answering, fileAnswer, type SourceServer, startSources } from '../
 import { waitUntil } from '../support/wait-until.ts';
 import { openGatedPortal } from './support/gated-portal.ts';
 import { isWrite } from './support/gateway.ts';
+import { killsIn } from './support/kills-in.ts';
 import type { Place } from './support/place.ts';
 import { makeRedisPlace } from './support/redis-place.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
@@ -17,7 +18,6 @@ const server: SourceServer = await startSources();
 
 const sources = { allow: ['127.0.0.1'], connect: '2s', headers: '2s', body: '2s', requestsPerSecond: 0 };
 const quickJobs = { jobs: { lock: '1500ms', stalledCheck: '500ms' }, retry: { backoff: '100ms', maxBackoff: '500ms' } };
-const killAtStep = new URL('../support/kill-at-step.ts', import.meta.url).pathname;
 const openPlace = (config: Record<string, unknown> = {}): Place => makeRemotePlace(gateway.url, { sources, ...config });
 
 const manifestOf = (place: Place, name: string, resources: Record<string, unknown>[]): string =>
@@ -269,10 +269,7 @@ describe('a worker that is killed between fetch and attach', () => {
     server.on('/once.csv', fileAnswer('id\n1\n2\n', { etag: '"o1"' }));
     const manifest = manifestOf(place, 'once', [{ id: 'a', title: 'A', url: `${server.url}/once.csv` }]);
     place.write('kills/d', 'resource/attach/begin');
-    const first = place.start(['publish', manifest], {
-      preload: killAtStep,
-      env: { KILL_DIR: join(place.dir, 'kills') },
-    });
+    const first = place.start(['publish', manifest], killsIn(join(place.dir, 'kills')));
     expect(await first.ended).toBe('SIGKILL');
     const { code, report, err } = await place.publish(manifest);
     expect(code, err).toBe(0);
@@ -378,7 +375,7 @@ describe('two workers on two hosts', () => {
     const manifest = manifestOf(one, 'hosts', [{ id: 'a', title: 'A', url: `${server.url}/host.csv` }]);
     const kills = join(one.dir, 'kills');
     one.write('kills/d', 'resource/check/end');
-    const first = one.start(['publish', manifest], { preload: killAtStep, env: { KILL_DIR: kills } });
+    const first = one.start(['publish', manifest], killsIn(kills));
     expect(await first.ended).toBe('SIGKILL');
     expect(leftBehind(one)).toHaveLength(1);
     const { code, report, err } = await two.publish(manifest, { env: { REDIS_URL: one.redisUrl } });

@@ -1,7 +1,6 @@
 // A file that a portal of the recorded release cannot import gives way to the last good one, which is published again.
 import { existsSync, mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import type { Report, ReportItem } from '../../src/report.ts';
 import { type FaultRule, faultPlanSchema } from '../../src/server/faults/rules.ts';
@@ -10,12 +9,11 @@ import { fileAnswer, type SourceServer, startSources } from '../support/source-s
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { tableItem } from './support/items.ts';
+import { killsIn } from './support/kills-in.ts';
 import { reportsOf } from './support/place.ts';
 import type { Reader } from './support/reader.ts';
 import { makeRedisPlace, type RedisPlace } from './support/redis-place.ts';
 import { remoteConfig, startPortalProcess } from './support/server.ts';
-
-const killAtStep = fileURLToPath(new URL('../support/kill-at-step.ts', import.meta.url));
 
 let reader: Reader;
 let gateway: Gateway;
@@ -233,10 +231,10 @@ it('a worker killed at every moment of the way back goes on from there', async (
   };
   attaches();
   let kills = 0;
-  let worker = place.start(['publish', manifest], { preload: killAtStep, env: { KILL_DIR: killDir } });
+  let worker = place.start(['publish', manifest], killsIn(killDir));
   while ((await worker.ended) === 'SIGKILL') {
     kills += 1;
-    worker = place.start(['publish', manifest], { preload: killAtStep, env: { KILL_DIR: killDir } });
+    worker = place.start(['publish', manifest], killsIn(killDir));
   }
   gateway.after = () => undefined;
   gateway.before = () => undefined;

@@ -1,16 +1,14 @@
 // Taking down what the source no longer names: only on purpose, only within the guard, and undone when it comes back.
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/report.ts';
 import type { Gateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
+import { killsIn } from './support/kills-in.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import type { RedisPlace } from './support/redis-place.ts';
-
-const preload = fileURLToPath(new URL('../support/kill-at-step.ts', import.meta.url));
 
 let gateway: Gateway;
 let reader: Reader;
@@ -255,7 +253,7 @@ it('kill -9 in the middle of taking down: the next publish ends it, once', async
   let ended: number | string = 'SIGKILL';
   let count = 0;
   for (; ended === 'SIGKILL'; count++) {
-    ended = await place.start(['publish', manifest], { preload, env: { KILL_DIR: kills } }).ended;
+    ended = await place.start(['publish', manifest], killsIn(kills)).ended;
   }
   expect(ended).toBe(0);
   expect(count).toBeGreaterThan(1);

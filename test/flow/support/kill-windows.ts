@@ -1,14 +1,12 @@
 // Publishes over kills at chosen moments of chosen datasets: at boundaries of steps, and around writes.
 import { existsSync, mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import type { Sluice } from '../../support/sluice-process.ts';
 import { type Gateway, isWrite, type Passed } from './gateway.ts';
+import { killsIn } from './kills-in.ts';
 import { makePlace, type Place } from './place.ts';
 import { remoteConfig, writePassword } from './server.ts';
-
-const preload = fileURLToPath(new URL('../../support/kill-at-step.ts', import.meta.url));
 
 /** A place whose one job at a time can be killed; `killDir` holds a file for each kill that is still to come. */
 export const makeKillPlace = (
@@ -41,7 +39,7 @@ export const publishThroughKills = async (
   { windows, idOf, writeOf }: Windows,
 ): Promise<Sluice> => {
   for (const window of windows) writeFileSync(join(killDir, idOf(window)), window);
-  const start = (): Sluice => place.start(['publish', manifest], { preload, env: { KILL_DIR: killDir } });
+  const start = (): Sluice => place.start(['publish', manifest], killsIn(killDir));
   let worker = start();
   const killAt = (moment: 'before' | 'after') => async (passed: Passed) => {
     if (!isWrite(passed)) return;
