@@ -1,6 +1,9 @@
 #!/usr/bin/env -S node --max-semi-space-size=4
 // argv -> command -> exit code.
 import { readFileSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CheckCommandOptions } from './commands/check.ts';
@@ -13,6 +16,9 @@ import { durationMs } from './quantity.ts';
 // A service that runs for weeks beside others: collect garbage when the heap has doubled, not later. (The small young
 // generation that package.json and the Dockerfile ask for saves as much again.)
 setFlagsFromString('--heap-growing-percent=100');
+
+// Commands start in half the time when what was compiled once is kept. Where nothing can be written, nothing is kept.
+enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sluice', 'compiled'));
 
 const stop = new AbortController();
 const force = new AbortController();
