@@ -1,8 +1,9 @@
 // The kinds of job: one schema each, the rule that makes their ids, and what a handler gets from the queue.
+
 import { z } from 'zod';
 import { uuidOfKey } from './dkan/identity.ts';
 import type { Fence } from './fence.ts';
-import type { Log } from './log.ts';
+import type { JobLog } from './log.ts';
 import { scheduleSchema } from './manifest/schedule-times.ts';
 import { itemActions, type Reason } from './report.ts';
 
@@ -145,7 +146,7 @@ export interface JobContext<K extends JobKind = JobKind> {
   readonly signal: AbortSignal;
   /** Keeps what is written in the name of this job from happening once another worker has it; null outside a queue. */
   readonly fence: Fence | null;
-  readonly log: Log;
+  readonly log: JobLog;
   /** Changes the job's data, durably. */
   save(changes: Partial<JobDataOf[K]>): Promise<void>;
   /** Runs one step and logs one line for it: what, on what, milliseconds, outcome (`tell` of the result). */

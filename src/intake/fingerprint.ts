@@ -50,15 +50,18 @@ const statRegular = async (path: string): Promise<StatFacts> => {
   return factsOf(stats);
 };
 
+/** Of the first `bytes` bytes, or of all when there are fewer; the caller looks whether that is the whole file. */
 const hashHandle = async (handle: FileHandle, bytes: number, signal: AbortSignal | undefined): Promise<string> => {
   const hash = createHash('sha256');
-  const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(bytes + 1, chunkBytes)));
-  for (;;) {
+  const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(bytes, chunkBytes)));
+  for (let left = bytes; left > 0; ) {
     signal?.throwIfAborted();
-    const { bytesRead } = await handle.read(chunk, 0, chunk.length, null);
-    if (bytesRead === 0) return hash.digest('hex');
+    const { bytesRead } = await handle.read(chunk, 0, Math.min(chunk.length, left), null);
+    if (bytesRead === 0) break;
     hash.update(chunk.subarray(0, bytesRead));
+    left -= bytesRead;
   }
+  return hash.digest('hex');
 };
 
 /**

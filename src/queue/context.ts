@@ -5,7 +5,7 @@ import { reasonOf } from '../errors.ts';
 import type { Fence } from '../fence.ts';
 import type { ChildOutcome, JobContext, JobDataOf, JobKind, StepLabel } from '../job.ts';
 import { jobId } from '../job.ts';
-import type { Log } from '../log.ts';
+import type { JobLog } from '../log.ts';
 import type { Bookkeeping } from './bookkeeping.ts';
 import { runChildren } from './children.ts';
 import type { Queues } from './queues.ts';
@@ -22,7 +22,7 @@ export interface ContextParts<K extends JobKind> {
   fence: Fence;
   /** Aborted when the job is another worker's now. */
   lost: AbortSignal;
-  log: Log;
+  log: JobLog;
   queues: Queues;
   books: Bookkeeping;
   /** Told when a write came through. */

@@ -3,7 +3,7 @@ import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from
 import { PoisonJobError, PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
 import { Fence, fenceSignal } from '../fence.ts';
 import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
-import type { Log } from '../log.ts';
+import { LateLog, type Log } from '../log.ts';
 import { ifLockStands } from '../redis/job-lock.ts';
 import { RedisScript } from '../redis/script.ts';
 import type { Reason } from '../report.ts';
@@ -98,7 +98,7 @@ export class QueueWorker {
     fenceSignal(lost, fence);
     fenceSignal(signal, fence);
     const { kind, data } = parseJob(job);
-    const log = this.#parts.log.child({
+    const log = new LateLog(this.#parts.log, {
       jobId: job.id,
       kind,
       portal: data.portal,

@@ -31,7 +31,7 @@ export interface CheckOptions {
   rowBytes?: number | undefined;
   /** A name that TextDecoder knows, where the file is neither UTF-8 nor UTF-16 and no evidence tells what it is. */
   encoding?: string | undefined;
-  /** Size of the file in bytes where that is known: a small one is checked at once. */
+  /** Size of the file in bytes where that is known: {@link checkTable} checks a small one at once. */
   bytes?: number | undefined;
 }
 
@@ -59,8 +59,9 @@ const readSmall = async (path: string, bytes: number): Promise<Buffer | null> =>
     const buffer = Buffer.allocUnsafeSlow(bytes + 1);
     for (let length = 0; length <= bytes; ) {
       const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);
-      if (bytesRead === 0) return length === 0 ? null : buffer.subarray(0, length);
+      const isShort = bytesRead < buffer.length - length;
       length += bytesRead;
+      if (bytesRead === 0 || (isShort && length === bytes)) return length === 0 ? null : buffer.subarray(0, length);
     }
     return null;
   } finally {
@@ -74,14 +75,17 @@ const hints: Record<string, string> = {
   EISDIR: 'this is a folder: name the files in it',
 };
 
+/** Of a check that ends in the turn of the event loop in which it begins. */
+const neverCancelled = new Int32Array(new SharedArrayBuffer(4));
+
 const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<CheckAnswer> | CheckAnswer => {
   if (task.content === undefined) return pool.run(task, signal);
   signal?.throwIfAborted();
-  return checkFile({ ...task, cancelled: new Int32Array(new SharedArrayBuffer(4)) });
+  return checkFile({ ...task, cancelled: neverCancelled });
 };
 
 /**
- * Reads a file once with flat memory, a large one in a worker thread, and tells everything that is to be said of it: encoding, layout,
+ * Reads a file once in a worker thread, with flat memory, and tells everything that is to be said of it: encoding, layout,
  * columns with their types, and findings, which hold row contents in their contexts. Two files are inspected at a time.
  * The threads are shared and stay until {@link closeTablePool}; idle ones do not keep the process alive.
  *
