@@ -18,6 +18,8 @@ export interface NodeTarget {
   portal: Portal;
   /** What to do with a node that somebody edited on the portal. */
   onDrift: OnDrift;
+  /** Uuids of the nodes that are probably created next when this one is. */
+  next?: readonly string[];
 }
 
 /**
@@ -116,7 +118,8 @@ const readOrNull = async (portal: Portal, nid: string, signal: AbortSignal): Pro
 
 const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<LedgerEntry> => {
   const { job, ledger, portal } = target;
-  const there = await portal.findByUuid(wish.uuid, job.signal);
+  // Nothing of ours is under way here, so what the dataset's job heard of its resources a moment ago still holds.
+  const there = await portal.findByUuid(wish.uuid, job.signal, { next: target.next ?? [], recent: job.attempt === 1 });
   if (there) return adopt(target, wish, entry, there.nid);
   const marker = markerOf(wish);
   // A published node with our uuid shows in the list of an entity portal; elsewhere remember how far the ids went.

@@ -6,7 +6,7 @@ import { Datastore, type TableDialectSettings, type TableSize } from './datastor
 import type { Dialect } from './dialect.ts';
 import { DialectChoice } from './dialect-choice.ts';
 import { type Attached, Files, type PortalFile } from './files.ts';
-import { UuidLookup } from './lookup.ts';
+import { type LookupOptions, UuidLookup } from './lookup.ts';
 import { type ListQuery, type NodeChanges, type NodeInput, Nodes } from './nodes.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
@@ -113,8 +113,8 @@ export class Portal {
   }
 
   /** The listed node with that uuid, or null; calls within a few milliseconds share one list request (up to 20 uuids). */
-  findByUuid(uuid: string, signal: AbortSignal): Promise<NodeRow | null> {
-    return this.lookup.find(uuid, signal);
+  findByUuid(uuid: string, signal: AbortSignal, options?: LookupOptions): Promise<NodeRow | null> {
+    return this.lookup.find(uuid, signal, options);
   }
 
   /** One read of one row, sent once: does the portal answer? Logs in when needed. */

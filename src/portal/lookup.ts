@@ -5,12 +5,24 @@ import type { NodeRow } from './replies.ts';
 import { abortable } from './wait.ts';
 
 /** How long the first call of a batch waits for company. */
-const gatherMs = 1;
+const gatherMs = 5;
+
+/** How long an answer that was asked for beforehand may be used. */
+const recentMs = 3000;
 
 type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;
 
+/** What a look-up may ask beforehand, or take from one that did. */
+export interface LookupOptions {
+  /** Uuids that are looked for next: they are asked for in the same request while it has room. */
+  next?: readonly string[];
+  /** Takes the answer of at most three seconds ago that was asked for as the `next` of another; once, then it is forgotten. */
+  recent?: boolean;
+}
+
 interface Batch {
   uuids: Set<string>;
+  next: Set<string>;
   rows: Promise<Map<string, NodeRow>>;
   /** Sends the request now. */
   go: () => void;
@@ -22,6 +34,7 @@ export class UuidLookup {
   /** The signal batches run under: they belong to no single caller. */
   private readonly shared: AbortSignal;
   private open: Batch | null = null;
+  private readonly answers = new Map<string, { row: NodeRow | null; until: number }>();
 
   constructor(list: List, shared: AbortSignal) {
     this.list = list;
@@ -29,23 +42,38 @@ export class UuidLookup {
   }
 
   /** The row of the node with that uuid, the one with the lowest nid where there are several; null when none is listed. */
-  async find(uuid: string, signal: AbortSignal): Promise<NodeRow | null> {
+  async find(
+    uuid: string,
+    signal: AbortSignal,
+    { next = [], recent = false }: LookupOptions = {},
+  ): Promise<NodeRow | null> {
     signal.throwIfAborted();
     const key = uuid.toLowerCase();
+    const answer = this.answers.get(key);
+    this.answers.delete(key);
+    if (recent && answer && performance.now() < answer.until) return answer.row;
     this.open ??= this.begin();
     const batch = this.open;
     batch.uuids.add(key);
+    for (const other of next) batch.next.add(other.toLowerCase());
     if (batch.uuids.size === maxPageSize) batch.go();
     return (await abortable(batch.rows, signal)).get(key) ?? null;
   }
 
   private begin(): Batch {
     const uuids = new Set<string>();
+    const next = new Set<string>();
     const gathered = Promise.withResolvers<void>();
-    const rows = gathered.promise.then(() => this.request([...uuids]));
+    const rows = gathered.promise.then(async () => {
+      const early = [...next].filter((uuid) => !uuids.has(uuid)).slice(0, maxPageSize - uuids.size);
+      const found = await this.request([...uuids, ...early]);
+      this.remember(early, found);
+      return found;
+    });
     const timer = setTimeout(() => batch.go(), gatherMs);
     const batch: Batch = {
       uuids,
+      next,
       rows,
       go: () => {
         clearTimeout(timer);
@@ -56,15 +84,32 @@ export class UuidLookup {
     return batch;
   }
 
+  private remember(uuids: string[], found: Map<string, NodeRow>): void {
+    const now = performance.now();
+    for (const [uuid, { until }] of this.answers) {
+      if (until > now) break; // kept in the order in which they end
+      this.answers.delete(uuid);
+    }
+    for (const uuid of uuids) {
+      this.answers.delete(uuid);
+      this.answers.set(uuid, { row: found.get(uuid) ?? null, until: now + recentMs });
+    }
+  }
+
   private async request(uuids: string[]): Promise<Map<string, NodeRow>> {
     const fields = ['nid', 'vid', 'uuid', 'type', 'title', 'status', 'uid', 'changed'];
     const rows = await this.list({ fields, parameters: { uuid: uuids } }, this.shared);
     const byUuid = new Map<string, NodeRow>();
+    let twins = 0;
     for (const row of rows) {
       const key = row.uuid.toLowerCase();
       const known = byUuid.get(key);
+      if (known !== undefined && uuids.includes(key)) twins += 1;
       if (known === undefined || Number(row.nid) < Number(known.nid)) byUuid.set(key, row);
     }
-    return byUuid;
+    // Nodes that share a uuid may have pushed others off the page.
+    if (twins === 0 || rows.length < maxPageSize || uuids.length === 1) return byUuid;
+    const middle = Math.ceil(uuids.length / 2);
+    return new Map([...(await this.request(uuids.slice(0, middle))), ...(await this.request(uuids.slice(middle)))]);
   }
 }

@@ -145,6 +145,49 @@ describe('looking up by uuid', () => {
     expect(server.requests('GET', '/api/dataset/node')).toHaveLength(2);
   });
 
+  it('asks beforehand for those that are looked for next, and takes such an answer once', async () => {
+    const { server, portal } = await start();
+    server.nodes.set('2', { nid: '2', uuid: uuidOf(2), status: '1' });
+    const asked = () => server.requests('GET', '/api/dataset/node').length;
+    expect(await portal.findByUuid(uuidOf(1), calm, { next: [uuidOf(2), uuidOf(3)] })).toBeNull();
+    expect(await portal.findByUuid(uuidOf(2), calm, { recent: true })).toMatchObject({ nid: '2' });
+    server.nodes.set('3', { nid: '3', uuid: uuidOf(3), status: '1' });
+    expect(await portal.findByUuid(uuidOf(3), calm, { recent: true })).toBeNull();
+    expect(asked()).toBe(1);
+    expect(await portal.findByUuid(uuidOf(3), calm, { recent: true })).toMatchObject({ nid: '3' });
+    expect(asked()).toBe(2);
+  });
+
+  it('asks anew, whatever was asked beforehand, unless a recent answer will do', async () => {
+    const { server, portal } = await start();
+    await portal.findByUuid(uuidOf(1), calm, { next: [uuidOf(2)] });
+    server.nodes.set('2', { nid: '2', uuid: uuidOf(2), status: '1' });
+    expect(await portal.findByUuid(uuidOf(2), calm)).toMatchObject({ nid: '2' });
+    expect(await portal.findByUuid(uuidOf(2), calm, { recent: true })).toMatchObject({ nid: '2' });
+    expect(server.requests('GET', '/api/dataset/node')).toHaveLength(3);
+  });
+
+  it('asks for no more than a page beforehand', async () => {
+    const { server, portal } = await start();
+    await portal.findByUuid(uuidOf(1), calm, { next: Array.from({ length: 30 }, (_, n) => uuidOf(n)) });
+    const [only] = server.requests('GET', '/api/dataset/node');
+    expect(new URL(only?.path ?? '', 'http://x').searchParams.get('parameters[uuid]')?.split(',')).toHaveLength(20);
+  });
+
+  it('finds a node that others with one uuid push off the page', async () => {
+    const all = [
+      ...Array.from({ length: 25 }, (_, n) => ({ nid: String(n + 1), uuid: uuidOf(1) })),
+      { nid: '99', uuid: uuidOf(2) },
+    ];
+    const { portal } = await start((seen) => {
+      if (!seen.path.startsWith('/api/dataset/node?')) return undefined;
+      const uuids = new URL(seen.path, 'http://x').searchParams.get('parameters[uuid]')?.split(',') ?? [];
+      return { body: all.filter(({ uuid }) => uuids.includes(uuid)).slice(0, 20) };
+    });
+    const rows = await Promise.all([1, 2].map((n) => portal.findByUuid(uuidOf(n), calm)));
+    expect(rows.map((row) => row?.nid)).toEqual(['1', '99']);
+  });
+
   it('takes no other node for it where the portal ignores the filter', async () => {
     const { portal } = await start((seen) =>
       seen.path.startsWith('/api/dataset/node?') ? { body: [{ nid: '9', uuid: uuidOf(9) }, { nid: '8' }] } : undefined,
