@@ -1,8 +1,6 @@
-#!/usr/bin/env -S node --max-semi-space-size=16
+#!/usr/bin/env -S node --max-semi-space-size=8
 // argv -> command -> exit code.
 import { readFileSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
@@ -11,14 +9,17 @@ import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { type CommonOptions, type Io, warn } from './commands/io.ts';
 import type { TokenAction } from './commands/portal-token.ts';
 import { SluiceError } from './errors.ts';
+import { keepCompiled } from './keep-compiled.ts';
 import { durationMs } from './quantity.ts';
 
 // A service that runs for weeks beside others: collect garbage when the heap has grown by half, not later. (The size of
-// the young generation, which package.json and the Dockerfile ask for, keeps what a job leaves behind out of that heap.)
+// the young generation, which package.json and the first line ask for, keeps what a job leaves behind out of that heap.)
 setFlagsFromString('--heap-growing-percent=50');
 
-// Commands start in half the time when what was compiled once is kept. Where nothing can be written, nothing is kept.
-enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sluice', 'compiled'));
+// Commands start in half the time when what was compiled once is kept.
+const { XDG_CACHE_HOME, HOME } = process.env;
+const caches = XDG_CACHE_HOME || (HOME && join(HOME, '.cache'));
+if (caches) keepCompiled(caches);
 
 const stop = new AbortController();
 const force = new AbortController();

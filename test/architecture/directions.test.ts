@@ -25,6 +25,7 @@ const leaves = new Set([
 /** The composition: puts the rooms together, so it sees everything. */
 const composition = new Set([
   'cli.ts',
+  'keep-compiled.ts',
   'commands',
   'runtime.ts',
   'workforce.ts',
