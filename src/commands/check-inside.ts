@@ -22,11 +22,18 @@ export interface Inside {
 
 /** See the head of this file. Throws what gathering throws where a list as a whole cannot be read. */
 export const lookInside = async (manifest: Manifest, signal: AbortSignal): Promise<Inside> => {
-  if ('datasets' in manifest) return { sources: filesOf(await gatherManifest(manifest)), problems: [] };
+  if ('datasets' in manifest) {
+    const wishes = await gatherManifest(manifest);
+    return { sources: filesOf(wishes), problems: [], notes: fetchedLater(wishes) };
+  }
   if ('catalogue' in manifest) return lookInsideCatalogue(manifest, signal);
   if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], problems: [] };
   const gathered = await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest));
-  return { sources: filesOf(gathered.wishes), problems: gathered.problems, notes: gathered.remarks };
+  return {
+    sources: filesOf(gathered.wishes),
+    problems: gathered.problems,
+    notes: [...fetchedLater(gathered.wishes), ...gathered.remarks],
+  };
 };
 
 /** A catalogue of the web is not fetched for a check. */
@@ -67,7 +74,7 @@ export const lookAtPackage = async (path: string): Promise<Inside> => {
     datapackages: [path],
     defaults: { dataset: {}, resource: {} },
   });
-  return { sources: filesOf(wishes), problems, notes: remarks };
+  return { sources: filesOf(wishes), problems, notes: [...fetchedLater(wishes), ...remarks] };
 };
 
 const filesOf = (datasets: { resources: ResourceWish[] }[]): PublishedFile[] =>
@@ -76,3 +83,11 @@ const filesOf = (datasets: { resources: ResourceWish[] }[]): PublishedFile[] =>
       source.kind === 'file' ? [{ path: source.path, name: source.name, recipe }] : [],
     ),
   );
+
+const fetchedLater = (datasets: { resources: ResourceWish[] }[]): string[] => {
+  const count = datasets.flatMap(({ resources }) => resources).filter(({ source }) => source.kind === 'url').length;
+  if (count === 0) return [];
+  return [
+    `${plural(count, 'file')} of the web ${count === 1 ? 'is' : 'are'} fetched and checked when published, not here`,
+  ];
+};

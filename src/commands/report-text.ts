@@ -29,7 +29,7 @@ const takenDown: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'dele
 export const itemLines = (items: ReportItem[]): string[] => {
   const width = Math.min(60, Math.max(0, ...items.map((item) => item.key.length)));
   return items.flatMap((item) => {
-    const rows = item.rows === null ? '' : `${item.rows.toLocaleString('en')} rows`;
+    const rows = item.rows === null ? '' : plural(item.rows, 'row');
     const did = item.actions.length > 0 ? item.actions.join(', ') : '';
     const state = stateOf(item);
     const line = `  ${item.key.padEnd(width)}  ${item.outcome.padEnd(11)}  ${state.padEnd(8)}  ${rows.padStart(12)}  ${did}`;

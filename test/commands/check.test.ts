@@ -237,6 +237,18 @@ describe('checking manifests and configurations', () => {
     });
   });
 
+  it('says that it does not fetch the files of the web that a manifest publishes', async () => {
+    const dir = tempDir();
+    writeText(dir, 'm.yaml', manifest('a.csv').replace('file: a.csv', 'url: "http://127.0.0.1:9/a.csv"'));
+    expect(await check(dir, ['m.yaml'])).toMatchObject({
+      code: 0,
+      lines: [
+        'm.yaml: sound, manifest city, 1 dataset, 1 resource',
+        '  1 file of the web is fetched and checked when published, not here',
+      ],
+    });
+  });
+
   it('tells that a file of a manifest is missing', async () => {
     const dir = tempDir();
     writeText(dir, 'city.yaml', manifest('report.pdf'));
