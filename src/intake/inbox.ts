@@ -65,7 +65,7 @@ const now = (): number => Math.round(performance.timeOrigin + performance.now())
  * @throws SourceRefusedError when the folder cannot be made or written, or its `.sluice` is not a plain folder
  */
 export const openInbox = async (options: InboxOptions): Promise<Inbox> => {
-  const folders = await makeFolders(options.manifest.drop.folder);
+  const folders = await makeFolders(options.manifest.drop.folder, options.log);
   await pairSpool(folders.spool, options.spoolId);
   const owner = await openOwner(folders.spool);
   const watcher = new InboxWatcher(options, folders, owner);
@@ -78,9 +78,11 @@ export const openInbox = async (options: InboxOptions): Promise<Inbox> => {
   }
 };
 
-const makeFolders = async (folder: string): Promise<InboxFolders> => {
+const makeFolders = async (folder: string, log: Log): Promise<InboxFolders> => {
   try {
-    await mkdir(folder, { recursive: true });
+    const made = await mkdir(folder, { recursive: true });
+    if (made !== undefined)
+      log.warn({ inbox: folder }, 'the watched folder was not there and has been made: is its name right?');
     const folders = foldersOf(await realpath(folder));
     await mkdir(folders.spool, { recursive: true });
     for (const own of [join(folders.inbox, '.sluice'), folders.spool]) {

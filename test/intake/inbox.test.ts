@@ -13,11 +13,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
 import { SourceRefusedError, StateMismatchError } from '../../src/errors.ts';
 import { foldersOf } from '../../src/intake/claim.ts';
 import { archiveClaim } from '../../src/intake/spool.ts';
+import { createLog } from '../../src/log.ts';
 import { runNode } from '../support/run-node.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -371,6 +373,22 @@ describe('openInbox', () => {
     const watched = await openDrop(folder);
     drop(folder, 'a.csv');
     await settled(watched, 1);
+  });
+
+  it('warns of a folder that was missing, which may be misspelt, and of no other', async () => {
+    const folder = join(tempDir(), 'inbxo');
+    const lines: string[] = [];
+    const destination = new Writable({
+      write: (chunk, _encoding, done) => {
+        lines.push(String(chunk));
+        done();
+      },
+    });
+    const log = createLog({ level: 'warn', destination });
+    const { inbox } = await openDrop(folder, { log });
+    await inbox.close();
+    await openDrop(folder, { log });
+    expect(lines.filter((line) => line.includes('has been made') && line.includes(folder))).toHaveLength(1);
   });
 
   it('refuses a spool that belongs to another Redis, and takes nothing', async () => {

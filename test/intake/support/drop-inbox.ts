@@ -2,7 +2,7 @@
 import { afterEach } from 'vitest';
 import type { Claim } from '../../../src/intake/claim.ts';
 import { type Inbox, openInbox } from '../../../src/intake/inbox.ts';
-import { createLog } from '../../../src/log.ts';
+import { createLog, type Log } from '../../../src/log.ts';
 import { type DropManifest, defaultRules } from '../../../src/manifest/schema.ts';
 
 /** A drop manifest named `inbox` over `folder`. */
@@ -25,6 +25,7 @@ export interface DropInboxOptions {
   rescanMs?: number;
   poll?: boolean;
   spoolId?: string;
+  log?: Log;
   /** Runs before a batch is recorded. */
   onClaimed?: (claims: Claim[]) => Promise<void>;
 }
@@ -55,7 +56,7 @@ export const openDrop = async (folder: string, options: DropInboxOptions = {}): 
       await options.onClaimed?.(claims);
       batches.push(claims);
     },
-    log: silentLog,
+    log: options.log ?? silentLog,
   });
   opened.push(inbox);
   return { inbox, batches, claims: () => batches.flat() };
