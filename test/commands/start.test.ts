@@ -49,6 +49,17 @@ it('start makes the state folder where Redis and the portals are elsewhere', asy
   expect(await ended).toBe(0);
 });
 
+it('start ends when it is asked to while its Redis is gone', async () => {
+  const redis = await startTestRedis();
+  onTestFinished(() => redis.close());
+  const env = { REDIS_URL: `unix://${'path' in redis.options ? redis.options.path : ''}` };
+  const service = makePlace().start(['start'], { env });
+  await service.said('sluice is running');
+  await redis.close();
+  expect(await service.end('SIGTERM')).toBe(130);
+  expect(service.out()).toContain('Redis does not answer: ending at once');
+});
+
 it('worker works what a publish beside it asks for', async () => {
   const place = makePlace();
   place.write('a.csv', 'id\n1\n');
