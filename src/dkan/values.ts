@@ -65,6 +65,3 @@ export const formFrequency = (code: string): number | null =>
 
 /** Who may have the data; all but `public` need `rights` (recorded-behaviour 8a). */
 export const accessLevels = ['public', 'restricted', 'private'] as const;
-
-/** A level of {@link accessLevels}. */
-export type AccessLevel = (typeof accessLevels)[number];

@@ -15,9 +15,6 @@ const fieldTypes = [
   'any',
 ] as const;
 
-/** A type of a field. */
-export type FieldType = (typeof fieldTypes)[number];
-
 const bound = z.union([z.number(), z.string()], { error: 'must be a number, or a date in quotes' });
 
 const constraintsSchema = z.looseObject({

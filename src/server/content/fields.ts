@@ -116,8 +116,5 @@ export const specifiedDatasetFields: readonly Field[] = datasetFields.flatMap((o
   one.name === 'field_license' ? [one, modifiedSourceDate] : [one],
 );
 
-/** The field that holds a node's references, by type: the two are kept in step (recorded behaviour 9). */
-export const referenceField: Record<NodeType, string> = { dataset: 'field_resources', resource: 'field_dataset_ref' };
-
 /** True for the two types of the service. */
 export const isNodeType = (type: unknown): type is NodeType => type === 'dataset' || type === 'resource';
