@@ -6,6 +6,7 @@ RUN npm ci --no-audit --no-fund
 COPY tsconfig.json ./
 COPY scripts scripts
 COPY src src
+COPY jobs jobs
 RUN npm run build && npm prune --omit=dev --no-audit --no-fund
 
 FROM node:24-bookworm-slim
@@ -15,7 +16,7 @@ RUN apt-get update \
 COPY --from=build /app/package.json /app/package.json
 COPY --from=build /app/node_modules /app/node_modules
 COPY --from=build /app/dist /app/dist
-COPY jobs /app/jobs
+COPY --from=build /app/jobs /app/jobs
 RUN ln -s /app/dist/cli.js /usr/local/bin/sluice
 
 # Settings, manifests and state stand in three folders, so that each can be mounted by itself.
