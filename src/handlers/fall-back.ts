@@ -25,8 +25,16 @@ import { sentFile } from './sent-file.ts';
 export const isRefused = ({ entry, wish, source, job }: ResourceState): boolean =>
   source !== null && isRefusedOffer(entry, offerFingerprint(wish, job.data.datasetNid), source.sha256);
 
-/** True for rows that were counted and found wrong, of a file that is not given up before it was imported once more. */
-export const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
+/** Why the file is imported once more before it is given up; null where nothing speaks for that. */
+export const againBecause = (state: ResourceState, error: unknown): string | null => {
+  if (isMiscounted(state, error)) return 'the rows are not those of the file: importing it once more';
+  // A word of refusal may be that of a gateway, or of a portal that was just being updated.
+  const isRefusal = error instanceof PortalRefusedError && state.job.data.step === 'import';
+  return isRefusal && state.entry.good !== null ? `${error.message}: asking once more` : null;
+};
+
+/** True for rows that were counted and found wrong, of a file that may be given up. */
+const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
   error instanceof VerifyFailedError && entry.datastore === 'failed' && entry.good !== null;
 
 /**

@@ -6,7 +6,7 @@ import { newEntry } from '../ledger/entry.ts';
 import type { ResourceWork } from '../ledger/runs.ts';
 import { sourcePathOf } from '../wish.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
-import { isMiscounted, isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
+import { againBecause, isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
 import { noteFound } from './found.ts';
 import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
 import { recreateNode } from './node-write.ts';
@@ -69,8 +69,9 @@ const runSteps = async (state: ResourceState): Promise<void> => {
       if (step.applies(state)) await runStep(step.run, state);
     }
   } catch (error) {
-    if (!isMiscounted(state, error)) throw error;
-    await state.job.note('the rows are not those of the file: importing it once more');
+    const why = againBecause(state, error);
+    if (why === null) throw error;
+    await state.job.note(why);
     await runNamed(state, new Set(['import', 'verify', 'ledger']));
   }
 };

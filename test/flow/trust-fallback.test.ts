@@ -127,6 +127,28 @@ it('an import that never ends is given up with the last attempt, and the good fi
   await expectGood(item);
 }, 60_000);
 
+it('an import that is refused once is asked for again; refused twice, it brings the good file back', async () => {
+  const manifest = write('refuses', good);
+  await place.publish(manifest);
+  const refuse = (times: number): void =>
+    faults([{ route: 'POST /api/dataset/datastore/*/import', fault: 'status', status: 406, times }]);
+  write('refuses', 'id,word\n1,new\n');
+  refuse(1);
+  const once = await place.publish(manifest);
+  expect(once.code).toBe(0);
+  expect(tableItem(once.report)).toMatchObject({ live: true, rows: 1, actions: ['attached', 'imported'] });
+  expect((await place.run(['log', 'refuses/refuses/t'])).out).toContain('asking once more');
+  write('refuses', good);
+  expect((await place.publish(manifest)).code).toBe(0);
+  write('refuses', 'id,word\n1,newer\n');
+  refuse(2);
+  const twice = await place.publish(manifest);
+  faults(null);
+  expect(twice.code).toBe(3);
+  expect(tableItem(twice.report)).toMatchObject({ stale: true, rows: 3, reason: { code: 'portal-refused' } });
+  await expectGood(tableItem(twice.report));
+});
+
 it('rows that are lost on import are found by their number, and the good file comes back', async () => {
   const manifest = write('loses', good);
   await place.publish(manifest);
