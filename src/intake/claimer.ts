@@ -90,7 +90,9 @@ export class Claimer {
     this.#busy.add(id);
     let taken: Taken | null = null;
     try {
-      const moved = settler.marker === 'now' ? path + marker : null;
+      // One that came, or was put back, since the file was looked at goes along: alone it would speak for a later file.
+      const isMarked = settler.marker === 'now' || (await lookAt(folders.inbox, path + marker)).kind === 'file';
+      const moved = isMarked ? path + marker : null;
       taken = await takeFile({ inbox: folders.inbox, dropped: path, folder, marker: moved });
     } finally {
       if (taken?.outcome !== 'taken') this.#busy.delete(id); // whatever got into the spool is adopted by the next rescan

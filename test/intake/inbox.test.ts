@@ -367,6 +367,16 @@ describe('what is left alone', () => {
   });
 });
 
+it('a marker that comes unseen before its file is taken goes along', async () => {
+  const folder = tempDir();
+  drop(folder, 'a.csv');
+  const watched = await openDrop(folder, { poll: true });
+  await watched.inbox.scanned;
+  writeFileSync(join(folder, 'a.csv.done'), '');
+  await settled(watched, 1);
+  expect(existsSync(join(folder, 'a.csv.done'))).toBe(false);
+});
+
 describe('openInbox', () => {
   it('makes the folder when it is missing', async () => {
     const folder = join(tempDir(), 'new/inbox');
