@@ -1,5 +1,4 @@
 // The circuit breaker of each portal: counts passing faults in a row, over all workers, and pauses the portal's queue.
-
 import type { Redis } from 'ioredis';
 import { PortalError, PortalReplyError, PortalUnreachableError, type SluiceError } from '../errors.ts';
 import type { RedisKeys } from '../ledger/keys.ts';

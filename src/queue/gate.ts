@@ -1,5 +1,4 @@
 // The run gate: one run of a manifest per portal at a time, and no request is ever lost.
-
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RunData, type RunRequest, runRequestSchema } from '../job.ts';

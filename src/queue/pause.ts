@@ -1,5 +1,4 @@
 // Pausing a portal with a reason that everybody can see, and remembering how the last pause ended.
-
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { RedisKeys } from '../ledger/keys.ts';

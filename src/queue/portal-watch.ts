@@ -1,5 +1,4 @@
 // Watches paused portals: one worker of all asks a portal that is down whether it answers, and resumes it.
-
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { PortalLoginError, PortalNotApiError, reasonOf } from '../errors.ts';

@@ -1,5 +1,4 @@
 // A token bucket in Redis: requests per second to a portal, shared by all workers.
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { RedisScript } from '../redis/script.ts';

@@ -1,7 +1,6 @@
 // Who may do what with a node (recorded behaviour 14).
 import type { Permission } from '../dkan/permissions.ts';
 import { accessDenied } from './refusal.ts';
-
 import type { StoredNode } from './store/nodes.ts';
 import type { User } from './store/users.ts';
 

@@ -1,5 +1,4 @@
 // The embedded portal: a Dataset REST API server over one data folder.
-
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';

@@ -1,5 +1,4 @@
 // Accounts of the portal.
-
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Permission } from '../../dkan/permissions.ts';
