@@ -7,7 +7,7 @@ import { type CollisionFinder, collisionFinder } from './collision.ts';
 import { completeClaims } from './complete.ts';
 import { unless } from './durable.ts';
 import type { InboxView } from './inbox-view.ts';
-import { lookAt } from './look.ts';
+import { isMarked, lookAt } from './look.ts';
 import { heldForWriting } from './open-writers.ts';
 import { type Placed, placeOf } from './place.ts';
 import { type Settler, type Settling, sameStill, stillOf } from './settling.ts';
@@ -91,8 +91,8 @@ export class Claimer {
     let taken: Taken | null = null;
     try {
       // One that came, or was put back, since the file was looked at goes along: alone it would speak for a later file.
-      const isMarked = settler.marker === 'now' || (await lookAt(folders.inbox, path + marker)).kind === 'file';
-      const moved = isMarked ? path + marker : null;
+      const comesAlong = settler.marker === 'now' || (await isMarked(folders.inbox, path, marker));
+      const moved = comesAlong ? path + marker : null;
       taken = await takeFile({ inbox: folders.inbox, dropped: path, folder, marker: moved });
     } finally {
       if (taken?.outcome !== 'taken') this.#busy.delete(id); // whatever got into the spool is adopted by the next rescan

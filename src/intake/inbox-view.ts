@@ -1,7 +1,7 @@
 // What stands in the inbox at this moment: which files settle, and what is left alone and why.
 import type { BigIntStats } from 'node:fs';
 import type { Log } from '../log.ts';
-import { lookAt, type Sight, walkInbox } from './look.ts';
+import { isMarked, lookAt, type Sight, walkInbox } from './look.ts';
 import type { Place, Placed } from './place.ts';
 import { type Settling, stillOf } from './settling.ts';
 
@@ -65,8 +65,7 @@ export class InboxView {
 
   async #see(path: string, place: Place, stats: BigIntStats, since: number): Promise<void> {
     const { inbox, marker, settling } = this.#options;
-    const marked = (await lookAt(inbox, path + marker.ending)).kind === 'file';
-    const state = marked ? 'now' : marker.required ? 'never' : 'none';
+    const state = (await isMarked(inbox, path, marker.ending)) ? 'now' : marker.required ? 'never' : 'none';
     settling.see(path, { path, place, still: stillOf(stats), since, marker: state, folder: null });
     this.#left.delete(path);
   }

@@ -35,6 +35,10 @@ export const lookAt = async (inbox: string, path: string): Promise<Sight> => {
   return stats === null ? { kind: 'absent' } : sightOf(stats);
 };
 
+/** True when a marker with that ending stands beside the file at `path`. */
+export const isMarked = async (inbox: string, path: string, ending: string): Promise<boolean> =>
+  (await lookAt(inbox, path + ending)).kind === 'file';
+
 /** One thing found by {@link walkInbox}; `path` is relative to the inbox, with `/`. */
 export interface Found {
   path: string;
