@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { BenchOptions } from './options.ts';
-import { runScript, runSluice } from './support/processes.ts';
+import { lean, runScript, runSluice } from './support/processes.ts';
 
 const script = fileURLToPath(new URL('./support/check-run.ts', import.meta.url));
 
@@ -77,7 +77,7 @@ const median = (all: Measure[]): Measure => {
 
 /** Reads the table in a process of its own; the start of the process is not counted. */
 const measured = async (how: string, rows: number, ...args: string[]): Promise<Measure> => {
-  const ended = await runScript(script, [how, ...args], process.env, ['--max-semi-space-size=8']);
+  const ended = await runScript(script, [how, ...args], process.env, lean);
   const told: unknown = JSON.parse(ended.stdout);
   const { rows: found, ...times } = told as { rows: number; seconds: number; cpu: number }; // our own script's
   if (found !== rows) throw new Error(`${how} found ${found} rows, there are ${rows}`);

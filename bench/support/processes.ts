@@ -25,7 +25,7 @@ export interface Ended {
 }
 
 /** How package.json starts sluice. */
-const lean = ['--max-semi-space-size=8'];
+export const lean = ['--max-semi-space-size=8'];
 
 /** Runs a script to its end and watches its peak memory; `flags` are for Node. */
 export const runScript = async (
