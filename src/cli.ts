@@ -1,7 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=8
 // argv -> command -> exit code.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CheckCommandOptions } from './commands/check.ts';
@@ -17,9 +16,7 @@ import { durationMs } from './quantity.ts';
 setFlagsFromString('--heap-growing-percent=50');
 
 // Commands start in half the time when what was compiled once is kept.
-const { XDG_CACHE_HOME, HOME } = process.env;
-const caches = XDG_CACHE_HOME || (HOME && join(HOME, '.cache'));
-if (caches) keepCompiled(caches);
+keepCompiled(process.env);
 
 const stop = new AbortController();
 const force = new AbortController();
