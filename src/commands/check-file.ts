@@ -21,7 +21,7 @@ import { isTabular } from '../plan/plan.ts';
 import { inspectTable, reportOf } from '../table/check.ts';
 import { readYaml } from '../yaml/document.ts';
 import type { CheckContext, Fault, FileFinding, PublishedFile } from './check-finding.ts';
-import { lookAtCatalogue, lookAtPackage, lookInside } from './check-inside.ts';
+import { type Inside, lookAtCatalogue, lookAtPackage, lookInside } from './check-inside.ts';
 import { lookAtMade } from './check-made.ts';
 import { plural } from './io.ts';
 import { faultsOfTable, summaryOfTable } from './table-text.ts';
@@ -100,20 +100,23 @@ const lookAtConvertible = async (path: string, finding: FileFinding, context: Ch
 /** JSON that is no table must be a catalogue. */
 const lookAtJson: Look = async (path, finding, { io }) => {
   finding.kind = 'catalogue';
-  const { problems, notes = [] } = await lookAtCatalogue(path, io.stop);
+  addInside(finding, await lookAtCatalogue(path, io.stop), io.cwd);
   finding.summary = 'catalogue';
-  finding.notes = notes;
-  finding.faults.push(...problems.map((problem) => faultOfProblem(problem, 'entry-fault', finding.file, null)));
 };
 
 const lookIntoPackage: Look = async (path, finding, { io }) => {
   finding.kind = 'package';
-  const { sources, problems, notes = [] } = await lookAtPackage(path);
-  finding.summary = `data package, ${plural(sources.length, 'resource')}`;
+  const inside = await lookAtPackage(path);
+  finding.summary = `data package, ${plural(inside.sources.length, 'resource')}`;
+  addInside(finding, inside, io.cwd);
+};
+
+/** What a list publishes, and what is wrong in it. */
+const addInside = (finding: FileFinding, { sources, problems, notes }: Inside, cwd: string): void => {
   finding.sources = sources;
-  finding.notes = notes;
+  if (notes) finding.notes = notes;
   finding.faults.push(
-    ...problems.map((problem) => faultOfProblem(problem, 'entry-fault', shown(problem.file, io.cwd), null)),
+    ...problems.map((problem) => faultOfProblem(problem, 'entry-fault', shown(problem.file, cwd), null)),
   );
 };
 
@@ -146,12 +149,7 @@ const lookAtYaml: Look = async (path, finding, context) => {
   finding.kind = 'manifest';
   const manifest = await loadManifest(path);
   finding.summary = `sound, ${summaryOf(manifest, io.cwd)}`;
-  const inside = await lookInside(manifest, io.stop);
-  finding.sources = inside.sources;
-  if (inside.notes) finding.notes = inside.notes;
-  finding.faults.push(
-    ...inside.problems.map((problem) => faultOfProblem(problem, 'entry-fault', shown(problem.file, io.cwd), null)),
-  );
+  addInside(finding, await lookInside(manifest, io.stop), io.cwd);
   const place = document?.position([manifest.portals === undefined ? 'portal' : 'portals']);
   finding.faults.push(...portalFaults(manifest, finding.file, place, context));
 };

@@ -20,20 +20,18 @@ export interface Inside {
   notes?: string[];
 }
 
+interface Gathered {
+  wishes: { resources: ResourceWish[] }[];
+  problems: FileProblem[];
+  remarks: string[];
+}
+
 /** See the head of this file. Throws what gathering throws where a list as a whole cannot be read. */
 export const lookInside = async (manifest: Manifest, signal: AbortSignal): Promise<Inside> => {
-  if ('datasets' in manifest) {
-    const wishes = await gatherManifest(manifest);
-    return { sources: filesOf(wishes), problems: [], notes: fetchedLater(wishes) };
-  }
+  if ('datasets' in manifest) return insideOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [] });
   if ('catalogue' in manifest) return lookInsideCatalogue(manifest, signal);
   if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], problems: [] };
-  const gathered = await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest));
-  return {
-    sources: filesOf(gathered.wishes),
-    problems: gathered.problems,
-    notes: [...fetchedLater(gathered.wishes), ...gathered.remarks],
-  };
+  return insideOf(await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest)));
 };
 
 /** A catalogue of the web is not fetched for a check. */
@@ -65,17 +63,23 @@ export const lookAtCatalogue = (path: string, signal: AbortSignal): Promise<Insi
   );
 
 /** As {@link lookInside}, of a data package that no manifest names. */
-export const lookAtPackage = async (path: string): Promise<Inside> => {
-  const { wishes, problems, remarks } = await gatherPackages({
-    ...defaultRules,
-    path,
-    name: 'package',
-    portal: 'local',
-    datapackages: [path],
-    defaults: { dataset: {}, resource: {} },
-  });
-  return { sources: filesOf(wishes), problems, notes: [...fetchedLater(wishes), ...remarks] };
-};
+export const lookAtPackage = async (path: string): Promise<Inside> =>
+  insideOf(
+    await gatherPackages({
+      ...defaultRules,
+      path,
+      name: 'package',
+      portal: 'local',
+      datapackages: [path],
+      defaults: { dataset: {}, resource: {} },
+    }),
+  );
+
+const insideOf = ({ wishes, problems, remarks }: Gathered): Inside => ({
+  sources: filesOf(wishes),
+  problems,
+  notes: [...fetchedLater(wishes), ...remarks],
+});
 
 const filesOf = (datasets: { resources: ResourceWish[] }[]): PublishedFile[] =>
   datasets.flatMap(({ resources }) =>
