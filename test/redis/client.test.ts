@@ -11,12 +11,18 @@ const server = await startTestRedis();
 afterAll(() => server.close());
 
 const options = { ...server.options, maxRetriesPerRequest: null };
+/** A client with a command under way that waits for `key`. */
+const waiting = async (settings: RedisOptions, key = 'nothing') => {
+  const client = new EndableRedis(settings);
+  await once(client, 'ready');
+  return { client, blocked: client.blpop(key, 0) };
+};
+
 const late = { ...options, retryStrategy: () => 600_000 };
+const soon = { ...options, retryStrategy: () => 0 };
 
 test('ends while it waits for its next try, and what was under way is answered', async () => {
-  const client = new EndableRedis(late);
-  await once(client, 'ready');
-  const blocked = client.blpop('nothing', 0);
+  const { client, blocked } = await waiting(late);
   client.disconnect(true);
   await once(client, 'reconnecting');
   const ended = once(client, 'end');
@@ -27,9 +33,7 @@ test('ends while it waits for its next try, and what was under way is answered',
 });
 
 test('ends in the middle of a new connection, and what was under way before is answered', async () => {
-  const client = new EndableRedis({ ...options, retryStrategy: () => 0 });
-  await once(client, 'ready');
-  const blocked = client.blpop('nothing', 0);
+  const { client, blocked } = await waiting(soon);
   const refused = expect(blocked).rejects.toThrow('Connection is closed.');
   client.once('connect', () => client.disconnect());
   client.disconnect(true);
@@ -38,9 +42,7 @@ test('ends in the middle of a new connection, and what was under way before is a
 });
 
 test('a connection that only breaks is made again, and what was under way goes on', async () => {
-  const client = new EndableRedis({ ...options, retryStrategy: () => 0 });
-  await once(client, 'ready');
-  const blocked = client.blpop('something', 0);
+  const { client, blocked } = await waiting(soon, 'something');
   client.disconnect(true);
   await once(client, 'reconnecting');
   const other = new EndableRedis(options);
