@@ -199,12 +199,10 @@ export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | nul
   // A table that was made is not what the archive of an inbox holds.
   const isArchived = wish.source.kind === 'file' && wish.source.claim !== undefined && !wish.recipe;
   if (sent === null || isArchived || entry.good?.sha256 === good.sha256) return good;
-  const { path, name } = sent;
+  const { path, source: facts } = sent;
   try {
-    await deps.kept.keep(
-      { portal: job.data.portal, uuid: wish.uuid },
-      { path, name, sha256: good.sha256, facts: sent.source },
-    );
+    const owner = { portal: job.data.portal, uuid: wish.uuid };
+    await deps.kept.keep(owner, { path, sha256: good.sha256, facts }, entry.good?.sha256 ?? null);
   } catch (error) {
     await job.note(`no copy of ${path} could be kept: ${error instanceof Error ? error.message : String(error)}`);
   }

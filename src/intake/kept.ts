@@ -1,8 +1,8 @@
 // The last good file of each resource, kept in the state folder so that it can be attached again when its successor fails.
 import { constants } from 'node:fs';
-import { copyFile, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
-import { dirname, extname, join } from 'node:path';
-import { unless } from './durable.ts';
+import { copyFile, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { exists, isErrno, unless } from './durable.ts';
 import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 
 /** Where files are kept, and how much; 0 bytes keeps nothing. */
@@ -24,8 +24,6 @@ export interface KeptFor {
 /** A file to keep. */
 export interface FileToKeep {
   path: string;
-  /** Name whose ending the copy gets. */
-  name: string;
   sha256: string;
   /** Stat facts of the file when its sha256 was made. */
   facts: StatFacts;
@@ -40,9 +38,10 @@ interface Kept {
 const rescanMs = 60_000;
 
 /**
- * Keeps one file for each resource, as `<dir>/<portal>/<uuid>/<sha256>.<ending>`. A copy and not a hard link, because
- * whoever writes into the original afterwards would write into a link as well; where the file system shares blocks
- * (reflink) the copy costs none. Several workers of a host may share the folder; the total then holds by about a minute.
+ * Keeps one file for each resource, as `<dir>/<portal>/<uuid>.<sha256>`: no folder for each, which would cost as much as
+ * the copy. A copy and not a hard link, because whoever writes into the original afterwards would write into a link as
+ * well; where the file system shares blocks (reflink) the copy costs none. Several workers of a host may share the
+ * folder; the total then holds by about a minute.
  */
 export class KeptFiles {
   readonly #settings: KeptSettings;
@@ -55,49 +54,52 @@ export class KeptFiles {
     this.#settings = settings;
   }
 
-  /** Keeps a file in the place of the one kept before; false when it is too large, keeping is off, or it has moved. */
-  async keep(owner: KeptFor, file: FileToKeep): Promise<boolean> {
-    const folder = this.#folder(owner);
+  /**
+   * Keeps a file in the place of the one kept before, whose sha256 is `former`. False when it is too large, keeping is
+   * off, or it has moved.
+   */
+  async keep(owner: KeptFor, file: FileToKeep, former: string | null): Promise<boolean> {
     const { totalBytes, fileBytes } = this.#settings;
     const { bytes } = file.facts;
-    if (bytes > fileBytes || bytes > totalBytes || totalBytes === 0 || fileBytes === 0) {
-      await this.#forget(folder, null);
-      return false;
+    const isTooLarge = bytes > fileBytes || bytes > totalBytes || totalBytes === 0 || fileBytes === 0;
+    const isKept = !isTooLarge && (await this.#copy(owner, file));
+    if (former !== null && former !== file.sha256 && (isKept || isTooLarge)) {
+      await this.#remove(this.#path(owner, former));
     }
-    const target = join(folder, `${file.sha256}${extname(file.name)}`);
-    const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
-    const part = join(folder, `.${process.pid}.part`);
-    await copyFile(file.path, part, constants.COPYFILE_FICLONE);
-    if (!sameFacts(factsOf(await stat(file.path, { bigint: true })), file.facts)) {
-      await unlink(part);
-      return false;
-    }
-    await rename(part, target);
-    if (!isNew) await this.#forget(folder, target);
-    await this.#account(target, bytes);
-    return true;
+    return isKept;
   }
 
   /** Path of the kept file with that content, or null. Its bytes are the caller's to check. */
   async find(owner: KeptFor, sha256: string): Promise<string | null> {
-    const folder = this.#folder(owner);
-    const names = await unless(readdir(folder), ['ENOENT', 'ENOTDIR'], []);
-    const name = names.find((candidate) => candidate.startsWith(sha256));
-    return name === undefined ? null : join(folder, name);
+    const path = this.#path(owner, sha256);
+    return (await exists(path)) ? path : null;
   }
 
-  #folder({ portal, uuid }: KeptFor): string {
-    return join(this.#settings.dir, portal, uuid);
+  #path({ portal, uuid }: KeptFor, sha256: string): string {
+    return join(this.#settings.dir, portal, `${uuid}.${sha256}`);
   }
 
-  /** Removes what a folder holds beside one file. */
-  async #forget(folder: string, but: string | null): Promise<void> {
-    for (const name of await unless(readdir(folder), ['ENOENT'], [])) {
-      const path = join(folder, name);
-      if (path === but) continue;
-      await rm(path, { force: true });
-      this.#drop(path);
+  async #copy(owner: KeptFor, { path, sha256, facts }: FileToKeep): Promise<boolean> {
+    const target = this.#path(owner, sha256);
+    const part = `${target}.${process.pid}.part`;
+    const copy = (): Promise<void> => copyFile(path, part, constants.COPYFILE_FICLONE);
+    await copy().catch(async (error: unknown) => {
+      if (!isErrno(error, 'ENOENT')) throw error;
+      await mkdir(dirname(target), { recursive: true });
+      await copy();
+    });
+    if (!sameFacts(factsOf(await stat(path, { bigint: true })), facts)) {
+      await unlink(part);
+      return false;
     }
+    await rename(part, target);
+    await this.#account(target, facts.bytes);
+    return true;
+  }
+
+  async #remove(path: string): Promise<void> {
+    this.#drop(path);
+    await rm(path, { force: true });
   }
 
   async #account(path: string, bytes: number): Promise<void> {
@@ -113,9 +115,7 @@ export class KeptFiles {
       .sort(([, a], [, b]) => a.since - b.since);
     for (const [other] of oldest) {
       if (this.#total <= this.#settings.totalBytes) return;
-      this.#drop(other);
-      await rm(other, { force: true });
-      await unless(rmdir(dirname(other)), ['ENOENT', 'ENOTEMPTY', 'EEXIST'], undefined);
+      await this.#remove(other);
     }
   }
 

@@ -1,5 +1,5 @@
 // The store of last good files: one for each resource, within its bounds, whole or not at all.
-import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fingerprintFile } from '../../src/intake/fingerprint.ts';
@@ -10,15 +10,16 @@ const open = (limits: Partial<KeptSettings> = {}) => {
   const dir = tempDir();
   const settings = { dir: join(dir, 'kept'), totalBytes: 1000, fileBytes: 500, ...limits };
   const kept = new KeptFiles(settings);
-  const keep = async (owner: KeptFor, content: string): Promise<{ path: string; sha256: string; done: boolean }> => {
+  const keep = async (
+    owner: KeptFor,
+    content: string,
+    former: string | null = null,
+  ): Promise<{ path: string; sha256: string; done: boolean }> => {
     const path = join(dir, `${owner.uuid}.csv`);
     writeFileSync(path, content);
     const facts = await fingerprintFile(path, null);
-    return {
-      path,
-      sha256: facts.sha256,
-      done: await kept.keep(owner, { path, name: 'T.csv', sha256: facts.sha256, facts }),
-    };
+    const { sha256 } = facts;
+    return { path, sha256, done: await kept.keep(owner, { path, sha256, facts }, former) };
   };
   return { kept, keep, settings };
 };
@@ -33,7 +34,7 @@ describe('kept files', () => {
     writeFileSync(path, 'new');
     expect(done).toBe(true);
     const found = await kept.find(one, sha256);
-    expect(found).toBe(join(settings.dir, 'city', 'one', `${sha256}.csv`));
+    expect(found).toBe(join(settings.dir, 'city', `one.${sha256}`));
     expect(readFileSync(found ?? '', 'utf8')).toBe('old');
   });
 
@@ -41,11 +42,11 @@ describe('kept files', () => {
     const { kept, keep, settings } = open();
     const first = await keep(one, 'first');
     const other = await keep(two, 'other');
-    const second = await keep(one, 'second');
+    const second = await keep(one, 'second', first.sha256);
     expect(await kept.find(one, first.sha256)).toBeNull();
     expect(await kept.find(one, second.sha256)).not.toBeNull();
     expect(await kept.find(two, other.sha256)).not.toBeNull();
-    expect(readdirSync(join(settings.dir, 'city', 'one'))).toHaveLength(1);
+    expect(readdirSync(join(settings.dir, 'city'))).toHaveLength(2);
   });
 
   it('lets the longest kept go when all together are too large', async () => {
@@ -65,15 +66,14 @@ describe('kept files', () => {
     const { keep, settings } = open({ totalBytes: 250 });
     const first = await keep(one, '1'.repeat(100));
     await keep(two, '2'.repeat(100));
-    const part = join(settings.dir, 'city', 'four', '.1.part');
-    mkdirSync(join(settings.dir, 'city', 'four'));
+    const part = join(settings.dir, 'city', 'four.0.1.part');
     writeFileSync(part, 'half');
     utimesSync(part, 1, 1);
     const later = new KeptFiles(settings);
     const path = join(settings.dir, '..', 'three.csv');
     writeFileSync(path, '3'.repeat(100));
     const facts = await fingerprintFile(path, null);
-    expect(await later.keep(three, { path, name: 'three.csv', sha256: facts.sha256, facts })).toBe(true);
+    expect(await later.keep(three, { path, sha256: facts.sha256, facts }, null)).toBe(true);
     expect(await later.find(one, first.sha256)).toBeNull();
     expect(() => statSync(part)).toThrow('ENOENT');
   });
@@ -88,7 +88,7 @@ describe('kept files', () => {
     const strict = new KeptFiles({ ...settings, ...limits });
     const facts = await fingerprintFile((await keep(two, 'larger')).path, null);
     const path = join(settings.dir, '..', 'two.csv');
-    expect(await strict.keep(one, { path, name: 'two.csv', sha256: facts.sha256, facts })).toBe(false);
+    expect(await strict.keep(one, { path, sha256: facts.sha256, facts }, small.sha256)).toBe(false);
     expect(await strict.find(one, small.sha256)).toBeNull();
   });
 
@@ -97,7 +97,7 @@ describe('kept files', () => {
     const { path } = await keep(one, 'as published');
     const facts = await fingerprintFile(path, null);
     writeFileSync(path, 'written over since');
-    expect(await kept.keep(two, { path, name: 'x.csv', sha256: facts.sha256, facts })).toBe(false);
-    expect(readdirSync(join(settings.dir, 'city', 'two'))).toEqual([]);
+    expect(await kept.keep(two, { path, sha256: facts.sha256, facts }, null)).toBe(false);
+    expect(readdirSync(join(settings.dir, 'city'))).toHaveLength(1);
   });
 });
