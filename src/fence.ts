@@ -1,6 +1,18 @@
 // The fence of a job: nothing is written in its name any more once another worker may have it.
 import { JobLostError } from './errors.ts';
 
+/** What a job has to say of itself, and where the queue keeps that. */
+export interface JobNotes {
+  /** Redis key of the job, and of its log. */
+  job: string;
+  log: string;
+  /** Its data as JSON; empty when they have not changed. */
+  data: string;
+  /** New lines of its log, and how many the log keeps. */
+  lines: string[];
+  keep: number;
+}
+
 /** What a fence is made of. */
 export interface FenceParts {
   /** Redis key of the job's lock, and what it holds while the job is ours. */
@@ -10,6 +22,8 @@ export interface FenceParts {
   ask: () => Promise<number | null>;
   /** Told once it is known that the job is not ours any more. */
   lost: () => void;
+  /** Hands over what the job has written down of itself and not sent yet; null when there is nothing. */
+  takeNotes?: () => JobNotes | null;
 }
 
 /** Less than this much of a lock (milliseconds) is too little to begin a request. */
@@ -34,6 +48,11 @@ export class Fence {
   /** True while the lock stands for sure. */
   stands(): boolean {
     return clock() < this.#until;
+  }
+
+  /** What the next write in the name of the job takes along; whoever calls this sends it. */
+  takeNotes(): JobNotes | null {
+    return this.#parts.takeNotes?.() ?? null;
   }
 
   /** Takes what Redis said of the lock; `askedAt` is {@link clock} before it was asked. @throws JobLostError when it is not ours */

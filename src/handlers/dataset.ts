@@ -1,7 +1,6 @@
 // Job kind `dataset`: publish the dataset's node, then one job for each resource with work to do.
 import { performance } from 'node:perf_hooks';
 import { z } from 'zod';
-import { uuidOfKey } from '../dkan/identity.ts';
 import { JobLostError, PortalGoneError, reasonOf } from '../errors.ts';
 import { type ChildOutcome, freshItem, type Handler, type JobContext, jobId, type ResourceData } from '../job.ts';
 import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
@@ -94,7 +93,7 @@ const removeDataset = async (
 const publishDataset = async (
   deps: HandlerDeps,
   job: JobContext<'dataset'>,
-  { wish, verify, onDrift, resources }: DatasetWork,
+  { wish, verify, onDrift, next }: DatasetWork,
   { entry: known, intent }: KnownItem,
 ): Promise<LedgerEntry> => {
   const portal = deps.portal(job.data.portal);
@@ -110,10 +109,10 @@ const publishDataset = async (
     : { wish: whole, leftOut: [] };
   if (leftOut.length > 0)
     await job.note(`left out, because the portal's form does not take them: ${leftOut.join(', ')}`);
-  const target = { job, ledger: deps.ledger, portal, onDrift, next: resources.map(uuidOfKey) };
+  const target = { job, ledger: deps.ledger, portal, onDrift, next };
   let entry = await writeNode(target, node, before, intent);
   entry = await job.step(
-    { name: 'verify', on: `dataset node ${entry.nid}` },
+    { name: 'verify', asks: true, on: `dataset node ${entry.nid}` },
     async (signal) => {
       try {
         return await prove(target, node, entry, signal);

@@ -91,8 +91,9 @@ export interface HandlerDeps {
   openGate(target: Target, runId: string): Promise<void>;
 }
 
-/** What a job works with: its ledger takes nothing more once another worker has the job. */
+/** What a job works with: ledger and run record take nothing more of it once another worker has the job. */
 export const inNameOf = (deps: HandlerDeps, job: JobContext<'dataset'> | JobContext<'resource'>): HandlerDeps => ({
   ...deps,
   ledger: deps.ledger.fenced(job.fence),
+  runs: deps.runs.fenced(job.fence),
 });

@@ -25,12 +25,15 @@ export interface LookParts {
   fetcher: Fetcher;
   /** Servers of addresses are not believed when they call a file unchanged. */
   isDoubted?: boolean;
+  /** Called as soon as it is known that something was never published, before the files are looked at. */
+  onNews?: () => void;
 }
 
 /** Looks at ledger, files and addresses for the wishes of a target. */
 export const lookAt = async (parts: LookParts, signal: AbortSignal): Promise<Knowledge> => {
-  const { ledger, target, wishes, portal, fetcher, isDoubted = false } = parts;
+  const { ledger, target, wishes, portal, fetcher, isDoubted = false, onNews } = parts;
   const [entries, sent] = await Promise.all([ledger.entries(target), ledger.sent(target)]);
+  if (wishes.some(({ key }) => !entries.has(key))) onNews?.();
   const [sources, addresses, listed] = await Promise.all([
     lookAtFiles(wishes, entries, signal),
     lookAtAddresses(wishes, entries, { fetcher, signal, isDoubted }),

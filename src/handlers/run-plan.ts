@@ -30,7 +30,8 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const portal = refresh ? deps.portal(request.portal) : null;
   const { ledger, fetcher } = deps;
   const isDoubted = request.refresh;
-  const seen = await lookAt({ ledger, target: request, wishes: wanted, portal, fetcher, isDoubted }, signal);
+  const onNews = (): void => void logIn(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
+  const seen = await lookAt({ ledger, target: request, wishes: wanted, portal, fetcher, isDoubted, onNews }, signal);
   if (isDoubted) await forgetVersions(deps, request, seen);
   const looked = await forgetRefusals(deps, request, wanted, seen);
   const plan = planManifest(gathered.manifest, withKnownNames(wanted, looked.entries), looked, {
@@ -55,6 +56,7 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
     const planned = plan.datasets[index];
     if (planned) work.add(wish, pins ? pinned(planned, pins, moved) : planned, moved);
   }
+  work.joinLookups();
   const released = request.release === null ? null : new Set((await deps.heldRun(request.release)).removals);
   const removals = plan.missing.removals.filter(({ key }) => !released || released.has(key));
   work.remove(pins ? removals.filter(({ key }) => isPinned(pins, key) && !moved.has(key)) : removals);
@@ -62,6 +64,11 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   work.skip(gathered.skipped.filter(({ key }) => request.only?.includes(key) ?? true));
   work.work.remarks = request.only === null ? gathered.remarks : [];
   return work.work;
+};
+
+/** A login takes a portal a while: it goes on beside the look at the files. */
+const logIn = async (deps: HandlerDeps, portal: string, signal: AbortSignal): Promise<void> => {
+  await deps.portal(portal).identity(signal);
 };
 
 /** The jobs of a run that doubts what servers call unchanged must not ask them. */

@@ -1,4 +1,5 @@
 // The work of a run, collected from its plan: one entry for each dataset and resource with something to do.
+import { maxPageSize } from '../dkan/paths.ts';
 import type { SkippedEntry } from '../gather/skipped.ts';
 import type { RunData } from '../job.ts';
 import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
@@ -73,6 +74,7 @@ export class WorkBuilder {
       why: reason ?? 'its resources have work',
       nid,
       resources: busy.map((resource) => resource.wish.key),
+      next: nid === null ? busy.map((resource) => resource.wish.uuid) : [],
       unchanged,
       // What the listing no longer shows is looked at, too.
       verify: planned.actions.includes('verify') || (nid !== null && planned.actions.includes('create')),
@@ -85,6 +87,18 @@ export class WorkBuilder {
     if (nid === null) return;
     for (const resource of same) {
       this.work.spare.push(this.#resourceWork(resource, 'the node of its dataset is another one'));
+    }
+  }
+
+  /** Lets new datasets be looked for together: the first of as many as one list request holds asks for the others as well. */
+  joinLookups(): void {
+    let first: DatasetWork | null = null;
+    for (const dataset of this.work.datasets) {
+      if (dataset.nid !== null || dataset.frozen) continue;
+      const uuids = [dataset.wish.uuid, ...dataset.next];
+      // The first is itself one of those that are asked for.
+      if (first && first.next.length + uuids.length < maxPageSize) first.next.push(...uuids);
+      else first = dataset;
     }
   }
 
@@ -131,6 +145,7 @@ export class WorkBuilder {
       why: 'the manifest no longer names it or some of its resources',
       nid: entry.nid,
       resources: [],
+      next: [],
       unchanged: settled,
       verify: false,
       frozen: true,

@@ -1,9 +1,8 @@
 // The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
-import { clock, type Fence } from '../fence.ts';
-import { ifLockStands } from '../redis/job-lock.ts';
-import { RedisScript } from '../redis/script.ts';
+import type { Fence } from '../fence.ts';
+import { JobScript, setField } from '../redis/job-script.ts';
 import {
   type Intent,
   intentSchema,
@@ -21,17 +20,11 @@ export interface KnownItem {
 }
 
 // Writes of a job that another worker has taken over are refused.
-const hset = new RedisScript(`${ifLockStands}
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
-return left
-`);
-
-const settle = new RedisScript(`${ifLockStands}
-local entries, intents, sent, key = KEYS[2], KEYS[3], KEYS[4], ARGV[2]
-redis.call('HSET', entries, key, ARGV[3])
-redis.call('HDEL', intents, key)
-if ARGV[4] ~= '' then redis.call('HSET', sent, key, ARGV[4]) end
-return left
+const settle = new JobScript(`
+local entries, intents, sent, name = key(1), key(2), key(3), arg(1)
+redis.call('HSET', entries, name, arg(2))
+redis.call('HDEL', intents, name)
+if arg(3) ~= '' then redis.call('HSET', sent, name, arg(3)) end
 `);
 
 /** A cache of what the portals hold; it can be rebuilt from them, so an entry of an unknown shape is treated as absent. */
@@ -71,7 +64,7 @@ export class Ledger {
   /** Writes an entry. */
   async put(portal: string, entry: LedgerEntry): Promise<void> {
     const target = targetOf(portal, entry.key);
-    await this.#write(hset, [this.#keys.entries(target)], [entry.key, JSON.stringify(entry)]);
+    await this.#write(setField, [this.#keys.entries(target)], [entry.key, JSON.stringify(entry)]);
   }
 
   /** The open intent of a key, or null. */
@@ -91,7 +84,7 @@ export class Ledger {
 
   /** Records that a write begins; must be awaited before the request is sent. */
   async begin(portal: string, key: string, intent: Intent): Promise<void> {
-    await this.#write(hset, [this.#keys.intents(targetOf(portal, key))], [key, JSON.stringify(intent)]);
+    await this.#write(setField, [this.#keys.intents(targetOf(portal, key))], [key, JSON.stringify(intent)]);
   }
 
   /** Records what a write led to (and what was sent by it) and closes its intent, all or nothing. */
@@ -104,10 +97,8 @@ export class Ledger {
     );
   }
 
-  async #write(script: RedisScript, keys: string[], args: string[]): Promise<void> {
-    const askedAt = clock();
-    const left = await script.run(this.#redis, [this.#fence?.key ?? '', ...keys], [this.#fence?.token ?? '', ...args]);
-    this.#fence?.heard(askedAt, typeof left === 'number' ? left : null);
+  async #write(script: JobScript, keys: string[], args: string[]): Promise<void> {
+    await script.run(this.#redis, this.#fence, keys, args);
   }
 
   /** What was sent last for a key, or null. */

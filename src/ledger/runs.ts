@@ -1,6 +1,8 @@
 // Records of runs in Redis: what was asked, the work planned, progress, and the report.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import type { Fence } from '../fence.ts';
+import { setField } from '../redis/job-script.ts';
 import {
   type ItemOutcome,
   type Report,
@@ -25,6 +27,8 @@ export const datasetWorkSchema = z.object({
   /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
   nid: z.string().nullable(),
   resources: z.array(z.string()),
+  /** Uuids of what is probably looked for next on the portal: its resources, and the new datasets after it with theirs. */
+  next: z.array(z.string()).default([]),
   /** Report items of the resources that need none. */
   unchanged: z.array(reportItemSchema),
   /** True when the node is to be read and proven although the ledger knows nothing against it. */
@@ -102,11 +106,18 @@ export class Runs {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #keepMs: number;
+  readonly #fence: Fence | null;
 
-  constructor(redis: Redis, keys: RedisKeys, keepMs: number) {
+  constructor(redis: Redis, keys: RedisKeys, keepMs: number, fence: Fence | null = null) {
     this.#redis = redis;
     this.#keys = keys;
     this.#keepMs = keepMs;
+    this.#fence = fence;
+  }
+
+  /** The records for one job: the outcome it writes is refused with JobLostError once another worker has the job. */
+  fenced(fence: Fence | null): Runs {
+    return new Runs(this.#redis, this.#keys, this.#keepMs, fence);
   }
 
   /** Marks a run as begun (idempotent) and returns when that was, Unix milliseconds. */
@@ -165,7 +176,7 @@ export class Runs {
 
   /** Records how an item ended, for progress displays. */
   async outcome(runId: string, key: string, outcome: ItemOutcome): Promise<void> {
-    await this.#redis.hset(this.#keys.runOutcomes(runId), key, outcome);
+    await setField.run(this.#redis, this.#fence, [this.#keys.runOutcomes(runId)], [key, outcome]);
   }
 
   /** How far a run is. */

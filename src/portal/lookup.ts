@@ -16,7 +16,7 @@ type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;
 export interface LookupOptions {
   /** Uuids that are looked for next: they are asked for in the same request while it has room. */
   next?: readonly string[];
-  /** Takes the answer of at most three seconds ago that was asked for as the `next` of another; once, then it is forgotten. */
+  /** Takes the answer that was asked for, at most three seconds ago, as the `next` of another; once, then it is forgotten. */
   recent?: boolean;
 }
 
@@ -34,7 +34,8 @@ export class UuidLookup {
   /** The signal batches run under: they belong to no single caller. */
   private readonly shared: AbortSignal;
   private open: Batch | null = null;
-  private readonly answers = new Map<string, { row: NodeRow | null; until: number }>();
+  /** What was asked for beforehand, by uuid, in the order in which it stops to hold. */
+  private readonly early = new Map<string, { rows: Batch['rows']; until: number }>();
 
   constructor(list: List, shared: AbortSignal) {
     this.list = list;
@@ -49,9 +50,14 @@ export class UuidLookup {
   ): Promise<NodeRow | null> {
     signal.throwIfAborted();
     const key = uuid.toLowerCase();
-    const answer = this.answers.get(key);
-    this.answers.delete(key);
-    if (recent && answer && performance.now() < answer.until) return answer.row;
+    const early = this.early.get(key);
+    this.early.delete(key);
+    if (recent && early && performance.now() < early.until) {
+      // A request that failed for others is made again for this one.
+      const rows = await abortable(early.rows, signal).catch(() => null);
+      if (rows) return rows.get(key) ?? null;
+      signal.throwIfAborted();
+    }
     this.open ??= this.begin();
     const batch = this.open;
     batch.uuids.add(key);
@@ -64,11 +70,10 @@ export class UuidLookup {
     const uuids = new Set<string>();
     const next = new Set<string>();
     const gathered = Promise.withResolvers<void>();
-    const rows = gathered.promise.then(async () => {
+    const rows = gathered.promise.then(() => {
       const early = [...next].filter((uuid) => !uuids.has(uuid)).slice(0, maxPageSize - uuids.size);
-      const found = await this.request([...uuids, ...early]);
-      this.remember(early, found);
-      return found;
+      this.expect(early, rows);
+      return this.request([...uuids, ...early]);
     });
     const timer = setTimeout(() => batch.go(), gatherMs);
     const batch: Batch = {
@@ -84,15 +89,15 @@ export class UuidLookup {
     return batch;
   }
 
-  private remember(uuids: string[], found: Map<string, NodeRow>): void {
+  private expect(uuids: string[], rows: Batch['rows']): void {
     const now = performance.now();
-    for (const [uuid, { until }] of this.answers) {
-      if (until > now) break; // kept in the order in which they end
-      this.answers.delete(uuid);
+    for (const [uuid, { until }] of this.early) {
+      if (until > now) break;
+      this.early.delete(uuid);
     }
     for (const uuid of uuids) {
-      this.answers.delete(uuid);
-      this.answers.set(uuid, { row: found.get(uuid) ?? null, until: now + recentMs });
+      this.early.delete(uuid);
+      this.early.set(uuid, { rows, until: now + recentMs });
     }
   }
 

@@ -1,25 +1,21 @@
 // What a job writes about itself: its data and its log, in order, without holding up the work.
 import type { Job } from 'bullmq';
+import type { JobNotes } from '../fence.ts';
+import { noteDown } from '../redis/job-script.ts';
 import { RedisScript } from '../redis/script.ts';
 import type { Queues } from './queues.ts';
 
 /** How long lines wait for company, milliseconds. */
 const gatherMs = 20;
 
-// Where the engine keeps a job's data and log; a job that is gone stays gone.
-const keep = new RedisScript(`
-local job, logs, data, most = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2])
-if redis.call('EXISTS', job) == 0 then return -1 end
-if data ~= '' then redis.call('HSET', job, 'data', data) end
-for i = 3, #ARGV do redis.call('RPUSH', logs, ARGV[i]) end
-if #ARGV > 2 then redis.call('LTRIM', logs, -most, -1) end
-return 0
+const keep = new RedisScript(`${noteDown}
+return noted and 0 or -1
 `);
 
 /**
  * Sends a job's data and its log lines together, and waits for none of them: they are for people and for the poison
- * rule, so a kill may lose the newest lines. What must be durable first is the ledger's to write. {@link settled} waits
- * for all.
+ * rule, so a kill may lose the newest lines. What must be durable first is the ledger's to write, and such a write takes
+ * along what is here ({@link take}). {@link settled} waits for all.
  */
 export class Bookkeeping {
   /** Whose books these are. */
@@ -67,7 +63,17 @@ export class Bookkeeping {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  /** Forgets what was not sent yet: the job is another worker's, and so are its books. */
+  /** Hands over what was not sent yet, to whoever writes in the name of the job now; null when there is nothing. */
+  take(): JobNotes | null {
+    const { keepLogs } = this.#queues.settings;
+    const [data, lines] = [this.#data, this.#lines];
+    if (!this.#hasUnsent) return null;
+    this.drop();
+    const job = `${this.job.queueQualifiedName}:${this.job.id}`;
+    return { job, log: `${job}:logs`, data: data === null ? '' : JSON.stringify(data), lines, keep: keepLogs };
+  }
+
+  /** Forgets what was not sent yet: it is on its way, or the job is another worker's, and so are its books. */
   drop(): void {
     if (this.#timer) clearTimeout(this.#timer);
     if (this.#turn) clearImmediate(this.#turn);
@@ -90,13 +96,9 @@ export class Bookkeeping {
   }
 
   async #send(): Promise<void> {
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
-    const [data, lines] = [this.#data, this.#lines];
-    this.#data = null;
-    this.#lines = [];
     try {
-      await this.#write(data, lines);
+      const notes = this.take();
+      await (notes && this.#write(notes));
     } catch (error) {
       this.#failure ??= error;
     }
@@ -104,11 +106,8 @@ export class Bookkeeping {
     if (this.#hasUnsent) this.#gather();
   }
 
-  async #write(data: object | null, lines: string[]): Promise<void> {
-    const { connection, settings } = this.#queues;
-    const key = `${this.job.queueQualifiedName}:${this.job.id}`;
-    const text = data === null ? '' : JSON.stringify(data);
-    const written = await keep.run(connection, [key, `${key}:logs`], [text, settings.keepLogs, ...lines]);
+  async #write({ job, log, data, lines, keep: most }: JobNotes): Promise<void> {
+    const written = await keep.run(this.#queues.connection, ['', job, log], ['', data, most, lines.length, ...lines]);
     if (written !== 0) throw new Error(`the job ${this.job.id} is not in the queue any more`);
   }
 }

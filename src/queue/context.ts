@@ -50,7 +50,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     const begun = performance.now();
     const ms = (): number => Math.round(performance.now() - begun);
     if ('step' in data) await save({ step: label.name } as unknown as Partial<JobDataOf[K]>); // an item's data, just checked
-    books.hurry();
+    if (isToldAtOnce(label)) books.hurry();
     try {
       // A step that writes is never cut off by a stop, only when the job is not ours any more.
       const result = await work(label.writes ? lost : signal);
@@ -97,6 +97,9 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     },
   };
 };
+
+/** Work on this host may cost the worker its life; the note before a write takes the step's name along. */
+const isToldAtOnce = ({ writes = false, asks = false }: StepLabel): boolean => !writes && !asks;
 
 /** The engine's own errors that move a job are control flow, not failures. */
 const isEngineSignal = (error: unknown): boolean =>

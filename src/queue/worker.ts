@@ -4,7 +4,7 @@ import { PoisonJobError, PortalLoginError, reasonOf, SluiceError } from '../erro
 import { Fence, fenceSignal } from '../fence.ts';
 import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
 import { LateLog, type Log } from '../log.ts';
-import { ifLockStands } from '../redis/job-lock.ts';
+import { ifLockStands } from '../redis/job-script.ts';
 import { RedisScript } from '../redis/script.ts';
 import type { Reason } from '../report.ts';
 import { Bookkeeping } from './bookkeeping.ts';
@@ -94,7 +94,8 @@ export class QueueWorker {
 
   async #process(job: Job, token: string, lost: AbortSignal = new AbortController().signal): Promise<unknown> {
     const signal = AbortSignal.any([this.#stop.signal, lost]);
-    const fence = this.#fenceOf(job, token);
+    const books = new Bookkeeping(job, this.#parts.queues);
+    const fence = this.#fenceOf(books, token);
     fenceSignal(lost, fence);
     fenceSignal(signal, fence);
     const { kind, data } = parseJob(job);
@@ -105,7 +106,6 @@ export class QueueWorker {
       ...('runId' in data ? { runId: data.runId } : {}),
       ...('key' in data ? { key: data.key } : {}),
     });
-    const books = new Bookkeeping(job, this.#parts.queues);
     const worked = (): void => void this.#parts.breaker.worked(data.portal);
     const context = createContext({
       job,
@@ -140,7 +140,8 @@ export class QueueWorker {
     }
   }
 
-  #fenceOf(job: Job, token: string): Fence {
+  #fenceOf(books: Bookkeeping, token: string): Fence {
+    const { job } = books;
     const key = `${job.queueQualifiedName}:${job.id}:lock`;
     return new Fence({
       key,
@@ -150,6 +151,7 @@ export class QueueWorker {
         return typeof left === 'number' ? left : null;
       },
       lost: () => void this.#worker.cancelJob(job.id ?? '', lockLost),
+      takeNotes: () => books.take(),
     });
   }
 

@@ -33,8 +33,8 @@ const common = { removal: null, onDrift: 'overwrite' as const, frozen: false, re
 const uuid = 'f4660933-c557-589c-bd84-ee83ec75e507';
 const wish = { uuid, title: 't', published: true, fields: {}, metadataFingerprint: 'm' };
 const dataset = (key: string): DatasetWork => {
-  const work = { wish: { ...wish, key }, why: 'new', nid: null, resources: [`${key}/a`], unchanged: [], ...common };
-  return work;
+  const of = { wish: { ...wish, key }, why: 'new', nid: null };
+  return { ...of, resources: [`${key}/a`], next: [], unchanged: [], ...common };
 };
 const resource = (key: string): ResourceWork => {
   const source = { kind: 'link' as const, url: 'https://x.example' };

@@ -1,14 +1,14 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PortalConflictError, PortalGoneError, PortalReplyError } from '../../src/errors.ts';
 import { fieldItems } from '../../src/portal/replies.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 import { type Answer, refusal, type Seen } from './support/scripted-server.ts';
-import { startSmallPortal } from './support/small-portal.ts';
+import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';
 
 const uuid = '11111111-2222-5333-8444-555555555555';
 const input = { type: 'dataset', title: 'Budget', status: 1, log: 'sluice', fields: {}, uuid } as const;
 
-const start = async (intercept: (seen: Seen) => Answer | undefined = () => undefined) => {
+const start = async (intercept: SmallPortalOptions['intercept'] = () => undefined) => {
   const server = await startSmallPortal({ intercept });
   onTestFinished(() => server.close());
   return { server, portal: openForTest(server.url, {}, { knownDialect: 'entity' }) };
@@ -165,6 +165,34 @@ describe('looking up by uuid', () => {
     expect(await portal.findByUuid(uuidOf(2), calm)).toMatchObject({ nid: '2' });
     expect(await portal.findByUuid(uuidOf(2), calm, { recent: true })).toMatchObject({ nid: '2' });
     expect(server.requests('GET', '/api/dataset/node')).toHaveLength(3);
+  });
+
+  it('waits for an answer that is on its way', async () => {
+    const held = Promise.withResolvers<void>();
+    const { server, portal } = await start((seen, response) => {
+      if (!seen.path.startsWith('/api/dataset/node?')) return undefined;
+      const body = JSON.stringify([{ nid: '2', uuid: uuidOf(2), status: '1' }]);
+      void held.promise.then(() => response.writeHead(200, { 'content-type': 'application/json' }).end(body));
+      return true;
+    });
+    const asked = () => server.requests('GET', '/api/dataset/node').length;
+    const first = portal.findByUuid(uuidOf(1), calm, { next: [uuidOf(2)] });
+    await vi.waitFor(() => expect(asked()).toBe(1));
+    const second = portal.findByUuid(uuidOf(2), calm, { recent: true });
+    held.resolve();
+    expect([await first, await second]).toMatchObject([null, { nid: '2' }]);
+    expect(asked()).toBe(1);
+  });
+
+  it('asks itself where the request of another has failed', async () => {
+    let isDown = true;
+    const { server, portal } = await start((seen) =>
+      seen.path.startsWith('/api/dataset/node?') && isDown ? { status: 404, body: 'gone' } : undefined,
+    );
+    server.nodes.set('2', { nid: '2', uuid: uuidOf(2), status: '1' });
+    await expect(portal.findByUuid(uuidOf(1), calm, { next: [uuidOf(2)] })).rejects.toThrow('404');
+    isDown = false;
+    expect(await portal.findByUuid(uuidOf(2), calm, { recent: true })).toMatchObject({ nid: '2' });
   });
 
   it('asks for no more than a page beforehand', async () => {
