@@ -52,6 +52,7 @@ const work = async (): Promise<void> => {
         type: 'dataset',
         title: `Dataset ${index}`,
         body: { und: [{ value: `Benchmark dataset ${index}` }] },
+        field_license: { und: [{ value: 'cc-by' }] },
       }),
     );
     const resource = await send(
