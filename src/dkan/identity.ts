@@ -1,5 +1,5 @@
 // Stable identities: the key of a dataset or resource, and the uuid made from it.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** Namespace of all uuids that sluice sends; never changes, because a changed namespace would duplicate every node. */
 export const identityNamespace = '6f1c9b52-8a4e-5d37-9c06-2b7e41d0a3f8';
@@ -8,7 +8,7 @@ const uuidBytes = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', '')
 
 /** Name-based uuid, version 5 (RFC 9562 section 5.5) of `name` in `namespace`. */
 export const uuidV5 = (namespace: string, name: string): string => {
-  const digest = createHash('sha1').update(uuidBytes(namespace)).update(name, 'utf8').digest().subarray(0, 16);
+  const digest = hash('sha1', Buffer.concat([uuidBytes(namespace), Buffer.from(name)]), 'buffer').subarray(0, 16);
   digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x50;
   digest[8] = ((digest[8] ?? 0) & 0x3f) | 0x80;
   const hex = digest.toString('hex');

@@ -1,5 +1,5 @@
 // The fingerprint of metadata: equal for equal meaning, whatever the order of keys.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { NodeFields } from '../wish.ts';
 
 /** The part of a wish that the portal shall hold as metadata. */
@@ -11,7 +11,7 @@ export interface FingerprintedMetadata {
 
 /** sha256 (hex) over the canonical JSON of what the portal shall hold. */
 export const metadataFingerprint = ({ title, published, fields }: FingerprintedMetadata): string =>
-  createHash('sha256').update(canonicalJson({ title, published, fields })).digest('hex');
+  hash('sha256', canonicalJson({ title, published, fields }));
 
 /** JSON without spaces and with the keys of every object sorted; `undefined` entries are left out. */
 export const canonicalJson = (value: unknown): string => {

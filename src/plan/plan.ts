@@ -1,5 +1,5 @@
 // Compares wishes with the ledger (and, when asked, with the portal's own listing): what has to be done, and why. Pure.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../ledger/entry.ts';
 import type { PlannedAction } from '../plan-file.ts';
 import { type DatasetWish, type NodeFields, type ResourceWish, sentName } from '../wish.ts';
@@ -87,12 +87,12 @@ export const isSent = (
 
 /** Fingerprint of a resource's metadata on a portal; it covers the dataset node the resource belongs to. */
 export const resourceFingerprint = (wish: ResourceWish, datasetNid: string): string =>
-  createHash('sha256').update(`${wish.metadataFingerprint}@${datasetNid}`).digest('hex');
+  hash('sha256', `${wish.metadataFingerprint}@${datasetNid}`);
 
 /** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which an address may only tell later. */
 export const offerFingerprint = (wish: ResourceWish, datasetNid: string): string => {
   const offer = [resourceFingerprint(wish, datasetNid), wish.import, wish.recipe?.fingerprint ?? null];
-  return createHash('sha256').update(JSON.stringify(offer)).digest('hex');
+  return hash('sha256', JSON.stringify(offer));
 };
 
 /** True when the portal could not import exactly this: the good file of before stands, or is on its way back. */
@@ -203,7 +203,7 @@ const planResource = (wish: ResourceWish, datasetNid: string, known: Knowledge):
 
 /** What a plan was made for: the bytes of the source, and what is made of them. */
 const offeredHash = (sha256: string, { recipe }: ResourceWish): string =>
-  recipe ? createHash('sha256').update(`${sha256}@${recipe.fingerprint}`).digest('hex') : sha256;
+  recipe ? hash('sha256', `${sha256}@${recipe.fingerprint}`) : sha256;
 
 const whyAttach = (file: PortalFile | null | undefined, sha256: string): string => {
   if (!file) return 'its file is not attached yet';
