@@ -15,18 +15,9 @@ export interface NamedTerm {
 }
 
 /** A field of terms given by name: what manifests hold where the API wants term ids. */
-export const namedTerms = (vocabulary: Vocabulary, names: readonly string[]): { und: NamedTerm[] } => ({
+const namedTerms = (vocabulary: Vocabulary, names: readonly string[]): { und: NamedTerm[] } => ({
   und: [...new Set(names)].map((name) => ({ tid: 'autocreate', name, vocabulary_machine_name: vocabulary })),
 });
-
-/** The names in a field that {@link namedTerms} made; null for any other field. */
-export const namesOfTerms = (field: unknown): string[] | null => {
-  if (field === null || typeof field !== 'object' || !('und' in field) || !Array.isArray(field.und)) return null;
-  const names = field.und.map((item: Partial<NamedTerm> | null) =>
-    item?.tid === 'autocreate' ? item.name : undefined,
-  );
-  return names.every((name) => typeof name === 'string') ? names : null;
-};
 
 /** Node fields of a dataset. `fields` is merged last, so that it can replace what the friendly keys made. */
 export const datasetFields = (metadata: DatasetMetadata, fields: NodeFields = {}): NodeFields => ({

@@ -1,7 +1,6 @@
-// The spool: claims that wait for their run, and the three ways out of it. Each way may be killed at any line and called again.
-import { lstat, mkdir, readdir, realpath, rename, unlink } from 'node:fs/promises';
-import { basename, dirname, extname, join } from 'node:path';
-import { SourceRefusedError } from '../errors.ts';
+// The spool: claims that wait for their run, and the two ways out of it. Each way may be killed at any line and called again.
+import { lstat, mkdir, readdir, rename, unlink } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
 import type { Reason } from '../report.ts';
 import {
   type Claim,
@@ -12,7 +11,7 @@ import {
   readClaim,
   removeClaimFolder,
 } from './claim.ts';
-import { exists, moveWithoutReplacing, unless, writeDurably } from './durable.ts';
+import { exists, unless, writeDurably } from './durable.ts';
 import { reasonText } from './reason-file.ts';
 
 export type { Claim } from './claim.ts';
@@ -22,7 +21,7 @@ export type { Claim } from './claim.ts';
  * by the watcher. `gone`: neither in the spool nor where this call would have put it (an earlier call has dealt with it).
  */
 export type WayOut =
-  | { outcome: 'archived' | 'quarantined' | 'released'; path: string }
+  | { outcome: 'archived' | 'quarantined'; path: string }
   | { outcome: 'reopened' | 'gone'; path: null };
 
 const readLimit = 32;
@@ -105,34 +104,4 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<Way
     await writeDurably(`${target}.reason.yaml`, reasonText(claim, reason, new Date().toISOString()));
   }
   return await moveOut(claim, target, 'quarantined');
-};
-
-const backInInbox = async (claim: Claim): Promise<string> => {
-  const { inbox } = foldersOfClaim(claim);
-  const target = join(inbox, claim.dropped);
-  await mkdir(dirname(target), { recursive: true });
-  const [root, folder] = await Promise.all([realpath(inbox), realpath(dirname(target))]);
-  if (join(folder, basename(target)) === join(root, claim.dropped)) return target;
-  throw new SourceRefusedError(`${dirname(target)} leads out of the inbox`, {
-    hint: 'replace the symbolic link by a folder; the file waits in the spool',
-  });
-};
-
-/**
- * Puts a claim back to where it was dropped, whence it will be claimed again. A newer file of that name is not replaced:
- * the claim goes to the archive then (nothing is pruned).
- *
- * @throws SourceRefusedError when its folder has become a symbolic link out of the inbox; the claim stays
- */
-export const releaseClaim = async (claim: Claim): Promise<WayOut> => {
-  if (!(await exists(claim.path))) {
-    await removeClaimFolder(folderOfClaim(claim), claim.dropped);
-    return { outcome: 'gone', path: null };
-  }
-  const target = await backInInbox(claim);
-  if (await moveWithoutReplacing(claim.path, target)) {
-    await removeClaimFolder(folderOfClaim(claim), claim.dropped);
-    return { outcome: 'released', path: target };
-  }
-  return await archiveClaim(claim, { keep: Number.POSITIVE_INFINITY });
 };

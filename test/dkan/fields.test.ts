@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { datasetFields, namedTerms, namesOfTerms, resourceFields } from '../../src/dkan/fields.ts';
+import { datasetFields, resourceFields } from '../../src/dkan/fields.ts';
 
 describe('fields of a dataset', () => {
   it('every friendly key becomes its node field in the entity shape', () => {
@@ -99,17 +99,4 @@ describe('fields of a resource', () => {
       field_link_api: { und: [{ url: 'https://example.org/x' }] },
     });
   });
-});
-
-describe('terms by name', () => {
-  it('the names can be read back', () => {
-    expect(namesOfTerms(namedTerms('tags', ['a', 'b']))).toEqual(['a', 'b']);
-  });
-
-  it.each([[{ und: [{ tid: '9' }] }], [{ und: 'a, b' }], [[]], [null], [{ und: [null] }]])(
-    '%j is no such field',
-    (field) => {
-      expect(namesOfTerms(field)).toBeNull();
-    },
-  );
 });

@@ -1,7 +1,6 @@
 import {
   appendFileSync,
   existsSync,
-  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -13,9 +12,8 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { SourceRefusedError } from '../../src/errors.ts';
 import { foldersOf, parseClaimId } from '../../src/intake/claim.ts';
-import { archiveClaim, listClaims, quarantineClaim, releaseClaim } from '../../src/intake/spool.ts';
+import { archiveClaim, listClaims, quarantineClaim } from '../../src/intake/spool.ts';
 import { runNode } from '../support/run-node.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { spooled } from './support/spooled.ts';
@@ -140,43 +138,8 @@ describe('quarantineClaim', () => {
   });
 });
 
-describe('releaseClaim', () => {
-  it('puts the file back to where it was dropped', async () => {
-    const inbox = tempDir();
-    const way = await releaseClaim(await spooled(inbox, 'budget/a.csv', 'x\n', at));
-    expect(way).toEqual({ outcome: 'released', path: join(inbox, 'budget/a.csv') });
-    expect(csvBelow(inbox)).toEqual({ 'budget/a.csv': 'x\n' });
-  });
-
-  it('never replaces a newer file of that name: the older one goes to the archive', async () => {
-    const inbox = tempDir();
-    mkdirSync(join(inbox, 'budget'));
-    writeFileSync(join(inbox, 'budget/a.csv'), 'newer\n');
-    const way = await releaseClaim(await spooled(inbox, 'budget/a.csv', 'older\n', at));
-    expect(way.outcome).toBe('archived');
-    expect(Object.values(csvBelow(inbox)).sort()).toEqual(['newer\n', 'older\n']);
-    expect(readFileSync(join(inbox, 'budget/a.csv'), 'utf8')).toBe('newer\n');
-  });
-
-  it('completes a release that was killed between its two names', async () => {
-    const inbox = tempDir();
-    const claim = await spooled(inbox, 'a.csv', 'x\n', at);
-    linkSync(claim.path, join(inbox, 'a.csv'));
-    expect((await releaseClaim(claim)).outcome).toBe('released');
-    expect(csvBelow(inbox)).toEqual({ 'a.csv': 'x\n' });
-  });
-
-  it('refuses to follow a folder that has become a symbolic link out of the inbox', async () => {
-    const inbox = tempDir();
-    const claim = await spooled(inbox, 'budget/a.csv', 'x\n', at);
-    symlinkSync(tempDir(), join(inbox, 'budget'));
-    await expect(releaseClaim(claim)).rejects.toThrow(SourceRefusedError);
-    expect(readFileSync(claim.path, 'utf8')).toBe('x\n');
-  });
-});
-
 describe('a process killed on the way out of the spool', () => {
-  it.each(['archive', 'quarantine', 'release'])('loses and doubles nothing at any step of %s', async (way) => {
+  it.each(['archive', 'quarantine'])('loses and doubles nothing at any step of %s', async (way) => {
     for (let step = 1, outcome = 'killed'; outcome === 'killed'; step += 1) {
       const inbox = tempDir();
       await spooled(inbox, 'budget/a.csv', 'x\n', at);
@@ -186,9 +149,7 @@ describe('a process killed on the way out of the spool', () => {
       if (outcome === 'ended') expect(step, 'the kills have hit').toBeGreaterThan(4);
       await runNode(wayOut, { args: [way, inbox] });
       expect(Object.values(csvBelow(inbox)), `step ${step}`).toEqual(['x\n']);
-      expect(Object.keys(csvBelow(inbox))[0], `step ${step}`).toMatch(
-        way === 'release' ? /^budget/ : new RegExp(`^\\.sluice/${way}`),
-      );
+      expect(Object.keys(csvBelow(inbox))[0], `step ${step}`).toMatch(new RegExp(`^\\.sluice/${way}`));
     }
   });
 });
