@@ -2,9 +2,18 @@
 import type { Redis } from 'ioredis';
 import { jobId } from '../job.ts';
 import type { RedisKeys } from '../ledger/keys.ts';
+import { RedisScript } from '../redis/script.ts';
 import type { Queues } from './queues.ts';
 
 const chunk = 500;
+
+// KEYS: a job's log as the queue keeps it, and as we do, in turn. A log that was kept before stays as it is.
+const keepLogs = new RedisScript(`
+for i = 1, #KEYS, 2 do
+  redis.call('COPY', KEYS[i], KEYS[i + 1])
+  redis.call('EXPIRE', KEYS[i + 1], ARGV[1])
+end
+`);
 
 /** Kind of the item that a key names: `<manifest>/<dataset>` or `<manifest>/<dataset>/<resource>`. */
 export const kindOfKey = (key: string): 'dataset' | 'resource' => (key.split('/').length > 2 ? 'resource' : 'dataset');
@@ -41,11 +50,8 @@ export class JobLogs {
     const seconds = Math.ceil(this.#queues.settings.keepMs / 1000);
     for (let at = 0; at < keys.length; at += chunk) {
       const ids = keys.slice(at, at + chunk).map((key) => jobId(runId, kindOfKey(key), key));
-      const pipeline = this.#redis.pipeline();
-      for (const id of ids) {
-        pipeline.copy(`${queue.toKey(id)}:logs`, this.#keys.jobLog(id)).expire(this.#keys.jobLog(id), seconds);
-      }
-      await pipeline.exec();
+      const logs = ids.flatMap((id) => [`${queue.toKey(id)}:logs`, this.#keys.jobLog(id)]);
+      await keepLogs.run(this.#redis, logs, [seconds]);
       await Promise.all(ids.map((id) => queue.remove(id, { removeChildren: false })));
     }
   }
