@@ -202,7 +202,8 @@ export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | nul
   const { path, source: facts } = sent;
   try {
     const owner = { portal: job.data.portal, uuid: wish.uuid };
-    await deps.kept.keep(owner, { path, sha256: good.sha256, facts }, entry.good?.sha256 ?? null);
+    const content = state.table?.sha256 === good.sha256 ? state.table.content : undefined;
+    await deps.kept.keep(owner, { path, sha256: good.sha256, facts, content }, entry.good?.sha256 ?? null);
   } catch (error) {
     await job.note(`no copy of ${path} could be kept: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -1,6 +1,6 @@
 // The last good file of each resource, kept in the state folder so that it can be attached again when its successor fails.
-import { constants } from 'node:fs';
-import { copyFile, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { constants, renameSync, writeFileSync } from 'node:fs';
+import { copyFile, mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { exists, isErrno, unless } from './durable.ts';
 import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
@@ -27,6 +27,8 @@ export interface FileToKeep {
   sha256: string;
   /** Stat facts of the file when its sha256 was made. */
   facts: StatFacts;
+  /** The bytes of a small file that have that sha256, where they have been read already. */
+  content?: Buffer | undefined;
 }
 
 interface Kept {
@@ -36,6 +38,19 @@ interface Kept {
 }
 
 const rescanMs = 60_000;
+
+/** False when the file has moved since its sha256 was made; nothing is left then. */
+const copyTo = async (part: string, { path, facts, content }: FileToKeep): Promise<boolean> => {
+  if (content) {
+    // A few kilobytes into a folder of our own: to hand them to another thread takes longer than to write them.
+    writeFileSync(part, content);
+    return true;
+  }
+  await copyFile(path, part, constants.COPYFILE_FICLONE);
+  if (sameFacts(factsOf(await stat(path, { bigint: true })), facts)) return true;
+  await unlink(part);
+  return false;
+};
 
 /**
  * Keeps one file for each resource, as `<dir>/<portal>/<uuid>.<sha256>`: no folder for each, which would cost as much as
@@ -79,21 +94,17 @@ export class KeptFiles {
     return join(this.#settings.dir, portal, `${uuid}.${sha256}`);
   }
 
-  async #copy(owner: KeptFor, { path, sha256, facts }: FileToKeep): Promise<boolean> {
-    const target = this.#path(owner, sha256);
+  async #copy(owner: KeptFor, file: FileToKeep): Promise<boolean> {
+    const target = this.#path(owner, file.sha256);
     const part = `${target}.${process.pid}.part`;
-    const copy = (): Promise<void> => copyFile(path, part, constants.COPYFILE_FICLONE);
-    await copy().catch(async (error: unknown) => {
+    const isCopied = await copyTo(part, file).catch(async (error: unknown) => {
       if (!isErrno(error, 'ENOENT')) throw error;
       await mkdir(dirname(target), { recursive: true });
-      await copy();
+      return copyTo(part, file);
     });
-    if (!sameFacts(factsOf(await stat(path, { bigint: true })), facts)) {
-      await unlink(part);
-      return false;
-    }
-    await rename(part, target);
-    await this.#account(target, facts.bytes);
+    if (!isCopied) return false;
+    renameSync(part, target);
+    await this.#account(target, file.facts.bytes);
     return true;
   }
 

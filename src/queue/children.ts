@@ -1,5 +1,5 @@
 // The rule of every parent job: add the children, forget those that have already failed, then wait.
-import { type Job, type Queue, WaitingChildrenError } from 'bullmq';
+import { type BulkJobOptions, type Job, type Queue, WaitingChildrenError } from 'bullmq';
 import { z } from 'zod';
 import type { ChildOutcome } from '../job.ts';
 import { reasonSchema } from '../report.ts';
@@ -36,19 +36,23 @@ export const runChildren = async (
     if (isDone || (await hasEnded(parent, children.length))) return outcomes(values, queue, children);
   }
   const link = { parent: { id: parent.id, queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
-  for (let at = 0; at < children.length; at += chunk) {
-    await queue.addBulk(
-      children.slice(at, at + chunk).map(({ id, name, data }) => ({
-        name,
-        data,
-        // Depth first: a dataset's resources go before the next dataset.
-        opts: { ...queues.itemOptions(id), ...link, lifo: name === 'resource' },
-      })),
-    );
-  }
+  const jobs = children.map(({ id, name, data }) => ({
+    name,
+    data,
+    // Depth first: a dataset's resources go before the next dataset.
+    opts: { ...queues.itemOptions(id), ...link, lifo: name === 'resource' },
+  }));
+  for (let at = 0; at < jobs.length; at += chunk) await addAll(queue, jobs.slice(at, at + chunk));
   if (!isFirst) await forgetFailed(queue, children);
   if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
   return outcomes(await parent.getChildrenValues<unknown>(), queue, children);
+};
+
+/** Most datasets have one resource, and a transaction around one job takes the client longer than the job itself. */
+const addAll = async (queue: Queue, jobs: { name: string; data: object; opts: BulkJobOptions }[]): Promise<void> => {
+  const [only] = jobs;
+  if (only && jobs.length === 1) await queue.add(only.name, only.data, only.opts);
+  else await queue.addBulk(jobs);
 };
 
 /** True when the parent's own books say that all of its children have ended: nothing need be added again. */

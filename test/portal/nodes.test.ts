@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PortalConflictError, PortalGoneError, PortalReplyError } from '../../src/errors.ts';
 import { fieldItems } from '../../src/portal/replies.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
-import { type Answer, refusal, type Seen } from './support/scripted-server.ts';
+import { refusal } from './support/scripted-server.ts';
 import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';
 
 const uuid = '11111111-2222-5333-8444-555555555555';
