@@ -107,7 +107,7 @@ export class Bookkeeping {
   }
 
   async #write({ job, log, data, lines, keep: most }: JobNotes): Promise<void> {
-    const written = await keep.run(this.#queues.connection, ['', job, log], ['', data, most, lines.length, ...lines]);
+    const written = await keep.run(this.#queues.connection, [job, job, log], ['', data, most, lines.length, ...lines]);
     if (written !== 0) throw new Error(`the job ${this.job.id} is not in the queue any more`);
   }
 }
