@@ -1,6 +1,6 @@
 // A worker on one queue: validates job data, calls the handler, and sorts what it throws.
 import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
-import { PoisonJobError, PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
+import { PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
 import { Fence, fenceSignal } from '../fence.ts';
 import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
 import { LateLog, type Log } from '../log.ts';
@@ -10,6 +10,7 @@ import type { Reason } from '../report.ts';
 import { Bookkeeping } from './bookkeeping.ts';
 import type { CircuitBreaker } from './breaker.ts';
 import { createContext, GiveBack } from './context.ts';
+import { answerKills } from './kills.ts';
 import type { PortalPauses } from './pause.ts';
 import { type Queues, runsQueue } from './queues.ts';
 import { backoffMs, isRetryable, type RetrySettings } from './retry.ts';
@@ -41,9 +42,6 @@ const leftOfLock = new RedisScript(`${ifLockStands}
 return left
 `);
 
-/** Kills in one step after which a job is given up. */
-export const poisonKills = 5;
-
 /** Runs jobs of one queue until it is stopped. */
 export class QueueWorker {
   readonly #parts: WorkerParts;
@@ -61,7 +59,7 @@ export class QueueWorker {
         concurrency: parts.concurrency,
         lockDuration: parts.lockMs,
         stalledInterval: parts.stalledCheckMs,
-        // A kill is not the job's fault: our own poison rule judges by step, see `countKills`.
+        // A kill is not the job's fault: our own poison rule judges by step, see `answerKills`.
         maxStalledCount: 1000,
         settings: { backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
       },
@@ -123,7 +121,7 @@ export class QueueWorker {
     try {
       if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
       books.hurry(); // what is written down of a kill must outlive the next
-      await countKills(job, context);
+      await answerKills(job, context, books);
       const result = await handler.run(context);
       if (kind === 'resource') worked(); // it ends with a look at the portal
       await books.settled();
@@ -207,23 +205,4 @@ const parseJob = (job: Job): { kind: JobKind; data: JobDataOf[JobKind] } => {
   const parsed = schema.safeParse(job.data);
   if (!parsed.success) throw new UnrecoverableError(`the data of the job is not understood: ${parsed.error.message}`);
   return { kind: parsed.data.kind, data: parsed.data };
-};
-
-/** The poison rule: a job whose worker was killed {@link poisonKills} times in the same step is not begun again. */
-const countKills = async (job: Job, context: JobContext): Promise<void> => {
-  const data = context.data;
-  if (!('kills' in data)) {
-    if (job.stalledCounter > 0) await context.note(`resumed; killed ${job.stalledCounter} times so far`);
-    return;
-  }
-  if (job.stalledCounter <= data.stalls) return;
-  const step = data.step ?? 'start';
-  const count = (data.kills[step] ?? 0) + (job.stalledCounter - data.stalls);
-  await context.save({ kills: { ...data.kills, [step]: count }, stalls: job.stalledCounter });
-  await context.note(`resumed after a kill in step ${step} (${count} in this step)`);
-  if (count >= poisonKills) {
-    throw new PoisonJobError(`the worker was killed ${count} times in step ${step}`, {
-      hint: 'look at the log of this job, mend its file or the machine, then `sluice retry`',
-    });
-  }
 };

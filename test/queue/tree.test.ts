@@ -79,6 +79,14 @@ describe('a job whose worker is killed', () => {
     expect(outcomes?.['m/kill-99']).toMatchObject({ state: 'failed', reason: { code: 'poison-job' } });
     expect(outcomes?.['m/ok']).toMatchObject({ state: 'completed' });
   });
+
+  it('is not blamed for one beside it that kills the worker at each start', async () => {
+    await toy.addRun('r6-beside', ['kill-99-late', 'beside']);
+    await toy.startUntil(() => ended('r6-beside'));
+    const outcomes = await toy.outcomes('r6-beside');
+    expect(outcomes?.['m/kill-99-late']).toMatchObject({ state: 'failed', reason: { code: 'poison-job' } });
+    expect(outcomes?.['m/beside']).toMatchObject({ state: 'completed' });
+  });
 });
 
 describe('a failed attempt', () => {

@@ -90,9 +90,11 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
   const kills = /^kill-(\d+)/.exec(name);
   if (kills) {
     await job.step({ name: 'boom', on: name }, async () => {
+      if (name.endsWith('late')) await sleep(15);
       if ((await redis.incr(`toy.kills:${name}`)) <= Number(kills[1])) die();
     });
   }
+  if (name.startsWith('beside')) await job.step({ name: 'work', on: name }, () => sleep(30));
   if (name.startsWith('http')) {
     await job.step({ name: 'send', on: name, writes: true }, () => ask(job.data.portal, 'work'));
   }
