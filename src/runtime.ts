@@ -124,6 +124,7 @@ export class Runtime {
     const { config, log, env } = options;
     const handle = await openRedis({
       url: config.redis.url,
+      prefix: config.redis.prefix,
       stateDir: config.stateDir,
       appendfsync: config.redis.appendfsync,
       allowFetch: config.redis.fetch,

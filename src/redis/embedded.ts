@@ -9,6 +9,8 @@ import { Keeper } from './keeper.ts';
 export interface RedisOptions {
   /** Address from the configuration; `REDIS_URL` of `env` goes before it. */
   url: string | undefined;
+  /** What all keys begin with. */
+  prefix: string;
   /** The state folder; everything of the embedded server lies in its folder `redis`. */
   stateDir: string;
   /** `always` survives a power cut without loss, `everysec` may lose about its last second. */
@@ -39,10 +41,10 @@ export interface RedisHandle {
  * a server that dies is restarted on the same socket, so clients reconnect by themselves.
  */
 export const openRedis = async (options: RedisOptions): Promise<RedisHandle> => {
-  const { stateDir, appendfsync, allowFetch, env, log } = options;
+  const { stateDir, prefix, appendfsync, allowFetch, env, log } = options;
   const url = env.REDIS_URL || options.url || null;
   if (url !== null) {
-    return { ...(await reachExternal(url, log)), how: 'url', binary: null, close: async () => {} };
+    return { ...(await reachExternal(url, { log, prefix })), how: 'url', binary: null, close: async () => {} };
   }
   const folder = join(resolve(stateDir), 'redis');
   const keeper = new Keeper({ folder, appendfsync, allowFetch, env, log });

@@ -1,7 +1,8 @@
 // A Redis that somebody else runs, reached by its address.
+import { randomUUID } from 'node:crypto';
 import { RedisUnreachableError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { askServer, type RedisConnectionOptions, type ServerFacts } from './connection.ts';
+import { askServer, type RedisConnectionOptions, type ServerFacts, withConnection } from './connection.ts';
 import { isNewEnough, oldestRedis } from './version.ts';
 
 /** An external server that answered. */
@@ -12,11 +13,24 @@ export interface ExternalRedis {
 
 const schemes = 'redis://[user:password@]host[:port][/db], rediss://… for TLS, or unix:///path/to/socket';
 
+/** How an external server is tried. */
+export interface ReachOptions {
+  log: Log;
+  /** What all keys begin with. */
+  prefix: string;
+  /** 10 s when absent. */
+  timeoutMs?: number;
+}
+
 /**
- * Makes sure that the server of a URL can be used: it answers within `timeoutMs`, takes the login and is new enough.
- * Warns when it may evict keys. Throws {@link RedisUnreachableError}, which names the host and port, never a password.
+ * Makes sure that the server of a URL can be used: it answers within `timeoutMs`, takes the login, is new enough, and
+ * lets this user write. Warns when it may evict keys. Throws {@link RedisUnreachableError}, which names the host and
+ * port, never a password.
  */
-export const reachExternal = async (url: string, log: Log, timeoutMs = 10_000): Promise<ExternalRedis> => {
+export const reachExternal = async (
+  url: string,
+  { log, prefix, timeoutMs = 10_000 }: ReachOptions,
+): Promise<ExternalRedis> => {
   const options = parseRedisUrl(url);
   const where = placeOf(options);
   const { version, policy } = await ask(options, where, timeoutMs);
@@ -30,6 +44,7 @@ export const reachExternal = async (url: string, log: Log, timeoutMs = 10_000): 
   if (policy !== null && policy !== 'noeviction') {
     log.warn({ redis: where, policy }, 'Redis may evict jobs when memory is short: set maxmemory-policy noeviction');
   }
+  await tryOut(options, where, { prefix, timeoutMs });
   const what = version === null ? 'Redis' : `${version.name} ${version.version}`;
   return { options, describe: `${what} at ${where}` };
 };
@@ -41,6 +56,34 @@ const ask = async (options: RedisConnectionOptions, where: string, timeoutMs: nu
     const words = cause instanceof Error ? cause.message || cause.name : String(cause);
     throw new RedisUnreachableError(`Redis at ${where} cannot be used: ${words}`, {
       hint: 'start that server or mend REDIS_URL (redis.url); unset it to use the embedded Redis',
+      cause,
+    });
+  }
+};
+
+// What the queue and the ledger do most, to a key that is gone afterwards.
+const trial = `
+local key = KEYS[1]
+redis.call('HSET', key, 'a', '1')
+redis.call('DEL', key)
+redis.call('XADD', key, '*', 'a', '1')
+redis.call('DEL', key)
+redis.call('ZADD', key, 1, 'a')
+redis.call('DEL', key)
+`;
+
+/** A user may be kept from scripts or from our keys, and a replica from all writes: better told now than in mid-work. */
+const tryOut = async (
+  options: RedisConnectionOptions,
+  where: string,
+  { prefix, timeoutMs }: { prefix: string; timeoutMs: number },
+): Promise<void> => {
+  try {
+    await withConnection(options, timeoutMs, (client) => client.eval(trial, 1, `${prefix}.trial-${randomUUID()}`));
+  } catch (cause) {
+    const words = cause instanceof Error ? cause.message || cause.name : String(cause);
+    throw new RedisUnreachableError(`Redis at ${where} does not let sluice write: ${words}`, {
+      hint: `let the user of REDIS_URL (redis.url) run all commands on keys that begin with "${prefix}" (ACL rules ~${prefix}* &* +@all), on a server that takes writes`,
       cause,
     });
   }

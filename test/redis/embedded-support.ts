@@ -24,6 +24,7 @@ export const keptLog = (): { log: Log; lines: string[] } => {
 /** Options for the embedded default with the server that the tests were given. */
 export const embedded = (stateDir: string, more: Partial<RedisOptions> = {}): RedisOptions => ({
   url: undefined,
+  prefix: 'sluice',
   stateDir,
   appendfsync: 'everysec',
   allowFetch: false,

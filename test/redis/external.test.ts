@@ -21,6 +21,8 @@ const refusal = async (found: Promise<unknown>): Promise<RedisUnreachableError> 
   return error;
 };
 
+const trying = () => ({ log: keptLog().log, prefix: 'sluice' });
+
 const listen = async (server: Server): Promise<number> => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
@@ -99,7 +101,7 @@ describe('REDIS_URL', () => {
   test('a server that takes the connection and says nothing is given up', async () => {
     const server = createServer(() => {});
     const port = await listen(server);
-    const error = await refusal(reachExternal(`redis://127.0.0.1:${port}`, keptLog().log, 200));
+    const error = await refusal(reachExternal(`redis://127.0.0.1:${port}`, { ...trying(), timeoutMs: 200 }));
     expect(error.message).toContain(`127.0.0.1:${port}`);
     server.close();
   });
@@ -107,9 +109,9 @@ describe('REDIS_URL', () => {
   test('a login that is refused is told in the words of the server, without the password', async () => {
     const admin = new Redis(redis.options);
     await admin.config('SET', 'requirepass', 'right');
-    const without = await refusal(reachExternal(url, keptLog().log));
-    const wrong = await refusal(reachExternal(url.replace('unix://', 'unix://:geheim@host'), keptLog().log));
-    const handle = await reachExternal(url.replace('unix://', 'unix://:right@host'), keptLog().log);
+    const without = await refusal(reachExternal(url, trying()));
+    const wrong = await refusal(reachExternal(url.replace('unix://', 'unix://:geheim@host'), trying()));
+    const handle = await reachExternal(url.replace('unix://', 'unix://:right@host'), trying());
     await admin.config('SET', 'requirepass', '');
     await admin.quit();
     expect(without.message).toContain('NOAUTH');
@@ -118,11 +120,30 @@ describe('REDIS_URL', () => {
     expect(handle.describe).not.toContain('right');
   });
 
+  test.each([
+    ['other keys only', ['~other*', '+@all'], 'NOPERM'],
+    ['no scripts', ['~sluice*', '+@all', '-@scripting'], 'NOPERM'],
+    ['no streams', ['~sluice*', '+@all', '-@stream'], "can't run this command"],
+  ])('a user who may use %s is refused with the rights he needs', async (_what, rights, words) => {
+    const admin = new Redis(redis.options);
+    await admin.acl('SETUSER', 'city', 'reset', 'on', '>pw', '&*', ...rights);
+    const error = await refusal(reachExternal(url.replace('unix://', 'unix://city:pw@host'), trying()));
+    await admin.acl('SETUSER', 'city', 'reset', 'on', '>pw', '&*', '~sluice*', '+@all');
+    const handle = await reachExternal(url.replace('unix://', 'unix://city:pw@host'), trying());
+    const left = await admin.keys('*');
+    await admin.quit();
+    expect(error.message).toContain('does not let sluice write');
+    expect(error.message).toContain(words);
+    expect(error.hint).toContain('~sluice*');
+    expect(handle.describe).toContain('Redis');
+    expect(left).toEqual([]);
+  });
+
   test('a server that may evict jobs is used with a warning', async () => {
     const admin = new Redis(redis.options);
     await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
     const { log, lines } = keptLog();
-    await reachExternal(url, log);
+    await reachExternal(url, { log, prefix: 'sluice' });
     await admin.config('SET', 'maxmemory-policy', 'noeviction');
     await admin.quit();
     expect(lines).toHaveLength(1);
@@ -131,14 +152,14 @@ describe('REDIS_URL', () => {
 
   test('a Redis that is too old is refused', async () => {
     const old = await serverThatSays('redis_version:7.0.7\r\nprocess_id:1\r\n');
-    const error = await refusal(reachExternal(`redis://127.0.0.1:${old.port}`, keptLog().log));
+    const error = await refusal(reachExternal(`redis://127.0.0.1:${old.port}`, trying()));
     old.close();
     expect(error.message).toBe(`127.0.0.1:${old.port} is Redis 7.0.7, older than 7.0.8`);
   });
 
   test('Valkey is accepted by its name', async () => {
     const valkey = await serverThatSays('redis_version:7.0.1\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\n');
-    const { describe: words } = await reachExternal(`redis://127.0.0.1:${valkey.port}`, keptLog().log);
+    const { describe: words } = await reachExternal(`redis://127.0.0.1:${valkey.port}`, trying());
     valkey.close();
     expect(words).toBe(`Valkey 8.1.0 at 127.0.0.1:${valkey.port}`);
   });

@@ -10,7 +10,15 @@ process.setgid?.(65534);
 process.setuid?.(65534);
 const log = createLog({ level: 'info', destination: process.stderr });
 const env = { PATH, HOME: '/nonexistent' };
-const handle = await openRedis({ url: undefined, stateDir, appendfsync: 'everysec', allowFetch: true, env, log });
+const handle = await openRedis({
+  url: undefined,
+  prefix: 'sluice',
+  stateDir,
+  appendfsync: 'everysec',
+  allowFetch: true,
+  env,
+  log,
+});
 const client = new Redis(handle.options);
 await client.set('key', 'value');
 const report = { uid: process.getuid?.(), binary: handle.binary, read: await client.get('key') };

@@ -7,6 +7,8 @@ process.on('SIGINT', () => {}); // as a worker that drains: it ends in its own t
 const log = createLog({ level: 'info', destination: process.stderr });
 const handle = await openRedis({
   url: undefined,
+  prefix: 'sluice',
+
   stateDir,
   appendfsync: 'everysec',
   allowFetch: false,
