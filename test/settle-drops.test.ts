@@ -1,8 +1,7 @@
 // Dropped files that go to several portals: src/sources.ts on a real spool and a real Redis.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { foldersOf } from '../src/intake/claim.ts';
 import { listClaims } from '../src/intake/spool.ts';
 import { redisKeys } from '../src/ledger/keys.ts';
@@ -11,21 +10,12 @@ import { type DropManifest, isDropManifest } from '../src/manifest/schema.ts';
 import type { Reason } from '../src/report.ts';
 import { gatherSources, type SourceTools, settleDrops, waitingPortals } from '../src/sources.ts';
 import { spooled } from './intake/support/spooled.ts';
-import { startTestRedis, type TestRedis } from './support/redis.ts';
+import { openTestRedis } from './support/redis.ts';
 import { tempDir } from './support/temp-dir.ts';
 import { writeText } from './support/yaml-file.ts';
 
-let server: TestRedis;
-let redis: Redis;
+const { redis } = await openTestRedis();
 const keys = redisKeys('s');
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.close();
-});
 
 const refused: Reason = { code: 'portal-refused', message: 'no such group', hint: 'mend it' };
 const down: Reason = { code: 'portal-unreachable', message: 'no answer', hint: null };

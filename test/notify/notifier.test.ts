@@ -1,6 +1,6 @@
 // Notices of several workers on one Redis: each incident once, through a queue that tries again.
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { NotifyConfig } from '../../src/config/config.ts';
 import { redisKeys } from '../../src/ledger/keys.ts';
 import { createLog } from '../../src/log.ts';
@@ -8,23 +8,14 @@ import { Notifier } from '../../src/notify/notifier.ts';
 import { NoticeQueue } from '../../src/queue/notices.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import type { Report } from '../../src/report.ts';
-import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Hook, openHook } from './support/hook.ts';
 
-let server: TestRedis;
-let redis: Redis;
+const { redis, options } = await openTestRedis();
 let hook: Hook;
 const log = createLog({ level: 'silent' });
 
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.close();
-});
 beforeEach(async () => {
   await redis.flushall();
   hook = await openHook();
@@ -32,7 +23,7 @@ beforeEach(async () => {
 
 /** A worker process in small: its own connection, queue and notifier. */
 const openWorker = async (config: Partial<NotifyConfig> = { webhook: { url: hook.url, secret: null } }) => {
-  const connection = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  const connection = new Redis({ ...options, maxRetriesPerRequest: null });
   const queues = new Queues(connection, { prefix: 'n', attempts: 3, keepLogs: 10, keepMs: 60_000 });
   const queue = new NoticeQueue(queues, { backoffMs: 20, lockMs: 1500, stalledCheckMs: 500 }, log);
   const notifier = new Notifier({

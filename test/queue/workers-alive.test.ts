@@ -1,21 +1,11 @@
 // Limits that several workers agree on, as one of them joins.
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { redisKeys } from '../../src/ledger/keys.ts';
 import { createLog } from '../../src/log.ts';
 import { type PortalLimits, Presence } from '../../src/queue/workers-alive.ts';
-import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { openTestRedis } from '../support/redis.ts';
 
-let server: TestRedis;
-let redis: Redis;
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.options);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.close();
-});
+const { redis } = await openTestRedis();
 
 const log = createLog({ level: 'silent' });
 

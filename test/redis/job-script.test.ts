@@ -1,21 +1,12 @@
 // Scripts in the name of a job: all or nothing with what the job says of itself, refused to a former owner.
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { JobLostError } from '../../src/errors.ts';
 import { Fence, type JobNotes } from '../../src/fence.ts';
 import { JobScript, setField } from '../../src/redis/job-script.ts';
-import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { openTestRedis } from '../support/redis.ts';
 
-let server: TestRedis;
-let redis: Redis;
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.options);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.close();
-});
+const { redis, options } = await openTestRedis();
 beforeEach(() => redis.flushall());
 
 const said = (more: Partial<JobNotes> = {}): JobNotes => ({
@@ -90,7 +81,7 @@ describe('a script of a job', () => {
 
   it('names no keys but those of the job and its own, as a server may demand', async () => {
     await redis.acl('SETUSER', 'limited', 'on', '>pw', 'resetkeys', '~q:*', '~own', '+@all');
-    const limited = new Redis({ ...server.options, username: 'limited', password: 'pw' });
+    const limited = new Redis({ ...options, username: 'limited', password: 'pw' });
     try {
       await redis.mset({ 'q:job:lock': 'mine' });
       await redis.pexpire('q:job:lock', 5000);

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { afterAll } from 'vitest';
 import type { RedisConnectionOptions } from '../../src/redis/connection.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -56,6 +57,17 @@ export const startTestRedis = async (tcp?: Listening): Promise<TestRedis> => {
       rmSync(dir, { recursive: true, force: true });
     },
   };
+};
+
+/** A Redis of its own for a test file, with a connection to it; both end with the file. For the top of the file. */
+export const openTestRedis = async (): Promise<{ redis: Redis; options: RedisConnectionOptions }> => {
+  const server = await startTestRedis();
+  const redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  afterAll(async () => {
+    redis.disconnect();
+    await server.close();
+  });
+  return { redis, options: server.options };
 };
 
 const answers = async (path: string): Promise<boolean> => {
