@@ -417,6 +417,10 @@ export class NotFoundError extends SluiceError {
   readonly code = 'not-found';
 }
 
+/** What anything thrown says of itself, in one line; some system errors have a name only. */
+export const sayingOf = (cause: unknown): string =>
+  cause instanceof Error ? cause.message || cause.name : String(cause);
+
 /** Turns anything thrown into a reason; what is not a {@link SluiceError} becomes code `bug`. */
 export const reasonOf = (error: unknown): Reason => {
   if (error instanceof SluiceError) {

@@ -1,7 +1,7 @@
 // Sends a notice to a web address: JSON by POST, signed.
 import { createHmac } from 'node:crypto';
 import { request } from 'undici';
-import { NoticeFailedError } from '../errors.ts';
+import { NoticeFailedError, sayingOf } from '../errors.ts';
 import type { Notice } from './notice.ts';
 
 /** Milliseconds one delivery may take. */
@@ -40,7 +40,7 @@ export const sendWebhook = async (
     status = reply.statusCode;
     await reply.body.dump();
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message || cause.name : String(cause);
+    const why = sayingOf(cause);
     throw new NoticeFailedError(`the webhook at ${origin} did not take a notice: ${why.replaceAll(to.url, origin)}`, {
       hint: 'check notify.webhook.url and that its server runs',
     });

@@ -1,6 +1,6 @@
 // A Redis that somebody else runs, reached by its address.
 import { randomUUID } from 'node:crypto';
-import { RedisUnreachableError } from '../errors.ts';
+import { RedisUnreachableError, sayingOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { askServer, type RedisConnectionOptions, type ServerFacts, withConnection } from './connection.ts';
 import { isNewEnough, oldestRedis } from './version.ts';
@@ -53,8 +53,7 @@ const ask = async (options: RedisConnectionOptions, where: string, timeoutMs: nu
   try {
     return await askServer(options, timeoutMs);
   } catch (cause) {
-    const words = cause instanceof Error ? cause.message || cause.name : String(cause);
-    throw new RedisUnreachableError(`Redis at ${where} cannot be used: ${words}`, {
+    throw new RedisUnreachableError(`Redis at ${where} cannot be used: ${sayingOf(cause)}`, {
       hint: 'start that server or mend REDIS_URL (redis.url); unset it to use the embedded Redis',
       cause,
     });
@@ -81,8 +80,7 @@ const tryOut = async (
   try {
     await withConnection(options, timeoutMs, (client) => client.eval(trial, 1, `${prefix}.trial-${randomUUID()}`));
   } catch (cause) {
-    const words = cause instanceof Error ? cause.message || cause.name : String(cause);
-    throw new RedisUnreachableError(`Redis at ${where} does not let sluice write: ${words}`, {
+    throw new RedisUnreachableError(`Redis at ${where} does not let sluice write: ${sayingOf(cause)}`, {
       hint: `let the user of REDIS_URL (redis.url) run all commands on keys that begin with "${prefix}" (ACL rules ~${prefix}* &* +@all), on a server that takes writes`,
       cause,
     });
