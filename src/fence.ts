@@ -13,6 +13,21 @@ export interface JobNotes {
   keep: number;
 }
 
+/** One field of a Redis hash to be set; null takes it away. */
+export interface FieldWrite {
+  hash: string;
+  field: string;
+  value: string | null;
+}
+
+/** What a job has to say of itself while it is worked on. */
+export interface JobBooks {
+  /** Hands over what was not sent yet; null when there is nothing. */
+  take(): JobNotes | null;
+  /** Sends in a moment what nothing else has taken along by then. */
+  gather(): void;
+}
+
 /** What a fence is made of. */
 export interface FenceParts {
   /** Redis key of the job's lock, and what it holds while the job is ours. */
@@ -22,8 +37,6 @@ export interface FenceParts {
   ask: () => Promise<number | null>;
   /** Told once it is known that the job is not ours any more. */
   lost: () => void;
-  /** Hands over what the job has written down of itself and not sent yet; null when there is nothing. */
-  takeNotes?: () => JobNotes | null;
 }
 
 /** Less than this much of a lock (milliseconds) is too little to begin a request. */
@@ -37,6 +50,8 @@ export class Fence {
   readonly key: string;
   readonly token: string;
   readonly #parts: FenceParts;
+  readonly #late = new Map<string, FieldWrite>();
+  #books: JobBooks | null = null;
   #until = 0;
 
   constructor(parts: FenceParts) {
@@ -50,9 +65,36 @@ export class Fence {
     return clock() < this.#until;
   }
 
-  /** What the next write in the name of the job takes along; whoever calls this sends it. */
+  /** Lets each write in the name of the job take along what these books hold. */
+  carry(books: JobBooks): void {
+    this.#books = books;
+  }
+
+  /** What the next write takes along; whoever calls this sends it. */
   takeNotes(): JobNotes | null {
-    return this.#parts.takeNotes?.() ?? null;
+    return this.#books?.take() ?? null;
+  }
+
+  /** True when something waits for the next write. */
+  get hasLate(): boolean {
+    return this.#late.size > 0;
+  }
+
+  /**
+   * Keeps fields for the next write in the name of the job, which is sent in a moment if nothing else is. Only for what
+   * a kill may lose: the effect of a write whose intent stands until then.
+   */
+  writeLate(writes: readonly FieldWrite[]): void {
+    for (const write of writes) this.#late.set(`${write.hash} ${write.field}`, write);
+    this.#books?.gather();
+  }
+
+  /** What waits for the next write, and `writes` in their places; whoever calls this sends it. */
+  takeLate(writes: readonly FieldWrite[]): FieldWrite[] {
+    for (const write of writes) this.#late.set(`${write.hash} ${write.field}`, write);
+    const all = [...this.#late.values()];
+    this.#late.clear();
+    return all;
   }
 
   /** Takes what Redis said of the lock; `askedAt` is {@link clock} before it was asked. @throws JobLostError when it is not ours */

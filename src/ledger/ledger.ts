@@ -1,8 +1,8 @@
 // The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
-import type { Fence } from '../fence.ts';
-import { JobScript, setField } from '../redis/job-script.ts';
+import type { Fence, FieldWrite } from '../fence.ts';
+import { writeFields } from '../redis/job-script.ts';
 import {
   type Intent,
   intentSchema,
@@ -19,14 +19,6 @@ export interface KnownItem {
   intent: Intent | null;
 }
 
-// Writes of a job that another worker has taken over are refused.
-const settle = new JobScript(`
-local entries, intents, sent, name = key(1), key(2), key(3), arg(1)
-redis.call('HSET', entries, name, arg(2))
-redis.call('HDEL', intents, name)
-if arg(3) ~= '' then redis.call('HSET', sent, name, arg(3)) end
-`);
-
 /** A cache of what the portals hold; it can be rebuilt from them, so an entry of an unknown shape is treated as absent. */
 export class Ledger {
   readonly #redis: Redis;
@@ -40,7 +32,10 @@ export class Ledger {
     this.#fence = fence;
   }
 
-  /** The ledger for one job: what it writes is refused with JobLostError once another worker has the job. */
+  /**
+   * The ledger for one job: what it writes is refused with JobLostError once another worker has the job. What a write led
+   * to ({@link settle}, {@link put}) goes along with the next note of the job: a kill before that finds the intent open.
+   */
   fenced(fence: Fence | null): Ledger {
     return new Ledger(this.#redis, this.#keys, fence);
   }
@@ -58,22 +53,24 @@ export class Ledger {
 
   /** The entry of a key on a portal, or null. */
   async entry(portal: string, key: string): Promise<LedgerEntry | null> {
+    await this.#caughtUp();
     return parse(ledgerEntrySchema, await this.#redis.hget(this.#keys.entries(targetOf(portal, key)), key));
   }
 
   /** Writes an entry. */
   async put(portal: string, entry: LedgerEntry): Promise<void> {
-    const target = targetOf(portal, entry.key);
-    await this.#write(setField, [this.#keys.entries(target)], [entry.key, JSON.stringify(entry)]);
+    await this.#note([this.#entryField(portal, entry)]);
   }
 
   /** The open intent of a key, or null. */
   async intent(portal: string, key: string): Promise<Intent | null> {
+    await this.#caughtUp();
     return parse(intentSchema, await this.#redis.hget(this.#keys.intents(targetOf(portal, key)), key));
   }
 
   /** Entry and open intent of a key in one round trip. */
   async known(portal: string, key: string): Promise<KnownItem> {
+    await this.#caughtUp();
     const target = targetOf(portal, key);
     const [entry, intent] = await Promise.all([
       this.#redis.hget(this.#keys.entries(target), key),
@@ -84,25 +81,38 @@ export class Ledger {
 
   /** Records that a write begins; must be awaited before the request is sent. */
   async begin(portal: string, key: string, intent: Intent): Promise<void> {
-    await this.#write(setField, [this.#keys.intents(targetOf(portal, key))], [key, JSON.stringify(intent)]);
+    await writeFields(this.#redis, this.#fence, [
+      { hash: this.#keys.intents(targetOf(portal, key)), field: key, value: JSON.stringify(intent) },
+    ]);
   }
 
   /** Records what a write led to (and what was sent by it) and closes its intent, all or nothing. */
   async settle(portal: string, entry: LedgerEntry, sent?: SentNode): Promise<void> {
     const target = targetOf(portal, entry.key);
-    await this.#write(
-      settle,
-      [this.#keys.entries(target), this.#keys.intents(target), this.#keys.sent(target)],
-      [entry.key, JSON.stringify(entry), sent ? JSON.stringify(sent) : ''],
-    );
+    await this.#note([
+      this.#entryField(portal, entry),
+      { hash: this.#keys.intents(target), field: entry.key, value: null },
+      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
+    ]);
   }
 
-  async #write(script: JobScript, keys: string[], args: string[]): Promise<void> {
-    await script.run(this.#redis, this.#fence, keys, args);
+  #entryField(portal: string, entry: LedgerEntry): FieldWrite {
+    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: JSON.stringify(entry) };
+  }
+
+  async #note(writes: FieldWrite[]): Promise<void> {
+    if (this.#fence) this.#fence.writeLate(writes);
+    else await writeFields(this.#redis, null, writes);
+  }
+
+  /** What this job reads here holds what it wrote. */
+  async #caughtUp(): Promise<void> {
+    if (this.#fence?.hasLate) await writeFields(this.#redis, this.#fence, []);
   }
 
   /** What was sent last for a key, or null. */
   async sentFor(portal: string, key: string): Promise<SentNode | null> {
+    await this.#caughtUp();
     return parse(sentNodeSchema, await this.#redis.hget(this.#keys.sent(targetOf(portal, key)), key));
   }
 

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Fence } from '../fence.ts';
-import { setField } from '../redis/job-script.ts';
+import { writeFields } from '../redis/job-script.ts';
 import {
   type ItemOutcome,
   type Report,
@@ -176,7 +176,7 @@ export class Runs {
 
   /** Records how an item ended, for progress displays. */
   async outcome(runId: string, key: string, outcome: ItemOutcome): Promise<void> {
-    await setField.run(this.#redis, this.#fence, [this.#keys.runOutcomes(runId)], [key, outcome]);
+    await writeFields(this.#redis, this.#fence, [{ hash: this.#keys.runOutcomes(runId), field: key, value: outcome }]);
   }
 
   /** How far a run is. */

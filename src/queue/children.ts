@@ -12,6 +12,15 @@ export interface ChildJob {
   data: object & { portal: string; key: string };
 }
 
+/** The job that waits for children, in the hands of this worker. */
+export interface ParentJob {
+  parent: Job;
+  token: string;
+  queues: Queues;
+  /** Resolves when what the job had to write down has been written; it loses its lock when it goes. */
+  settled: Promise<void>;
+}
+
 const chunk = 500;
 
 /**
@@ -20,9 +29,7 @@ const chunk = 500;
  * attempt: a parent that was killed between adding and waiting would otherwise wait for a child that failed meanwhile.
  */
 export const runChildren = async (
-  parent: Job,
-  token: string,
-  queues: Queues,
+  { parent, token, queues, settled }: ParentJob,
   children: ChildJob[],
 ): Promise<Map<string, ChildOutcome>> => {
   const first = children[0];
@@ -44,6 +51,7 @@ export const runChildren = async (
   }));
   for (let at = 0; at < jobs.length; at += chunk) await addAll(queue, jobs.slice(at, at + chunk));
   if (!isFirst) await forgetFailed(queue, children);
+  await settled;
   if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
   return outcomes(await parent.getChildrenValues<unknown>(), queue, children);
 };

@@ -91,10 +91,10 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
       kind: C,
       list: JobDataOf[C][],
     ): Promise<Map<string, ChildOutcome>> => {
-      // On its way before the job leaves the worker, which is told at its end whether it arrived.
-      void books.settled().catch(() => undefined);
+      const settled = books.settled();
+      settled.catch(() => undefined); // told when the job is about to leave this worker
       const children = list.map((child) => ({ id: jobId(child.runId, kind, child.key), name: kind, data: child }));
-      return runChildren(job, token, queues, children);
+      return runChildren({ parent: job, token, queues, settled }, children);
     },
   };
 };

@@ -92,8 +92,8 @@ export class QueueWorker {
 
   async #process(job: Job, token: string, lost: AbortSignal = new AbortController().signal): Promise<unknown> {
     const signal = AbortSignal.any([this.#stop.signal, lost]);
-    const books = new Bookkeeping(job, this.#parts.queues);
-    const fence = this.#fenceOf(books, token);
+    const fence = this.#fenceOf(job, token);
+    const books = new Bookkeeping(job, this.#parts.queues, fence);
     fenceSignal(lost, fence);
     fenceSignal(signal, fence);
     const { kind, data } = parseJob(job);
@@ -127,6 +127,8 @@ export class QueueWorker {
       await books.settled();
       return result;
     } catch (error) {
+      // What was learnt is written down while the job is still ours; a failure of that is told below.
+      await books.settled().catch(() => undefined);
       if (lost.aborted) {
         books.drop();
         log.warn({ action: 'lost' }, lockLost);
@@ -138,8 +140,7 @@ export class QueueWorker {
     }
   }
 
-  #fenceOf(books: Bookkeeping, token: string): Fence {
-    const { job } = books;
+  #fenceOf(job: Job, token: string): Fence {
     const key = `${job.queueQualifiedName}:${job.id}:lock`;
     return new Fence({
       key,
@@ -149,7 +150,6 @@ export class QueueWorker {
         return typeof left === 'number' ? left : null;
       },
       lost: () => void this.#worker.cancelJob(job.id ?? '', lockLost),
-      takeNotes: () => books.take(),
     });
   }
 

@@ -1,6 +1,6 @@
-// Scripts in the name of a job: refused once another worker has it, and they take along what it wrote down of itself.
+// Writes in the name of a job: refused once another worker has it, and they take along what it wrote down of itself.
 import type { Redis } from 'ioredis';
-import { clock, type Fence, type JobNotes } from '../fence.ts';
+import { clock, type Fence, type FieldWrite, type JobNotes } from '../fence.ts';
 import { RedisScript } from './script.ts';
 
 /**
@@ -35,35 +35,38 @@ end
 
 const noNotes = { data: '', lines: [], keep: 0 } satisfies Partial<JobNotes>;
 
-/** One script; a call of it is one round trip and all or nothing. */
-export class JobScript {
-  readonly #script: RedisScript;
-
-  /** `text` is Lua that finds its own keys and arguments with `key(1)`, `arg(1)` and so on. */
-  constructor(text: string) {
-    this.#script = new RedisScript(`${ifLockStands}${noteDown}
-local function key(i) return KEYS[3 + i] end
-local function arg(i) return ARGV[4 + lines + i] end
-${text}
+/** From KEYS[4] on the hash of each field, and after the lines its name and value (empty: it goes). */
+const script = new RedisScript(`${ifLockStands}${noteDown}
+for i = 4, #KEYS do
+  local at = 2 * (i - 4) + 5 + lines
+  if ARGV[at + 1] == '' then redis.call('HDEL', KEYS[i], ARGV[at]) else redis.call('HSET', KEYS[i], ARGV[at], ARGV[at + 1]) end
+end
 return left
 `);
-  }
 
-  /** Runs the script in the name of a job, or in nobody's. @throws JobLostError when another worker has the job */
-  async run(redis: Redis, fence: Fence | null, keys: string[], args: string[]): Promise<void> {
-    const askedAt = clock();
-    const notes = fence?.takeNotes() ?? null;
-    const { data, lines, keep } = notes ?? noNotes;
-    // A server may allow this user only keys of certain names, so one of those stands where none is meant.
-    const [any = ''] = keys;
-    const left = await this.#script.run(
-      redis,
-      [fence?.key ?? any, notes?.job ?? any, notes?.log ?? any, ...keys],
-      [fence?.token ?? '', data, keep, lines.length, ...lines, ...args],
-    );
-    fence?.heard(askedAt, typeof left === 'number' ? left : null);
-  }
-}
-
-/** Sets a field of a hash. */
-export const setField = new JobScript("redis.call('HSET', key(1), arg(1), arg(2))");
+/**
+ * Writes fields of hashes in the name of a job, or in nobody's: in one round trip, all or nothing, with what the job has
+ * to say of itself and what it learnt before ({@link Fence.writeLate}). Values are not empty.
+ * @throws JobLostError when another worker has the job
+ */
+export const writeFields = async (redis: Redis, fence: Fence | null, writes: readonly FieldWrite[]): Promise<void> => {
+  const askedAt = clock();
+  const fields = fence?.takeLate(writes) ?? writes;
+  const notes = fence?.takeNotes() ?? null;
+  const { data, lines, keep } = notes ?? noNotes;
+  // A server may allow this user only keys of certain names, so one of those stands where none is meant.
+  const any = fence?.key ?? fields[0]?.hash ?? '';
+  const left = await script.run(
+    redis,
+    [any, notes?.job ?? any, notes?.log ?? any, ...fields.map(({ hash }) => hash)],
+    [
+      fence?.token ?? '',
+      data,
+      keep,
+      lines.length,
+      ...lines,
+      ...fields.flatMap(({ field, value }) => [field, value ?? '']),
+    ],
+  );
+  fence?.heard(askedAt, typeof left === 'number' ? left : null);
+};

@@ -1,9 +1,9 @@
-// Scripts in the name of a job: all or nothing with what the job says of itself, refused to a former owner.
+// Writes in the name of a job: all or nothing with what the job says of itself, refused to a former owner.
 import { Redis } from 'ioredis';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { JobLostError } from '../../src/errors.ts';
-import { Fence, type JobNotes } from '../../src/fence.ts';
-import { JobScript, setField } from '../../src/redis/job-script.ts';
+import { Fence, type FieldWrite, type JobNotes } from '../../src/fence.ts';
+import { writeFields } from '../../src/redis/job-script.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis, options } = await openTestRedis();
@@ -19,9 +19,12 @@ const said = (more: Partial<JobNotes> = {}): JobNotes => ({
 });
 
 const fenceWith = (notes: JobNotes | null, token = 'mine'): Fence => {
-  const parts = { key: 'q:job:lock', token, ask: async () => null, lost: () => undefined };
-  return new Fence({ ...parts, takeNotes: () => notes });
+  const fence = new Fence({ key: 'q:job:lock', token, ask: async () => null, lost: () => undefined });
+  fence.carry({ take: () => notes, gather: () => undefined });
+  return fence;
 };
+
+const own = (field: string, value: string | null): FieldWrite => ({ hash: 'own', field, value });
 
 describe('a script of a job', () => {
   it('takes along what the job says of itself', async () => {
@@ -30,7 +33,7 @@ describe('a script of a job', () => {
     await redis.hset('q:job', 'data', '{}');
     await redis.rpush('q:job:logs', 'older', 'old');
     const fence = fenceWith(said());
-    await setField.run(redis, fence, ['own'], ['field', 'value']);
+    await writeFields(redis, fence, [own('field', 'value')]);
     expect(await redis.hgetall('own')).toEqual({ field: 'value' });
     expect(await redis.hget('q:job', 'data')).toBe('{"step":"attach"}');
     expect(await redis.lrange('q:job:logs', 0, -1)).toEqual(['old', 'one', 'two']);
@@ -41,8 +44,8 @@ describe('a script of a job', () => {
     await redis.mset({ 'q:job:lock': 'mine' });
     await redis.pexpire('q:job:lock', 5000);
     await redis.hset('q:job', 'data', '{}');
-    await setField.run(redis, fenceWith(said({ data: '', lines: ['only'] })), ['own'], ['a', '1']);
-    await setField.run(redis, fenceWith(null), ['own'], ['b', '2']);
+    await writeFields(redis, fenceWith(said({ data: '', lines: ['only'] })), [own('a', '1')]);
+    await writeFields(redis, fenceWith(null), [own('b', '2')]);
     expect(await redis.hget('q:job', 'data')).toBe('{}');
     expect(await redis.lrange('q:job:logs', 0, -1)).toEqual(['only']);
     expect(await redis.hgetall('own')).toEqual({ a: '1', b: '2' });
@@ -53,14 +56,14 @@ describe('a script of a job', () => {
     await redis.pexpire('q:job:lock', 5000);
     await redis.hset('q:job', 'data', '{}');
     const lines = Array.from({ length: 9000 }, (_, n) => `line ${n}`);
-    await setField.run(redis, fenceWith(said({ lines, keep: 10_000 })), ['own'], ['a', '1']);
+    await writeFields(redis, fenceWith(said({ lines, keep: 10_000 })), [own('a', '1')]);
     expect(await redis.lrange('q:job:logs', 0, -1)).toEqual(lines);
   });
 
   it('writes nothing for a former owner', async () => {
     await redis.mset({ 'q:job:lock': 'of another' });
     await redis.hset('q:job', 'data', '{}');
-    await expect(setField.run(redis, fenceWith(said()), ['own'], ['a', '1'])).rejects.toThrow(JobLostError);
+    await expect(writeFields(redis, fenceWith(said()), [own('a', '1')])).rejects.toThrow(JobLostError);
     expect(await redis.hget('q:job', 'data')).toBe('{}');
     expect(await redis.exists('own', 'q:job:logs')).toBe(0);
   });
@@ -68,15 +71,32 @@ describe('a script of a job', () => {
   it('does not bring back a job that is gone', async () => {
     await redis.mset({ 'q:job:lock': 'mine' });
     await redis.pexpire('q:job:lock', 5000);
-    await setField.run(redis, fenceWith(said()), ['own'], ['a', '1']);
+    await writeFields(redis, fenceWith(said()), [own('a', '1')]);
     expect(await redis.exists('q:job', 'q:job:logs')).toBe(0);
     expect(await redis.hgetall('own')).toEqual({ a: '1' });
   });
 
-  it('finds its own keys and arguments, in the name of a job or of nobody', async () => {
-    const move = new JobScript("redis.call('SET', key(1), arg(2)); redis.call('SET', key(2), arg(1))");
-    await move.run(redis, null, ['x', 'y'], ['to y', 'to x']);
-    expect(await redis.mget('x', 'y')).toEqual(['to x', 'to y']);
+  it('writes several fields of several hashes at once, and takes some away, in the name of nobody, too', async () => {
+    await redis.hset('own', 'gone', '1');
+    await writeFields(redis, null, [own('gone', null), own('a', '1'), { hash: 'other', field: 'b', value: '2' }]);
+    expect(await redis.hgetall('own')).toEqual({ a: '1' });
+    expect(await redis.hgetall('other')).toEqual({ b: '2' });
+  });
+
+  it('takes along what was learnt before, once, and the newest of each field', async () => {
+    await redis.mset({ 'q:job:lock': 'mine' });
+    await redis.pexpire('q:job:lock', 5000);
+    await redis.hset('own', 'intent', 'open');
+    const fence = fenceWith(null);
+    fence.writeLate([own('entry', 'first'), own('intent', null)]);
+    fence.writeLate([own('entry', 'second')]);
+    expect(await redis.hgetall('own')).toEqual({ intent: 'open' });
+    await writeFields(redis, fence, [own('intent', 'next')]);
+    expect(await redis.hgetall('own')).toEqual({ entry: 'second', intent: 'next' });
+    expect(fence.hasLate).toBe(false);
+    await redis.del('own');
+    await writeFields(redis, fence, [own('a', '1')]);
+    expect(await redis.hgetall('own')).toEqual({ a: '1' });
   });
 
   it('names no keys but those of the job and its own, as a server may demand', async () => {
@@ -86,10 +106,10 @@ describe('a script of a job', () => {
       await redis.mset({ 'q:job:lock': 'mine' });
       await redis.pexpire('q:job:lock', 5000);
       for (const fence of [fenceWith(said()), fenceWith(null), null]) {
-        await setField.run(limited, fence, ['own'], ['a', '1']);
+        await writeFields(limited, fence, [own('a', '1')]);
       }
       expect(await redis.hgetall('own')).toEqual({ a: '1' });
-      await expect(setField.run(limited, null, ['other'], ['a', '1'])).rejects.toThrow('NOPERM');
+      await expect(writeFields(limited, null, [{ ...own('a', '1'), hash: 'other' }])).rejects.toThrow('NOPERM');
     } finally {
       limited.disconnect();
     }

@@ -71,6 +71,7 @@ const stopAt = async (job: JobContext<'dataset'>, signal: AbortSignal): Promise<
     await redis.rpush(`toy.sent:${key}`, process.pid);
     standStill('before-the-end');
     await ledger.settle('p', { ...newEntry({ key, kind: 'dataset', uuid: 'u', title: String(process.pid) }) });
+    await ledger.known('p', key); // what it reads holds what it wrote, so that is sent now
   } catch (error) {
     if (error instanceof JobLostError) await redis.rpush(`toy.lost:${key}`, process.pid);
     throw error;
