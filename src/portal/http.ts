@@ -1,11 +1,12 @@
 // One portal's connections: requests with limits and time-outs, reads repeated, writes never.
 import type { Readable } from 'node:stream';
-import { type Dispatcher, Pool } from 'undici';
+import { Pool } from 'undici';
 import { PortalReplyError, PortalUnreachableError, SluiceError } from '../errors.ts';
 import { mayWrite } from '../fence.ts';
 import { failureOf, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
+import { exchangeText } from './text-reply.ts';
 import { pause, readPause } from './wait.ts';
 
 /** A request before session headers are added. */
@@ -111,19 +112,25 @@ export class Http {
     if (request.method !== 'GET') await mayWrite(signal);
     const { log } = this.hooks;
     const began = performance.now();
-    const timer = request.totalMs === undefined ? undefined : AbortSignal.timeout(request.totalMs);
+    const { method, path, totalMs } = request;
     try {
-      const data = await this.pool.request({
-        method: request.method,
-        path: target,
-        headers: { accept: 'application/json', 'user-agent': 'sluice', ...request.headers },
-        signal: timer === undefined ? signal : AbortSignal.any([signal, timer]),
-        ...(request.body === undefined ? {} : { body: bodyFor(request.body) }),
-        ...(request.headersMs === undefined ? {} : { headersTimeout: request.headersMs }),
-      });
-      const text = await this.read(data.body);
-      const { method, path } = request;
-      const { statusCode: status, statusText: reason, headers } = data;
+      const { status, reason, headers, text } = await exchangeText(
+        this.pool,
+        {
+          method,
+          path: target,
+          headers: { accept: 'application/json', 'user-agent': 'sluice', ...request.headers },
+          ...(request.body === undefined ? {} : { body: bodyFor(request.body) }),
+          ...(request.headersMs === undefined ? {} : { headersTimeout: request.headersMs }),
+        },
+        {
+          signal,
+          bodyMs: this.settings.timeouts.bodyMs,
+          ...(totalMs === undefined
+            ? {}
+            : { total: { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) } }),
+        },
+      );
       if (log.isLevelEnabled('debug')) {
         log.debug(
           { portal: this.facts.name, method, path, status, ms: Math.round(performance.now() - began) },
@@ -135,19 +142,7 @@ export class Http {
       if (signal.aborted) throw signal.reason;
       // The body's own fault, such as a file that changed.
       if (error instanceof SluiceError) throw error;
-      if (timer?.aborted) throw tooSlow(request, request.totalMs ?? 0, this.facts);
       throw this.fault(request, error);
-    }
-  }
-
-  /** The body as text; one that trickles for longer than `bodyMs` is given up. */
-  private async read(body: Dispatcher.ResponseData['body']): Promise<string> {
-    const { bodyMs } = this.settings.timeouts;
-    const timer = setTimeout(() => body.destroy(new Error(`the reply did not end within ${bodyMs} ms`)), bodyMs);
-    try {
-      return await body.text();
-    } finally {
-      clearTimeout(timer);
     }
   }
 

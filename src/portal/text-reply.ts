@@ -1,0 +1,115 @@
+// One exchange on a pool, its reply read whole as text: what undici's `request` does, without a stream for each body.
+import type { Dispatcher, Pool } from 'undici';
+
+/** A reply, whatever its status. */
+export interface TextReply {
+  status: number;
+  /** The reason phrase. */
+  reason: string;
+  /** Names in lower case. */
+  headers: Record<string, string | string[] | undefined>;
+  /** The body as UTF-8, without a byte order mark. */
+  text: string;
+}
+
+/** When an exchange is given up. */
+export interface Patience {
+  /** Its reason is what the exchange rejects with. */
+  signal: AbortSignal;
+  /** Milliseconds from the reply's head to the end of its body. */
+  bodyMs: number;
+  /** Milliseconds the whole exchange may take, and what it rejects with then. */
+  total?: { ms: number; error: () => Error } | undefined;
+}
+
+/** Sends a request and resolves with the reply; rejects with the fault of connection or body, or as `patience` says. */
+export const exchangeText = (
+  pool: Pool,
+  options: Dispatcher.DispatchOptions,
+  patience: Patience,
+): Promise<TextReply> => {
+  const { promise, resolve, reject } = Promise.withResolvers<TextReply>();
+  pool.dispatch(options, new TextHandler(patience, { resolve, reject }));
+  return promise;
+};
+
+interface Answer {
+  resolve: (reply: TextReply) => void;
+  reject: (error: unknown) => void;
+}
+
+class TextHandler implements Dispatcher.DispatchHandler {
+  readonly #patience: Patience;
+  readonly #answer: Answer;
+  readonly #totalTimer: NodeJS.Timeout | undefined;
+  readonly #onAbort = (): void => this.#giveUp(this.#patience.signal.reason);
+  #bodyTimer: NodeJS.Timeout | undefined;
+  #controller: Dispatcher.DispatchController | null = null;
+  #head: Omit<TextReply, 'text'> | null = null;
+  #chunks: Buffer[] = [];
+  /** Why it was given up; undefined while it goes on. */
+  #ended: { error: unknown } | undefined;
+
+  constructor(patience: Patience, answer: Answer) {
+    this.#patience = patience;
+    this.#answer = answer;
+    const { signal, total } = patience;
+    signal.addEventListener('abort', this.#onAbort);
+    if (total) this.#totalTimer = setTimeout(() => this.#giveUp(total.error()), total.ms);
+    if (signal.aborted) this.#onAbort();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#ended) controller.abort(asError(this.#ended.error));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: TextReply['headers'],
+    reason = '',
+  ): void {
+    if (status < 200) return;
+    this.#head = { status, reason, headers };
+    const { bodyMs } = this.#patience;
+    this.#bodyTimer = setTimeout(() => this.#giveUp(new Error(`the reply did not end within ${bodyMs} ms`)), bodyMs);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#stopWaiting();
+    if (this.#head) this.#answer.resolve({ ...this.#head, text: textOf(this.#chunks) });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#stopWaiting();
+    this.#answer.reject(error);
+  }
+
+  #giveUp(error: unknown): void {
+    if (this.#ended) return;
+    this.#ended = { error };
+    this.#stopWaiting();
+    this.#answer.reject(error);
+    this.#controller?.abort(asError(error));
+  }
+
+  #stopWaiting(): void {
+    clearTimeout(this.#totalTimer);
+    clearTimeout(this.#bodyTimer);
+    this.#patience.signal.removeEventListener('abort', this.#onAbort);
+  }
+}
+
+const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));
+
+const textOf = (chunks: Buffer[]): string => {
+  const [only] = chunks;
+  const bytes = only && chunks.length === 1 ? only : Buffer.concat(chunks);
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  return bytes.toString('utf8', hasMark ? 3 : 0);
+};
