@@ -128,8 +128,8 @@ export interface StepLabel {
   on: string;
   /** True for a step that sends writes: a stop request lets it finish. */
   writes?: boolean;
-  /** True for a step that only asks and waits for answers: what it could cost a worker need not be told before it begins. */
-  asks?: boolean;
+  /** True for a step that cannot cost a worker its life, so that nothing need be told of it before it begins: it asks and waits. */
+  light?: boolean;
 }
 
 /** What the queue gives a handler; a handler never sees the engine. */

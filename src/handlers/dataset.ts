@@ -112,7 +112,7 @@ const publishDataset = async (
   const target = { job, ledger: deps.ledger, portal, onDrift, next };
   let entry = await writeNode(target, node, before, intent);
   entry = await job.step(
-    { name: 'verify', asks: true, on: `dataset node ${entry.nid}` },
+    { name: 'verify', light: true, on: `dataset node ${entry.nid}` },
     async (signal) => {
       try {
         return await prove(target, node, entry, signal);

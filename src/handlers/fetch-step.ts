@@ -29,7 +29,7 @@ export const fetchSource = async (state: ResourceState): Promise<void> => {
 
 const lookAtFile = (state: ResourceState): Promise<SourceFingerprint> =>
   state.job.step(
-    { name: 'fetch', asks: true, on: sourceName(state) },
+    { name: 'fetch', light: true, on: sourceName(state) },
     (signal) => fingerprintFile(sourcePath(state), state.seen, signal),
     ({ bytes, sha256 }) => `${bytes} bytes, sha256 ${sha256.slice(0, 12)}`,
   );
@@ -44,7 +44,7 @@ export const fetchAddress = async (state: ResourceState, source: UrlSource, isNe
   const where = shown(new URL(source.url));
   const published = isNeeded || needsBytes(state, source) ? null : entry.fetched;
   const got = await job.step(
-    { name: 'fetch', asks: true, on: where },
+    { name: 'fetch', light: true, on: where },
     (signal) =>
       deps.fetched.get(
         { portal: job.data.portal, uuid: wish.uuid, url: source.url, name: source.name, by: job.data.runId, published },

@@ -4,7 +4,7 @@ import { SourceChangedError } from '../errors.ts';
 import { fingerprintFile } from '../intake/fingerprint.ts';
 import type { Intent, PortalFile } from '../ledger/entry.ts';
 import { isTabular, resourceFingerprint } from '../plan/plan.ts';
-import { checkTable } from '../table/check.ts';
+import { checkTable, isSmall } from '../table/check.ts';
 import { isOfWeb, sourcePathOf } from '../wish.ts';
 import { importFile } from './datastore-import.ts';
 import { keepGoodFile } from './fall-back.ts';
@@ -44,10 +44,10 @@ export const nodeWishOf = ({ wish, job }: ResourceState): NodeWish => ({
 const check = async (state: ResourceState): Promise<void> => {
   const sent = sentFile(state);
   if (!sent) return;
+  const { bytes } = sent.source;
   state.table = await state.job.step(
-    { name: 'check', on: sent.name },
+    { name: 'check', on: sent.name, light: isSmall(bytes) },
     async (signal) => {
-      const { bytes } = sent.source;
       const table = await checkTable(sent.path, { signal, bytes, rowBytes: state.deps.settings.maxRowBytes });
       if (table.sha256 !== sent.source.sha256) throw changed(state);
       return table;
@@ -196,7 +196,7 @@ const record = async (state: ResourceState): Promise<void> => {
     syncedAt: Date.now(),
   };
   await state.job.step(
-    { name: 'ledger', on: state.wish.key },
+    { name: 'ledger', on: state.wish.key, light: true },
     () => state.deps.ledger.settle(state.job.data.portal, state.entry),
     () => (state.entry.live ? 'live' : 'published as a draft'),
   );

@@ -10,7 +10,7 @@ import { nodeTarget, type ResourceState } from './resource-state.ts';
 /** Proves node, file and datastore of a resource; throws {@link VerifyFailedError} naming what differs. */
 export const verifyResource = async (state: ResourceState, wish: NodeWish): Promise<void> => {
   await state.job.step(
-    { name: 'verify', asks: true, on: `node ${state.entry.nid}` },
+    { name: 'verify', light: true, on: `node ${state.entry.nid}` },
     async (signal) => {
       const { entry, node } = await proveNode(nodeTarget(state), wish, state.entry, signal);
       state.entry = entry;

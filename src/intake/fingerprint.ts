@@ -1,7 +1,7 @@
 // Fingerprint of a local file: "did it change since we last saw it?".
 import { createHash } from 'node:crypto';
-import { type BigIntStats, constants } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type BigIntStats, close, constants, fstat, open, read, stat } from 'node:fs';
+import { promisify } from 'node:util';
 import { SourceChangedError, SourceMissingError, SourceRefusedError } from '../errors.ts';
 import type { SourceFingerprint } from '../ledger/entry.ts';
 
@@ -9,6 +9,10 @@ import type { SourceFingerprint } from '../ledger/entry.ts';
 export const quietMs = 2000;
 
 const chunkBytes = 1024 * 1024;
+
+// Half the time of the file handles of `node:fs/promises`.
+const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promisify(close)];
+const [statPath, statFile] = [promisify(stat), promisify(fstat)];
 
 /** The stat facts of a fingerprint; equal facts of a file that was quiet for {@link quietMs} mean equal bytes. */
 export type StatFacts = Pick<SourceFingerprint, 'bytes' | 'mtimeNs' | 'ctimeNs' | 'ino'>;
@@ -39,7 +43,7 @@ const missing = (path: string, cause: unknown): SourceMissingError => {
 };
 
 const statRegular = async (path: string): Promise<StatFacts> => {
-  const stats = await stat(path, { bigint: true }).catch((cause) => {
+  const stats = await statPath(path, { bigint: true }).catch((cause) => {
     throw missing(path, cause);
   });
   if (!stats.isFile()) {
@@ -51,12 +55,12 @@ const statRegular = async (path: string): Promise<StatFacts> => {
 };
 
 /** Of the first `bytes` bytes, or of all when there are fewer; the caller looks whether that is the whole file. */
-const hashHandle = async (handle: FileHandle, bytes: number, signal: AbortSignal | undefined): Promise<string> => {
+const hashFile = async (file: number, bytes: number, signal: AbortSignal | undefined): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(bytes, chunkBytes)));
   for (let left = bytes; left > 0; ) {
     signal?.throwIfAborted();
-    const { bytesRead } = await handle.read(chunk, 0, Math.min(chunk.length, left), null);
+    const { bytesRead } = await readFile(file, chunk, 0, Math.min(chunk.length, left), null);
     if (bytesRead === 0) break;
     hash.update(chunk.subarray(0, bytesRead));
     left -= bytesRead;
@@ -82,13 +86,13 @@ export const fingerprintFile = async (
   const before = await statRegular(path);
   if (known !== null && sameFacts(before, known) && wasQuiet(known)) return known;
   // O_NONBLOCK: a pipe put there after the stat must not hang the open.
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause) => {
+  const file = await openFile(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause) => {
     throw missing(path, cause);
   });
   try {
     const hashedAt = Date.now();
-    const sha256 = await hashHandle(handle, before.bytes, signal);
-    const read = factsOf(await handle.stat({ bigint: true }));
+    const sha256 = await hashFile(file, before.bytes, signal);
+    const read = factsOf(await statFile(file, { bigint: true }));
     const after = await statRegular(path);
     if (!sameFacts(before, read) || !sameFacts(before, after)) {
       throw new SourceChangedError(`${path} changed while it was being read`, {
@@ -97,6 +101,6 @@ export const fingerprintFile = async (
     }
     return { ...after, sha256, hashedAt };
   } finally {
-    await handle.close();
+    await closeFile(file);
   }
 };

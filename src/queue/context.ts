@@ -100,7 +100,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
 };
 
 /** Work on this host may cost the worker its life; the note before a write takes the step's name along. */
-const isToldAtOnce = ({ writes = false, asks = false }: StepLabel): boolean => !writes && !asks;
+const isToldAtOnce = ({ writes = false, light = false }: StepLabel): boolean => !writes && !light;
 
 /** The engine's own errors that move a job are control flow, not failures. */
 const isEngineSignal = (error: unknown): boolean =>
