@@ -73,7 +73,7 @@ export class PortalAccess {
         username,
         password,
         dialect: config.dialect,
-        connections: config.concurrency + 2,
+        connections: config.concurrency,
         timeouts: { connectMs, headersMs, bodyMs, uploadMs, importMs: config.importTimeoutMs },
         readRetries,
       },

@@ -10,7 +10,7 @@ import type { PortalPauses } from './queue/pause.ts';
 import { PortalWatch } from './queue/portal-watch.ts';
 import { portalQueue, type Queues, runsQueue } from './queue/queues.ts';
 import { type Handlers, QueueWorker } from './queue/worker.ts';
-import { type PortalLimits, Presence } from './queue/workers-alive.ts';
+import { type AgreedLimits, type PortalLimits, Presence } from './queue/workers-alive.ts';
 
 /** Runs and triggers a process works on at once; they mostly wait for their children. */
 const runConcurrency = 4;
@@ -64,7 +64,9 @@ export class Workforce {
     const worker = (queue: string, concurrency: number): QueueWorker => workerOf(parts, breaker, queue, concurrency);
     this.#workers = [
       worker(runsQueue, runConcurrency),
-      ...Object.entries(limits).map(([name, { concurrency }]) => worker(portalQueue(name), concurrency)),
+      ...Object.entries(limits).map(([name, own]) =>
+        worker(portalQueue(name), jobsAtOnce({ ...own, isShared: false })),
+      ),
     ];
   }
 
@@ -72,8 +74,8 @@ export class Workforce {
   static async start(parts: WorkforceParts): Promise<Workforce> {
     const { notices, notifier, queues, log } = parts;
     const force = new Workforce(parts);
-    await force.#presence.start(async (name, { concurrency }) => {
-      await queues.portal(name).setGlobalConcurrency(concurrency);
+    await force.#presence.start(async (name, agreed) => {
+      await queues.portal(name).setGlobalConcurrency(jobsAtOnce(agreed));
     });
     await Promise.all(force.#workers.map((each) => each.ready()));
     await notices.work((data, signal) => notifier.deliver(data, signal));
@@ -100,6 +102,14 @@ export class Workforce {
     await this.#presence.stop();
   }
 }
+
+/**
+ * How many jobs of a portal are worked on at once. A worker that has it to itself takes twice as many as may send, so
+ * that some get ready while others wait for the portal: the requests are bound by its client. Several workers only know
+ * the jobs of each other, so these are bound then. Who asks for one at a time gets one at a time.
+ */
+const jobsAtOnce = ({ concurrency, isShared }: AgreedLimits): number =>
+  isShared || concurrency === 1 ? concurrency : 2 * concurrency;
 
 const workerOf = (parts: WorkforceParts, breaker: CircuitBreaker, queue: string, concurrency: number): QueueWorker =>
   new QueueWorker({

@@ -14,7 +14,7 @@ export interface PortalConfigBase {
    */
   password: string | null;
   dialect: 'auto' | 'entity' | 'form';
-  /** Datasets and resources worked on at once. */
+  /** Requests sent at once; up to twice as many datasets and resources are in work. */
   concurrency: number;
   /** 0 is no limit. */
   requestsPerSecond: number;

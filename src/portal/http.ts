@@ -6,6 +6,7 @@ import { mayWrite } from '../fence.ts';
 import { failureOf, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
+import { Slots } from './slots.ts';
 import { exchangeText } from './text-reply.ts';
 import { pause, readPause } from './wait.ts';
 
@@ -37,6 +38,7 @@ export class Http {
   private readonly origin: string;
   private readonly basePath: string;
   private readonly pool: Pool;
+  private readonly slots: Slots;
   private readonly settings: PortalSettings;
   private readonly hooks: PortalHooks;
 
@@ -49,6 +51,7 @@ export class Http {
     this.hooks = hooks;
     this.facts = facts;
     const { connectMs, headersMs, bodyMs } = settings.timeouts;
+    this.slots = new Slots(settings.connections);
     this.pool = new Pool(this.origin, {
       connections: settings.connections,
       connect: { timeout: connectMs },
@@ -107,9 +110,18 @@ export class Http {
   }
 
   private async send(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
-    signal.throwIfAborted();
-    await this.hooks.takeToken?.(signal);
-    if (request.method !== 'GET') await mayWrite(signal);
+    await this.slots.take(signal);
+    try {
+      await this.hooks.takeToken?.(signal);
+      // The last thing before it leaves: whatever was waited for is over.
+      if (request.method !== 'GET') await mayWrite(signal);
+      return await this.exchangeOnce(request, target, signal);
+    } finally {
+      this.slots.give();
+    }
+  }
+
+  private async exchangeOnce(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
     const { log } = this.hooks;
     const began = performance.now();
     const { method, path, totalMs } = request;

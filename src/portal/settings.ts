@@ -12,7 +12,7 @@ export interface PortalSettings {
   username: string;
   password: string;
   dialect: 'auto' | Dialect;
-  /** Most connections open at once. */
+  /** Most requests in flight at once, each on a connection of its own. */
   connections: number;
   /**
    * Milliseconds: `connectMs` for a connection, `headersMs` from the request to the reply's head, `bodyMs` for the whole

@@ -1,6 +1,7 @@
 // Heartbeats of live workers, and the limits they agree on.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { RedisKeys } from '../ledger/keys.ts';
@@ -12,6 +13,14 @@ export interface PortalLimits {
   /** Requests per second; 0 = no limit. */
   requestsPerSecond: number;
 }
+
+/** The limits in force for a portal, the lowest that any live worker states, and whether several work for it. */
+export interface AgreedLimits extends PortalLimits {
+  isShared: boolean;
+}
+
+/** Told of each portal whose limits changed. */
+export type OnLimits = (portal: string, limits: AgreedLimits) => Promise<void>;
 
 const heartbeatSchema = z.object({
   host: z.string(),
@@ -60,26 +69,27 @@ export class Presence {
   readonly #id = randomUUID();
   readonly #warned = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
-  #agreed: Record<string, PortalLimits>;
+  #agreed: Record<string, AgreedLimits> = {};
 
   constructor(redis: Redis, keys: RedisKeys, own: { role: string; limits: Record<string, PortalLimits> }, log: Log) {
     this.#redis = redis;
     this.#keys = keys;
     this.#own = { host: hostname(), pid: process.pid, ...own };
-    this.#agreed = own.limits;
     this.#log = log;
   }
 
-  /** The limits in force for a portal: the lowest that any live worker states. */
-  limits(portal: string): PortalLimits {
-    return this.#agreed[portal] ?? { concurrency: 1, requestsPerSecond: 0 };
+  /** The limits in force for a portal; before the others are known, others may be there. */
+  limits(portal: string): AgreedLimits {
+    const own = this.#own.limits[portal] ?? { concurrency: 1, requestsPerSecond: 0 };
+    return this.#agreed[portal] ?? { ...own, isShared: true };
   }
 
   /** Begins; `onChange` is called with each portal whose limits changed, at first with all. */
-  async start(onChange: (portal: string, limits: PortalLimits) => Promise<void>): Promise<void> {
+  async start(onChange: OnLimits): Promise<void> {
     // First what the others state, so that our own limits are never in force for a moment where theirs are lower.
     await this.#beat(async () => undefined);
     for (const portal of Object.keys(this.#own.limits)) await onChange(portal, this.limits(portal));
+    await this.#agree(onChange);
     this.#timer = setInterval(() => {
       this.#beat(onChange).catch((error: unknown) => this.#log.debug({ err: error }, 'heartbeat failed'));
     }, heartbeatMs);
@@ -93,36 +103,44 @@ export class Presence {
     await this.#redis.hdel(this.#keys.workers, this.#id).catch(() => undefined); // Redis may be gone at a forced end
   }
 
-  async #beat(onChange: (portal: string, limits: PortalLimits) => Promise<void>): Promise<void> {
+  async #beat(onChange: OnLimits): Promise<void> {
     await this.#redis.hset(this.#keys.workers, this.#id, JSON.stringify({ ...this.#own, at: Date.now() }));
-    const all = await liveWorkers(this.#redis, this.#keys, Date.now());
-    for (const portal of Object.keys(this.#own.limits)) {
-      const stated = [...all.values()].flatMap((worker) => worker.limits[portal] ?? []);
-      const agreed = lowest(stated);
-      const before = this.limits(portal);
-      if (
-        !agreed ||
-        (agreed.concurrency === before.concurrency && agreed.requestsPerSecond === before.requestsPerSecond)
-      )
-        continue;
-      this.#agreed = { ...this.#agreed, [portal]: agreed };
-      this.#warn(portal, agreed);
-      await onChange(portal, agreed);
+    await this.#agree(onChange);
+  }
+
+  /** Looks again after every change: whoever joined before it was made has put lower limits in force, and would lose them. */
+  async #agree(onChange: OnLimits): Promise<void> {
+    for (let isNew = true; isNew; ) {
+      isNew = false;
+      const all = await liveWorkers(this.#redis, this.#keys, Date.now());
+      for (const portal of Object.keys(this.#own.limits)) {
+        const stated = [...all.values()].flatMap((worker) => worker.limits[portal] ?? []);
+        const agreed = lowest(stated);
+        if (!agreed || isDeepStrictEqual(agreed, this.limits(portal))) continue;
+        this.#agreed = { ...this.#agreed, [portal]: agreed };
+        if (stated.some((limits) => !isSame(limits, agreed))) this.#warn(portal, agreed);
+        await onChange(portal, agreed);
+        isNew = true;
+      }
     }
   }
 
-  #warn(portal: string, agreed: PortalLimits): void {
+  #warn(portal: string, limits: PortalLimits): void {
     if (this.#warned.has(portal)) return;
     this.#warned.add(portal);
-    this.#log.warn({ portal, limits: agreed }, 'workers state different limits for a portal; the lowest are in force');
+    this.#log.warn({ portal, limits }, 'workers state different limits for a portal; the lowest are in force');
   }
 }
 
-const lowest = (stated: PortalLimits[]): PortalLimits | null => {
+const isSame = (a: PortalLimits, b: PortalLimits): boolean =>
+  a.concurrency === b.concurrency && a.requestsPerSecond === b.requestsPerSecond;
+
+const lowest = (stated: PortalLimits[]): AgreedLimits | null => {
   if (stated.length === 0) return null;
   const rates = stated.map((limits) => limits.requestsPerSecond).filter((rate) => rate > 0);
   return {
     concurrency: Math.min(...stated.map((limits) => limits.concurrency)),
     requestsPerSecond: rates.length === 0 ? 0 : Math.min(...rates),
+    isShared: stated.length > 1,
   };
 };

@@ -2,17 +2,18 @@
 import { expect, it } from 'vitest';
 import { redisKeys } from '../../src/ledger/keys.ts';
 import { createLog } from '../../src/log.ts';
-import { type PortalLimits, Presence } from '../../src/queue/workers-alive.ts';
+import { type AgreedLimits, type PortalLimits, Presence } from '../../src/queue/workers-alive.ts';
 import { openTestRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const { redis } = await openTestRedis();
 
 const log = createLog({ level: 'silent' });
 
 /** Limits that a worker put in force when it joined. */
-const join = async (limits: PortalLimits): Promise<{ presence: Presence; set: PortalLimits[] }> => {
+const join = async (limits: PortalLimits): Promise<{ presence: Presence; set: AgreedLimits[] }> => {
   const presence = new Presence(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
-  const set: PortalLimits[] = [];
+  const set: AgreedLimits[] = [];
   await presence.start(async (_portal, agreed) => void set.push(agreed));
   return { presence, set };
 };
@@ -21,9 +22,39 @@ it('a worker that joins with higher limits never puts them in force, not even fo
   const low = { concurrency: 2, requestsPerSecond: 5 };
   const first = await join(low);
   const second = await join({ concurrency: 8, requestsPerSecond: 0 });
-  expect(first.set).toEqual([low]);
-  expect(second.set).toEqual([low]);
-  expect(second.presence.limits('city')).toEqual(low);
+  expect(first.set).toEqual([{ ...low, isShared: false }]);
+  expect(second.set).toEqual([{ ...low, isShared: true }]);
+  expect(second.presence.limits('city')).toEqual({ ...low, isShared: true });
   await second.presence.stop();
   await first.presence.stop();
+});
+
+it('a worker learns whether it has a portal to itself, at once and when that changes', async () => {
+  const limits = { concurrency: 2, requestsPerSecond: 0 };
+  const first = await join(limits);
+  expect(first.set).toEqual([{ ...limits, isShared: false }]);
+  const second = await join(limits);
+  expect(second.set).toEqual([{ ...limits, isShared: true }]);
+  await waitUntil('the first to see the second', () => first.presence.limits('city').isShared);
+  await second.presence.stop();
+  await waitUntil('the first to be alone again', () => !first.presence.limits('city').isShared);
+  expect(first.set.map(({ isShared }) => isShared)).toEqual([false, true, false]);
+  await first.presence.stop();
+});
+
+it('a worker that joins while another raises its limits is not overlooked', async () => {
+  const limits = { concurrency: 2, requestsPerSecond: 0 };
+  const first = new Presence(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
+  const inForce: boolean[] = [];
+  let second: Presence | null = null;
+  await first.start(async (_portal, { isShared }) => {
+    if (!isShared && second === null) {
+      second = new Presence(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
+      await second.start(async (_city, agreed) => void inForce.push(agreed.isShared));
+    }
+    inForce.push(isShared); // later than the one that joined in between
+  });
+  expect(inForce).toEqual([true, false, true]);
+  await first.stop();
+  await (second as Presence | null)?.stop();
 });

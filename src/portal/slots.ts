@@ -1,0 +1,43 @@
+// At most so many requests to a portal at once; the others wait in their order.
+
+/** Counts requests in flight. Whoever takes a slot gives it back. */
+export class Slots {
+  #free: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Resolves when a slot is free, which is the caller's then; rejects with the reason of the signal. */
+  async take(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onAbort = (): void => {
+      this.#waiting.delete(onFree);
+      reject(signal.reason);
+    };
+    const onFree = (): void => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    };
+    this.#waiting.add(onFree);
+    signal.addEventListener('abort', onAbort, { once: true });
+    return promise;
+  }
+
+  /** Gives a slot to the one that has waited longest. */
+  give(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#free += 1;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
+  }
+}
