@@ -24,11 +24,14 @@ export interface HttpRequest {
   retries?: number;
   /** Milliseconds the whole exchange may take; for uploads and imports. */
   totalMs?: number;
+  /** True for a look whether the portal answers at all: it does not wait for the requests that are in flight. */
+  isProbe?: boolean;
 }
 
 /** Largest reply body that is read; a node with thousands of references stays far below. */
 const maxReplyBytes = 16 * 1024 * 1024;
 const maxRedirects = 5;
+const probeConnections = 1;
 
 /** The connections to one portal. `close()` when done. */
 export class Http {
@@ -53,7 +56,7 @@ export class Http {
     const { connectMs, headersMs, bodyMs } = settings.timeouts;
     this.slots = new Slots(settings.connections);
     this.pool = new Pool(this.origin, {
-      connections: settings.connections,
+      connections: settings.connections + probeConnections,
       connect: { timeout: connectMs },
       headersTimeout: headersMs,
       bodyTimeout: bodyMs,
@@ -110,18 +113,19 @@ export class Http {
   }
 
   private async send(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
+    if (request.isProbe) return this.sendNow(request, target, signal);
     await this.slots.take(signal);
     try {
-      await this.hooks.takeToken?.(signal);
-      // The last thing before it leaves: whatever was waited for is over.
-      if (request.method !== 'GET') await mayWrite(signal);
-      return await this.exchangeOnce(request, target, signal);
+      return await this.sendNow(request, target, signal);
     } finally {
       this.slots.give();
     }
   }
 
-  private async exchangeOnce(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
+  private async sendNow(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
+    await this.hooks.takeToken?.(signal);
+    // The last thing before it leaves: whatever was waited for is over.
+    if (request.method !== 'GET') await mayWrite(signal);
     const { log } = this.hooks;
     const began = performance.now();
     const { method, path, totalMs } = request;

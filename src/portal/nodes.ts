@@ -114,7 +114,10 @@ export class Nodes {
   /** See `Portal.ping`. */
   async ping(signal: AbortSignal): Promise<void> {
     const path = `${paths.nodes}?${queryString({ fields: ['nid'], pageSize: 1 })}`;
-    const reply = await this.session.call({ action: 'list nodes', method: 'GET', path, retries: 0 }, signal);
+    const reply = await this.session.call(
+      { action: 'list nodes', method: 'GET', path, retries: 0, isProbe: true },
+      signal,
+    );
     bodyOf(reply, nodeRowsSchema, this.session.portal, 'a list of nodes');
   }
 

@@ -82,6 +82,26 @@ describe('a read', () => {
     expect(error).toMatchObject({ code: 'portal-unreachable', hint: expect.stringContaining('hangs') });
   });
 
+  it('waits while as many as allowed are in flight; a look whether the portal answers does not', async () => {
+    let answer: (() => void) | undefined;
+    const server = await startPlanned((turn, _seen, response) => {
+      if (turn > 0) return undefined;
+      answer = () => response.writeHead(200, { 'content-type': 'application/json' }).end('[]');
+      return hang;
+    });
+    const portal = openForTest(server.url, { connections: 1 });
+    const first = portal.listNodes({}, calm);
+    await waitUntil('the first to hang', () => answer);
+    const second = portal.listNodes({ page: 1 }, calm);
+    await portal.ping(calm);
+    const seen = () => server.requests('GET', '/api/dataset/node').map(({ path }) => path);
+    expect(seen()).toHaveLength(2);
+    expect(seen().join()).not.toContain('page=1');
+    answer?.();
+    expect(await Promise.all([first, second])).toEqual([[], []]);
+    expect(seen().join()).toContain('page=1');
+  });
+
   it('is given up when the body trickles for ever', async () => {
     const server = await startPlanned((_turn, _seen, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
