@@ -14,7 +14,10 @@ export interface PortalLimits {
   requestsPerSecond: number;
 }
 
-/** The limits in force for a portal, the lowest that any live worker states, and whether several work for it. */
+/**
+ * The limits in force for a portal, the lowest that any live worker states, and whether several work for it: also for some
+ * seconds after the last of the others was seen, because what it sent may still be under way.
+ */
 export interface AgreedLimits extends PortalLimits {
   isShared: boolean;
 }
@@ -70,6 +73,8 @@ export class Presence {
   readonly #warned = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
   #agreed: Record<string, AgreedLimits> = {};
+  /** Until when a portal counts as shared, Unix milliseconds. */
+  readonly #sharedUntil: Record<string, number> = {};
 
   constructor(redis: Redis, keys: RedisKeys, own: { role: string; limits: Record<string, PortalLimits> }, log: Log) {
     this.#redis = redis;
@@ -112,11 +117,14 @@ export class Presence {
   async #agree(onChange: OnLimits): Promise<void> {
     for (let isNew = true; isNew; ) {
       isNew = false;
-      const all = await liveWorkers(this.#redis, this.#keys, Date.now());
+      const now = Date.now();
+      const all = await liveWorkers(this.#redis, this.#keys, now);
       for (const portal of Object.keys(this.#own.limits)) {
         const stated = [...all.values()].flatMap((worker) => worker.limits[portal] ?? []);
-        const agreed = lowest(stated);
-        if (!agreed || isDeepStrictEqual(agreed, this.limits(portal))) continue;
+        if (stated.length === 0) continue;
+        if (stated.length > 1) this.#sharedUntil[portal] = now + goneMs;
+        const agreed = { ...lowest(stated), isShared: now < (this.#sharedUntil[portal] ?? 0) };
+        if (isDeepStrictEqual(agreed, this.limits(portal))) continue;
         this.#agreed = { ...this.#agreed, [portal]: agreed };
         if (stated.some((limits) => !isSame(limits, agreed))) this.#warn(portal, agreed);
         await onChange(portal, agreed);
@@ -135,12 +143,10 @@ export class Presence {
 const isSame = (a: PortalLimits, b: PortalLimits): boolean =>
   a.concurrency === b.concurrency && a.requestsPerSecond === b.requestsPerSecond;
 
-const lowest = (stated: PortalLimits[]): AgreedLimits | null => {
-  if (stated.length === 0) return null;
+const lowest = (stated: PortalLimits[]): PortalLimits => {
   const rates = stated.map((limits) => limits.requestsPerSecond).filter((rate) => rate > 0);
   return {
     concurrency: Math.min(...stated.map((limits) => limits.concurrency)),
     requestsPerSecond: rates.length === 0 ? 0 : Math.min(...rates),
-    isShared: stated.length > 1,
   };
 };
