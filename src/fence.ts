@@ -85,16 +85,21 @@ export class Fence {
    * a kill may lose: the effect of a write whose intent stands until then.
    */
   writeLate(writes: readonly FieldWrite[]): void {
-    for (const write of writes) this.#late.set(`${write.hash} ${write.field}`, write);
+    this.#keep(writes);
     this.#books?.gather();
   }
 
   /** What waits for the next write, and `writes` in their places; whoever calls this sends it. */
   takeLate(writes: readonly FieldWrite[]): FieldWrite[] {
-    for (const write of writes) this.#late.set(`${write.hash} ${write.field}`, write);
+    this.#keep(writes);
     const all = [...this.#late.values()];
     this.#late.clear();
     return all;
+  }
+
+  /** Of each field the newest value counts. */
+  #keep(writes: readonly FieldWrite[]): void {
+    for (const write of writes) this.#late.set(`${write.hash} ${write.field}`, write);
   }
 
   /** Takes what Redis said of the lock; `askedAt` is {@link clock} before it was asked. @throws JobLostError when it is not ours */

@@ -128,7 +128,10 @@ export interface StepLabel {
   on: string;
   /** True for a step that sends writes: a stop request lets it finish. */
   writes?: boolean;
-  /** True for a step that cannot cost a worker its life, so that nothing need be told of it before it begins: it asks and waits. */
+  /**
+   * True for a step that cannot cost a worker its life, so that nothing need be told of it before it begins: it asks and
+   * waits, or handles a few kilobytes.
+   */
   light?: boolean;
 }
 

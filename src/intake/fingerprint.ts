@@ -1,18 +1,14 @@
 // Fingerprint of a local file: "did it change since we last saw it?".
 import { createHash } from 'node:crypto';
-import { type BigIntStats, close, constants, fstat, open, read, stat } from 'node:fs';
-import { promisify } from 'node:util';
+import { type BigIntStats, constants } from 'node:fs';
 import { SourceChangedError, SourceMissingError, SourceRefusedError } from '../errors.ts';
+import { closeFile, openFile, readFile, statFile, statPath } from '../file-calls.ts';
 import type { SourceFingerprint } from '../ledger/entry.ts';
 
 /** A hash is trusted without reading again when it was made at least this long (ms) after the file last changed. */
 export const quietMs = 2000;
 
 const chunkBytes = 1024 * 1024;
-
-// Half the time of the file handles of `node:fs/promises`.
-const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promisify(close)];
-const [statPath, statFile] = [promisify(stat), promisify(fstat)];
 
 /** The stat facts of a fingerprint; equal facts of a file that was quiet for {@link quietMs} mean equal bytes. */
 export type StatFacts = Pick<SourceFingerprint, 'bytes' | 'mtimeNs' | 'ctimeNs' | 'ino'>;

@@ -142,9 +142,8 @@ export class Http {
         {
           signal,
           bodyMs: this.settings.timeouts.bodyMs,
-          ...(totalMs === undefined
-            ? {}
-            : { total: { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) } }),
+          total:
+            totalMs === undefined ? undefined : { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) },
         },
       );
       if (log.isLevelEnabled('debug')) {

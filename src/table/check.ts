@@ -1,7 +1,6 @@
 // Checks a table: a large one off the event loop, a small one where it is asked for.
-import { close, open, read } from 'node:fs';
-import { promisify } from 'node:util';
 import { SourceMissingError, TableFaultError } from '../errors.ts';
+import { closeFile, openFile, readFile } from '../file-calls.ts';
 import { type CheckAnswer, checkFile } from './check-worker.ts';
 import { type Delimiter, defaultRowBytes, delimiters } from './dialect.ts';
 import type { Finding } from './finding.ts';
@@ -40,9 +39,6 @@ const smallBytes = 16 * 1024;
 
 /** Handing such a file to another thread takes longer than to check it. */
 export const isSmall = (bytes: number): boolean => bytes <= smallBytes;
-
-// Half the time of the file handles of `node:fs/promises`.
-const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promisify(close)];
 
 const pool = new WorkerPool<CheckTask, CheckAnswer>({
   file: 'check-worker',

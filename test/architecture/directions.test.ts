@@ -15,6 +15,7 @@ const leaves = new Set([
   'log.ts',
   'errors.ts',
   'quantity.ts',
+  'file-calls.ts',
   'fence.ts',
   'http-closing.ts',
   'plan-file.ts',

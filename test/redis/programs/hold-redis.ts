@@ -8,7 +8,6 @@ const log = createLog({ level: 'info', destination: process.stderr });
 const handle = await openRedis({
   url: undefined,
   prefix: 'sluice',
-
   stateDir,
   appendfsync: 'everysec',
   allowFetch: false,
