@@ -1,13 +1,12 @@
 // Two hosts with networks of their own, one Redis over TCP: each thing once, also when the wire of one is pulled in mid-work.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openSwitchboard, type Seen, type Switchboard } from '../../src/server/faults/switchboard.ts';
-import { type PortalProcess, startPortalProcess } from '../flow/support/server.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { endSluices } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { expectOnce, makeHost, waitUntilLive, writeShared } from './support/hosts.ts';
 import { makeNetwork, type Network, whyNoNetworks } from './support/network.ts';
+import { openWatchedPortal, type WatchedPortal } from './support/watched-portal.ts';
 
 const why = whyNoNetworks();
 const concurrency = 3;
@@ -17,31 +16,16 @@ const count = 24;
 describe.skipIf(why !== null)(`hosts with networks of their own${why === null ? '' : ` (not run: ${why})`}`, () => {
   let networks: [Network, Network];
   let server: TestRedis;
-  let portal: PortalProcess;
-  let switchboard: Switchboard;
-  const times: number[] = [];
-  const underWay = new Set<Seen>();
-  let most = 0;
+  let portal: WatchedPortal;
   beforeAll(async () => {
     networks = [makeNetwork(0), makeNetwork(1)];
     const host = networks[0].here;
     server = await startTestRedis({ host, port: 16_379 + (process.pid % 1000) });
-    portal = await startPortalProcess();
-    switchboard = await openSwitchboard({
-      target: portal.url,
-      host,
-      plan: { seed: 1, rules: [{ route: '* /api/**', fault: 'delay', delay: '40ms' }] },
-      onBegin: (seen) => {
-        times.push(performance.now());
-        underWay.add(seen);
-        most = Math.max(most, underWay.size);
-      },
-      onEnd: (seen) => void underWay.delete(seen),
-    });
+    portal = await openWatchedPortal('40ms', host);
   });
   afterAll(async () => {
     endSluices();
-    await switchboard.close();
+    await portal.close();
     await server.close();
     for (const network of networks) network.remove();
   });
@@ -49,7 +33,7 @@ describe.skipIf(why !== null)(`hosts with networks of their own${why === null ? 
   it('publish each thing once and keep the limits together, over a pulled wire', async () => {
     const { shared, manifest } = writeShared(count);
     const redisUrl = `redis://${networks[0].here}:${16_379 + (process.pid % 1000)}`;
-    const there = { shared, redisUrl, portalUrl: switchboard.url, concurrency, requestsPerSecond: perSecond };
+    const there = { shared, redisUrl, portalUrl: portal.url, concurrency, requestsPerSecond: perSecond };
     const [hostA, hostB] = networks.map(({ through }) => makeHost({ ...there, through }));
     if (!hostA || !hostB) throw new Error('no hosts');
     const service = hostA('start');
@@ -72,7 +56,8 @@ describe.skipIf(why !== null)(`hosts with networks of their own${why === null ? 
     expect(await service.end('SIGTERM')).toBe(0);
     expect(await worker.end('SIGTERM')).toBe(0);
 
-    expect(most).toBe(concurrency);
+    expect(portal.most()).toHaveLength(concurrency);
+    const { times } = portal;
     const fullest = Math.max(...times.map((from, at) => times.slice(at).filter((time) => time < from + 3000).length));
     expect(fullest).toBeLessThanOrEqual(perSecond * 5);
     await expectOnce(count, await portal.reader());

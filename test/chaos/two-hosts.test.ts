@@ -1,68 +1,53 @@
 // Two hosts: two processes with state folders of their own, one Redis, one folder of manifests, tables and spool shared.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openSwitchboard, type Seen, type Switchboard } from '../../src/server/faults/switchboard.ts';
-import { type PortalProcess, startPortalProcess } from '../flow/support/server.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { endSluices } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { expectOnce, makeHost, waitUntilLive, writeShared } from './support/hosts.ts';
+import { openWatchedPortal, type WatchedPortal } from './support/watched-portal.ts';
 
 const concurrency = 3;
 const perSecond = 60;
 
 let server: TestRedis;
-let portal: PortalProcess;
-let switchboard: Switchboard;
-/** When each request came to the portal, and how many were under way at most. */
-const times: number[] = [];
-const underWay = new Set<Seen>();
-/** The requests that were under way when most were. */
-let most: string[] = [];
+let portal: WatchedPortal;
 beforeAll(async () => {
   server = await startTestRedis();
-  portal = await startPortalProcess();
-  switchboard = await openSwitchboard({
-    target: portal.url,
-    // Slow enough that requests of several jobs are under way together.
-    plan: { seed: 1, rules: [{ route: '* /api/**', fault: 'delay', delay: '40ms' }] },
-    onBegin: (seen) => {
-      times.push(performance.now());
-      underWay.add(seen);
-      if (underWay.size > most.length) most = [...underWay].map(({ method, path }) => `${method} ${path}`);
-    },
-    onEnd: (seen) => void underWay.delete(seen),
-  });
+  portal = await openWatchedPortal('40ms');
 });
 afterAll(async () => {
   endSluices();
-  await switchboard.close();
+  await portal.close();
   await server.close();
 });
 
-const count = 24;
+// Those that are written down alone make enough requests for both kills: the dropped ones may be through before.
+const count = 60;
 
 /** Requests in the fullest window of so many seconds. */
 const fullest = (seconds: number): number =>
-  Math.max(...times.map((from, at) => times.slice(at).filter((time) => time < from + seconds * 1000).length));
+  Math.max(
+    ...portal.times.map((from, at) => portal.times.slice(at).filter((time) => time < from + seconds * 1000).length),
+  );
 
 it('publish each thing once, over a kill of either, and keep the limits of the portal together', async () => {
   const { shared, manifest } = writeShared(count);
   const redisUrl = `unix://${'path' in server.options ? server.options.path : ''}`;
-  const there = { shared, redisUrl, portalUrl: switchboard.url, concurrency, requestsPerSecond: perSecond };
+  const there = { shared, redisUrl, portalUrl: portal.url, concurrency, requestsPerSecond: perSecond };
   const [hostA, hostB] = [makeHost(there), makeHost(there)];
   let service = hostA('start');
   await service.said('"sluice is running"');
   let worker = hostB('worker');
   await worker.said('"worker is running"');
   const publishing = hostB('publish', manifest, '--json');
-  const from = times.length;
+  const from = portal.times.length;
   await waitUntil('work on both hosts', () =>
     [service, worker].every((each) => each.out().includes('"action":"attach"')),
   );
   expect(await worker.end('SIGKILL')).toBe('SIGKILL');
   worker = hostB('worker');
-  await waitUntil('more work', () => times.length > from + 150);
+  await waitUntil('more work', () => portal.times.length > from + 150);
   expect(await service.end('SIGKILL')).toBe('SIGKILL');
   service = hostA('start');
   expect(await publishing.ended, publishing.out() + publishing.err()).toBe(0);
@@ -73,7 +58,7 @@ it('publish each thing once, over a kill of either, and keep the limits of the p
   expect(await service.end('SIGTERM')).toBe(0);
   expect(await worker.end('SIGTERM')).toBe(0);
 
-  expect(most, most.join('\n')).toHaveLength(concurrency);
+  expect(portal.most(), portal.most().join('\n')).toHaveLength(concurrency);
   // A bucket holds one second's requests; one second more for those that are late on their way.
   for (const seconds of [1, 3]) expect(fullest(seconds)).toBeLessThanOrEqual(perSecond * (seconds + 2));
 

@@ -1,0 +1,42 @@
+// A portal whose requests are counted on their way, slow enough that those of several jobs are under way together.
+import { openSwitchboard, type Seen } from '../../../src/server/faults/switchboard.ts';
+import type { Reader } from '../../flow/support/reader.ts';
+import { startPortalProcess } from '../../flow/support/server.ts';
+
+/** See the head of this file. */
+export interface WatchedPortal {
+  url: string;
+  /** When each request came, by the clock of `performance`. */
+  times: readonly number[];
+  /** `METHOD path` of the requests that were under way when most were. */
+  most(): readonly string[];
+  /** Reads the portal itself, uncounted. */
+  reader(): Promise<Reader>;
+  close(): Promise<void>;
+}
+
+/** Starts a portal behind a switchboard that listens on `host` (this one when left out) and holds requests up. */
+export const openWatchedPortal = async (delay: string, host?: string): Promise<WatchedPortal> => {
+  const times: number[] = [];
+  const underWay = new Set<Seen>();
+  let most: string[] = [];
+  const portal = await startPortalProcess();
+  const switchboard = await openSwitchboard({
+    target: portal.url,
+    ...(host === undefined ? {} : { host }),
+    plan: { seed: 1, rules: [{ route: '* /api/**', fault: 'delay', delay }] },
+    onBegin: (seen) => {
+      times.push(performance.now());
+      underWay.add(seen);
+      if (underWay.size > most.length) most = [...underWay].map(({ method, path }) => `${method} ${path}`);
+    },
+    onEnd: (seen) => void underWay.delete(seen),
+  });
+  return {
+    url: switchboard.url,
+    times,
+    most: () => most,
+    reader: () => portal.reader(),
+    close: () => switchboard.close(),
+  };
+};
