@@ -77,20 +77,24 @@ export type YamlReading = { document: YamlDocument; problems: [] } | { document:
 
 /** Reads a YAML file; a file that is missing or unreadable is a problem, too. Never throws. */
 export const readYaml = async (file: string): Promise<YamlReading> => {
+  const read = await readYamlText(file);
+  return 'problem' in read ? { document: null, problems: [read.problem] } : parseYaml(read.text, file);
+};
+
+/** What {@link readYaml} parses: the text of a file, or why there is none. Never throws. */
+export const readYamlText = async (file: string): Promise<{ text: string } | { problem: FileProblem }> => {
   let bytes: Buffer;
   try {
     bytes = await readFile(file);
   } catch (error) {
-    return refused(file, unreadable(error));
+    return { problem: ofFile(file, unreadable(error)) };
   }
-  if (bytes.byteLength > maxBytes) return refused(file, `the file is larger than ${maxBytes} bytes`);
-  let text: string;
+  if (bytes.byteLength > maxBytes) return { problem: ofFile(file, `the file is larger than ${maxBytes} bytes`) };
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch {
-    return refused(file, 'the file is not valid UTF-8');
+    return { problem: ofFile(file, 'the file is not valid UTF-8') };
   }
-  return parseYaml(text, file);
 };
 
 /**
@@ -127,10 +131,7 @@ const orProblem = <T>(file: string, step: () => T): { value: T } | { problem: Fi
   }
 };
 
-const refused = (file: string, message: string): YamlReading => ({
-  document: null,
-  problems: [{ file, line: 1, column: 1, key: '', message }],
-});
+const ofFile = (file: string, message: string): FileProblem => ({ file, line: 1, column: 1, key: '', message });
 
 const unreadable = (error: unknown): string => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { loadManifest } from '../../src/manifest/load.ts';
 import { defaultRules, type ListManifest, type Manifest } from '../../src/manifest/schema.ts';
@@ -229,5 +230,26 @@ datasets:
 
   it('name the file as it was given', async () => {
     await expect(loadManifest('/nowhere/m.yaml')).rejects.toThrow('/nowhere/m.yaml:1:1: there is no such file');
+  });
+});
+
+describe('a manifest that is loaded again', () => {
+  const text = 'name: m\ndatasets: [{ id: a, title: A }]\n';
+
+  it('is the same while its text is, and read anew when it changed', async () => {
+    const path = writeText(tempDir(), 'm.yaml', text);
+    const first = await loadManifest(path);
+    expect(await loadManifest(path)).toBe(first);
+    writeFileSync(path, text.replace('title: A', 'title: B'));
+    expect(await loadManifest(path)).toMatchObject({ datasets: [{ title: 'B' }] });
+    writeFileSync(path, 'name: m\ndatasets: [{ id: a }]\n');
+    expect(await problemsOf(loadManifest(path))).toEqual([expect.stringContaining('title')]);
+  });
+
+  it('is not that of another path with the same text', async () => {
+    const [one, other] = [writeText(tempDir(), 'm.yaml', text), writeText(tempDir(), 'm.yaml', text)];
+    const first = await loadManifest(one);
+    expect((await loadManifest(other)).path).toBe(other);
+    expect(first.path).toBe(one);
   });
 });
