@@ -1,10 +1,11 @@
 // The steps of a resource job, in order; each looks at what is true before it acts.
 import { contentTypeOf } from '../dkan/file-types.ts';
 import { SourceChangedError } from '../errors.ts';
+import { isSmall } from '../file-calls.ts';
 import { fingerprintFile } from '../intake/fingerprint.ts';
 import type { Intent, PortalFile } from '../ledger/entry.ts';
 import { isTabular, resourceFingerprint } from '../plan/plan.ts';
-import { checkTable, isSmall } from '../table/check.ts';
+import { checkTable } from '../table/check.ts';
 import { isOfWeb, sourcePathOf } from '../wish.ts';
 import { importFile } from './datastore-import.ts';
 import { keepGoodFile } from './fall-back.ts';

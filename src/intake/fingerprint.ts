@@ -1,8 +1,18 @@
 // Fingerprint of a local file: "did it change since we last saw it?".
-import { createHash } from 'node:crypto';
-import { type BigIntStats, constants } from 'node:fs';
+import { createHash, hash as hashOf } from 'node:crypto';
+import { type BigIntStats, statSync } from 'node:fs';
 import { SourceChangedError, SourceMissingError, SourceRefusedError } from '../errors.ts';
-import { closeFile, openFile, readFile, statFile, statPath } from '../file-calls.ts';
+import {
+  closeFile,
+  isSmall,
+  openFile,
+  readFile,
+  readFlags,
+  readSmall,
+  smallBytes,
+  statFile,
+  statPath,
+} from '../file-calls.ts';
 import type { SourceFingerprint } from '../ledger/entry.ts';
 
 /** A hash is trusted without reading again when it was made at least this long (ms) after the file last changed. */
@@ -38,16 +48,18 @@ const missing = (path: string, cause: unknown): SourceMissingError => {
   });
 };
 
+const regular = (path: string, stats: BigIntStats): StatFacts => {
+  if (stats.isFile()) return factsOf(stats);
+  throw new SourceRefusedError(`${path} is not a regular file`, {
+    hint: 'name a file, not a folder, pipe or device',
+  });
+};
+
 const statRegular = async (path: string): Promise<StatFacts> => {
   const stats = await statPath(path, { bigint: true }).catch((cause) => {
     throw missing(path, cause);
   });
-  if (!stats.isFile()) {
-    throw new SourceRefusedError(`${path} is not a regular file`, {
-      hint: 'name a file, not a folder, pipe or device',
-    });
-  }
-  return factsOf(stats);
+  return regular(path, stats);
 };
 
 /** Of the first `bytes` bytes, or of all when there are fewer; the caller looks whether that is the whole file. */
@@ -81,21 +93,46 @@ export const fingerprintFile = async (
   signal?.throwIfAborted();
   const before = await statRegular(path);
   if (known !== null && sameFacts(before, known) && wasQuiet(known)) return known;
-  // O_NONBLOCK: a pipe put there after the stat must not hang the open.
-  const file = await openFile(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause) => {
+  const hashedAt = Date.now();
+  const { sha256, read, after } = isSmall(before.bytes)
+    ? readAtOnce(path, before.bytes)
+    : await readOnTheSide(path, before.bytes, signal);
+  if (!sameFacts(before, read) || !sameFacts(before, after)) {
+    throw new SourceChangedError(`${path} changed while it was being read`, {
+      hint: 'it is read again by itself once its writer is done',
+    });
+  }
+  return { ...after, sha256, hashedAt };
+};
+
+/** A hash, and what was true of the file that was read and of the path when it had been read. */
+interface Reading {
+  sha256: string;
+  read: StatFacts;
+  after: StatFacts;
+}
+
+/** Small files are only hashed here: none of their bytes is needed after that. */
+const memory = Buffer.allocUnsafeSlow(smallBytes + 1);
+
+const readAtOnce = (path: string, bytes: number): Reading => {
+  try {
+    const { content, stats } = readSmall(path, bytes, memory);
+    const sha256 = hashOf('sha256', content.subarray(0, bytes));
+    return { sha256, read: factsOf(stats), after: regular(path, statSync(path, { bigint: true })) };
+  } catch (error) {
+    throw error instanceof SourceRefusedError ? error : missing(path, error);
+  }
+};
+
+const readOnTheSide = async (path: string, bytes: number, signal: AbortSignal | undefined): Promise<Reading> => {
+  const file = await openFile(path, readFlags).catch((cause) => {
     throw missing(path, cause);
   });
   try {
-    const hashedAt = Date.now();
-    const sha256 = await hashFile(file, before.bytes, signal);
+    const sha256 = await hashFile(file, bytes, signal);
     const read = factsOf(await statFile(file, { bigint: true }));
-    const after = await statRegular(path);
-    if (!sameFacts(before, read) || !sameFacts(before, after)) {
-      throw new SourceChangedError(`${path} changed while it was being read`, {
-        hint: 'it is read again by itself once its writer is done',
-      });
-    }
-    return { ...after, sha256, hashedAt };
+    return { sha256, read, after: await statRegular(path) };
   } finally {
     await closeFile(file);
   }

@@ -1,6 +1,6 @@
 // Checks a table: a large one off the event loop, a small one where it is asked for.
 import { SourceMissingError, TableFaultError } from '../errors.ts';
-import { closeFile, openFile, readFile } from '../file-calls.ts';
+import { isSmall, readSmall } from '../file-calls.ts';
 import { type CheckAnswer, checkFile } from './check-worker.ts';
 import { type Delimiter, defaultRowBytes, delimiters } from './dialect.ts';
 import type { Finding } from './finding.ts';
@@ -35,11 +35,6 @@ export interface CheckOptions {
   bytes?: number | undefined;
 }
 
-const smallBytes = 16 * 1024;
-
-/** Handing such a file to another thread takes longer than to check it. */
-export const isSmall = (bytes: number): boolean => bytes <= smallBytes;
-
 const pool = new WorkerPool<CheckTask, CheckAnswer>({
   file: 'check-worker',
   of: import.meta.url,
@@ -53,21 +48,13 @@ const knownDelimiter = (delimiter: string): Delimiter => {
   return known;
 };
 
-/** The content of a file of at most `bytes` bytes; null of a larger or empty one, and of one that cannot be read. */
-const readSmall = async (path: string, bytes: number): Promise<Buffer | null> => {
-  const file = await openFile(path, 'r').catch(() => null); // the thread tells why
-  if (file === null) return null;
+/** The content of a small file of that size; null of one that has another by now, and of one that cannot be read. */
+const contentOf = (path: string, bytes: number): Buffer | null => {
   try {
-    const buffer = Buffer.allocUnsafeSlow(bytes + 1);
-    for (let length = 0; length <= bytes; ) {
-      const { bytesRead } = await readFile(file, buffer, length, buffer.length - length, null);
-      const isShort = bytesRead < buffer.length - length;
-      length += bytesRead;
-      if (bytesRead === 0 || (isShort && length === bytes)) return length === 0 ? null : buffer.subarray(0, length);
-    }
-    return null;
-  } finally {
-    await closeFile(file);
+    const { content } = readSmall(path, bytes);
+    return content.length === bytes ? content : null;
+  } catch {
+    return null; // the thread tells why
   }
 };
 
@@ -113,7 +100,7 @@ const inspect = async (task: CheckTask, options: CheckOptions): Promise<Inspecti
  */
 export const checkTable = async (path: string, options: CheckOptions = {}): Promise<TableReport> => {
   const { bytes, rowBytes = defaultRowBytes } = options;
-  const content = bytes !== undefined && isSmall(bytes) ? await readSmall(path, bytes) : null;
+  const content = bytes !== undefined && bytes > 0 && isSmall(bytes) ? contentOf(path, bytes) : null;
   const inspection = await inspect({ path, rowBytes, ...(content === null ? {} : { content }) }, options);
   const fault = firstFault(inspection.findings);
   if (fault !== null) throw fault;
