@@ -254,6 +254,7 @@ export class Datastore {
         return null;
       }
       this.#records.point(nid, { file: running.file, fid, rows: answer.rows, columns: answer.columns });
+      this.#files.keepHead(running.file, answer.head);
       return current.table?.file ?? null;
     });
   }

@@ -19,11 +19,23 @@ export interface ImportTask {
   rowBytes: number;
 }
 
+/** A table that was imported. */
+export interface ImportedTable {
+  rows: number;
+  columns: string[];
+  /** Its first rows, at most {@link headRows} and as many as are short. */
+  head: string[][];
+}
+
 /** What an import came to. `target` exists, durable, only when it was imported. */
 export type ImportAnswer =
-  | { kind: 'imported'; rows: number; columns: string[] }
+  | ({ kind: 'imported' } & ImportedTable)
   | { kind: 'failed'; reason: Reason }
   | { kind: 'cancelled' };
+
+/** As many as a search shows when it does not say how many it wants. */
+const headRows = 10;
+const headLength = 4000;
 
 /** Values of one INSERT: more saves nothing on large tables, and preparing it costs small ones. */
 const valuesPerInsert = 100;
@@ -35,7 +47,9 @@ class RowWriter {
   readonly #pending: string[];
   #insert: StatementSync | null = null;
   #filled = 0;
+  #headLength = 0;
   rows = 0;
+  readonly head: string[][] = [];
 
   constructor(db: DatabaseSync, columns: string[]) {
     this.#db = db;
@@ -48,6 +62,7 @@ class RowWriter {
 
   add(rows: string[][]): void {
     const pending = this.#pending;
+    if (this.rows === this.head.length && this.rows < headRows) this.#keepHead(rows);
     for (const row of rows) {
       for (const value of row) pending[this.#filled++] = value;
       if (this.#filled === pending.length) this.#write();
@@ -59,6 +74,14 @@ class RowWriter {
     const rest = this.#pending.slice(0, this.#filled);
     if (rest.length > 0) this.#prepare(rest.length).run(...rest);
     this.#db.exec('COMMIT');
+  }
+
+  #keepHead(rows: string[][]): void {
+    for (const row of rows.slice(0, headRows - this.rows)) {
+      this.#headLength += row.reduce((sum, value) => sum + value.length, 0);
+      if (this.#headLength > headLength) return;
+      this.head.push(row);
+    }
   }
 
   #write(): void {
@@ -95,7 +118,7 @@ const open = (target: string): DatabaseSync => {
   return db;
 };
 
-const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<{ rows: number; columns: string[] }> => {
+const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<ImportedTable> => {
   const { path, dialect, rowBytes, cancelled } = task;
   let writer: RowWriter | null = null;
   let columns: string[] = [];
@@ -107,7 +130,7 @@ const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<{ 
     writer.add(rows);
   }
   writer?.end();
-  return { rows: writer?.rows ?? 0, columns };
+  return { rows: writer?.rows ?? 0, columns, head: writer?.head ?? [] };
 };
 
 /** A failure of the disk in words without paths; anything that is no failure of file or disk is a bug and thrown on. */

@@ -34,6 +34,8 @@ export interface SearchPlan {
   count: Statement | null;
   /** True when every row of the table may have to be looked at. */
   scans: boolean;
+  /** Which rows, as places in the table (`end` is past the last), where all match and stand in its order; null otherwise. */
+  slice: { begin: number; end: number } | null;
 }
 
 /** Most records of one answer. */
@@ -165,5 +167,6 @@ export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan =>
     count:
       conditions.length === 0 ? null : { sql: `SELECT count(*) AS total FROM data${matching}`, parameters: values },
     scans,
+    slice: scans ? null : { begin: offset, end: offset + taken },
   };
 };

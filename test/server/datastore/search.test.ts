@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SearchWish } from '../../../src/server/datastore/query.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -127,5 +129,61 @@ describe('a search over a large table', () => {
     await d.attach('5', `${columns.join(',')}\n${columns.map((c) => `v${c}`).join(',')}\n`);
     expect((await search('5', { q: 'vc1499' })).total).toBe(1);
     expect((await search('5', { q: 'nothing' })).total).toBe(0);
+  });
+});
+
+describe('the first rows of a table that was just imported', () => {
+  const text = `name,age,note\n${Array.from({ length: 25 }, (_, row) => `Ann ${row},${row},"ü, ""q""\n"`).join('\n')}\n`;
+  const wishes: SearchWish[] = [
+    {},
+    { limit: '1' },
+    { limit: '3', offset: '7' },
+    { limit: '10', offset: '1' },
+    { limit: '0' },
+    { offset: '25' },
+    { fields: 'age,entry_id', limit: '2' },
+    { limit: '2', sort: 'age desc' },
+    { limit: '2', filters: { age: '3' } },
+  ];
+  const answers = (from: OpenDatastore, nid: string) =>
+    Promise.all(wishes.map((wish) => from.datastore.search({ nid, resourceUuid: 'u', ...wish })));
+
+  it('are those of its file, whatever is asked for', async () => {
+    const dir = tempDir();
+    const first = openDatastore(dir);
+    await first.attach('1', text);
+    await first.attach('2', 'a\n1\n\n');
+    const [long, short] = [await answers(first, '1'), await first.rows('2')];
+    await first.close();
+    const again = openDatastore(dir);
+    expect(long).toEqual(await answers(again, '1'));
+    expect(short).toEqual(await again.rows('2'));
+    await again.close();
+  });
+
+  it('need no file, and are forgotten with their table', async () => {
+    const dir = tempDir();
+    const own = openDatastore(dir);
+    const ages = async (nid: string) =>
+      (await own.datastore.search({ nid, resourceUuid: 'u', fields: 'age' })).result.records.map(({ age }) => age);
+    await own.attach('1', 'age\n1\n2\n');
+    await own.attach('1', 'age\n3\n');
+    expect(await ages('1')).toEqual(['3']);
+    await own.attach('2', 'age\n4\n');
+    for (const table of own.tables()) rmSync(join(dir, 'tables', table));
+    expect(await ages('2')).toEqual(['4']);
+    await expect(own.datastore.search({ nid: '2', resourceUuid: 'u', sort: 'age' })).rejects.toThrow();
+    await own.close();
+  });
+
+  it('are read from the file where they are long', async () => {
+    const own = openDatastore(tempDir());
+    await own.attach('1', uniform(12, 'x'.repeat(1500)));
+    expect(await own.rows('1')).toHaveLength(12);
+    expect((await own.datastore.search({ nid: '1', resourceUuid: 'u', limit: 2 })).result.records).toMatchObject([
+      { a: 'x'.repeat(1500), entry_id: '1' },
+      { b: 'x'.repeat(1500), entry_id: '2' },
+    ]);
+    await own.close();
   });
 });
