@@ -50,7 +50,7 @@ export class Fence {
   readonly key: string;
   readonly token: string;
   readonly #parts: FenceParts;
-  readonly #late = new Map<string, FieldWrite>();
+  #late: FieldWrite[] = [];
   #books: JobBooks | null = null;
   #until = 0;
 
@@ -77,7 +77,7 @@ export class Fence {
 
   /** True when something waits for the next write. */
   get hasLate(): boolean {
-    return this.#late.size > 0;
+    return this.#late.length > 0;
   }
 
   /**
@@ -92,14 +92,18 @@ export class Fence {
   /** What waits for the next write, and `writes` in their places; whoever calls this sends it. */
   takeLate(writes: readonly FieldWrite[]): FieldWrite[] {
     this.#keep(writes);
-    const all = [...this.#late.values()];
-    this.#late.clear();
+    const all = this.#late;
+    this.#late = [];
     return all;
   }
 
   /** Of each field the newest value counts. */
   #keep(writes: readonly FieldWrite[]): void {
-    for (const write of writes) this.#late.set(`${write.hash} ${write.field}`, write);
+    for (const write of writes) {
+      const at = this.#late.findIndex(({ hash, field }) => field === write.field && hash === write.hash);
+      if (at < 0) this.#late.push(write);
+      else this.#late[at] = write;
+    }
   }
 
   /** Takes what Redis said of the lock; `askedAt` is {@link clock} before it was asked. @throws JobLostError when it is not ours */

@@ -21,7 +21,8 @@ export interface ParentJob {
   settled: Promise<void>;
 }
 
-const chunk = 500;
+/** Few enough that the first children are worked on while the others are added. */
+const chunk = 50;
 
 /**
  * Adds all children under their deterministic ids and moves the parent to waiting-children (by throwing the engine's
