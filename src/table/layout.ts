@@ -22,14 +22,16 @@ interface HeadRow {
   quoted: boolean;
   /** True when the first cell has text with a space, or begins with `#`. */
   prose: boolean;
-  /** True when every cell that is filled is text. */
+  /** True when every cell that is filled is text; not looked at below the rows that may be the header. */
   textual: boolean;
 }
+
+const mostTitleRows = 20;
 
 const textKind = kindNumber('text');
 const sharp = 0x23;
 
-const headRow = (scanner: CellScanner, row: number): HeadRow => {
+const headRow = (scanner: CellScanner, row: number, mayBeHeader: boolean): HeadRow => {
   const { bytes, starts, ends, marks, rowCells, rowLines } = scanner;
   const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
   const firstMark = marks[first] ?? 0;
@@ -49,7 +51,7 @@ const headRow = (scanner: CellScanner, row: number): HeadRow => {
     if ((mark & has.quotes) === 0) facts.quoted = false;
     if (start === stop) continue;
     facts.filled += 1;
-    if (kindOf(bytes, start, stop, mark) !== textKind) facts.textual = false;
+    if (mayBeHeader && kindOf(bytes, start, stop, mark) !== textKind) facts.textual = false;
   }
   return facts;
 };
@@ -58,7 +60,7 @@ const headRows = (head: Buffer, dialect: TableDialect, whole: boolean): HeadRow[
   const scanner = new CellScanner(dialect, head.length + 1);
   const rows: HeadRow[] = [];
   const take = (): void => {
-    for (let row = 0; row < scanner.rows; row++) rows.push(headRow(scanner, row));
+    for (let row = 0; row < scanner.rows; row++) rows.push(headRow(scanner, row, rows.length <= mostTitleRows));
   };
   scanner.feed(head);
   take();
@@ -105,8 +107,6 @@ const betterQuoting = (usual: Fit, other: Fit): Fit => {
 
 /** From this share on, the rows are taken for the table although titles may stand above. */
 const [goodShare, titledShare] = [0.5, 0.6];
-
-const mostTitleRows = 20;
 
 /** True when the rows before `skip` look like titles above a table of this width. */
 const areTitles = ({ rows, width }: Fit, skip: number): boolean => {
