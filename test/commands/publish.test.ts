@@ -89,11 +89,11 @@ describe('sluice publish', () => {
 
   it('stopped in mid-run says so, and the next publish goes on', async () => {
     const place = commandPlace();
-    const tables = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`t${index}`, sound]));
+    const tables = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`t${index}`, sound]));
     place.manifest('stopped', tables);
     const first = place.io({ terminal: true });
     const ended = publishCommand(['stopped.yaml'], place.options, first.io).catch((error: unknown) => error);
-    await waitUntil('the first items', () => /stopped@local: [1-9]\d*\/41/.test(first.err()));
+    await waitUntil('the first items', () => /stopped@local: [1-9]\d*\/201/.test(first.err()));
     first.stop();
     expect(await ended).toBeInstanceOf(InterruptedError);
     const second = place.io();
