@@ -112,19 +112,21 @@ class Progress {
   }
 
   async #line(runtime: Runtime, runs: AwaitedRun[]): Promise<string> {
-    let [total, done, failed] = [0, 0, 0];
+    let [total, done, failed, begun] = [0, 0, 0, false];
     for (const run of runs) {
       const progress = await runtime.runs.progress(run.runId);
+      begun ||= progress.state !== 'queued';
       total += progress.total;
       done += progress.done;
       failed += progress.failed;
     }
     this.#items = total;
+    const flight = await this.#inFlight(runtime, runs);
+    const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
+    if (total === 0) return `${name}: ${begun ? 'planning' : 'waiting to begin'}${flight}`;
     const seconds = (Date.now() - this.#begun) / 1000;
     const rate = done / Math.max(seconds, 0.001);
     const eta = done > 0 && rate > 0 ? `, ${Math.ceil((total - done) / rate)} s left` : '';
-    const flight = await this.#inFlight(runtime, runs);
-    const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
     return `${name}: ${done}/${total} items, ${rate.toFixed(1)}/s${eta}${failed > 0 ? `, ${failed} failed` : ''}${flight}`;
   }
 

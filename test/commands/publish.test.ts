@@ -37,7 +37,7 @@ describe('sluice publish', () => {
     expect(await publishCommand(['shown.yaml'], place.options, io)).toBe(0);
     expect(out()).toContain('shown/one/a');
     expect(out()).not.toContain('\r');
-    expect(err()).toMatch(/shown@local: \d+\/\d+ items/);
+    expect(err()).toMatch(/shown@local: (waiting to begin|planning|\d+\/\d+ items)/);
     expect(err().split('portal local: the password')[0]?.endsWith('\r\x1b[K')).toBe(true);
   });
 
@@ -85,6 +85,17 @@ describe('sluice publish', () => {
     const second = place.io();
     expect(await publishCommand(['drop.yaml'], { ...place.options, json: true }, second.io)).toBe(0);
     expect(reportSchema.parse(JSON.parse(second.out())).items).toEqual([]);
+  });
+
+  it('says that a run waits for the one before it', async () => {
+    const place = commandPlace();
+    place.manifest('twice', Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`t${index}`, sound])));
+    const [first, second] = [place.io({ terminal: true }), place.io({ terminal: true })];
+    const publishing = publishCommand(['twice.yaml'], place.options, first.io);
+    await waitUntil('the first items', () => /twice@local: [1-9]\d*\/201/.test(first.err()));
+    const joining = publishCommand(['twice.yaml'], place.options, second.io);
+    await waitUntil('the wait', () => second.err().includes('twice@local: waiting to begin | twice/one/'));
+    expect(await Promise.all([publishing, joining])).toEqual([0, 0]);
   });
 
   it('stopped in mid-run says so, and the next publish goes on', async () => {

@@ -23,7 +23,7 @@ export interface ImportTask {
 export interface ImportedTable {
   rows: number;
   columns: string[];
-  /** Its first rows, at most {@link headRows} and as many as are short. */
+  /** Its first rows, {@link headRows} at most, fewer where they are long. */
   head: string[][];
 }
 
@@ -35,6 +35,7 @@ export type ImportAnswer =
 
 /** As many as a search shows when it does not say how many it wants. */
 const headRows = 10;
+/** Characters of all of them. */
 const headLength = 4000;
 
 /** Values of one INSERT: more saves nothing on large tables, and preparing it costs small ones. */
