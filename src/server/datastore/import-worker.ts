@@ -35,8 +35,9 @@ export type ImportAnswer =
 
 /** As many as a search shows when it does not say how many it wants. */
 const headRows = 10;
-/** Characters of all of them. */
+/** What all of them may take in memory: their characters, and so many for each cell. */
 const headLength = 4000;
+const cellLength = 8;
 
 /** Values of one INSERT: more saves nothing on large tables, and preparing it costs small ones. */
 const valuesPerInsert = 100;
@@ -79,7 +80,7 @@ class RowWriter {
 
   #keepHead(rows: string[][]): void {
     for (const row of rows.slice(0, headRows - this.rows)) {
-      this.#headLength += row.reduce((sum, value) => sum + value.length, 0);
+      this.#headLength += row.reduce((sum, value) => sum + value.length + cellLength, 0);
       if (this.#headLength > headLength) return;
       this.head.push(row);
     }

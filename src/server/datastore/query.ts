@@ -32,9 +32,10 @@ export interface SearchPlan {
   rows: Statement;
   /** How to count the rows that match; null where all do. */
   count: Statement | null;
-  /** True when every row of the table may have to be looked at. */
-  scans: boolean;
-  /** Which rows, as places in the table (`end` is past the last), where all match and stand in its order; null otherwise. */
+  /**
+   * Which rows, as places in the table (`end` is past the last), where all match and stand in its order; null where every
+   * row may have to be looked at.
+   */
   slice: { begin: number; end: number } | null;
 }
 
@@ -166,7 +167,6 @@ export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan =>
     },
     count:
       conditions.length === 0 ? null : { sql: `SELECT count(*) AS total FROM data${matching}`, parameters: values },
-    scans,
     slice: scans ? null : { begin: offset, end: offset + taken },
   };
 };

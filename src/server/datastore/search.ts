@@ -63,10 +63,10 @@ export class TableSearch {
   }
 
   async #rows(table: TablePointer, plan: SearchPlan): Promise<SearchRows> {
-    const { rows, count, scans } = plan;
+    const { rows, count, slice } = plan;
     const records = this.#ofHead(table, plan);
     if (records !== null) return { records, total: null };
-    if (!scans || table.rows * table.columns.length <= cheapScan) {
+    if (slice !== null || table.rows * table.columns.length <= cheapScan) {
       return runSearch(this.#files.connection(table.file), { rows, count });
     }
     return this.#files.lease(table.file, async (path) => {

@@ -176,6 +176,20 @@ describe('the first rows of a table that was just imported', () => {
     await own.close();
   });
 
+  it('are not kept where they have very many cells', async () => {
+    const dir = tempDir();
+    const own = openDatastore(dir);
+    const columns = Array.from({ length: 1000 }, (_, column) => `c${column}`).join(',');
+    await own.attach('1', `${columns}\n${','.repeat(999)}\n`);
+    expect(await own.rows('1')).toHaveLength(1);
+    await own.close();
+    const again = openDatastore(dir);
+    await again.attach('2', `${columns}\n${','.repeat(999)}\n`);
+    for (const table of again.tables()) rmSync(join(dir, 'tables', table));
+    await expect(again.rows('2')).rejects.toThrow();
+    await again.close();
+  });
+
   it('are read from the file where they are long', async () => {
     const own = openDatastore(tempDir());
     await own.attach('1', uniform(12, 'x'.repeat(1500)));
