@@ -1,11 +1,8 @@
 // Taking down what the source no longer names: only on purpose, only within the guard, and undone when it comes back.
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/report.ts';
 import type { Gateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
-import { killsIn } from './support/kills-in.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import type { RedisPlace } from './support/redis-place.ts';
@@ -240,29 +237,4 @@ it('remove takes one item down on purpose, and says so where there is none', asy
   await expect(statusOf(itemOf(report, 'purpose/d1/t').nid)).rejects.toThrow('404');
   expect(await place.run(['remove', 'purpose/d9'])).toMatchObject({ code: 2 });
   expect(await place.run(['remove', 'purpose/d0', '--how', 'burn'])).toMatchObject({ code: 2 });
-});
-
-it('kill -9 in the middle of taking down: the next publish ends it, once', async () => {
-  const windows = ['dataset/delete/begin', 'dataset/delete/end', 'resource/delete/begin', 'resource/delete/end'];
-  const manifest = write('killed', some(windows.length + 1), { onMissing: 'delete' });
-  const { report } = await place.publish(manifest);
-  write('killed', [{ id: `d${windows.length}` }], { onMissing: 'delete', guard: { maxRemovals: '100%' } });
-  const kills = join(place.dir, 'kills');
-  mkdirSync(kills);
-  for (const [index, window] of windows.entries()) writeFileSync(join(kills, `d${index}`), window);
-  let ended: number | string = 'SIGKILL';
-  let count = 0;
-  for (; ended === 'SIGKILL'; count++) {
-    ended = await place.start(['publish', manifest], killsIn(kills)).ended;
-  }
-  expect(ended).toBe(0);
-  expect(count).toBeGreaterThan(1);
-  expect(readdirSync(kills)).toEqual([]);
-  expect((await reader.titles('dataset')).filter((title) => title.startsWith('killed'))).toEqual(['killed d4']);
-  expect((await reader.titles('resource')).filter((title) => title.startsWith('killed'))).toEqual(['killed d4 table']);
-  gateway.takeWrites();
-  const last = await place.publish(manifest);
-  expect(last).toMatchObject({ code: 0, report: { counts: { actions: {} } } });
-  expect(itemOf(last.report, 'killed/d4').nid).toBe(itemOf(report, 'killed/d4').nid);
-  expect(gateway.takeWrites()).toEqual([]);
 });
