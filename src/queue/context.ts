@@ -9,6 +9,7 @@ import type { JobLog } from '../log.ts';
 import type { Bookkeeping } from './bookkeeping.ts';
 import { runChildren } from './children.ts';
 import type { Queues } from './queues.ts';
+import type { Solitude } from './solitude.ts';
 
 /** Thrown inside a handler to give the job back unharmed; the worker moves it to wait without spending an attempt. */
 export class GiveBack extends Error {}
@@ -25,13 +26,16 @@ export interface ContextParts<K extends JobKind> {
   log: JobLog;
   queues: Queues;
   books: Bookkeeping;
+  solitude: Solitude;
   /** Told when a write came through. */
   worked: () => void;
 }
 
+type StepWork<T> = (signal: AbortSignal) => Promise<T>;
+
 /** Makes the context of a job. */
 export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobContext<K> => {
-  const { job, token, signal, fence, lost, queues, books } = parts;
+  const { job, token, signal, fence, lost, queues, books, solitude } = parts;
   let data = parts.data;
   const id = job.id ?? '';
   const log = parts.log;
@@ -41,12 +45,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     data = { ...data, ...changes };
     books.save(data);
   };
-  const step = async <T>(
-    label: StepLabel,
-    work: (signal: AbortSignal) => Promise<T>,
-    tell?: (result: T) => string,
-  ): Promise<T> => {
-    if (signal.aborted) throw new GiveBack();
+  const inStep = async <T>(label: StepLabel, work: StepWork<T>, tell?: (result: T) => string): Promise<T> => {
     const begun = performance.now();
     const ms = (): number => Math.round(performance.now() - begun);
     if ('step' in data) await save({ step: label.name } as unknown as Partial<JobDataOf[K]>); // an item's data, just checked
@@ -66,6 +65,15 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
       log.info({ action: label.name, on: label.on, ms: ms(), reason }, 'step failed');
       books.line(`${label.name} ${label.on}: failed, ${reason.code}: ${reason.message} (${ms()} ms)`);
       throw error;
+    }
+  };
+  const step = async <T>(label: StepLabel, work: StepWork<T>, tell?: (result: T) => string): Promise<T> => {
+    if (signal.aborted) throw new GiveBack();
+    const leave = await solitude.enter(id, signal);
+    try {
+      return await inStep(label, work, tell);
+    } finally {
+      leave();
     }
   };
 

@@ -14,6 +14,7 @@ import { answerKills } from './kills.ts';
 import type { PortalPauses } from './pause.ts';
 import { type Queues, runsQueue } from './queues.ts';
 import { backoffMs, isRetryable, type RetrySettings } from './retry.ts';
+import { Solitude } from './solitude.ts';
 
 /** A handler for every kind of job. */
 export type Handlers = { [K in JobKind]: Handler<K> };
@@ -47,6 +48,7 @@ export class QueueWorker {
   readonly #parts: WorkerParts;
   readonly #worker: Worker;
   readonly #stop = new AbortController();
+  readonly #solitude = new Solitude();
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
@@ -115,13 +117,15 @@ export class QueueWorker {
       log,
       queues: this.#parts.queues,
       books,
+      solitude: this.#solitude,
       worked,
     });
     const handler = this.#parts.handlers[kind] as Handler; // the table is keyed by kind
+    let endAlone = (): void => undefined;
     try {
       if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
       books.hurry(); // what is written down of a kill must outlive the next
-      await answerKills(job, context, books);
+      endAlone = await answerKills(job, context, { books, solitude: this.#solitude });
       const result = await handler.run(context);
       if (kind === 'resource') worked(); // it ends with a look at the portal
       await books.settled();
@@ -137,6 +141,8 @@ export class QueueWorker {
       const told = await this.#sort(error, job, token, context, handler);
       await books.settled();
       throw told;
+    } finally {
+      endAlone();
     }
   }
 

@@ -89,6 +89,21 @@ describe('a job whose worker is killed', () => {
   });
 });
 
+describe('jobs that were hit twice', () => {
+  it('go on one by one, so none is blamed for what they do together', async () => {
+    const keys = ['crowd-1', 'crowd-2', 'crowd-3', 'crowd-4'];
+    await toy.addRun('r6-crowd', keys);
+    await toy.startUntil(() => ended('r6-crowd'));
+    const outcomes = await toy.outcomes('r6-crowd');
+    for (const key of keys) {
+      expect(outcomes?.[`m/${key}`]).toMatchObject({ state: 'completed' });
+      const { logs } = await toy.queues.portal('p').getJobLogs(jobId('r6-crowd', 'dataset', `m/${key}`));
+      expect(logs.join('\n')).toContain('(2 in this step)');
+      expect(logs.join('\n')).not.toContain('(3 in this step)');
+    }
+  });
+});
+
 describe('a failed attempt', () => {
   it('is repeated when its error is transient', async () => {
     await toy.start();

@@ -11,7 +11,7 @@ export interface LogFigures {
   silent: string[];
 }
 
-const resumedLine = /\bresumed after a kill in step /;
+const resumedLine = /\bresumed after a kill /;
 const attemptLine = /^\S+ attempt \d+$/;
 /** What a resumed job says that it found, and what it did then. */
 const found = /^\S+ found |failed for good/;

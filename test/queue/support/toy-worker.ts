@@ -85,6 +85,9 @@ const cutOff = (signal: AbortSignal): Promise<never> =>
     signal.addEventListener('abort', () => reject(signal.reason));
   });
 
+/** Jobs of this process that are in the step of a crowd; two at once cost it its life. */
+let crowd = 0;
+
 const item = async (job: JobContext<'dataset'>): Promise<string> => {
   const name = job.data.key.slice(2);
   await redis.incr(`toy.starts:${name}`);
@@ -96,6 +99,14 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
     });
   }
   if (name.startsWith('beside')) await job.step({ name: 'work', on: name }, () => sleep(30));
+  if (name.startsWith('crowd')) {
+    await job.step({ name: 'work', on: name }, async () => {
+      crowd += 1;
+      await sleep(300);
+      if (crowd > 1) die();
+      crowd -= 1;
+    });
+  }
   if (name.startsWith('http')) {
     await job.step({ name: 'send', on: name, writes: true }, () => ask(job.data.portal, 'work'));
   }

@@ -1,0 +1,53 @@
+// Lets a job go on while no other job of its worker is in a step: if the worker is killed then, it was this job.
+import { EventEmitter, once } from 'node:events';
+
+/** How long a job waits for the steps of others that are under way, and how long it has the worker to itself, milliseconds. */
+const [patienceMs, longestMs] = [2000, 10_000];
+
+/** Knows which jobs of a worker are in a step, and whether one of them is alone. */
+export class Solitude {
+  readonly #inSteps = new Set<string>();
+  readonly #events = new EventEmitter().setMaxListeners(0);
+  #alone: string | null = null;
+
+  /** Resolves when the job may begin a step; the returned function ends it. Rejects when the signal aborts. */
+  async enter(id: string, signal: AbortSignal): Promise<() => void> {
+    if (this.#inSteps.has(id)) return () => undefined; // a step within a step
+    while (this.#alone !== null && this.#alone !== id) await this.#change(signal);
+    this.#inSteps.add(id);
+    return () => {
+      this.#inSteps.delete(id);
+      this.#events.emit('change');
+    };
+  }
+
+  /**
+   * Resolves when no other job is in a step, and none will begin one until the returned function is called; a step that
+   * takes too long is not waited for, and who stays alone for too long is not alone any more. Rejects when the signal aborts.
+   */
+  async begin(id: string, signal: AbortSignal): Promise<() => void> {
+    while (this.#alone !== null) await this.#change(signal);
+    this.#alone = id;
+    const end = (): void => {
+      clearTimeout(timer);
+      if (this.#alone !== id) return;
+      this.#alone = null;
+      this.#events.emit('change');
+    };
+    const timer = setTimeout(end, patienceMs + longestMs);
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+    try {
+      while (this.#inSteps.size > 0) await this.#change(patience);
+    } catch (error) {
+      if (!signal.aborted) return end;
+      end();
+      throw error;
+    }
+    return end;
+  }
+
+  /** Resolves when something has changed; what it was is to be looked at in the same turn, before anybody else does. */
+  async #change(signal: AbortSignal): Promise<void> {
+    await once(this.#events, 'change', { signal });
+  }
+}

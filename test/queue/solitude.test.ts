@@ -1,0 +1,103 @@
+// One job of a worker alone: others begin no step meanwhile, and nobody waits for ever.
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { Solitude } from '../../src/queue/solitude.ts';
+
+const { signal } = new AbortController();
+
+/** What has happened so far, in order. */
+const openDiary = () => {
+  const events: string[] = [];
+  const tell =
+    <T>(what: string) =>
+    (value: T): T => {
+      events.push(what);
+      return value;
+    };
+  return { events, tell };
+};
+
+describe('a job that is alone', () => {
+  it('waits for the steps of others, and is the only one that begins any', async () => {
+    const solitude = new Solitude();
+    const { events, tell } = openDiary();
+    const leave = await solitude.enter('other', signal);
+    const alone = solitude.begin('suspect', signal).then(tell('alone'));
+    const late = solitude.enter('late', signal).then(tell('late'));
+    await nextTurn();
+    expect(events).toEqual([]);
+    leave();
+    const end = await alone;
+    (await solitude.enter('suspect', signal))();
+    await nextTurn();
+    expect(events).toEqual(['alone']);
+    end();
+    (await late)();
+    expect(events).toEqual(['alone', 'late']);
+  });
+
+  it('is the only one, though several ask at once', async () => {
+    const solitude = new Solitude();
+    const { events, tell } = openDiary();
+    const asked = ['a', 'b', 'c'].map((id) => solitude.begin(id, signal).then(tell(id)));
+    await nextTurn();
+    expect(events).toEqual(['a']);
+    (await asked[0])?.();
+    await nextTurn();
+    expect(events).toEqual(['a', 'b']);
+    (await asked[1])?.();
+    (await asked[2])?.();
+    expect(events).toEqual(['a', 'b', 'c']);
+  });
+
+  it('lets a step within a step of another pass, which ends with the outer one', async () => {
+    const solitude = new Solitude();
+    const { events, tell } = openDiary();
+    const leave = await solitude.enter('other', signal);
+    const alone = solitude.begin('suspect', signal).then(tell('alone'));
+    (await solitude.enter('other', signal))();
+    await nextTurn();
+    expect(events).toEqual([]);
+    leave();
+    (await alone)();
+  });
+
+  it('leaves nothing behind when it is stopped while it waits', async () => {
+    const solitude = new Solitude();
+    const stop = new AbortController();
+    const leave = await solitude.enter('other', signal);
+    const waiting = [solitude.begin('suspect', stop.signal), solitude.enter('late', stop.signal)];
+    await nextTurn();
+    stop.abort();
+    for (const each of waiting) await expect(each).rejects.toThrow('aborted');
+    (await solitude.enter('third', signal))();
+    leave();
+  });
+});
+
+describe('with a step that does not end', () => {
+  it('a job goes on beside it, and lets the others go on after a while', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const patience = new AbortController();
+    const spy = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(patience.signal);
+    try {
+      const solitude = new Solitude();
+      const { events, tell } = openDiary();
+      await solitude.enter('endless', signal);
+      const alone = solitude.begin('suspect', signal).then(tell('goes on'));
+      const other = solitude.enter('other', signal).then(tell('other'));
+      await nextTurn();
+      expect(events).toEqual([]);
+      patience.abort();
+      await alone;
+      await nextTurn();
+      expect(events).toEqual(['goes on']);
+      vi.runAllTimers();
+      (await other)();
+      expect(events).toEqual(['goes on', 'other']);
+    } finally {
+      spy.mockRestore();
+      vi.useRealTimers();
+    }
+  });
+});
