@@ -104,12 +104,15 @@ export class Workforce {
 }
 
 /**
- * How many jobs of a portal are worked on at once. A worker that has it to itself takes twice as many as may send, so
- * that some get ready while others wait for the portal: the requests are bound by its client. Several workers only know
- * the jobs of each other, so these are bound then. Who asks for one at a time gets one at a time.
+ * How many jobs of a portal are worked on at once. A worker that has it to itself takes three times as many as may send,
+ * so that some get ready while others wait for the portal: the requests are bound by its client. Where a rate bounds them
+ * it takes twice as many: more would wait so long that what they saw of the portal has to be looked at again. Several
+ * workers only know the jobs of each other, so these are bound then. Who asks for one at a time gets one at a time.
  */
-const jobsAtOnce = ({ concurrency, isShared }: AgreedLimits): number =>
-  isShared || concurrency === 1 ? concurrency : 2 * concurrency;
+const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: AgreedLimits): number => {
+  if (isShared || concurrency === 1) return concurrency;
+  return concurrency * (requestsPerSecond === 0 ? 3 : 2);
+};
 
 const workerOf = (parts: WorkforceParts, breaker: CircuitBreaker, queue: string, concurrency: number): QueueWorker =>
   new QueueWorker({

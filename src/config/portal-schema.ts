@@ -59,7 +59,7 @@ const embedded = z.strictObject({
   }),
   concurrency: shared.concurrency.meta({
     default: defaults.embedded.concurrency,
-    description: 'Requests sent at once. Up to twice as many datasets and resources are in work.',
+    description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
     examples: [8],
   }),
   requestsPerSecond: shared.requestsPerSecond.meta({
@@ -107,7 +107,7 @@ const remote = z.strictObject({
   ...shared,
   concurrency: shared.concurrency.meta({
     default: defaults.remote.concurrency,
-    description: 'Requests sent at once. Up to twice as many datasets and resources are in work.',
+    description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
     examples: [2],
   }),
   requestsPerSecond: shared.requestsPerSecond.meta({

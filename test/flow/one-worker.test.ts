@@ -21,7 +21,7 @@ afterAll(async () => {
   await server.close();
 });
 
-it('works on twice as many jobs as it sends requests', async () => {
+it('works on three times as many jobs as it sends requests', async () => {
   const { shared, manifest } = writeShared(24);
   const redisUrl = `unix://${'path' in server.options ? server.options.path : ''}`;
   const host = makeHost({ shared, redisUrl, portalUrl: portal.url, concurrency, requestsPerSecond: 0 });
@@ -31,7 +31,7 @@ it('works on twice as many jobs as it sends requests', async () => {
     const [name] = await redis.keys('*:portal.*:active');
     return name === undefined ? 0 : redis.llen(name);
   };
-  await waitUntil('as many jobs as there may be', async () => (await active()) === 2 * concurrency);
+  await waitUntil('as many jobs as there may be', async () => (await active()) === 3 * concurrency);
   expect(await publishing.ended, publishing.out() + publishing.err()).toBe(0);
   redis.disconnect();
   expect(portal.most()).toHaveLength(concurrency);
