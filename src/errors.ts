@@ -435,6 +435,5 @@ export const reasonOf = (error: unknown): Reason => {
     if (error instanceof CatalogueFaultError) Object.assign(reason, { line: error.line, column: error.column });
     return reason;
   }
-  const message = error instanceof Error ? error.message : String(error);
-  return { code: 'bug', message, hint: 'this is a fault of sluice; the job log holds the details' };
+  return { code: 'bug', message: sayingOf(error), hint: 'this is a fault of sluice; the job log holds the details' };
 };

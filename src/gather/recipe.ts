@@ -1,6 +1,8 @@
 // The recipe of a resource: what its details ask to be done to its table.
+
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { sayingOf } from '../errors.ts';
 import type { TableDetails } from '../manifest/table-schema.ts';
 import { isConvertible, type TableRecipe } from '../recipe/recipe.ts';
 import { type TableSchema, tableSchemaSchema } from '../recipe/table-schema.ts';
@@ -43,7 +45,7 @@ const schemaOf = (schema: TableDetails['schema'], faults: string[]): TableSchema
     const [issue] = parsed.error.issues;
     faults.push(`${schema} is no Table Schema: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
   } catch (error) {
-    faults.push(`${schema} cannot be read as JSON: ${error instanceof Error ? error.message : String(error)}`);
+    faults.push(`${schema} cannot be read as JSON: ${sayingOf(error)}`);
   }
   return null;
 };
@@ -52,7 +54,7 @@ const hashOf = (path: string, faults: string[]): string => {
   try {
     return createHash('sha256').update(readFileSync(path)).digest('hex');
   } catch (error) {
-    faults.push(`the module ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    faults.push(`the module ${path} cannot be read: ${sayingOf(error)}`);
     return '';
   }
 };

@@ -8,6 +8,7 @@ import {
   PortalReplyError,
   PortalUnreachableError,
   reasonOf,
+  sayingOf,
   VerifyFailedError,
 } from '../errors.ts';
 import { findArchived } from '../intake/archived.ts';
@@ -205,7 +206,7 @@ export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | nul
     const content = state.table?.sha256 === good.sha256 ? state.table.content : undefined;
     await deps.kept.keep(owner, { path, sha256: good.sha256, facts, content }, entry.good?.sha256 ?? null);
   } catch (error) {
-    await job.note(`no copy of ${path} could be kept: ${error instanceof Error ? error.message : String(error)}`);
+    await job.note(`no copy of ${path} could be kept: ${sayingOf(error)}`);
   }
   return good;
 };

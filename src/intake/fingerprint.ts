@@ -63,12 +63,16 @@ const statRegular = async (path: string): Promise<StatFacts> => {
 };
 
 /** Of the first `bytes` bytes, or of all when there are fewer; the caller looks whether that is the whole file. */
-const hashFile = async (file: number, bytes: number, signal: AbortSignal | undefined): Promise<string> => {
+const hashFile = async (
+  read: (chunk: Buffer, most: number) => Promise<{ bytesRead: number }>,
+  bytes: number,
+  signal: AbortSignal | undefined,
+): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(bytes, chunkBytes)));
   for (let left = bytes; left > 0; ) {
     signal?.throwIfAborted();
-    const { bytesRead } = await readFile(file, chunk, 0, Math.min(chunk.length, left), null);
+    const { bytesRead } = await read(chunk, Math.min(chunk.length, left));
     if (bytesRead === 0) break;
     hash.update(chunk.subarray(0, bytesRead));
     left -= bytesRead;
@@ -126,11 +130,16 @@ const readAtOnce = (path: string, bytes: number): Reading => {
 };
 
 const readOnTheSide = async (path: string, bytes: number, signal: AbortSignal | undefined): Promise<Reading> => {
-  const file = await openFile(path, readFlags).catch((cause) => {
+  const isMissing = (cause: unknown): never => {
     throw missing(path, cause);
-  });
+  };
+  const file = await openFile(path, readFlags).catch(isMissing);
   try {
-    const sha256 = await hashFile(file, bytes, signal);
+    const sha256 = await hashFile(
+      (chunk, most) => readFile(file, chunk, 0, most, null).catch(isMissing),
+      bytes,
+      signal,
+    );
     const read = factsOf(await statFile(file, { bigint: true }));
     return { sha256, read, after: await statRegular(path) };
   } finally {

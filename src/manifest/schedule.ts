@@ -1,5 +1,7 @@
 // Checks of the times at which a manifest runs.
+
 import { CronExpressionParser } from 'cron-parser';
+import { sayingOf } from '../errors.ts';
 
 /** What is wrong with a cron expression of 5 fields (or 6, seconds first); null when it is sound and has a next time. */
 export const cronFault = (expression: string): string | null => {
@@ -10,7 +12,7 @@ export const cronFault = (expression: string): string | null => {
     CronExpressionParser.parse(expression, { tz: 'UTC' }).next();
     return null;
   } catch (error) {
-    return `is not a cron expression: ${error instanceof Error ? error.message : String(error)}`;
+    return `is not a cron expression: ${sayingOf(error)}`;
   }
 };
 

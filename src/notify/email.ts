@@ -1,7 +1,7 @@
 // Sends a notice by e-mail.
 import { createTransport } from 'nodemailer';
 import type { NotifyConfig } from '../config/config.ts';
-import { NoticeFailedError } from '../errors.ts';
+import { NoticeFailedError, sayingOf } from '../errors.ts';
 import { type Notice, noticeText } from './notice.ts';
 
 const connectMs = 10_000;
@@ -49,6 +49,6 @@ export const sendEmail = async (
 };
 
 const wordsOf = (error: unknown, password: string | null): string => {
-  const words = error instanceof Error ? error.message : String(error);
+  const words = sayingOf(error);
   return password === null || password === '' ? words : words.replaceAll(password, '[redacted]');
 };

@@ -2,7 +2,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { paths } from '../dkan/paths.ts';
-import { SourceChangedError, SourceMissingError } from '../errors.ts';
+import { SourceChangedError, SourceMissingError, sayingOf } from '../errors.ts';
 import { fileChunks } from './file-chunks.ts';
 import type { HttpRequest } from './http.ts';
 import { attachResultSchema, bodyOf } from './replies.ts';
@@ -86,7 +86,10 @@ const streamed = async (file: PortalFile): Promise<MultipartBody> => {
   const { head, tail, contentType } = frame(file);
   const chunks = async function* (): AsyncGenerator<Buffer> {
     yield head;
-    yield* fileChunks(file.path, facts, () => changed(file));
+    yield* fileChunks(file.path, facts, {
+      changed: () => changed(file),
+      unreadable: (cause) => missing(file, cause),
+    });
     yield tail;
   };
   return {
@@ -124,7 +127,7 @@ const changed = (file: PortalFile): SourceChangedError =>
   });
 
 const missing = (file: PortalFile, cause: unknown): SourceMissingError =>
-  new SourceMissingError(`${file.path} cannot be read`, {
+  new SourceMissingError(`${file.path} cannot be read: ${sayingOf(cause)}`, {
     hint: 'check that the file exists and that sluice may read it',
     cause,
   });

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { RedisFailedError, SluiceError } from '../errors.ts';
+import { RedisFailedError, SluiceError, sayingOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { askServer, feelPulse, withConnection } from './connection.ts';
 import { Membership } from './membership.ts';
@@ -265,7 +265,7 @@ export class Keeper {
 }
 
 const unusable = (folder: string, cause: unknown): RedisFailedError => {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = sayingOf(cause);
   const hint = /ENOSPC|EDQUOT/.test(why)
     ? 'free space on its disk, then start again'
     : 'choose a state folder (--state) on a local disk, where this user can write';

@@ -1,5 +1,5 @@
 // Why a source cannot be made a table, in the words of the person who made it.
-import { TableFaultError, TableInputError, TableStepError } from '../errors.ts';
+import { sayingOf, TableFaultError, TableInputError, TableStepError } from '../errors.ts';
 import type { Limits } from './row.ts';
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6).toLocaleString('en')} MB`;
@@ -25,7 +25,7 @@ export const tooLarge = (what: string, limits: Limits): TableInputError =>
 
 /** A compressed file that is cut off or was changed. */
 export const damaged = (what: string, cause: unknown): TableInputError =>
-  new TableInputError(`${what} is damaged: ${cause instanceof Error ? cause.message : String(cause)}`, {
+  new TableInputError(`${what} is damaged: ${sayingOf(cause)}`, {
     hint: 'copy or export the file again in full',
     cause,
   });

@@ -5,6 +5,7 @@ import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
   SourceMissingError,
+  sayingOf,
   type TableFaultCode,
   TableFaultError,
   TableInputError,
@@ -125,7 +126,7 @@ const moduleOf = ({ steps }: TableRecipe): string | undefined =>
 
 /** The thread itself came to an end: by a module of the publisher's own, or for want of memory. */
 const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown => {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = sayingOf(error);
   const module = moduleOf(recipe);
   if (module !== undefined && error instanceof SilentError) {
     return new TableStepError(`transform ${basename(module)} does not come to its end: ${message}`, {

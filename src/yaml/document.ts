@@ -1,7 +1,7 @@
 // A YAML file as a value that still knows the line and column of every key.
 import { readFile } from 'node:fs/promises';
 import { CORE_SCHEMA, constructFromEvents, type Event, mergeTag, parseEvents, YAMLException } from 'js-yaml';
-import type { FileProblem } from '../errors.ts';
+import { type FileProblem, sayingOf } from '../errors.ts';
 import { buildPlaces, type Place } from './places.ts';
 
 /** Keys and list positions from the root of a document to a value. */
@@ -138,7 +138,7 @@ const unreadable = (error: unknown): string => {
   if (code === 'ENOENT') return 'there is no such file';
   if (code === 'EISDIR') return 'this is a folder, not a file';
   if (code === 'EACCES') return 'the file may not be read (permissions)';
-  return `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  return `the file cannot be read: ${sayingOf(error)}`;
 };
 
 const startsOfLines = (text: string): number[] => {

@@ -1,6 +1,6 @@
 // DCAT-AP catalogues in JSON-LD, as entries with the keys of a data.json, so that one mapping serves both.
 import type { NodeObject } from 'jsonld';
-import { CatalogueFaultError } from '../../errors.ts';
+import { CatalogueFaultError, sayingOf } from '../../errors.ts';
 import { accessLevels, datasetKeys, dcat, inside, type Keys, languages, listed } from './json-ld-keys.ts';
 import { type CatalogueEntry, catalogueLimits } from './read-catalogue.ts';
 import { isObject } from './values.ts';
@@ -104,7 +104,7 @@ const flattened = async (document: NodeObject, name: string): Promise<FlatNode[]
 const messageOf = (error: unknown): string => {
   const details = isObject(error) && isObject(error.details) ? error.details : {};
   const inner = details.cause instanceof Error ? details.cause.message : null;
-  return inner ?? (error instanceof Error ? error.message : String(error));
+  return inner ?? sayingOf(error);
 };
 
 const fault = (name: string, what: string, cause?: unknown): CatalogueFaultError =>

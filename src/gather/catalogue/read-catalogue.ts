@@ -1,6 +1,6 @@
 // Reads the entries of a catalogue from its bytes, one after the other: memory does not grow with the catalogue.
 import { Tokenizer, TokenParser, TokenType } from '@streamparser/json';
-import { CatalogueFaultError } from '../../errors.ts';
+import { CatalogueFaultError, sayingOf } from '../../errors.ts';
 import { LineCounter } from './line-counter.ts';
 
 /** One entry as it stands in the catalogue. */
@@ -166,7 +166,7 @@ class EntryReader {
       work();
     } catch (error) {
       if (error instanceof CatalogueFaultError) throw error;
-      const message = error instanceof Error ? error.message : String(error);
+      const message = sayingOf(error);
       const place = /absolute position "(\d+)"/.exec(message)?.[1];
       if (place !== undefined) this.#offset = Number(place);
       if (/not valid/.test(message) && error instanceof TypeError) {

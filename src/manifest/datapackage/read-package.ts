@@ -1,6 +1,6 @@
 // Reads `datapackage.json`: a checked value, and where its parts stand.
 import { readFile } from 'node:fs/promises';
-import { type FileProblem, ManifestError } from '../../errors.ts';
+import { type FileProblem, ManifestError, sayingOf } from '../../errors.ts';
 import { checkDocument } from '../../yaml/check.ts';
 import { isDeeperThan } from '../../yaml/depth.ts';
 import { parseYaml, YamlDocument } from '../../yaml/document.ts';
@@ -59,7 +59,7 @@ const parseJson = (file: string, text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = sayingOf(error);
     // JSON.parse does not always tell where; the reader of YAML, which stumbles over the same, does.
     const at = /line (\d+) column (\d+)/.exec(message)?.slice(1).map(Number);
     const place = parseYaml(text, file).problems[0];

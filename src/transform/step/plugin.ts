@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { SluiceError, TableStepError } from '../../errors.ts';
+import { SluiceError, sayingOf, TableStepError } from '../../errors.ts';
 import type { Row, Table } from '../row.ts';
 import { many, type StepTools } from './row-step.ts';
 import type { Stage } from './sort.ts';
@@ -142,7 +142,7 @@ const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
 };
 
 const failed = (name: string, error: unknown): TableStepError =>
-  new TableStepError(`transform ${name} failed: ${error instanceof Error ? error.message : String(error)}`, {
+  new TableStepError(`transform ${name} failed: ${sayingOf(error)}`, {
     hint: 'mend the module; the job log holds nothing more than this',
     cause: error,
   });
