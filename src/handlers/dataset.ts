@@ -26,8 +26,11 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     const isMoved = work.nid !== null && work.nid !== entry.nid;
     const unchanged = isMoved ? [] : work.unchanged;
     const keys = isMoved ? [...work.resources, ...work.unchanged.map(({ key }) => key)] : work.resources;
+    // Its resources count for themselves. Begun again after them, it has been counted with what this run has proven.
+    if (entry !== known.entry || entry.runId !== job.data.runId) {
+      await deps.runs.outcome(job.data.runId, job.data.key, 'done');
+    }
     const outcomes = await job.children('resource', resourceJobs(job, keys, entry.nid ?? ''));
-    await deps.runs.outcome(job.data.runId, job.data.key, 'done');
     const items: ReportItem[] = [
       itemOfJob(job, entry, { outcome: job.data.actions.length > 0 ? 'done' : 'unchanged', reason: null }),
       ...unchanged,

@@ -174,9 +174,11 @@ export class Runs {
     return text === null ? null : resourceWorkSchema.parse(JSON.parse(text));
   }
 
-  /** Records how an item ended, for progress displays. */
+  /** Records how an item ended, for progress displays; in the name of a job with its next note. */
   async outcome(runId: string, key: string, outcome: ItemOutcome): Promise<void> {
-    await writeFields(this.#redis, this.#fence, [{ hash: this.#keys.runOutcomes(runId), field: key, value: outcome }]);
+    const writes = [{ hash: this.#keys.runOutcomes(runId), field: key, value: outcome }];
+    if (this.#fence) this.#fence.writeLate(writes);
+    else await writeFields(this.#redis, null, writes);
   }
 
   /** How far a run is. */
