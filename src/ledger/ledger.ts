@@ -2,7 +2,8 @@
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
 import type { Fence, FieldWrite } from '../fence.ts';
-import { writeFields } from '../redis/job-script.ts';
+import { writeFields, writeFieldsLate } from '../redis/job-script.ts';
+import { readField } from '../redis/read-field.ts';
 import {
   type Intent,
   intentSchema,
@@ -23,7 +24,6 @@ export interface KnownItem {
 export class Ledger {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
-
   readonly #fence: Fence | null;
 
   constructor(redis: Redis, keys: RedisKeys, fence: Fence | null = null) {
@@ -54,27 +54,27 @@ export class Ledger {
   /** The entry of a key on a portal, or null. */
   async entry(portal: string, key: string): Promise<LedgerEntry | null> {
     await this.#caughtUp();
-    return parse(ledgerEntrySchema, await this.#redis.hget(this.#keys.entries(targetOf(portal, key)), key));
+    return parse(ledgerEntrySchema, await readField(this.#redis, this.#keys.entries(targetOf(portal, key)), key));
   }
 
   /** Writes an entry. */
   async put(portal: string, entry: LedgerEntry): Promise<void> {
-    await this.#note([this.#entryField(portal, entry)]);
+    await writeFieldsLate(this.#redis, this.#fence, [this.#entryField(portal, entry)]);
   }
 
   /** The open intent of a key, or null. */
   async intent(portal: string, key: string): Promise<Intent | null> {
     await this.#caughtUp();
-    return parse(intentSchema, await this.#redis.hget(this.#keys.intents(targetOf(portal, key)), key));
+    return parse(intentSchema, await readField(this.#redis, this.#keys.intents(targetOf(portal, key)), key));
   }
 
-  /** Entry and open intent of a key in one round trip. */
+  /** Entry and open intent of a key as of one moment. */
   async known(portal: string, key: string): Promise<KnownItem> {
     await this.#caughtUp();
     const target = targetOf(portal, key);
     const [entry, intent] = await Promise.all([
-      this.#redis.hget(this.#keys.entries(target), key),
-      this.#redis.hget(this.#keys.intents(target), key),
+      readField(this.#redis, this.#keys.entries(target), key),
+      readField(this.#redis, this.#keys.intents(target), key),
     ]);
     return { entry: parse(ledgerEntrySchema, entry), intent: parse(intentSchema, intent) };
   }
@@ -89,7 +89,7 @@ export class Ledger {
   /** Records what a write led to (and what was sent by it) and closes its intent, all or nothing. */
   async settle(portal: string, entry: LedgerEntry, sent?: SentNode): Promise<void> {
     const target = targetOf(portal, entry.key);
-    await this.#note([
+    await writeFieldsLate(this.#redis, this.#fence, [
       this.#entryField(portal, entry),
       { hash: this.#keys.intents(target), field: entry.key, value: null },
       ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
@@ -100,11 +100,6 @@ export class Ledger {
     return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: JSON.stringify(entry) };
   }
 
-  async #note(writes: FieldWrite[]): Promise<void> {
-    if (this.#fence) this.#fence.writeLate(writes);
-    else await writeFields(this.#redis, null, writes);
-  }
-
   /** What this job reads here holds what it wrote. */
   async #caughtUp(): Promise<void> {
     if (this.#fence?.hasLate) await writeFields(this.#redis, this.#fence, []);
@@ -113,7 +108,7 @@ export class Ledger {
   /** What was sent last for a key, or null. */
   async sentFor(portal: string, key: string): Promise<SentNode | null> {
     await this.#caughtUp();
-    return parse(sentNodeSchema, await this.#redis.hget(this.#keys.sent(targetOf(portal, key)), key));
+    return parse(sentNodeSchema, await readField(this.#redis, this.#keys.sent(targetOf(portal, key)), key));
   }
 
   /** What was sent last for each key of a target. */

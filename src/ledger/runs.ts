@@ -2,7 +2,8 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Fence } from '../fence.ts';
-import { writeFields } from '../redis/job-script.ts';
+import { writeFieldsLate } from '../redis/job-script.ts';
+import { readField } from '../redis/read-field.ts';
 import {
   type ItemOutcome,
   type Report,
@@ -164,21 +165,21 @@ export class Runs {
 
   /** Work on one dataset, or null when the run has none on it. */
   async datasetWork(runId: string, key: string): Promise<DatasetWork | null> {
-    const text = await this.#redis.hget(this.#keys.runWork(runId), key);
+    const text = await readField(this.#redis, this.#keys.runWork(runId), key);
     return text === null ? null : datasetWorkSchema.parse(JSON.parse(text));
   }
 
   /** Work on one resource, or null when the run has none on it. */
   async resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
-    const text = await this.#redis.hget(this.#keys.runWork(runId), key);
+    const text = await readField(this.#redis, this.#keys.runWork(runId), key);
     return text === null ? null : resourceWorkSchema.parse(JSON.parse(text));
   }
 
   /** Records how an item ended, for progress displays; in the name of a job with its next note. */
   async outcome(runId: string, key: string, outcome: ItemOutcome): Promise<void> {
-    const writes = [{ hash: this.#keys.runOutcomes(runId), field: key, value: outcome }];
-    if (this.#fence) this.#fence.writeLate(writes);
-    else await writeFields(this.#redis, null, writes);
+    await writeFieldsLate(this.#redis, this.#fence, [
+      { hash: this.#keys.runOutcomes(runId), field: key, value: outcome },
+    ]);
   }
 
   /** How far a run is. */

@@ -21,8 +21,8 @@ export interface ParentJob {
   settled: Promise<void>;
 }
 
-/** Few enough that the first children are worked on while the others are added. */
-const chunk = 50;
+/** Few enough that the first children are worked on while the others are added; a worker takes its first jobs one by one, each behind one of these. */
+const chunk = 250;
 
 /**
  * Adds all children under their deterministic ids and moves the parent to waiting-children (by throwing the engine's

@@ -70,3 +70,13 @@ export const writeFields = async (redis: Redis, fence: Fence | null, writes: rea
   );
   fence?.heard(askedAt, typeof left === 'number' ? left : null);
 };
+
+/** Writes fields as {@link writeFields} does; of a job with its next note, where a kill may lose them ({@link Fence.writeLate}). */
+export const writeFieldsLate = async (
+  redis: Redis,
+  fence: Fence | null,
+  writes: readonly FieldWrite[],
+): Promise<void> => {
+  if (fence) fence.writeLate(writes);
+  else await writeFields(redis, null, writes);
+};
