@@ -5,6 +5,7 @@ import { UsageError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { Runtime } from '../runtime.ts';
 import { Service } from '../service/service.ts';
+import { endWithoutRedis } from './end-without-redis.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
 import { configOf, passwordLines } from './session.ts';
@@ -64,11 +65,10 @@ const serve = async (
   const log = createLog({ level: config.log.level, pretty: io.terminal });
   const runtime = await Runtime.open({ config, log, env: io.env, role });
   let end: () => Promise<void> = async () => undefined;
-  let watch: NodeJS.Timeout | undefined;
+  const endWatch = endWithoutRedis(runtime, io.stop, (line) => log.error(line));
   try {
     end = await begin(runtime);
     await stopped(io.stop);
-    watch = endWithoutRedis(runtime);
     log.info(
       { signal: String(io.stop.reason) },
       'stopping: jobs in a write finish it, the others go back to the queue',
@@ -80,34 +80,10 @@ const serve = async (
   } finally {
     await end();
     await runtime.close();
-    clearInterval(watch);
+    endWatch();
   }
   log.info('stopped');
   return exitCodes.ok;
-};
-
-/** Less than the ten seconds after which Docker kills what it has asked to stop. */
-const redisGoneMs = 8000;
-
-/** Ends the process when Redis is silent for {@link redisGoneMs} while it stops: jobs cannot be given back without it. */
-const endWithoutRedis = (runtime: Runtime): NodeJS.Timeout => {
-  const { redis, log } = runtime;
-  let answeredAt = Date.now();
-  return setInterval(() => {
-    if (redis.status === 'end') return; // closed by ourselves, the jobs are given back
-    redis.ping().then(
-      () => {
-        answeredAt = Date.now();
-      },
-      () => undefined,
-    );
-    if (Date.now() - answeredAt < redisGoneMs) return;
-    log.error(
-      { redis: runtime.redisHandle.describe },
-      'Redis does not answer: ending at once; what was begun is resumed by the next start',
-    );
-    process.exit(exitCodes.interrupted);
-  }, 1000);
 };
 
 const stopped = (signal: AbortSignal): Promise<void> =>

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { chmodSync, existsSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startCommand } from '../../src/commands/start.ts';
@@ -58,6 +60,30 @@ it('start ends when it is asked to while its Redis is gone', async () => {
   await redis.close();
   expect(await service.end('SIGTERM')).toBe(130);
   expect(service.out()).toContain('Redis does not answer: ending at once');
+});
+
+it('publish ends when it is asked to while its Redis is gone', async () => {
+  const redis = await startTestRedis();
+  onTestFinished(() => redis.close());
+  let isAsked = false;
+  const silent = createServer(() => {
+    isAsked = true;
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close().closeAllConnections());
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const city = { kind: 'remote', url: `http://127.0.0.1:${port}`, username: 'ann', password: { file: 'password' } };
+  const place = makePlace({ portals: { city } });
+  chmodSync(place.write('config/password', 'x'), 0o600);
+  place.write('a.csv', 'id\n1\n');
+  const resources = [{ id: 'a', title: 'A', file: 'a.csv' }];
+  const manifest = place.manifest({ name: 'cut', portal: 'city', datasets: [{ id: 'one', title: 'One', resources }] });
+  const env = { REDIS_URL: `unix://${'path' in redis.options ? redis.options.path : ''}` };
+  const publish = place.start(['publish', manifest], { env });
+  await waitUntil('a request', () => isAsked);
+  await redis.close();
+  expect(await publish.end('SIGTERM')).toBe(130);
+  expect(publish.err()).toContain('Redis does not answer');
 });
 
 it('worker works what a publish beside it asks for', async () => {
