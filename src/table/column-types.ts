@@ -44,8 +44,8 @@ const joined = (one: ColumnType, other: ColumnType): ColumnType => {
 
 /** Counts kinds of values by column in flat memory. */
 export class ColumnKinds {
-  #counts: Float64Array = new Float64Array(64 * kindsCount);
-  #lines: Float64Array = new Float64Array(64 * kindsCount);
+  #counts: Float64Array = new Float64Array();
+  #lines: Float64Array = new Float64Array();
 
   /** Makes room for so many columns. */
   reserve(columns: number): void {
@@ -68,10 +68,12 @@ export class ColumnKinds {
   /** What was counted of a column. */
   facts(column: number): ColumnFacts {
     const from = column * kindsCount;
-    const kinds = valueKinds
-      .map((kind, at) => ({ kind, count: this.#counts[from + at] ?? 0, line: this.#lines[from + at] ?? 0 }))
-      .filter(({ kind, count }) => count > 0 && kind !== 'empty')
-      .sort((a, b) => a.line - b.line);
+    const kinds: KindCount[] = [];
+    for (const [at, kind] of valueKinds.entries()) {
+      const count = this.#counts[from + at] ?? 0;
+      if (count > 0 && at !== emptyKind) kinds.push({ kind, count, line: this.#lines[from + at] ?? 0 });
+    }
+    kinds.sort((a, b) => a.line - b.line);
     let [type, decidedBy]: [ColumnType, number | null] = ['empty', null];
     for (const { kind, line } of kinds) {
       const next = joined(type, typeOfKind(kind));

@@ -8,9 +8,12 @@ const named: Record<number, string> = { 9: '\\t', 10: '\\n', 13: '\\r', 92: '\\\
 
 const escaped = (byte: number): string => named[byte] ?? `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 
+/** True for a byte that is shown as the character it is. */
+const isPlain = (byte: number): boolean => byte >= 0x20 && byte < 0x7f && byte !== 92;
+
 const characterAt = (bytes: Buffer, at: number): { text: string; length: number } => {
   const byte = bytes[at] ?? 0;
-  if (byte >= 0x20 && byte < 0x7f && byte !== 92) return { text: String.fromCharCode(byte), length: 1 };
+  if (isPlain(byte)) return { text: String.fromCharCode(byte), length: 1 };
   if (byte >= 0xc2) {
     for (let length = 2; length <= 4; length++) {
       const character = bytes.subarray(at, at + length);
@@ -33,8 +36,10 @@ export const contextAt = (bytes: Buffer, at: number, end: number): string => {
   let from = Math.max(0, at - before);
   while (from > 0 && from < at && isContinuation(bytes[from])) from += 1;
   const to = Math.min(end, at + behind);
-  let text = '';
-  for (let next = from; next < to; ) {
+  let next = from;
+  while (next < to && isPlain(bytes[next] ?? 0)) next += 1;
+  let text = bytes.toString('latin1', from, next);
+  while (next < to) {
     const character = characterAt(bytes, next);
     text += character.text;
     next += character.length;
