@@ -1,9 +1,7 @@
 // Whether a node that was read back holds the fields that were sent.
-import { z } from 'zod';
 import type { NodeFields } from '../wish.ts';
+import { fieldItems } from './field-items.ts';
 import { formFrequency } from './values.ts';
-
-const itemsSchema = z.object({ und: z.array(z.record(z.string(), z.unknown())) });
 
 /** Item properties that a portal gives back as they were sent; all others are computed or mapped by it. */
 const comparable = ['value', 'value2', 'url', 'target_id', 'tid', 'wkt', 'first', 'second'] as const;
@@ -23,30 +21,25 @@ export const missingFields = (sent: NodeFields, node: Readonly<Record<string, un
 export const besideSent = (sent: NodeFields, node: Readonly<Record<string, unknown>>): Record<string, string> => {
   const beside: Record<string, string> = {};
   for (const [name, value] of Object.entries(sent)) {
-    const wanted = itemsSchema.safeParse(value);
-    if (!wanted.success || wanted.data.und.length === 0) continue;
-    const there = itemsSchema.safeParse(node[name]);
-    const items = there.success ? there.data.und : [];
+    const wanted = fieldItems(value);
+    if (wanted === null || wanted.length === 0) continue;
+    const items = fieldItems(node[name]) ?? [];
     const terms = items.flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
     if (terms.length > 0) beside[name] = terms.sort().join(',');
-    else if (items.length !== wanted.data.und.length) beside[name] = `${items.length} items`;
+    else if (items.length !== wanted.length) beside[name] = `${items.length} items`;
   }
   return beside;
 };
 
 /** Number of items of a field in the API's own structure; null for any other value. */
-export const countItems = (value: unknown): number | null => {
-  const parsed = itemsSchema.safeParse(value);
-  return parsed.success ? parsed.data.und.length : null;
-};
+export const countItems = (value: unknown): number | null => fieldItems(value)?.length ?? null;
 
 const holds = (sent: unknown, got: unknown): boolean => {
-  const wanted = itemsSchema.safeParse(sent);
-  if (!wanted.success || wanted.data.und.length === 0) return true; // other input styles are the portal's to interpret
-  const there = itemsSchema.safeParse(got);
-  if (!there.success) return false;
-  const items = there.data.und;
-  return wanted.data.und.every((item, index) => {
+  const wanted = fieldItems(sent);
+  if (wanted === null || wanted.length === 0) return true; // other input styles are the portal's to interpret
+  const items = fieldItems(got);
+  if (items === null) return false;
+  return wanted.every((item, index) => {
     const other = items[index];
     if (!other) return items.length > 0 && 'tid' in item; // a term sent twice may be kept once
     return comparable.every((name) => sameValue(item[name], other[name]));

@@ -1,5 +1,5 @@
 // What an update would change, field by field. Pure.
-import { z } from 'zod';
+import { fieldItems } from '../dkan/field-items.ts';
 import type { SentNode } from '../ledger/entry.ts';
 import type { NodeFields } from '../wish.ts';
 
@@ -33,14 +33,11 @@ export const nodeChanges = (
   return changes;
 };
 
-const itemsSchema = z.object({ und: z.array(z.record(z.string(), z.unknown())) });
-
 /** `{und: [{value: "x"}]}` as "x", lists of several as a list, anything else as it is; undefined as null. */
 const plain = (value: unknown): unknown => {
-  const parsed = itemsSchema.safeParse(value);
-  if (!parsed.success) return value ?? null;
-  const items = parsed.data.und.map(
+  const items = fieldItems(value)?.map(
     (item) => item.value ?? item.name ?? item.url ?? item.target_id ?? item.wkt ?? item,
   );
+  if (items === undefined) return value ?? null;
   return items.length === 1 ? items[0] : items;
 };
