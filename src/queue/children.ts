@@ -1,4 +1,5 @@
 // The rule of every parent job: add the children, forget those that have already failed, then wait.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type BulkJobOptions, type Job, type Queue, WaitingChildrenError } from 'bullmq';
 import { z } from 'zod';
 import type { ChildOutcome } from '../job.ts';
@@ -21,8 +22,15 @@ export interface ParentJob {
   settled: Promise<void>;
 }
 
-/** Few enough that the first children are worked on while the others are added; a worker takes its first jobs one by one, each behind one of these. */
-const chunk = 250;
+/**
+ * How many children are added at first: enough work for a while. A worker takes its first jobs one by one, which is quick
+ * unless each stands behind others that are just being added.
+ */
+const firstChunk = 32;
+/** How long workers are left to take the first ones, milliseconds. */
+const headStartMs = 50;
+/** How many are added together after that. */
+const chunk = 100;
 
 /**
  * Adds all children under their deterministic ids and moves the parent to waiting-children (by throwing the engine's
@@ -50,7 +58,9 @@ export const runChildren = async (
     // Depth first: a dataset's resources go before the next dataset.
     opts: { ...queues.itemOptions(id), ...link, lifo: name === 'resource' },
   }));
-  for (let at = 0; at < jobs.length; at += chunk) await addAll(queue, jobs.slice(at, at + chunk));
+  await addAll(queue, jobs.slice(0, firstChunk));
+  if (jobs.length > firstChunk) await sleep(headStartMs);
+  for (let at = firstChunk; at < jobs.length; at += chunk) await addAll(queue, jobs.slice(at, at + chunk));
   if (!isFirst) await forgetFailed(queue, children);
   await settled;
   if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
