@@ -25,17 +25,19 @@ export interface LookParts {
   fetcher: Fetcher;
   /** Servers of addresses are not believed when they call a file unchanged. */
   isDoubted?: boolean;
+  /** Files of resources without a node are left to their jobs, which read them anyway, where no other node may become theirs. */
+  leavesNew?: boolean;
   /** Called as soon as it is known that something was never published, before the files are looked at. */
   onNews?: () => void;
 }
 
 /** Looks at ledger, files and addresses for the wishes of a target. */
 export const lookAt = async (parts: LookParts, signal: AbortSignal): Promise<Knowledge> => {
-  const { ledger, target, wishes, portal, fetcher, isDoubted = false, onNews } = parts;
+  const { ledger, target, wishes, portal, fetcher, isDoubted = false, leavesNew = false, onNews } = parts;
   const [entries, sent] = await Promise.all([ledger.entries(target), ledger.sent(target)]);
   if (wishes.some(({ key }) => !entries.has(key))) onNews?.();
   const [sources, addresses, listed] = await Promise.all([
-    lookAtFiles(wishes, entries, signal),
+    lookAtFiles(leavesNew ? published(wishes, entries) : wishes, entries, signal),
     lookAtAddresses(wishes, entries, { fetcher, signal, isDoubted }),
     portal ? listNodes(portal, signal) : null,
   ]);
@@ -57,6 +59,13 @@ const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<strin
     for (const row of pages.flat()) listed.set(row.nid, row);
     if (pages.some((page) => page.length < pageSize)) return listed;
   }
+};
+
+/** The wishes without the resources that have no node; all of them while a node that nobody wishes may be one of theirs. */
+const published = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
+  const wished = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key));
+  if ([...entries.values()].some(({ key, nid }) => nid !== null && !wished.has(key))) return wishes;
+  return wishes.map((wish) => ({ ...wish, resources: wish.resources.filter(({ key }) => entries.get(key)?.nid) }));
 };
 
 const lookAtFiles = async (

@@ -30,8 +30,11 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const portal = refresh ? deps.portal(request.portal) : null;
   const { ledger, fetcher } = deps;
   const isDoubted = request.refresh;
-  const onNews = (): void => void logIn(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
-  const seen = await lookAt({ ledger, target: request, wishes: wanted, portal, fetcher, isDoubted, onNews }, signal);
+  const onNews = (): void => void meet(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
+  const seen = await lookAt(
+    { ledger, target: request, wishes: wanted, portal, fetcher, isDoubted, leavesNew: pins === null, onNews },
+    signal,
+  );
   if (isDoubted) await forgetVersions(deps, request, seen);
   const looked = await forgetRefusals(deps, request, wanted, seen);
   const plan = planManifest(gathered.manifest, withKnownNames(wanted, looked.entries), looked, {
@@ -66,9 +69,11 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   return work.work;
 };
 
-/** A login takes a portal a while: it goes on beside the look at the files. */
-const logIn = async (deps: HandlerDeps, portal: string, signal: AbortSignal): Promise<void> => {
-  await deps.portal(portal).identity(signal);
+/** A login takes a portal a while: it goes on beside the planning, and so do the reads before the first create. */
+const meet = async (deps: HandlerDeps, name: string, signal: AbortSignal): Promise<void> => {
+  const portal = deps.portal(name);
+  await portal.identity(signal);
+  await portal.dialectInUse(signal);
 };
 
 /** The jobs of a run that doubts what servers call unchanged must not ask them. */

@@ -47,7 +47,7 @@ export const datasetWorkSchema = z.object({
 export const resourceWorkSchema = z.object({
   wish: resourceWishSchema,
   why: z.string(),
-  /** The file as the run saw it; null when it could not be read. */
+  /** The file as the run saw it; null when it could not be read, or was left to the job. */
   source: sourceFingerprintSchema.nullable(),
   removal: removalSchema,
   onDrift: onDriftSchema,
