@@ -1,5 +1,6 @@
 // Finds the cells and rows of a table in its bytes, in one pass, without making a string of anything.
 import { byteClasses, divider, firstDivider, has } from './byte-class.ts';
+import { type CellMemory, giveMemory, takeMemory } from './cell-memory.ts';
 import type { TableDialect } from './dialect.ts';
 import type { Place } from './faults.ts';
 
@@ -27,24 +28,24 @@ const doubled = (numbers: Int32Array): Int32Array => {
  *
  * A row is kept whole until it is complete, so memory is bounded by the limit of a row.
  */
-export class CellScanner {
+export class CellScanner implements CellMemory {
   /** The bytes that the offsets below count in; valid up to the row that is not complete yet. */
-  bytes: Buffer = Buffer.alloc(64);
+  bytes: Buffer;
   /** Offset in the stream of the first of {@link bytes}. */
   base = 0;
-  starts: Int32Array = new Int32Array(64);
-  ends: Int32Array = new Int32Array(64);
-  marks: Int32Array = new Int32Array(64);
+  starts: Int32Array;
+  ends: Int32Array;
+  marks: Int32Array;
   /** Rows that were completed. */
   rows = 0;
   /** See the class; one entry more than {@link rows}. */
-  rowCells: Int32Array = new Int32Array(64);
+  rowCells: Int32Array;
   /** Offset of the first byte of each row. */
-  rowStarts: Int32Array = new Int32Array(64);
+  rowStarts: Int32Array;
   /** The line on which each row begins, from 1. */
-  rowLines: Float64Array = new Float64Array(64);
+  rowLines: Float64Array;
   /** Of a row that was larger than the limit, 1: it may have no cells. */
-  rowOver: Uint8Array = new Uint8Array(64);
+  rowOver: Uint8Array;
   /** Line ends outside quotes, by kind, and lines without anything. */
   readonly lines = { lf: 0, crlf: 0, cr: 0, blank: 0, firstBlank: 0 };
   /** Where a quote that was not closed properly ran into text: offset in the stream of the quote that opened, and the line. */
@@ -77,7 +78,19 @@ export class CellScanner {
     this.#delimiter = dialect.delimiter.charCodeAt(0);
     this.#doubles = dialect.escape === dialect.quote;
     this.#rowBytes = rowBytes;
+    const memory = takeMemory();
+    this.bytes = memory.bytes;
+    this.starts = memory.starts;
+    this.ends = memory.ends;
+    this.marks = memory.marks;
+    this.rowCells = memory.rowCells;
+    this.rowStarts = memory.rowStarts;
+    this.rowLines = memory.rowLines;
+    this.rowOver = memory.rowOver;
+    this.rowCells[0] = 0;
+    this.rowStarts[0] = 0;
     this.rowLines[0] = 1;
+    this.rowOver[0] = 0;
   }
 
   /** How many of {@link bytes} are valid. */
@@ -108,6 +121,11 @@ export class CellScanner {
     }
     if (this.#state === 'closed') this.#closeCell(this.#end - 1);
     if (this.#state === 'skipping' || this.#inRow()) this.#endRow(this.#end);
+  }
+
+  /** Leaves the memory to another scanner: this one is not used any more. */
+  release(): void {
+    giveMemory(this);
   }
 
   #inRow(): boolean {

@@ -39,5 +39,8 @@ export const decodedHeader = (raw: Buffer, dialect: TableDialect, decode: (bytes
   const scanner = new CellScanner(dialect, raw.length + 1);
   scanner.feed(raw);
   scanner.finish();
-  return Array.from({ length: scanner.rowCells[1] ?? 0 }, (_, cell) => cellText(scanner, cell, { dialect, decode }));
+  const width = scanner.rows > 0 ? (scanner.rowCells[1] ?? 0) : 0;
+  const cells = Array.from({ length: width }, (_, cell) => cellText(scanner, cell, { dialect, decode }));
+  scanner.release();
+  return cells;
 };

@@ -138,6 +138,7 @@ export class TableInspection {
     const columns = this.#tellColumns();
     this.#tellLines();
     const { quote, escape: by, delimiter } = this.#dialect;
+    this.#scanner.release();
     const findings = this.findings.list();
     const facts: TableFacts = {
       verdict: verdictOf(findings),

@@ -68,6 +68,7 @@ const headRows = (head: Buffer, dialect: TableDialect, whole: boolean): HeadRow[
     scanner.finish();
     take();
   }
+  scanner.release();
   return rows;
 };
 
