@@ -69,11 +69,12 @@ export class ColumnKinds {
   facts(column: number): ColumnFacts {
     const from = column * kindsCount;
     const kinds: KindCount[] = [];
-    for (const [at, kind] of valueKinds.entries()) {
+    for (let at = 0; at < kindsCount; at++) {
       const count = this.#counts[from + at] ?? 0;
-      if (count > 0 && at !== emptyKind) kinds.push({ kind, count, line: this.#lines[from + at] ?? 0 });
+      if (count === 0 || at === emptyKind) continue;
+      kinds.push({ kind: valueKinds[at] ?? 'empty', count, line: this.#lines[from + at] ?? 0 });
     }
-    kinds.sort((a, b) => a.line - b.line);
+    if (kinds.length > 1) kinds.sort((a, b) => a.line - b.line);
     let [type, decidedBy]: [ColumnType, number | null] = ['empty', null];
     for (const { kind, line } of kinds) {
       const next = joined(type, typeOfKind(kind));
