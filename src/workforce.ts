@@ -89,7 +89,7 @@ export class Workforce {
   }
 
   /** Limits in force for a portal: the lowest of all live workers. */
-  limits(portal: string): PortalLimits {
+  limits(portal: string): AgreedLimits {
     return this.#presence.limits(portal);
   }
 

@@ -30,7 +30,7 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const portal = refresh ? deps.portal(request.portal) : null;
   const { ledger, fetcher } = deps;
   const isDoubted = request.refresh;
-  const onNews = (): void => void meet(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
+  const onNews = (): void => meet(deps, request.portal, signal);
   const seen = await lookAt(
     { ledger, target: request, wishes: wanted, portal, fetcher, isDoubted, leavesNew: pins === null, onNews },
     signal,
@@ -69,11 +69,17 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   return work.work;
 };
 
-/** A login takes a portal a while: it goes on beside the planning, and so do the reads before the first create. */
-const meet = async (deps: HandlerDeps, name: string, signal: AbortSignal): Promise<void> => {
+/**
+ * A login takes a portal a while: it goes on beside the planning, and so do the reads before the first create. Where the
+ * portal is shared they might be one request too many, beside those of jobs elsewhere.
+ */
+const meet = (deps: HandlerDeps, name: string, signal: AbortSignal): void => {
+  if (deps.isShared(name)) return;
   const portal = deps.portal(name);
-  await portal.identity(signal);
-  await portal.dialectInUse(signal);
+  portal
+    .identity(signal)
+    .then(() => portal.dialectInUse(signal))
+    .catch(() => undefined); // the jobs are told why
 };
 
 /** The jobs of a run that doubts what servers call unchanged must not ask them. */
