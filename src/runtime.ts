@@ -279,7 +279,7 @@ export class Runtime {
           throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
         return portal;
       },
-      isShared: (name) => this.#workforce?.limits(name).isShared ?? true,
+      isShared: async (name) => (await this.#workforce?.isShared(name)) ?? true,
       gather: (request, signal) => gatherSources(request, this.sourceTools(signal), this),
       holdRun: (run) => this.plans.hold(run),
       heldRun: (runId) => this.plans.heldRun(runId),

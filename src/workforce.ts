@@ -89,8 +89,13 @@ export class Workforce {
   }
 
   /** Limits in force for a portal: the lowest of all live workers. */
-  limits(portal: string): AgreedLimits {
+  limits(portal: string): PortalLimits {
     return this.#presence.limits(portal);
+  }
+
+  /** True where other workers may work for the portal as well. */
+  async isShared(portal: string): Promise<boolean> {
+    return (await this.#presence.limitsNow(portal)).isShared;
   }
 
   /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */

@@ -64,7 +64,7 @@ export interface HandlerDeps {
   /** The client of a portal. */
   portal(name: string): Portal;
   /** True where other workers may work for the portal as well: they only know the requests of jobs of each other. */
-  isShared(portal: string): boolean;
+  isShared(portal: string): Promise<boolean>;
   /** Gathers the wishes of a manifest as it is now, as far as they are for this run. */
   gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
   /** A stored plan that a run is pinned to. */

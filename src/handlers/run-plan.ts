@@ -30,7 +30,7 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   const portal = refresh ? deps.portal(request.portal) : null;
   const { ledger, fetcher } = deps;
   const isDoubted = request.refresh;
-  const onNews = (): void => meet(deps, request.portal, signal);
+  const onNews = (): void => void meet(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
   const seen = await lookAt(
     { ledger, target: request, wishes: wanted, portal, fetcher, isDoubted, leavesNew: pins === null, onNews },
     signal,
@@ -73,13 +73,11 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
  * A login takes a portal a while: it goes on beside the planning, and so do the reads before the first create. Where the
  * portal is shared they might be one request too many, beside those of jobs elsewhere.
  */
-const meet = (deps: HandlerDeps, name: string, signal: AbortSignal): void => {
-  if (deps.isShared(name)) return;
+const meet = async (deps: HandlerDeps, name: string, signal: AbortSignal): Promise<void> => {
+  if (await deps.isShared(name)) return;
   const portal = deps.portal(name);
-  portal
-    .identity(signal)
-    .then(() => portal.dialectInUse(signal))
-    .catch(() => undefined); // the jobs are told why
+  await portal.identity(signal);
+  await portal.dialectInUse(signal);
 };
 
 /** The jobs of a run that doubts what servers call unchanged must not ask them. */

@@ -73,6 +73,7 @@ export class Presence {
   readonly #warned = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
   #agreed: Record<string, AgreedLimits> = {};
+  #onChange: OnLimits = async () => undefined;
   /** Until when a portal counts as shared, Unix milliseconds. */
   readonly #sharedUntil: Record<string, number> = {};
 
@@ -89,14 +90,21 @@ export class Presence {
     return this.#agreed[portal] ?? { ...own, isShared: true };
   }
 
+  /** The limits in force for a portal, with a look at who has joined by now. */
+  async limitsNow(portal: string): Promise<AgreedLimits> {
+    await this.#agree();
+    return this.limits(portal);
+  }
+
   /** Begins; `onChange` is called with each portal whose limits changed, at first with all. */
   async start(onChange: OnLimits): Promise<void> {
     // First what the others state, so that our own limits are never in force for a moment where theirs are lower.
-    await this.#beat(async () => undefined);
+    await this.#beat();
+    this.#onChange = onChange;
     for (const portal of Object.keys(this.#own.limits)) await onChange(portal, this.limits(portal));
-    await this.#agree(onChange);
+    await this.#agree();
     this.#timer = setInterval(() => {
-      this.#beat(onChange).catch((error: unknown) => this.#log.debug({ err: error }, 'heartbeat failed'));
+      this.#beat().catch((error: unknown) => this.#log.debug({ err: error }, 'heartbeat failed'));
     }, heartbeatMs);
     this.#timer.unref();
   }
@@ -108,13 +116,13 @@ export class Presence {
     await this.#redis.hdel(this.#keys.workers, this.#id).catch(() => undefined); // Redis may be gone at a forced end
   }
 
-  async #beat(onChange: OnLimits): Promise<void> {
+  async #beat(): Promise<void> {
     await this.#redis.hset(this.#keys.workers, this.#id, JSON.stringify({ ...this.#own, at: Date.now() }));
-    await this.#agree(onChange);
+    await this.#agree();
   }
 
   /** Looks again after every change: whoever joined before it was made has put lower limits in force, and would lose them. */
-  async #agree(onChange: OnLimits): Promise<void> {
+  async #agree(): Promise<void> {
     for (let isNew = true; isNew; ) {
       isNew = false;
       const now = Date.now();
@@ -127,7 +135,7 @@ export class Presence {
         if (isDeepStrictEqual(agreed, this.limits(portal))) continue;
         this.#agreed = { ...this.#agreed, [portal]: agreed };
         if (stated.some((limits) => !isSame(limits, agreed))) this.#warn(portal, agreed);
-        await onChange(portal, agreed);
+        await this.#onChange(portal, agreed);
         isNew = true;
       }
     }

@@ -1,6 +1,6 @@
-// A worker that has a portal to itself: more jobs at once than requests, and never more requests than are allowed.
+// Jobs and requests at once, of a worker that has a portal to itself and of several: never more requests than are allowed.
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { makeHost, writeShared } from '../chaos/support/hosts.ts';
 import { openWatchedPortal, type WatchedPortal } from '../chaos/support/watched-portal.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -35,4 +35,22 @@ it('works on three times as many jobs as it sends requests', async () => {
   expect(await publishing.ended, publishing.out() + publishing.err()).toBe(0);
   redis.disconnect();
   expect(portal.most()).toHaveLength(concurrency);
+}, 60_000);
+
+it('sends nothing beside the requests of jobs where other workers share the portal', async () => {
+  const { shared, manifest } = writeShared(12);
+  const alone = await startTestRedis();
+  const watched = await openWatchedPortal('30ms');
+  onTestFinished(async () => {
+    endSluices();
+    await watched.close();
+    await alone.close();
+  });
+  const redisUrl = `unix://${'path' in alone.options ? alone.options.path : ''}`;
+  const host = makeHost({ shared, redisUrl, portalUrl: watched.url, concurrency: 1, requestsPerSecond: 0 });
+  const workers = [host('worker'), host('worker')];
+  for (const worker of workers) await worker.said('"worker is running"');
+  const publishing = host('publish', manifest, '--json');
+  expect(await publishing.ended, publishing.out() + publishing.err()).toBe(0);
+  expect(watched.most(), watched.most().join('\n')).toHaveLength(1);
 }, 60_000);
