@@ -3,8 +3,8 @@ import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../log.ts';
 import { Runtime } from '../runtime.ts';
-import { endWithoutRedis } from './end-without-redis.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
+import { watchRedis } from './watch-redis.ts';
 
 /** Loads the configuration as the common options say. */
 export const configOf = (options: CommonOptions, io: Io): Promise<Config> =>
@@ -23,7 +23,7 @@ export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =
 
 const quieter = (level: Config['log']['level']): string => (level === 'fatal' ? level : 'error');
 
-/** Runs `work` with an opened runtime and closes it afterwards; a second signal closes by force, and so does a stop without Redis. */
+/** Runs `work` with an opened runtime and closes it afterwards; a second signal closes by force, and a stop without Redis ends the process. */
 export const withRuntime = async <T>(
   parts: { config: Config; log: Log; role: string },
   io: Io,
@@ -34,14 +34,13 @@ export const withRuntime = async <T>(
     runtime.close(true).catch(() => undefined); // the process ends next
   };
   io.force.addEventListener('abort', force, { once: true });
-  const endWatch = endWithoutRedis(runtime, io.stop, (line) => warn(io, `sluice: ${line}`));
+  const endWatch = watchRedis(runtime, io.stop, (line) => warn(io, `sluice: ${line}`));
   try {
     return await work(runtime);
   } finally {
     io.force.removeEventListener('abort', force);
     for (const line of passwordLines(runtime)) warn(io, line);
-    await runtime.close();
-    endWatch();
+    await runtime.close().finally(endWatch);
   }
 };
 

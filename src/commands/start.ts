@@ -5,10 +5,10 @@ import { UsageError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { Runtime } from '../runtime.ts';
 import { Service } from '../service/service.ts';
-import { endWithoutRedis } from './end-without-redis.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
 import { configOf, passwordLines } from './session.ts';
+import { watchRedis } from './watch-redis.ts';
 
 /** Runs the service until it is told to stop; a drained stop is exit code 0. */
 export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
@@ -65,7 +65,7 @@ const serve = async (
   const log = createLog({ level: config.log.level, pretty: io.terminal });
   const runtime = await Runtime.open({ config, log, env: io.env, role });
   let end: () => Promise<void> = async () => undefined;
-  const endWatch = endWithoutRedis(runtime, io.stop, (line) => log.error(line));
+  const endWatch = watchRedis(runtime, io.stop, (line) => log.error(line));
   try {
     end = await begin(runtime);
     await stopped(io.stop);
@@ -78,9 +78,9 @@ const serve = async (
       process.exit(exitCodes.interrupted);
     });
   } finally {
-    await end();
-    await runtime.close();
-    endWatch();
+    await end()
+      .finally(() => runtime.close())
+      .finally(endWatch);
   }
   log.info('stopped');
   return exitCodes.ok;

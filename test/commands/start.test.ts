@@ -82,8 +82,9 @@ it('publish ends when it is asked to while its Redis is gone', async () => {
   const publish = place.start(['publish', manifest], { env });
   await waitUntil('a request', () => isAsked);
   await redis.close();
+  await waitUntil('a word on it', () => publish.err().includes('Redis does not answer: waiting for it'));
   expect(await publish.end('SIGTERM')).toBe(130);
-  expect(publish.err()).toContain('Redis does not answer');
+  expect(publish.err()).toContain('Redis does not answer: ending at once');
 });
 
 it('worker works what a publish beside it asks for', async () => {
