@@ -1,5 +1,5 @@
 // A worker on one queue: validates job data, calls the handler, and sorts what it throws.
-import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
+import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import { PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
 import { Fence, fenceSignal } from '../fence.ts';
 import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
@@ -133,7 +133,7 @@ export class QueueWorker {
     } catch (error) {
       // What was learnt is written down while the job is still ours; a failure of that is told below.
       await books.settled().catch(() => undefined);
-      if (lost.aborted) {
+      if (lost.aborted || isLockGone(error)) {
         books.drop();
         log.warn({ action: 'lost' }, lockLost);
         throw new WaitingError(lockLost);
@@ -204,6 +204,12 @@ export class QueueWorker {
     return new WaitingError();
   }
 }
+
+/** True for what the engine says when it is to move a job whose lock has run out, as after a while without Redis. */
+const isLockGone = (error: unknown): boolean =>
+  error instanceof Error &&
+  'code' in error &&
+  (error.code === ErrorCode.JobLockNotExist || error.code === ErrorCode.JobLockMismatch);
 
 const parseJob = (job: Job): { kind: JobKind; data: JobDataOf[JobKind] } => {
   const schema = jobSchemas[job.name as JobKind] as (typeof jobSchemas)[JobKind] | undefined; // absent for foreign names

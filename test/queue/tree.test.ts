@@ -35,6 +35,15 @@ describe('a parent job', () => {
     expect((await toy.outcomes('r2'))?.['m/ok']).toMatchObject({ state: 'completed' });
   });
 
+  it('goes on, and is not given up, when its lock has run out as it begins to wait', async () => {
+    await toy.start('lose-lock-before-waiting');
+    await toy.addRun('r9', ['ok']);
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r9'));
+    expect(outcomes['m/ok']).toMatchObject({ state: 'completed' });
+    expect(Number(await toy.redis.get('toy.losses'))).toBeGreaterThan(0);
+    expect(await toy.redis.hgetall('toy.failed')).toEqual({});
+  });
+
   it('runs each child once although it adds them again on every attempt', async () => {
     const keys = Array.from({ length: 30 }, (_, index) => `ok-${index}`);
     await toy.addRun('r3', [...keys, 'fail']);

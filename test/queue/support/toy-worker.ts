@@ -1,5 +1,5 @@
 // A worker process with small handlers whose behaviour is named by the key: `m/fail`, `m/kill-3`, `m/slow-read` …
-// Arguments: path of the Redis socket, and optionally `kill-before-waiting`.
+// Arguments: path of the Redis socket, and optionally `kill-before-waiting` or `lose-lock-before-waiting`.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Job } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -43,6 +43,14 @@ if (trick === 'kill-before-waiting') {
       while ((await queues.portal('p').getFailedCount()) === 0) await sleep(20);
       die();
     }
+    return original.apply(this, args);
+  };
+}
+
+if (trick === 'lose-lock-before-waiting') {
+  const original = Job.prototype.moveToWaitingChildren;
+  Job.prototype.moveToWaitingChildren = async function (this: Job, ...args) {
+    if ((await redis.incr('toy.losses')) === 1) await redis.del(`${this.queueQualifiedName}:${this.id}:lock`);
     return original.apply(this, args);
   };
 }
@@ -144,6 +152,7 @@ const handlers: Handlers = {
       );
       return Object.fromEntries(outcomes);
     },
+    failed: async (job, reason) => void (await redis.hset('toy.failed', job.data.runId, reason.code)),
   },
   dataset: {
     run: item,
