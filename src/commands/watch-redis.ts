@@ -29,7 +29,9 @@ export const watchRedis = (
     if (isAsked) missed++;
     else {
       isAsked = true;
-      redis.ping().then(answered, answered); // a refusal is an answer, too
+      redis.ping().then(answered, () => {
+        isAsked = false; // refused, which is not silence, or closed meanwhile
+      });
     }
     if (missed < mostMissed) return;
     if (stop.aborted) {
