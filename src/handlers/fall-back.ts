@@ -24,9 +24,7 @@ import { sentFile } from './sent-file.ts';
 
 /** True when the file of the job is known to be one that the portal cannot import. */
 export const isRefused = ({ entry, wish, source, job }: ResourceState): boolean =>
-  source !== null &&
-  entry.refused !== null && // most files are not, and an offer takes a while to make
-  isRefusedOffer(entry, offerFingerprint(wish, job.data.datasetNid), source.sha256);
+  source !== null && isRefusedOffer(entry, { wish, datasetNid: job.data.datasetNid, sha256: source.sha256 });
 
 /** Why the file is imported once more before it is given up; null where nothing speaks for that. */
 export const againBecause = (state: ResourceState, error: unknown): string | null => {

@@ -98,9 +98,8 @@ export const offerFingerprint = (wish: ResourceWish, datasetNid: string): string
 /** True when the portal could not import exactly this: the good file of before stands, or is on its way back. */
 export const isRefusedOffer = (
   { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
-  offer: string,
-  sha256: string,
-): boolean => good !== null && refused !== null && refused.sha256 === sha256 && refused.offer === offer;
+  { wish, datasetNid, sha256 }: { wish: ResourceWish; datasetNid: string; sha256: string },
+): boolean => good !== null && refused?.sha256 === sha256 && refused.offer === offerFingerprint(wish, datasetNid);
 
 /** Plans one dataset with its resources. */
 export const planDataset = (wish: DatasetWish, known: Knowledge): PlannedDataset => {
@@ -180,7 +179,7 @@ const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
 const planResource = (wish: ResourceWish, datasetNid: string, known: Knowledge): PlannedItem => {
   const entry = known.entries.get(wish.key);
   const source = known.sources.get(wish.key) ?? null;
-  const isRefused = !!entry && !!source && isRefusedOffer(entry, offerFingerprint(wish, datasetNid), source.sha256);
+  const isRefused = !!entry && !!source && isRefusedOffer(entry, { wish, datasetNid, sha256: source.sha256 });
   const isStanding = isRefused && entry.refused?.isReplaced === true;
   const need = nodeNeed(
     wish,
