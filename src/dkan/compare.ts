@@ -1,6 +1,6 @@
 // Whether a node that was read back holds the fields that were sent.
 import type { NodeFields } from '../wish.ts';
-import { fieldItems } from './field-items.ts';
+import { itemsOfField } from './field-items.ts';
 import { formFrequency } from './values.ts';
 
 /** Item properties that a portal gives back as they were sent; all others are computed or mapped by it. */
@@ -21,9 +21,9 @@ export const missingFields = (sent: NodeFields, node: Readonly<Record<string, un
 export const besideSent = (sent: NodeFields, node: Readonly<Record<string, unknown>>): Record<string, string> => {
   const beside: Record<string, string> = {};
   for (const [name, value] of Object.entries(sent)) {
-    const wanted = fieldItems(value);
+    const wanted = itemsOfField(value);
     if (wanted === null || wanted.length === 0) continue;
-    const items = fieldItems(node[name]) ?? [];
+    const items = itemsOfField(node[name]) ?? [];
     const terms = items.flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
     if (terms.length > 0) beside[name] = terms.sort().join(',');
     else if (items.length !== wanted.length) beside[name] = `${items.length} items`;
@@ -32,12 +32,12 @@ export const besideSent = (sent: NodeFields, node: Readonly<Record<string, unkno
 };
 
 /** Number of items of a field in the API's own structure; null for any other value. */
-export const countItems = (value: unknown): number | null => fieldItems(value)?.length ?? null;
+export const countItems = (value: unknown): number | null => itemsOfField(value)?.length ?? null;
 
 const holds = (sent: unknown, got: unknown): boolean => {
-  const wanted = fieldItems(sent);
+  const wanted = itemsOfField(sent);
   if (wanted === null || wanted.length === 0) return true; // other input styles are the portal's to interpret
-  const items = fieldItems(got);
+  const items = itemsOfField(got);
   if (items === null) return false;
   return wanted.every((item, index) => {
     const other = items[index];

@@ -1,5 +1,5 @@
 // What an update would change, field by field. Pure.
-import { fieldItems } from '../dkan/field-items.ts';
+import { itemsOfField } from '../dkan/field-items.ts';
 import type { SentNode } from '../ledger/entry.ts';
 import type { NodeFields } from '../wish.ts';
 
@@ -35,7 +35,7 @@ export const nodeChanges = (
 
 /** `{und: [{value: "x"}]}` as "x", lists of several as a list, anything else as it is; undefined as null. */
 const plain = (value: unknown): unknown => {
-  const items = fieldItems(value)?.map(
+  const items = itemsOfField(value)?.map(
     (item) => item.value ?? item.name ?? item.url ?? item.target_id ?? item.wkt ?? item,
   );
   if (items === undefined) return value ?? null;
