@@ -2,10 +2,11 @@
 
 import { z } from 'zod';
 import { uuidOfKey } from './dkan/identity.ts';
-import type { Fence } from './fence.ts';
+import type { SluiceError } from './errors.ts';
+import type { JobWriter } from './lease.ts';
 import type { JobLog } from './log.ts';
 import { scheduleSchema } from './manifest/schedule-times.ts';
-import { itemActions, type Reason } from './report.ts';
+import type { Reason } from './report.ts';
 
 /** What a run is asked for. */
 const requestData = {
@@ -34,6 +35,26 @@ const requestData = {
 /** What a run is asked for, without the job around it. */
 export const runRequestSchema = z.object(requestData);
 
+/** What a worker was doing for a job, for the poison rule and for people who look. */
+export const traceSchema = z.object({
+  /** Steps under way: by item key, or by '' for the job itself. */
+  steps: z.record(z.string(), z.string()),
+  /** Keys of items that a worker was killed in, until they are begun again. */
+  interrupted: z.array(z.string()).default([]),
+  /** How often a worker was killed in a step, by `<item key> <step>`. */
+  kills: z.record(z.string(), z.number().int()),
+  /** The engine's stall counter when `kills` was last counted. */
+  stalls: z.number().int(),
+});
+
+/** See {@link traceSchema}. */
+export type Trace = z.infer<typeof traceSchema>;
+
+/** The trace of a job that was never worked on. */
+export const noTrace: Trace = { steps: {}, interrupted: [], kills: {}, stalls: 0 };
+
+const trace = traceSchema.exactOptional();
+
 /** A schedule or an event asks for a run. */
 export const triggerDataSchema = z.object({
   kind: z.literal('trigger'),
@@ -42,37 +63,20 @@ export const triggerDataSchema = z.object({
   schedule: scheduleSchema.nullable().default(null),
   /** True for a trigger that waited for its window or its jitter. */
   waited: z.boolean().default(false),
+  trace,
 });
 
 /** One execution of a manifest. */
-export const runDataSchema = z.object({ kind: z.literal('run'), runId: z.string(), ...requestData });
+export const runDataSchema = z.object({ kind: z.literal('run'), runId: z.string(), ...requestData, trace });
 
-const itemData = {
+/** Publish one dataset with its resources. */
+export const datasetDataSchema = z.object({
+  kind: z.literal('dataset'),
   runId: z.string(),
   manifest: z.string(),
   portal: z.string(),
   key: z.string(),
-  /** What was done to the item so far, over all attempts. */
-  actions: z.array(z.enum(itemActions)),
-  /** Milliseconds of work so far, over all attempts. */
-  workedMs: z.number().int(),
-  /** The step reached, for the poison rule and for people who look. */
-  step: z.string().nullable(),
-  /** How often a worker was killed, by the step it was in. */
-  kills: z.record(z.string(), z.number().int()),
-  /** The engine's stall counter when `kills` was last counted. */
-  stalls: z.number().int(),
-};
-
-/** Publish one dataset node, then its resources. */
-export const datasetDataSchema = z.object({ kind: z.literal('dataset'), ...itemData });
-
-/** Publish one resource: node, file, datastore. */
-export const resourceDataSchema = z.object({
-  kind: z.literal('resource'),
-  ...itemData,
-  datasetKey: z.string(),
-  datasetNid: z.string(),
+  trace,
 });
 
 /** Data of a `trigger` job. */
@@ -81,8 +85,6 @@ export type TriggerData = z.infer<typeof triggerDataSchema>;
 export type RunData = z.infer<typeof runDataSchema>;
 /** Data of a `dataset` job. */
 export type DatasetData = z.infer<typeof datasetDataSchema>;
-/** Data of a `resource` job. */
-export type ResourceData = z.infer<typeof resourceDataSchema>;
 
 /** A request that is pinned to nothing and obeys the manifest. */
 export const plainRequest = { plan: null, release: null, remove: null, onDrift: null, refresh: false } as const;
@@ -95,7 +97,6 @@ export const jobSchemas = {
   trigger: triggerDataSchema,
   run: runDataSchema,
   dataset: datasetDataSchema,
-  resource: resourceDataSchema,
 } as const;
 
 /** A kind of job. */
@@ -106,22 +107,18 @@ export type JobDataOf = {
   trigger: TriggerData;
   run: RunData;
   dataset: DatasetData;
-  resource: ResourceData;
 };
 
-/** Deterministic id of a job: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
-export const jobId = (runId: string, kind: JobKind, key: string): string => `${runId}.${kind}.${uuidOfKey(key)}`;
+/** Kind of the item that a key names: `<manifest>/<dataset>` or `<manifest>/<dataset>/<resource>`. */
+export const kindOfKey = (key: string): 'dataset' | 'resource' => (key.split('/').length > 2 ? 'resource' : 'dataset');
 
-/** Fresh bookkeeping of an item's job. */
-export const freshItem = { actions: [], workedMs: 0, step: null, kills: {}, stalls: 0 } satisfies Partial<DatasetData>;
+/** Id of the work of a run on an item, and of its log: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
+export const itemId = (runId: string, key: string): string => `${runId}.${kindOfKey(key)}.${uuidOfKey(key)}`;
 
 /** How a child job ended. */
-export type ChildOutcome =
-  | { state: 'completed'; value: unknown }
-  | { state: 'failed'; reason: Reason; attempts: number; data: unknown }
-  | { state: 'lost' };
+export type ChildOutcome = { state: 'completed' } | { state: 'failed'; reason: Reason } | { state: 'lost' };
 
-/** A step of a handler as it is logged. */
+/** A step as it is logged. */
 export interface StepLabel {
   name: string;
   /** On what: a file name, a nid, a title. */
@@ -129,14 +126,33 @@ export interface StepLabel {
   /** True for a step that sends writes: a stop request lets it finish. */
   writes?: boolean;
   /**
-   * True for a step that cannot cost a worker its life, so that nothing need be told of it before it begins: it asks and
-   * waits, or handles a few kilobytes.
+   * True for a step that cannot crash the worker, so its start is not persisted: it sends requests and waits, or handles a
+   * few kilobytes.
    */
   light?: boolean;
 }
 
+/** Steps and notes of one thing that a job works on, with a log of its own. */
+export interface StepLog {
+  /** Runs one step and logs one line for it: what, on what, milliseconds, outcome (`format` of the result). */
+  step<T>(label: StepLabel, work: (signal: AbortSignal) => Promise<T>, format?: (result: T) => string): Promise<T>;
+  /** Adds a line to the log. */
+  note(line: string): Promise<void>;
+}
+
+/** What the queue gives a job for one of its items. */
+export interface ItemLog extends StepLog {
+  /** Name of the step under way, or of the last one. */
+  readonly lastStep: string | null;
+  /** True when a worker was killed in a step of this item, so that a write may be under way. */
+  readonly resumed: boolean;
+  readonly log: JobLog;
+  /** Says that the item has ended: a kill from now on is none of its own. */
+  end(): void;
+}
+
 /** What the queue gives a handler; a handler never sees the engine. */
-export interface JobContext<K extends JobKind = JobKind> {
+export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   readonly id: string;
   readonly data: JobDataOf[K];
   /** When the job was to begin, Unix milliseconds. */
@@ -145,29 +161,52 @@ export interface JobContext<K extends JobKind = JobKind> {
   readonly attempt: number;
   /** True when a failure of this attempt is not tried again. */
   readonly isLast: boolean;
-  /** True when the worker that had the job before was killed, so that a write may be under way. */
-  readonly resumed: boolean;
   /** Aborted when the worker must stop or has lost the job to another worker. */
   readonly signal: AbortSignal;
-  /** Keeps what is written in the name of this job from happening once another worker has it; null outside a queue. */
-  readonly fence: Fence | null;
+  /** Everything written in the name of this job goes through it; null outside a queue. */
+  readonly writer: JobWriter | null;
   readonly log: JobLog;
   /** Changes the job's data, durably. */
   save(changes: Partial<JobDataOf[K]>): Promise<void>;
-  /** Runs one step and logs one line for it: what, on what, milliseconds, outcome (`tell` of the result). */
-  step<T>(label: StepLabel, work: (signal: AbortSignal) => Promise<T>, tell?: (result: T) => string): Promise<T>;
-  /** Adds a line to the job log. */
-  note(line: string): Promise<void>;
+  /** Steps and notes of one item. */
+  item(key: string): ItemLog;
+  /** Why an item is given up: a worker was killed too often in the same step of it. Null while it is not. */
+  poisonOf(key: string): SluiceError | null;
+  /**
+   * Runs `work` while no other job of any worker runs work of the same name. The lock stands as long as this job's lease:
+   * it cannot be lost without the lease being lost.
+   */
+  exclusive<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /**
    * Adds child jobs (again, on every attempt) and gives their outcomes by key once all have ended; until then the job
    * leaves the worker and is begun anew later.
    */
-  children<C extends 'dataset' | 'resource'>(kind: C, list: JobDataOf[C][]): Promise<Map<string, ChildOutcome>>;
+  children(list: DatasetData[]): Promise<Map<string, ChildOutcome>>;
 }
 
 /** A handler of one kind of job. */
 export interface Handler<K extends JobKind = JobKind> {
   run(job: JobContext<K>): Promise<unknown>;
   /** Called once when the job has failed for good, before the engine is told. */
-  failed?(job: JobContext<K>, reason: Reason): Promise<void>;
+  failed?(job: JobContext<K>, reason: Reason, error: unknown): Promise<void>;
+}
+
+/** Thrown inside a handler to give the job back unharmed; the worker moves it to wait without spending an attempt. */
+export class GiveBack extends Error {}
+
+/** Thrown by a handler whose job is to be tried again for some of its items; the others have ended. */
+export class UnfinishedItemsError extends Error {
+  /** What keeps each item from ending, by key. */
+  readonly items: ReadonlyMap<string, unknown>;
+
+  /** `items` has at least one entry. */
+  constructor(items: ReadonlyMap<string, unknown>) {
+    super(`${items.size} items are not done yet`);
+    this.items = items;
+  }
+
+  /** Decides for the job when it is tried again. */
+  get first(): unknown {
+    return this.items.values().next().value;
+  }
 }

@@ -10,7 +10,6 @@ import { FetchedFiles } from './fetch/fetched-files.ts';
 import { proxyOf } from './fetch/proxy.ts';
 import { datasetHandler } from './handlers/dataset.ts';
 import type { HandlerDeps } from './handlers/deps.ts';
-import { resourceHandler } from './handlers/resource.ts';
 import { runHandler } from './handlers/run.ts';
 import { triggerHandler } from './handlers/trigger.ts';
 import { KeptFiles } from './intake/kept.ts';
@@ -25,7 +24,7 @@ import { loadManifest } from './manifest/load.ts';
 import { perPortal } from './manifest/portals.ts';
 import { isDropManifest, type Manifest } from './manifest/schema.ts';
 import { type ManifestFacts, Notifier } from './notify/notifier.ts';
-import type { Dialect, Portal } from './portal/client.ts';
+import { type Portal, type PortalTraits, traitsSchema } from './portal/client.ts';
 import { PortalAccess } from './portal-access.ts';
 import { RunGate } from './queue/gate.ts';
 import { JobLogs } from './queue/job-logs.ts';
@@ -77,7 +76,6 @@ export class Runtime {
   readonly #notices: NoticeQueue;
   readonly #notifier: Notifier;
   readonly #role: string;
-  readonly #dialects = new Map<string, Dialect>();
   #workforce: Workforce | null = null;
   #closing: Promise<void> | null = null;
 
@@ -150,8 +148,8 @@ export class Runtime {
   async openPortal(name: string): Promise<Portal> {
     return this.portals.open(name, async (url) => ({
       takeToken: tokenBucket(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond),
-      knownDialect: await this.#knownDialect(name, url),
-      onDialect: (dialect) => this.#learn(name, url, dialect),
+      traits: await this.#knownTraits(name, url),
+      onTraits: (traits) => this.#learn(name, url, traits),
     }));
   }
 
@@ -292,14 +290,13 @@ export class Runtime {
       holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
       triggered: (target, record) => rememberTrigger(this.redis, this.keys, target, record),
       notify: (report, request) => this.#notify(report, request),
-      closeJobs: (portal, runId, keys) => this.jobLogs.closeRun(portal, runId, keys),
+      closeJobs: (portal, runId, datasets) => this.jobLogs.closeRun(portal, runId, datasets),
       openGate: (target, runId) => this.gate.close(target, runId),
     };
     return {
       trigger: triggerHandler(deps),
       run: runHandler(deps),
       dataset: datasetHandler(deps),
-      resource: resourceHandler(deps),
     };
   }
 
@@ -320,17 +317,15 @@ export class Runtime {
     }
   }
 
-  async #knownDialect(name: string, url: string): Promise<Dialect | null> {
-    const learnt = await this.redis.hget(this.keys.portal(name), `dialect ${url}`);
-    return learnt === 'entity' || learnt === 'form' ? learnt : null;
+  async #knownTraits(name: string, url: string): Promise<PortalTraits> {
+    const text = await this.redis.hget(this.keys.portal(name), `traits ${url}`);
+    return text === null ? {} : (traitsSchema.safeParse(JSON.parse(text)).data ?? {});
   }
 
-  #learn(name: string, url: string, dialect: Dialect): void {
-    if (this.#dialects.get(name) === dialect) return;
-    this.#dialects.set(name, dialect);
+  #learn(name: string, url: string, traits: PortalTraits): void {
     this.redis
-      .hset(this.keys.portal(name), `dialect ${url}`, dialect)
-      .catch((error: unknown) => this.log.debug({ err: error }, 'the dialect could not be stored'));
+      .hset(this.keys.portal(name), `traits ${url}`, JSON.stringify(traits))
+      .catch((error: unknown) => this.log.debug({ err: error }, 'what was learnt of the portal could not be stored'));
   }
 
   /** A start by a person is a person's retry of a refused login: one try, and the pause ends when it succeeds. */

@@ -5,6 +5,7 @@ import type { RedisKeys } from './ledger/keys.ts';
 import type { Log } from './log.ts';
 import type { Notifier } from './notify/notifier.ts';
 import { CircuitBreaker } from './queue/breaker.ts';
+import { Exclusive } from './queue/exclusive.ts';
 import type { NoticeQueue } from './queue/notices.ts';
 import type { PortalPauses } from './queue/pause.ts';
 import { PortalWatch } from './queue/portal-watch.ts';
@@ -61,7 +62,9 @@ export class Workforce {
       lockMs: config.jobs.lockMs,
       log,
     });
-    const worker = (queue: string, concurrency: number): QueueWorker => workerOf(parts, breaker, queue, concurrency);
+    const exclusive = new Exclusive(redis, keys.exclusive);
+    const worker = (queue: string, concurrency: number): QueueWorker =>
+      workerOf(parts, { breaker, exclusive }, queue, concurrency);
     this.#workers = [
       worker(runsQueue, runConcurrency),
       ...Object.entries(limits).map(([name, own]) =>
@@ -119,14 +122,20 @@ const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: AgreedLimits):
   return concurrency * (requestsPerSecond === 0 ? 3 : 2);
 };
 
-const workerOf = (parts: WorkforceParts, breaker: CircuitBreaker, queue: string, concurrency: number): QueueWorker =>
+const workerOf = (
+  parts: WorkforceParts,
+  shared: { breaker: CircuitBreaker; exclusive: Exclusive },
+  queue: string,
+  concurrency: number,
+): QueueWorker =>
   new QueueWorker({
     queue,
     concurrency,
     queues: parts.queues,
     handlers: parts.handlers,
     pauses: parts.pauses,
-    breaker,
+    ...shared,
+    logKey: parts.keys.itemLog,
     retry: parts.config.retry,
     lockMs: parts.config.jobs.lockMs,
     stalledCheckMs: parts.config.jobs.stalledCheckMs,

@@ -1,9 +1,8 @@
 // `sluice log`: the log of a job, a run, or the last job of a key.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../errors.ts';
-import { jobId } from '../job.ts';
+import { itemId } from '../job.ts';
 import type { Target } from '../ledger/keys.ts';
-import { kindOfKey } from '../queue/job-logs.ts';
 import type { Runtime } from '../runtime.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
@@ -45,17 +44,16 @@ const findLog = async (runtime: Runtime, what: string): Promise<LogSource> => {
   if (!target && !job) throw unknown(what);
   const ended = async (): Promise<boolean> => (await runtime.runs.report(runId)) !== null;
   if (what === runId) return { read: (from) => runtime.jobLogs.readRun(runId, from), ended };
-  const portal = target?.portal ?? '';
-  return { read: (from) => runtime.jobLogs.read(portal, what, from), ended };
+  return { read: (from) => runtime.jobLogs.read(what, from), ended };
 };
 
 const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
   for (const { portal, manifest } of await runtime.targetsOfKey(key)) {
     const runId = await lastRunOf(runtime, { manifest, portal }, key);
     if (!runId) continue;
-    const id = jobId(runId, kindOfKey(key), key);
+    const id = itemId(runId, key);
     return {
-      read: (from) => runtime.jobLogs.read(portal, id, from),
+      read: (from) => runtime.jobLogs.read(id, from),
       ended: async () => (await runtime.runs.report(runId)) !== null,
     };
   }
@@ -66,8 +64,7 @@ const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
 const lastRunOf = async (runtime: Runtime, target: Target, key: string): Promise<string | null> => {
   const { current } = await runtime.gate.state(target);
   if (current !== null) {
-    const id = jobId(current, kindOfKey(key), key);
-    if ((await runtime.jobLogs.read(target.portal, id)).length > 0) return current;
+    if ((await runtime.jobLogs.read(itemId(current, key))).length > 0) return current;
   }
   return (await runtime.ledger.entry(target.portal, key))?.runId || null;
 };

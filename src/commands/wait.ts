@@ -1,6 +1,7 @@
 // Waits for runs, shows how far they are, and works the jobs itself where nobody else does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError, UnfinishedError } from '../errors.ts';
+import { datasetDataSchema } from '../job.ts';
 import { targetName } from '../ledger/keys.ts';
 import type { Report } from '../report.ts';
 import type { Runtime } from '../runtime.ts';
@@ -134,7 +135,8 @@ class Progress {
     const keys: string[] = [];
     for (const portal of new Set(runs.map((run) => run.portal))) {
       for (const job of await runtime.queues.portal(portal).getActive(0, 3)) {
-        if (job?.data && typeof job.data.key === 'string') keys.push(job.data.key);
+        const parsed = datasetDataSchema.safeParse(job?.data);
+        if (parsed.success) keys.push(...Object.keys(parsed.data.trace?.steps ?? {}).filter((key) => key !== ''));
       }
     }
     return keys.length === 0 ? '' : ` | ${keys.slice(0, 3).join(' ')}`;

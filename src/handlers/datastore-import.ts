@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatastoreNumbers, datastoreState } from '../dkan/datastore-status.ts';
 import { ImportFailedError, ImportTimeoutError } from '../errors.ts';
-import { didAction } from './node-write.ts';
 import type { ResourceState } from './resource-state.ts';
 
 /**
@@ -11,9 +10,9 @@ import type { ResourceState } from './resource-state.ts';
  * no datastore endpoint at all.
  */
 export const importFile = async (state: ResourceState): Promise<void> => {
-  const { job } = state;
+  const { item } = state;
   if (state.entry.datastore === 'imported') return;
-  await job.step(
+  await item.step(
     { name: 'import', on: `node ${state.entry.nid}`, writes: true },
     async (signal) => importOnce(state, signal),
     (outcome) => outcome,
@@ -25,13 +24,13 @@ const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<st
   const nid = state.entry.nid ?? '';
   const resumed = state.intent?.action === 'import' && state.intent.nid === nid;
   // A node that had no rows before this job: the size of its table alone proves the import.
-  if (state.job.data.actions.includes('created') && !resumed && (await isWhole(state, signal))) {
+  if (state.item.actions.includes('created') && !resumed && (await isWhole(state, signal))) {
     state.counted = true;
-    await didAction(state.job, 'imported');
+    await state.item.did('imported');
     return imported(state); // the ledger says `pending` since the attach, and no intent is open
   }
   const status = await portal.datastoreStatus(nid, signal);
-  if (resumed) await state.job.note(`an interrupted import: the portal says ${told(status)}`);
+  if (resumed) await state.item.note(`an interrupted import: the portal says ${told(status)}`);
   if (status === null) {
     state.entry = { ...state.entry, datastore: 'none' };
     return 'this portal offers no datastore for it';
@@ -94,9 +93,9 @@ const order = async (
   signal: AbortSignal,
   isForeign = false,
 ): Promise<void> => {
-  const { job, deps, portal } = state;
+  const { item, deps, portal } = state;
   const nid = state.entry.nid ?? '';
-  await deps.ledger.begin(job.data.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
+  await deps.ledger.begin(item.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
   if (isForeign || keepsOldRows(status)) await portal.deleteDatastore(nid, signal);
   if (needsDialect(state)) await tellDialect(state, status, signal);
   await portal.importDatastore(nid, signal);
@@ -111,7 +110,7 @@ const tellDialect = async (state: ResourceState, status: DatastoreNumbers, signa
   const delimiter = table?.delimiter ?? ',';
   const readsRfc = importedOnAttach(status) || (status.storage === 0 && status.data_import === 7);
   const dialect = { delimiter, quote: '"', trailing_delimiter: false, ...(readsRfc ? {} : { escape: '\\' }) };
-  await state.job.note(`telling the portal that columns are separated by ${JSON.stringify(delimiter)}`);
+  await state.item.note(`telling the portal that columns are separated by ${JSON.stringify(delimiter)}`);
   await portal.configureDatastore(state.entry.nid ?? '', dialect, signal);
 };
 
@@ -120,8 +119,8 @@ const keepsOldRows = ({ storage, data_import }: DatastoreNumbers): boolean =>
   storage >= 1 && (data_import === 6 || data_import === 5);
 
 const waitForImport = async (state: ResourceState, nid: string, signal: AbortSignal): Promise<void> => {
-  const { job, deps, portal } = state;
-  const limitMs = deps.settings.importTimeoutMs(job.data.portal);
+  const { item, deps, portal } = state;
+  const limitMs = deps.settings.importTimeoutMs(item.portal);
   const deadline = Date.now() + limitMs;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 5000)) {
     const status = await portal.datastoreStatus(nid, signal);
@@ -146,10 +145,10 @@ const waitForImport = async (state: ResourceState, nid: string, signal: AbortSig
 };
 
 const settle = async (state: ResourceState): Promise<string> => {
-  await didAction(state.job, 'imported');
+  await state.item.did('imported');
   const outcome = imported(state);
   state.intent = null;
-  await state.deps.ledger.settle(state.job.data.portal, { ...state.entry, datastore: 'pending' });
+  await state.deps.ledger.settle(state.item.portal, { ...state.entry, datastore: 'pending' });
   return outcome;
 };
 

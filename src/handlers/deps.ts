@@ -87,15 +87,16 @@ export interface HandlerDeps {
   triggered(target: Target, record: TriggerRecord): Promise<void>;
   /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
   notify(report: Report, request: RunRequest): Promise<void>;
-  /** Keeps the logs of a closed run and removes its jobs. */
-  closeJobs(portal: string, runId: string, keys: string[]): Promise<void>;
+  /** Removes the jobs of a closed run. */
+  closeJobs(portal: string, runId: string, datasets: string[]): Promise<void>;
   /** Opens the run gate after a run. */
   openGate(target: Target, runId: string): Promise<void>;
 }
 
 /** What a job works with: ledger and run record take nothing more of it once another worker has the job. */
-export const inNameOf = (deps: HandlerDeps, job: JobContext<'dataset'> | JobContext<'resource'>): HandlerDeps => ({
+export const inNameOf = (deps: HandlerDeps, { writer }: Pick<JobContext, 'writer'>): HandlerDeps => ({
   ...deps,
-  ledger: deps.ledger.fenced(job.fence),
-  runs: deps.runs.fenced(job.fence),
+  ledger: deps.ledger.inNameOf(writer),
+  runs: deps.runs.inNameOf(writer),
+  portal: (name) => deps.portal(name).inNameOf(writer?.lease ?? null),
 });

@@ -18,19 +18,18 @@ import { isRefusedOffer, offerFingerprint, wantsImport } from '../plan/plan.ts';
 import type { Reason } from '../report.ts';
 import { checkTable } from '../table/check.ts';
 import { isOfWeb, sourcePathOf } from '../wish.ts';
-import { didAction } from './node-write.ts';
 import type { ResourceState, ResourceStep } from './resource-state.ts';
 import { sentFile } from './sent-file.ts';
 
 /** True when the file of the job is known to be one that the portal cannot import. */
-export const isRefused = ({ entry, wish, source, job }: ResourceState): boolean =>
-  source !== null && isRefusedOffer(entry, { wish, datasetNid: job.data.datasetNid, sha256: source.sha256 });
+export const isRefused = ({ entry, wish, source, datasetNid }: ResourceState): boolean =>
+  source !== null && isRefusedOffer(entry, { wish, datasetNid, sha256: source.sha256 });
 
 /** Why the file is imported once more before it is given up; null where nothing speaks for that. */
 export const againBecause = (state: ResourceState, error: unknown): string | null => {
   if (isMiscounted(state, error)) return 'the rows are not those of the file: importing it once more';
   // A word of refusal may be that of a gateway, or of a portal that was just being updated.
-  const isRefusal = error instanceof PortalRefusedError && state.job.data.step === 'import';
+  const isRefusal = error instanceof PortalRefusedError && state.item.lastStep === 'import';
   return isRefusal && state.entry.good !== null ? `${error.message}: asking once more` : null;
 };
 
@@ -43,21 +42,21 @@ const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
  * written down, so that the next attempt, run or worker goes on with the good one.
  */
 export const refuseFile = async (state: ResourceState, error: unknown): Promise<boolean> => {
-  const { job, deps, wish, source, entry } = state;
+  const { item, deps, wish, source, entry } = state;
   const { good } = entry;
   if (!source || !good || entry.file?.sha256 === good.sha256) return false;
   if (!(await isFileAtFault(state, error))) return false;
-  await job.note(`the portal could not import the file: ${reasonOf(error).message}`);
+  await item.note(`the portal could not import the file: ${reasonOf(error).message}`);
   if ((await goodPath(state, good)) === null) {
-    await job.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
+    await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
     return false;
   }
-  const offer = offerFingerprint(wish, job.data.datasetNid);
+  const offer = offerFingerprint(wish, state.datasetNid);
   const reason = standingReason(reasonOf(error), good);
   const delimiter = state.table?.delimiter ?? null;
   state.entry = { ...entry, refused: { sha256: source.sha256, offer, delimiter, isReplaced: false, reason } };
   state.intent = null;
-  await deps.ledger.settle(job.data.portal, state.entry);
+  await deps.ledger.settle(item.portal, state.entry);
   return true;
 };
 
@@ -74,7 +73,7 @@ export const standByGoodFile = async (
   state: ResourceState,
   run: (state: ResourceState, names: ReadonlySet<ResourceStep['name']>) => Promise<void>,
 ): Promise<void> => {
-  const { job, deps } = state;
+  const { item, deps } = state;
   const { refused, good } = state.entry;
   if (!refused || !good) return;
   const withGood = await withGoodFile(state, good);
@@ -83,34 +82,34 @@ export const standByGoodFile = async (
     withGood ?? (refused.isReplaced ? { ...state, source: null, prepared: null, table: null, fallsBack: true } : null);
   if (back === null) {
     state.entry = { ...state.entry, refused: null };
-    await deps.ledger.settle(job.data.portal, state.entry);
+    await deps.ledger.settle(item.portal, state.entry);
     throw new ImportFailedError(refused.reason.message, {
       hint: 'the previous good file is not kept on this host: publish again, or mend the file',
     });
   }
   await run(back, stepsBack);
-  if (!refused.isReplaced) await didAction(job, 'restored');
+  if (!refused.isReplaced) await item.did('restored');
   state.entry = standing(state, back.entry, good);
   state.intent = null;
-  await job.step(
+  await item.step(
     { name: 'ledger', on: state.wish.key },
-    () => deps.ledger.settle(job.data.portal, state.entry),
+    () => deps.ledger.settle(item.portal, state.entry),
     () => `stale: ${refused.reason.message}`,
   );
 };
 
 /** A failure of the import, for good, that another attempt with the same file would meet again. */
 const isFileAtFault = async (state: ResourceState, error: unknown): Promise<boolean> => {
-  const { job, entry, portal } = state;
+  const { item, entry, portal } = state;
   if (error instanceof ImportFailedError) return true;
   if (error instanceof VerifyFailedError) return isMiscounted(state, error);
-  if (job.data.step !== 'import') return false;
+  if (item.lastStep !== 'import') return false;
   if (error instanceof PortalRefusedError) return true;
-  if (!job.isLast) return false;
+  if (!item.isLast) return false;
   if (error instanceof ImportTimeoutError) return true;
   if (!(error instanceof PortalUnreachableError || error instanceof PortalReplyError)) return false;
   // Some portals answer 500 to what they cannot import. One that is down cannot be blamed on the file.
-  const answers = portal.datastoreStatus(entry.nid ?? '', job.signal);
+  const answers = portal.datastoreStatus(entry.nid ?? '', item.signal);
   return answers.then(
     () => true,
     () => false,
@@ -127,8 +126,8 @@ const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
   hint: 'mend the file; this one is not sent again until it or its entry in the manifest changes, or by `sluice retry`',
 });
 
-const goodPath = async ({ deps, wish, job }: ResourceState, good: GoodFile): Promise<string | null> => {
-  const kept = await deps.kept.find({ portal: job.data.portal, uuid: wish.uuid }, good.sha256);
+const goodPath = async ({ deps, wish, item }: ResourceState, good: GoodFile): Promise<string | null> => {
+  const kept = await deps.kept.find({ portal: item.portal, uuid: wish.uuid }, good.sha256);
   if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
   const [, dataset = '', resource = ''] = wish.key.split('/');
   const { path, claim } = wish.source;
@@ -137,19 +136,19 @@ const goodPath = async ({ deps, wish, job }: ResourceState, good: GoodFile): Pro
 
 /** The state of the job as if the good file were wished; null when that is not to be had. */
 const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<ResourceState | null> => {
-  const { job, wish, deps } = state;
+  const { item, wish, deps } = state;
   const path = await goodPath(state, good);
   if (path === null) return null;
   const [source, table] = await Promise.all([
-    fingerprintFile(path, null, job.signal),
-    checkTable(path, { signal: job.signal, rowBytes: deps.settings.maxRowBytes }),
+    fingerprintFile(path, null, item.signal),
+    checkTable(path, { signal: item.signal, rowBytes: deps.settings.maxRowBytes }),
   ]);
   if (source.sha256 !== good.sha256 || table.sha256 !== good.sha256) {
-    await job.note(`${path} is not the file that was published: it cannot be attached again`);
+    await item.note(`${path} is not the file that was published: it cannot be attached again`);
     return null;
   }
   if (!state.entry.refused?.isReplaced)
-    await job.note(`going back to the previous good file: ${path}, ${table.rows} rows`);
+    await item.note(`going back to the previous good file: ${path}, ${table.rows} rows`);
   const { recipe: _recipe, ...plain } = wish; // what is kept is what was sent
   return {
     ...state,
@@ -169,7 +168,7 @@ const nameOf = ({ source }: ResourceState['wish'], good: GoodFile): string =>
 
 const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): LedgerEntry => {
   const { rows, delimiter: _delimiter, ...file } = good;
-  const { source, wish, job } = state;
+  const { source, wish, item } = state;
   const refused = state.entry.refused && { ...state.entry.refused, isReplaced: true };
   return {
     ...proven,
@@ -183,7 +182,7 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): Le
     stale: true,
     reason: refused?.reason ?? null,
     refused,
-    runId: job.data.runId,
+    runId: item.runId,
     syncedAt: Date.now(),
   };
 };
@@ -193,7 +192,7 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): Le
  * not in the archive of an inbox anyway. A copy that cannot be made is told and does not fail the job.
  */
 export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | null> => {
-  const { entry, wish, source, job, deps } = state;
+  const { entry, wish, source, item, deps } = state;
   if (!wantsImport(wish) || entry.datastore !== 'imported' || !entry.file || !source) return null;
   const sent = sentFile(state);
   const good = { ...entry.file, rows: entry.rows, delimiter: state.table?.delimiter ?? entry.good?.delimiter ?? null };
@@ -202,11 +201,11 @@ export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | nul
   if (sent === null || isArchived || entry.good?.sha256 === good.sha256) return good;
   const { path, source: facts } = sent;
   try {
-    const owner = { portal: job.data.portal, uuid: wish.uuid };
+    const owner = { portal: item.portal, uuid: wish.uuid };
     const content = state.table?.sha256 === good.sha256 ? state.table.content : undefined;
     await deps.kept.keep(owner, { path, sha256: good.sha256, facts, content }, entry.good?.sha256 ?? null);
   } catch (error) {
-    await job.note(`no copy of ${path} could be kept: ${sayingOf(error)}`);
+    await item.note(`no copy of ${path} could be kept: ${sayingOf(error)}`);
   }
   return good;
 };

@@ -28,7 +28,7 @@ export const fetchSource = async (state: ResourceState): Promise<void> => {
 };
 
 const lookAtFile = (state: ResourceState): Promise<SourceFingerprint> =>
-  state.job.step(
+  state.item.step(
     { name: 'fetch', light: true, on: sourceName(state) },
     (signal) => fingerprintFile(sourcePath(state), state.seen, signal),
     ({ bytes, sha256 }) => `${bytes} bytes, sha256 ${sha256.slice(0, 12)}`,
@@ -40,16 +40,16 @@ const lookAtFile = (state: ResourceState): Promise<SourceFingerprint> =>
  * this host only: another worker fetches it again. `isNeeded`: the bytes are asked for whatever is published.
  */
 export const fetchAddress = async (state: ResourceState, source: UrlSource, isNeeded = false): Promise<void> => {
-  const { job, deps, wish, entry } = state;
+  const { item, deps, wish, entry } = state;
   const where = shown(new URL(source.url));
   const published = isNeeded || needsBytes(state, source) ? null : entry.fetched;
-  const got = await job.step(
+  const got = await item.step(
     { name: 'fetch', light: true, on: where },
     (signal) =>
       deps.fetched.get(
-        { portal: job.data.portal, uuid: wish.uuid, url: source.url, name: source.name, by: job.data.runId, published },
+        { portal: item.portal, uuid: wish.uuid, url: source.url, name: source.name, by: item.runId, published },
         // A line that cannot be kept is not worth a failure.
-        { signal, tell: (line) => void job.note(line).catch(() => undefined) },
+        { signal, tell: (line) => void item.note(line).catch(() => undefined) },
       ),
     (file) => (file === 'unchanged' ? 'unchanged' : `${file.bytes} bytes, sha256 ${file.sha256.slice(0, 12)}`),
   );
@@ -83,8 +83,8 @@ export interface FileHere {
 }
 
 /** Removes what was fetched for a resource, once it is published. */
-export const forgetFetched = async ({ deps, job, wish, fetched }: ResourceState): Promise<void> => {
-  if (fetched) await deps.fetched.remove({ portal: job.data.portal, uuid: wish.uuid });
+export const forgetFetched = async ({ deps, item, wish, fetched }: ResourceState): Promise<void> => {
+  if (fetched) await deps.fetched.remove({ portal: item.portal, uuid: wish.uuid });
 };
 
 /** False where the portal holds what the address gave last, complete and proven. */

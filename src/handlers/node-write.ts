@@ -2,18 +2,18 @@
 
 import { besideSent } from '../dkan/compare.ts';
 import { PortalConflictError, PortalGoneError, VerifyFailedError } from '../errors.ts';
-import type { JobContext } from '../job.ts';
 import type { Intent, LedgerEntry, SentNode } from '../ledger/entry.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { OnDrift } from '../manifest/schema.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';
 import type { ItemAction } from '../report.ts';
 import { changedBeside, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
+import type { Item } from './item.ts';
 import { differences, markerOf, type NodeWish } from './node-wish.ts';
 
 /** Where a node is written. */
 export interface NodeTarget {
-  job: JobContext<'dataset'> | JobContext<'resource'>;
+  item: Item;
   ledger: Ledger;
   portal: Portal;
   /** What to do with a node that somebody edited on the portal. */
@@ -43,16 +43,10 @@ export const writeNode = async (
   }
 };
 
-/** Remembers an action of the item, once. */
-export const didAction = async (job: NodeTarget['job'], action: ItemAction): Promise<void> => {
-  if (job.data.actions.includes(action)) return;
-  await job.save({ actions: [...job.data.actions, action] });
-};
-
 /** Creates a node anew that vanished from the portal; what was known of its file goes with it. */
 export const recreateNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<LedgerEntry> => {
-  await target.job.note(`node ${entry.nid} is not on the portal any more: creating it anew`);
-  await didAction(target.job, 'recreated');
+  await target.item.note(`node ${entry.nid} is not on the portal any more: creating it anew`);
+  await target.item.did('recreated');
   const empty: LedgerEntry = {
     ...entry,
     nid: null,
@@ -67,7 +61,7 @@ export const recreateNode = async (target: NodeTarget, wish: NodeWish, entry: Le
     stale: false,
     refused: entry.refused && { ...entry.refused, isReplaced: false },
   };
-  await target.ledger.settle(target.job.data.portal, empty);
+  await target.ledger.settle(target.item.portal, empty);
   return createNode(target, wish, empty);
 };
 
@@ -77,14 +71,14 @@ const resumeCreate = async (
   entry: LedgerEntry,
   intent: Extract<Intent, { action: 'create' }>,
 ): Promise<LedgerEntry> => {
-  const { job, portal } = target;
-  const found = (await portal.findByUuid(wish.uuid, job.signal))?.nid ?? (await findAbove(target, wish, intent));
+  const { item, portal } = target;
+  const found = (await portal.findByUuid(wish.uuid, item.signal))?.nid ?? (await findAbove(target, wish, intent));
   if (found === null) {
-    await job.note('an interrupted create left nothing on the portal: creating again');
+    await item.note('an interrupted create left nothing on the portal: creating again');
     return entry;
   }
-  await job.note(`an interrupted create had taken effect: going on with node ${found}`);
-  await didAction(job, 'created');
+  await item.note(`an interrupted create had taken effect: going on with node ${found}`);
+  await item.did('created');
   return settleNode(target, wish, { ...entry, nid: found, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
 };
 
@@ -94,12 +88,12 @@ const findAbove = async (
   wish: NodeWish,
   intent: Extract<Intent, { action: 'create' }>,
 ): Promise<string | null> => {
-  const { job, portal } = target;
+  const { item, portal } = target;
   if (intent.highestNid === '') return null; // the list was trusted when the create began
-  const highest = Number(await portal.highestNid(job.signal));
+  const highest = Number(await portal.highestNid(item.signal));
   // Unpublished nodes do not show in the list either, so a few ids above the highest listed one are tried as well.
   for (let nid = Number(intent.highestNid) + 1; nid <= highest + hiddenBeyond; nid++) {
-    const node = await readOrNull(portal, String(nid), job.signal);
+    const node = await readOrNull(portal, String(nid), item.signal);
     if (node && node.type === wish.type && node.title === wish.title && node.log === intent.marker) return node.nid;
   }
   return null;
@@ -117,18 +111,21 @@ const readOrNull = async (portal: Portal, nid: string, signal: AbortSignal): Pro
 };
 
 const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<LedgerEntry> => {
-  const { job, ledger, portal } = target;
+  const { item, ledger, portal } = target;
   // Nothing of ours is under way here, so what the dataset's job heard of its resources a moment ago still holds.
-  const there = await portal.findByUuid(wish.uuid, job.signal, { next: target.next ?? [], recent: job.attempt === 1 });
+  const there = await portal.findByUuid(wish.uuid, item.signal, {
+    next: target.next ?? [],
+    recent: item.attempt === 1,
+  });
   if (there) return adopt(target, wish, entry, there.nid);
   const marker = markerOf(wish);
   // A published node with our uuid shows in the list of an entity portal; elsewhere remember how far the ids went.
-  const listed = wish.published && (await portal.dialectInUse(job.signal)) === 'entity';
-  const highestNid = listed ? '' : await portal.highestNid(job.signal);
-  return job.step(
+  const listed = wish.published && (await portal.dialectInUse(item.signal)) === 'entity';
+  const highestNid = listed ? '' : await portal.highestNid(item.signal);
+  return item.step(
     { name: 'create', on: `${wish.type} "${wish.title}"`, writes: true },
     async (signal) => {
-      await ledger.begin(job.data.portal, wish.key, { action: 'create', highestNid, marker, at: Date.now() });
+      await ledger.begin(item.portal, wish.key, { action: 'create', highestNid, marker, at: Date.now() });
       try {
         const { nid } = await portal.createNode(
           {
@@ -141,7 +138,7 @@ const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry
           },
           signal,
         );
-        await didAction(job, 'created');
+        await item.did('created');
         return await settleNode(target, wish, { ...entry, nid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
       } catch (error) {
         if (error instanceof PortalConflictError && error.nid) return adopt(target, wish, entry, error.nid);
@@ -154,8 +151,8 @@ const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry
 
 /** The portal holds a node with our uuid: it is ours, whatever the ledger has lost. */
 const adopt = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<LedgerEntry> => {
-  await target.job.note(`the portal already holds this ${wish.type} as node ${nid}: adopting it`);
-  await didAction(target.job, 'adopted');
+  await target.item.note(`the portal already holds this ${wish.type} as node ${nid}: adopting it`);
+  await target.item.did('adopted');
   const known = await settleNode(target, wish, { ...entry, nid, metadataFingerprint: null });
   return updateNode(target, wish, known, null);
 };
@@ -172,10 +169,10 @@ const settleNode = async (
     title: wish.title,
     removed: null,
     missingSince: null,
-    runId: target.job.data.runId,
+    runId: target.item.runId,
     syncedAt: Date.now(),
   };
-  await target.ledger.settle(target.job.data.portal, settled, sent);
+  await target.ledger.settle(target.item.portal, settled, sent);
   return settled;
 };
 
@@ -191,7 +188,7 @@ const fieldsToKeep = async (
   entry: LedgerEntry,
   node: PortalNode,
 ): Promise<{ kept: ReadonlySet<string>; edited: string[]; sent: SentNode | null }> => {
-  const sent = await target.ledger.sentFor(target.job.data.portal, wish.key);
+  const sent = await target.ledger.sentFor(target.item.portal, wish.key);
   // What was taken down differs by our own doing.
   if (entry.removed !== null) return { kept: new Set(), edited: [], sent };
   const isKept = target.onDrift === 'keep';
@@ -199,7 +196,7 @@ const fieldsToKeep = async (
   if (fields.length === 0) return { kept: new Set(), edited: [], sent };
   if (target.onDrift === 'hold') throw driftHeld(target.portal, node, fields);
   const choice = isKept ? 'left as they are' : 'overwriting them';
-  await target.job.note(`node ${node.nid} was edited on the portal ${editOf(node)} (${fields.join(', ')}): ${choice}`);
+  await target.item.note(`node ${node.nid} was edited on the portal ${editOf(node)} (${fields.join(', ')}): ${choice}`);
   return { kept: new Set(isKept ? fields : []), edited: fields, sent };
 };
 
@@ -222,21 +219,21 @@ const updateNode = async (
   entry: LedgerEntry,
   intent: Extract<Intent, { action: 'update' }> | null,
 ): Promise<LedgerEntry> => {
-  const { job, ledger, portal } = target;
+  const { item, ledger, portal } = target;
   const nid = entry.nid ?? '';
   const marker = markerOf(wish);
-  const before = await portal.readNode(nid, job.signal);
+  const before = await portal.readNode(nid, item.signal);
   if (intent && intent.marker === marker && before.vid !== intent.vid && before.log === marker) {
-    await job.note('an interrupted update had taken effect');
-    await didAction(job, 'updated');
+    await item.note('an interrupted update had taken effect');
+    await item.did('updated');
     return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
   }
-  if (intent) await job.note('an interrupted update had not taken effect: updating again');
+  if (intent) await item.note('an interrupted update had not taken effect: updating again');
   // The marker vouches for the terms, unless they were edited since: portals carry a log on to later revisions.
   const isEdited =
     entry.metadataFingerprint === wish.fingerprint && changedBeside(entry, wish.fields, before).length > 0;
   if (before.log === marker && !isEdited && differences(wish, before).length === 0) {
-    await job.note(`node ${nid} already holds the wished metadata`);
+    await item.note(`node ${nid} already holds the wished metadata`);
     return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
   }
   const { kept, sent } = await fieldsToKeep(target, wish, entry, before);
@@ -245,8 +242,8 @@ const updateNode = async (
   if (kept.size > 0 && emptied.length === 0 && differences(wish, before).every(isLeft)) {
     return settleNode(target, wish, { ...entry, vid: before.vid, metadataFingerprint: wish.fingerprint });
   }
-  return job.step({ name: 'update', on: `node ${nid}`, writes: true }, async (signal) => {
-    await ledger.begin(job.data.portal, wish.key, { action: 'update', nid, vid: before.vid, marker, at: Date.now() });
+  return item.step({ name: 'update', on: `node ${nid}`, writes: true }, async (signal) => {
+    await ledger.begin(item.portal, wish.key, { action: 'update', nid, vid: before.vid, marker, at: Date.now() });
     const fields = Object.entries({
       ...Object.fromEntries(emptied.map((name) => [name, []])),
       ...(entry.removed === 'orphan' ? noOrphan : {}),
@@ -262,7 +259,7 @@ const updateNode = async (
       },
       signal,
     );
-    await didAction(job, 'updated');
+    await item.did('updated');
     const fieldNames = Object.keys({ ...wish.fields, ...Object.fromEntries([...kept].map((name) => [name, true])) });
     return settleNode(target, wish, { ...entry, fieldNames: fieldNames.filter(isField) }, sentBeside(wish, kept, sent));
   });
@@ -281,16 +278,16 @@ export const proveNode = async (
   signal: AbortSignal,
 ): Promise<{ entry: LedgerEntry; node: PortalNode }> => {
   const node = await target.portal.readNode(entry.nid ?? '', signal);
-  const isWritten = target.job.data.actions.some((action) => nodeWrites.has(action));
+  const isWritten = target.item.actions.some((action) => nodeWrites.has(action));
   const other = differences(wish, node);
   if (isWritten && other.length === 0 && target.onDrift !== 'keep') return { entry: proven(wish, entry, node), node };
   const { kept, edited } = isWritten
-    ? { kept: new Set((await target.ledger.sentFor(target.job.data.portal, wish.key))?.kept), edited: [] }
+    ? { kept: new Set((await target.ledger.sentFor(target.item.portal, wish.key))?.kept), edited: [] }
     : await fieldsToKeep(target, wish, entry, node);
   const wrong = [...new Set([...other, ...edited])].filter((field) => !kept.has(field));
   if (wrong.length === 0) return { entry: proven(wish, entry, node, kept), node };
   if (isWritten) throw notAsSent(target.portal, wish, node, wrong);
-  await target.job.note(`node ${entry.nid} was changed on the portal (${wrong.join(', ')}): restoring it`);
+  await target.item.note(`node ${entry.nid} was changed on the portal (${wrong.join(', ')}): restoring it`);
   const restored = await updateNode(target, wish, entry, null);
   const now = await target.portal.readNode(restored.nid ?? '', signal);
   const still = differences(wish, now).filter((field) => !kept.has(field));

@@ -24,12 +24,12 @@ const toldRejects = 20;
  * @throws as `prepareTable`, and SourceChangedError when the source moved meanwhile
  */
 export const prepareSource = async (state: ResourceState, raw: { path: string; name: string }): Promise<void> => {
-  const { job, deps, wish, source } = state;
+  const { item, deps, wish, source } = state;
   const { recipe } = wish;
   if (!recipe || !source) return;
   const { preparedDir, rejectsDir, maxFileBytes, maxRowBytes } = deps.settings;
-  const label = job.id;
-  const prepared = await job.step(
+  const label = item.id;
+  const prepared = await item.step(
     { name: 'prepare', on: raw.name },
     async (signal) => {
       await sweepPrepared(preparedDir, label);
@@ -63,7 +63,7 @@ export const prepareSource = async (state: ResourceState, raw: { path: string; n
     isMade: true,
     rejected: rejected.rows > 0 ? { rows: rejected.rows, path: rejects } : null,
   };
-  for (const line of said) await job.note(`  ${line}`);
+  for (const line of said) await item.note(`  ${line}`);
   if (rejected.rows > 0) await noteRejected(state, prepared);
 };
 
@@ -92,8 +92,8 @@ const refuseIfMoved = async (
   });
 };
 
-const noteRejected = async ({ job }: ResourceState, { rejected, rejects }: PreparedTable): Promise<void> => {
+const noteRejected = async ({ item }: ResourceState, { rejected, rejects }: PreparedTable): Promise<void> => {
   const where = rejects === null ? 'left out' : `set aside in ${rejects}`;
-  await job.note(`  ${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`);
-  for (const line of rejected.told.slice(0, toldRejects)) await job.note(`    ${line}`);
+  await item.note(`  ${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`);
+  for (const line of rejected.told.slice(0, toldRejects)) await item.note(`    ${line}`);
 };

@@ -2,7 +2,7 @@
 import { PortalGoneError } from '../errors.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
 import type { ItemAction } from '../report.ts';
-import { didAction, type NodeTarget } from './node-write.ts';
+import type { NodeTarget } from './node-write.ts';
 
 type How = NonNullable<LedgerEntry['removed']>;
 
@@ -10,21 +10,21 @@ const actionOf: Record<How, ItemAction> = { orphan: 'orphaned', unpublish: 'unpu
 
 /** Takes the node of an entry down and returns the entry that remembers it. A node that is gone already is fine. */
 export const removeNode = async (target: NodeTarget, entry: LedgerEntry, how: How): Promise<LedgerEntry> => {
-  const { job, ledger } = target;
+  const { item, ledger } = target;
   if (entry.nid !== null && entry.removed !== how) {
-    await job.step(
+    await item.step(
       { name: how, on: `node ${entry.nid}`, writes: true },
       async (signal) => {
         try {
           await takeDown(target, entry, how, signal);
         } catch (error) {
           if (!(error instanceof PortalGoneError)) throw error;
-          await job.note(`node ${entry.nid} is gone already`);
+          await item.note(`node ${entry.nid} is gone already`);
         }
       },
       () => actionOf[how],
     );
-    await didAction(job, actionOf[how]);
+    await item.did(actionOf[how]);
   }
   const removed: LedgerEntry = {
     ...entry,
@@ -34,10 +34,10 @@ export const removeNode = async (target: NodeTarget, entry: LedgerEntry, how: Ho
     live: false,
     stale: false,
     reason: null,
-    runId: job.data.runId,
+    runId: item.runId,
     syncedAt: Date.now(),
   };
-  await ledger.settle(job.data.portal, removed);
+  await ledger.settle(item.portal, removed);
   return removed;
 };
 
@@ -59,7 +59,7 @@ const takeDown = async (target: NodeTarget, entry: LedgerEntry, how: How, signal
   const log = `sluice ${entry.key} ${how}`;
   const node = await portal.readNode(nid, signal);
   if (node.status === '0' && node.log === log)
-    return target.job.note(`node ${nid} was taken down before the interruption`);
+    return target.item.note(`node ${nid} was taken down before the interruption`);
   const fields = how === 'orphan' ? { field_orphan: { und: [{ value: '1' }] } } : {};
   await portal.updateNode(nid, { status: 0, fields, log }, signal);
 };

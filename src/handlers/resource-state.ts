@@ -1,17 +1,19 @@
 // What the steps of a resource job share.
-import type { JobContext } from '../job.ts';
 import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import type { OnDrift } from '../manifest/schema.ts';
 import type { Portal } from '../portal/client.ts';
 import type { TableReport } from '../table/check.ts';
 import type { ResourceWish } from '../wish.ts';
 import type { HandlerDeps } from './deps.ts';
+import type { Item } from './item.ts';
 import type { NodeTarget } from './node-write.ts';
 
 /** What the steps of one attempt share. */
 export interface ResourceState {
   readonly deps: HandlerDeps;
-  readonly job: JobContext<'resource'>;
+  readonly item: Item;
+  /** Node of the dataset. */
+  readonly datasetNid: string;
   readonly portal: Portal;
   /** Once its file is fetched, `source` is that file on this host. */
   wish: ResourceWish;
@@ -53,8 +55,8 @@ export interface PreparedSource extends SentFile {
 }
 
 /** Where the steps write the node. */
-export const nodeTarget = ({ job, deps, portal, onDrift }: ResourceState): NodeTarget => ({
-  job,
+export const nodeTarget = ({ item, deps, portal, onDrift }: ResourceState): NodeTarget => ({
+  item,
   ledger: deps.ledger,
   portal,
   onDrift,

@@ -12,7 +12,7 @@ import { keepGoodFile } from './fall-back.ts';
 import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
 import { fileOf } from './node-file.ts';
 import type { NodeWish } from './node-wish.ts';
-import { didAction, writeNode } from './node-write.ts';
+import { writeNode } from './node-write.ts';
 import { prepareSource } from './prepare-source.ts';
 import { nodeTarget, type ResourceState, type ResourceStep, type SentFile } from './resource-state.ts';
 import { verifyResource } from './resource-verify.ts';
@@ -35,18 +35,18 @@ export const resourceSteps: readonly ResourceStep[] = [
 ];
 
 /** The node a resource's wish asks for, below its dataset. */
-export const nodeWishOf = ({ wish, job }: ResourceState): NodeWish => ({
+export const nodeWishOf = ({ wish, datasetNid }: ResourceState): NodeWish => ({
   ...wish,
   type: 'resource',
-  fields: { ...wish.fields, field_dataset_ref: { und: [{ target_id: job.data.datasetNid }] } },
-  fingerprint: resourceFingerprint(wish, job.data.datasetNid),
+  fields: { ...wish.fields, field_dataset_ref: { und: [{ target_id: datasetNid }] } },
+  fingerprint: resourceFingerprint(wish, datasetNid),
 });
 
 const check = async (state: ResourceState): Promise<void> => {
   const sent = sentFile(state);
   if (!sent) return;
   const { bytes } = sent.source;
-  state.table = await state.job.step(
+  state.table = await state.item.step(
     { name: 'check', on: sent.name, light: isSmall(bytes) },
     async (signal) => {
       const table = await checkTable(sent.path, { signal, bytes, rowBytes: state.deps.settings.maxRowBytes });
@@ -84,17 +84,17 @@ const bringFile = async (state: ResourceState): Promise<void> => {
 
 const attach = async (state: ResourceState): Promise<void> => {
   await bringFile(state);
-  const { job, deps, portal, intent } = state;
+  const { item, deps, portal, intent } = state;
   const nid = state.entry.nid ?? '';
   const file = sentFile(state);
   if (!file) return;
   const { bytes, sha256 } = file.source;
   if (intent?.action === 'attach' && intent.nid === nid && (await attachHappened(state, intent, file))) return;
-  await job.step(
+  await item.step(
     { name: 'attach', on: `${file.name} to node ${nid}`, writes: true },
     async (signal) => {
       const fid = await fidBefore(state, nid, signal);
-      await deps.ledger.begin(job.data.portal, state.wish.key, {
+      await deps.ledger.begin(item.portal, state.wish.key, {
         action: 'attach',
         nid,
         fid,
@@ -119,7 +119,7 @@ const attach = async (state: ResourceState): Promise<void> => {
 
 /** A fresh node has no file; of an older one the portal is asked, because the ledger may be behind. */
 const fidBefore = async (state: ResourceState, nid: string, signal: AbortSignal): Promise<string | null> => {
-  if (state.entry.file === null && state.job.data.actions.includes('created')) return null;
+  if (state.entry.file === null && state.item.actions.includes('created')) return null;
   return fileOf(await state.portal.readNode(nid, signal))?.fid ?? null;
 };
 
@@ -128,14 +128,14 @@ const attachHappened = async (
   intent: Extract<Intent, { action: 'attach' }>,
   sent: SentFile,
 ): Promise<boolean> => {
-  const file = fileOf(await state.portal.readNode(intent.nid, state.job.signal));
+  const file = fileOf(await state.portal.readNode(intent.nid, state.item.signal));
   const happened =
     file !== null && file.fid !== intent.fid && file.filesize === intent.bytes && intent.sha256 === sent.source.sha256;
   if (!happened || !file) {
-    await state.job.note('an interrupted attach had not taken effect: attaching again');
+    await state.item.note('an interrupted attach had not taken effect: attaching again');
     return false;
   }
-  await state.job.note(`an interrupted attach had taken effect: going on with file ${file.fid}`);
+  await state.item.note(`an interrupted attach had taken effect: going on with file ${file.fid}`);
   await settleAttach(state, sent, file.fid);
   return true;
 };
@@ -143,7 +143,7 @@ const attachHappened = async (
 /** What was sent (of a streamed file: what is on disk now) must be what was fingerprinted; otherwise what arrived is unknown. */
 const refuseIfMoved = async (state: ResourceState, { source }: SentFile, sha256: string): Promise<void> => {
   if (sha256 === source.sha256) return;
-  await state.deps.ledger.settle(state.job.data.portal, {
+  await state.deps.ledger.settle(state.item.portal, {
     ...state.entry,
     file: null,
     datastore: 'pending',
@@ -153,9 +153,9 @@ const refuseIfMoved = async (state: ResourceState, { source }: SentFile, sha256:
 };
 
 const settleAttach = async (state: ResourceState, sent: SentFile, fid: string): Promise<void> => {
-  const { deps, job } = state;
+  const { deps, item } = state;
   const { name, source, from } = sent;
-  await didAction(job, 'attached');
+  await item.did('attached');
   state.entry = {
     ...state.entry,
     source: state.source,
@@ -163,11 +163,11 @@ const settleAttach = async (state: ResourceState, sent: SentFile, fid: string): 
     datastore: importsRows(state) ? 'pending' : 'none',
     rows: null,
     live: false,
-    runId: job.data.runId,
+    runId: item.runId,
     syncedAt: Date.now(),
   };
   state.intent = null;
-  await deps.ledger.settle(job.data.portal, state.entry);
+  await deps.ledger.settle(item.portal, state.entry);
 };
 
 /** Other steps may give the same bytes: nothing was sent then, and only where they came from is noted. */
@@ -193,12 +193,12 @@ const record = async (state: ResourceState): Promise<void> => {
     reason: null,
     good,
     refused: null,
-    runId: state.job.data.runId,
+    runId: state.item.runId,
     syncedAt: Date.now(),
   };
-  await state.job.step(
+  await state.item.step(
     { name: 'ledger', on: state.wish.key, light: true },
-    () => state.deps.ledger.settle(state.job.data.portal, state.entry),
+    () => state.deps.ledger.settle(state.item.portal, state.entry),
     () => (state.entry.live ? 'live' : 'published as a draft'),
   );
   await forgetFetched(state);

@@ -9,7 +9,7 @@ import { nodeTarget, type ResourceState } from './resource-state.ts';
 
 /** Proves node, file and datastore of a resource; throws {@link VerifyFailedError} naming what differs. */
 export const verifyResource = async (state: ResourceState, wish: NodeWish): Promise<void> => {
-  await state.job.step(
+  await state.item.step(
     { name: 'verify', light: true, on: `node ${state.entry.nid}` },
     async (signal) => {
       const { entry, node } = await proveNode(nodeTarget(state), wish, state.entry, signal);
@@ -35,7 +35,7 @@ const verifyFile = async (state: ResourceState, node: PortalNode): Promise<void>
   const file = fileOf(node);
   if (!file || file.filesize !== sent.bytes) {
     // The next publish attaches it again.
-    await state.deps.ledger.put(state.job.data.portal, {
+    await state.deps.ledger.put(state.item.portal, {
       ...state.entry,
       file: null,
       datastore: 'pending',
@@ -65,7 +65,7 @@ const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<nu
     found = `${size.rows} rows of ${columns} columns`;
   }
   state.entry = { ...state.entry, datastore: 'failed' };
-  await state.deps.ledger.put(state.job.data.portal, state.entry);
+  await state.deps.ledger.put(state.item.portal, state.entry);
   throw new VerifyFailedError(
     `${portal.name}: the datastore of node ${state.entry.nid} holds ${found}, the file has ${table.rows} rows of ${table.columns.length} columns`,
     { hint: 'the portal lost something on import; publish again, and if it persists look at its import log' },

@@ -1,56 +1,41 @@
-// Job kind `resource`: one file from its folder to a verified datastore, in steps that can each be resumed.
-import { performance } from 'node:perf_hooks';
+// A resource: one file from its folder to a verified datastore, in steps that can each be resumed.
 import { JobLostError, PortalGoneError } from '../errors.ts';
-import type { Handler, JobContext } from '../job.ts';
 import { newEntry } from '../ledger/entry.ts';
 import type { ResourceWork } from '../ledger/runs.ts';
-import { sourcePathOf } from '../wish.ts';
-import { type HandlerDeps, inNameOf } from './deps.ts';
+import type { HandlerDeps } from './deps.ts';
 import { againBecause, isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
 import { noteFound } from './found.ts';
-import { failedEntry, itemOfJob, outcomeOf } from './items.ts';
+import { type Item, outcomeOf } from './item.ts';
 import { recreateNode } from './node-write.ts';
 import { removePrepared } from './prepare-source.ts';
 import { removeNode } from './removal.ts';
 import { nodeTarget, type ResourceState, type ResourceStep } from './resource-state.ts';
 import { nodeWishOf, resourceSteps } from './resource-steps.ts';
 
-/** Returns the report item of the resource. */
-export const resourceHandler = (shared: HandlerDeps): Handler<'resource'> => ({
-  run: async (job) => {
-    const deps = inNameOf(shared, job);
-    const begun = performance.now();
-    const { state, removal } = await openState(deps, job);
-    if (removal) {
-      const entry = await removeNode(nodeTarget(state), state.entry, removal);
-      await deps.runs.outcome(job.data.runId, job.data.key, 'done');
-      return itemOfJob(job, entry, { outcome: 'done', reason: null });
-    }
-    try {
-      await publish(state);
-    } finally {
-      await removePrepared(state);
-      await job.save({ workedMs: job.data.workedMs + Math.round(performance.now() - begun) });
-    }
-    const { reason } = state.entry;
-    if (reason) {
-      await deps.runs.outcome(job.data.runId, job.data.key, outcomeOf(reason));
-      return itemOfJob(job, state.entry, { outcome: outcomeOf(reason), reason });
-    }
-    await deps.runs.outcome(job.data.runId, job.data.key, 'done');
-    return itemOfJob(job, state.entry, { outcome: job.data.actions.length > 0 ? 'done' : 'unchanged', reason: null });
-  },
-  failed: async (job, reason) => {
-    const deps = inNameOf(shared, job);
-    const known = await deps.ledger.entry(job.data.portal, job.data.key);
-    const wish = (await deps.runs.resourceWork(job.data.runId, job.data.key))?.wish;
-    const entry =
-      known ?? newEntry({ key: job.data.key, kind: 'resource', uuid: wish?.uuid ?? '', title: wish?.title ?? '' });
-    const sourcePath = wish ? sourcePathOf(wish.source) : null;
-    await deps.ledger.put(job.data.portal, { ...failedEntry(entry, reason, job.data.runId), sourcePath });
-    await deps.runs.outcome(job.data.runId, job.data.key, outcomeOf(reason));
-  },
-});
+/** Publishes a resource below the node of its dataset. */
+export const publishResource = async (deps: HandlerDeps, item: Item, datasetNid: string): Promise<void> => {
+  const { state, removal } = await openState(deps, item, datasetNid);
+  if (removal) return takeDown(state, removal);
+  try {
+    await publish(state);
+  } finally {
+    await removePrepared(state);
+  }
+  const { reason } = state.entry;
+  if (reason) return item.end(state.entry, { outcome: outcomeOf(reason), reason });
+  return item.end(state.entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
+};
+
+/** Takes a resource down whose dataset goes as well. */
+export const removeResource = async (deps: HandlerDeps, item: Item): Promise<void> => {
+  const { state, removal } = await openState(deps, item, '');
+  if (removal) await takeDown(state, removal);
+};
+
+const takeDown = async (state: ResourceState, how: NonNullable<ResourceWork['removal']>): Promise<void> => {
+  const entry = await removeNode(nodeTarget(state), state.entry, how);
+  await state.item.end(entry, { outcome: 'done', reason: null });
+};
 
 /** All steps; a file that the portal cannot import gives way to the last good one, and the entry tells the reason. */
 const publish = async (state: ResourceState): Promise<void> => {
@@ -71,7 +56,7 @@ const runSteps = async (state: ResourceState): Promise<void> => {
   } catch (error) {
     const why = againBecause(state, error);
     if (why === null) throw error;
-    await state.job.note(why);
+    await state.item.note(why);
     await runNamed(state, new Set(['import', 'verify', 'ledger']));
   }
 };
@@ -84,23 +69,25 @@ const runNamed = async (state: ResourceState, names: ReadonlySet<ResourceStep['n
 
 const openState = async (
   deps: HandlerDeps,
-  job: JobContext<'resource'>,
+  item: Item,
+  datasetNid: string,
 ): Promise<{ state: ResourceState; removal: ResourceWork['removal'] }> => {
   const [work, { entry, intent }] = await Promise.all([
-    deps.runs.resourceWork(job.data.runId, job.data.key),
-    deps.ledger.known(job.data.portal, job.data.key),
+    deps.runs.resourceWork(item.runId, item.key),
+    deps.ledger.known(item.portal, item.key),
   ]);
   if (!work) {
-    throw new JobLostError(`run ${job.data.runId} holds no work on ${job.data.key} any more`, {
+    throw new JobLostError(`run ${item.runId} holds no work on ${item.key} any more`, {
       hint: 'publish again',
     });
   }
   const { wish } = work;
-  await noteFound(job, entry, intent);
+  await noteFound(item, entry, intent);
   const state: ResourceState = {
     deps,
-    job,
-    portal: deps.portal(job.data.portal),
+    item,
+    datasetNid,
+    portal: deps.portal(item.portal),
     wish,
     onDrift: work.onDrift,
     seen: work.source,

@@ -11,7 +11,7 @@ import { flatten } from '../plan/whole-plan.ts';
 import type { Reason, ReportItem } from '../report.ts';
 import type { DatasetWish, ResourceWish } from '../wish.ts';
 import type { Gathered } from './deps.ts';
-import { itemOfEntry, outcomeOf } from './items.ts';
+import { itemOfEntry, outcomeOf } from './item.ts';
 
 /** How the work of a run is collected. */
 export interface WorkOptions {
@@ -57,14 +57,16 @@ export class WorkBuilder {
       if (source.kind === 'file' && source.claim !== undefined)
         this.work.claims.push({ claim: source.claim, reason: null });
     }
-    const unchanged = same.map((resource) => this.#quiet(resource, 'resource', moved.get(resource.key) ?? null));
+    this.work.settled.push(
+      ...same.map((resource) => this.#quiet(resource, 'resource', moved.get(resource.key) ?? null)),
+    );
     const busy = wish.resources.flatMap((resource): ResourceWork[] => {
       const reason = why.get(resource.key);
       return reason ? [this.#resourceWork(resource, reason)] : [];
     });
     const reason = why.get(wish.key) ?? null;
     if (reason === null && busy.length === 0) {
-      this.work.settled.push(this.#quiet(wish, 'dataset', moved.get(wish.key) ?? null), ...unchanged);
+      this.work.settled.push(this.#quiet(wish, 'dataset', moved.get(wish.key) ?? null));
       return;
     }
     const { resources: _resources, ...bare } = wish;
@@ -75,7 +77,7 @@ export class WorkBuilder {
       nid,
       resources: busy.map((resource) => resource.wish.key),
       next: nid === null ? busy.map((resource) => resource.wish.uuid) : [],
-      unchanged,
+      spare: nid === null ? [] : same.map(({ key }) => key),
       // What the listing no longer shows is looked at, too.
       verify: planned.actions.includes('verify') || (nid !== null && planned.actions.includes('create')),
       frozen: this.#pinned && planned.actions.length === 0,
@@ -124,7 +126,7 @@ export class WorkBuilder {
   refuse(moved: ReadonlyMap<string, Reason>): void {
     const told = new Set([
       ...this.work.settled.map(({ key }) => key),
-      ...this.work.datasets.flatMap(({ wish, unchanged }) => [wish.key, ...unchanged.map(({ key }) => key)]),
+      ...this.work.datasets.map(({ wish }) => wish.key),
     ]);
     for (const [key, reason] of moved) {
       if (told.has(key)) continue;
@@ -138,15 +140,14 @@ export class WorkBuilder {
     if (there) return there;
     const entry = this.#known.entries.get(key) ?? newEntry({ key, kind: 'dataset', uuid: '', title: key });
     const settledSelf = this.work.settled.find((item) => item.key === key);
-    const settled = this.work.settled.filter((item) => item.key.startsWith(`${key}/`));
-    this.work.settled = this.work.settled.filter((item) => item.key !== key && !item.key.startsWith(`${key}/`));
+    this.work.settled = this.work.settled.filter((item) => item.key !== key);
     const dataset: DatasetWork = {
       wish: bareWish(entry),
       why: 'the manifest no longer names it or some of its resources',
       nid: entry.nid,
       resources: [],
       next: [],
-      unchanged: settled,
+      spare: [],
       verify: false,
       frozen: true,
       refused: settledSelf?.reason ?? null,

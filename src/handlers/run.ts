@@ -1,11 +1,11 @@
 // Job kind `run`: gather, plan, one job for each dataset with work to do, settle, report.
-import { DatasetFailedError, JobLostError, reasonOf } from '../errors.ts';
-import { type ChildOutcome, type DatasetData, freshItem, type Handler, type JobContext } from '../job.ts';
+import { JobLostError, reasonOf } from '../errors.ts';
+import { type ChildOutcome, type DatasetData, type Handler, type JobContext, kindOfKey } from '../job.ts';
 import { newEntry } from '../ledger/entry.ts';
 import type { Planned } from '../ledger/runs.ts';
-import { countItems, type Reason, type Report, type ReportItem, reportItemSchema } from '../report.ts';
+import { countItems, type Reason, type Report, type ReportItem } from '../report.ts';
 import type { HandlerDeps } from './deps.ts';
-import { failedEntry, itemOfEntry, outcomeOf } from './items.ts';
+import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
 import { planRun } from './run-plan.ts';
 
 /** Returns the counts of the report; the report itself is kept with the run's record. */
@@ -44,28 +44,22 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
   }
   const planned = await deps.runs.planned(runId);
   if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
-  const outcomes = await job.children(
-    'dataset',
-    planned.datasets.map((key) => datasetJob(job, key)),
-  );
-  const items = [...planned.settled];
-  for (const [key, outcome] of outcomes) items.push(...(await datasetItems(deps, job, key, outcome)));
+  const outcomes = await job.children(planned.datasets.map((key) => datasetJob(job, key)));
+  await endLost(deps, job, outcomes);
+  const items = new Map(planned.settled.map((item) => [item.key, item]));
+  for (const [key, item] of await deps.runs.ended(runId)) items.set(key, item);
   const { remarks } = planned;
-  const report = { ...reportOf(job, startedAt, items, null), ...(remarks.length > 0 ? { remarks } : {}) };
+  const report = { ...reportOf(job, startedAt, [...items.values()], null), ...(remarks.length > 0 ? { remarks } : {}) };
   await settleDrops(deps, job, report, planned);
   await deps.runs.close(report);
   await job.note(`ended: ${JSON.stringify(report.counts)}`);
   return report;
 };
 
-const datasetJob = (job: JobContext<'run'>, key: string): DatasetData => ({
-  kind: 'dataset',
-  runId: job.data.runId,
-  manifest: job.data.manifest,
-  portal: job.data.portal,
-  key,
-  ...freshItem,
-});
+const datasetJob = ({ data }: JobContext<'run'>, key: string): DatasetData => {
+  const { runId, manifest, portal } = data;
+  return { kind: 'dataset', runId, manifest, portal, key };
+};
 
 const reportOf = (job: JobContext<'run'>, startedAt: number, items: ReportItem[], reason: Reason | null): Report => ({
   runId: job.data.runId,
@@ -78,39 +72,35 @@ const reportOf = (job: JobContext<'run'>, startedAt: number, items: ReportItem[]
   items: items.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)),
 });
 
-/** Items of a dataset job: what it returned, or, when it failed, the dataset with its reason and its resources untried. */
-const datasetItems = async (
+/** Ends the items of jobs that did not: their records were lost, or the engine failed them itself. */
+const endLost = async (
   deps: HandlerDeps,
   job: JobContext<'run'>,
-  key: string,
-  outcome: ChildOutcome,
-): Promise<ReportItem[]> => {
-  if (outcome.state === 'completed') return reportItemSchema.array().parse(outcome.value);
-  const reason: Reason =
-    outcome.state === 'failed'
-      ? outcome.reason
-      : reasonOf(new JobLostError(`the job of ${key} vanished from the queue`, { hint: 'publish again' }));
+  outcomes: ReadonlyMap<string, ChildOutcome>,
+): Promise<void> => {
   const { portal, runId } = job.data;
-  const work = await deps.runs.datasetWork(runId, key);
-  const entry =
-    (await deps.ledger.entry(portal, key)) ??
-    newEntry({ key, kind: 'dataset', uuid: work?.wish.uuid ?? '', title: work?.wish.title ?? key });
-  const items: ReportItem[] = [itemOfEntry(entry, { outcome: outcomeOf(reason), reason }), ...(work?.unchanged ?? [])];
-  const untried = reasonOf(
-    new DatasetFailedError(`not tried, because its dataset failed: ${reason.message}`, {
-      hint: 'mend the dataset first',
-    }),
-  );
-  for (const resource of work?.resources ?? []) {
-    const wish = (await deps.runs.resourceWork(runId, resource))?.wish;
-    const known =
-      (await deps.ledger.entry(portal, resource)) ??
-      newEntry({ key: resource, kind: 'resource', uuid: wish?.uuid ?? '', title: wish?.title ?? resource });
-    const failed = failedEntry(known, untried, runId);
-    await deps.ledger.put(portal, failed);
-    items.push(itemOfEntry(failed, { outcome: 'failed', reason: untried }));
+  for (const [key, outcome] of outcomes) {
+    if (outcome.state === 'completed') continue;
+    const reason: Reason =
+      outcome.state === 'failed'
+        ? outcome.reason
+        : reasonOf(new JobLostError(`the job of ${key} vanished from the queue`, { hint: 'publish again' }));
+    const work = await deps.runs.datasetWork(runId, key);
+    for (const each of [key, ...(work?.resources ?? [])]) {
+      const record = await deps.runs.record(runId, each);
+      if (record.ended) continue;
+      const wish = each === key ? work?.wish : (await deps.runs.resourceWork(runId, each))?.wish;
+      const { uuid = '', title = each } = wish ?? {};
+      const known =
+        (await deps.ledger.entry(portal, each)) ?? newEntry({ key: each, kind: kindOfKey(each), uuid, title });
+      const entry = failedEntry(known, reason, runId);
+      await deps.ledger.put(portal, entry);
+      await deps.runs.keep(runId, each, {
+        ...record,
+        ended: itemOfEntry(entry, { outcome: outcomeOf(reason), reason }),
+      });
+    }
   }
-  return items;
 };
 
 /** Tells the inbox what became of the dropped files. */
@@ -138,7 +128,7 @@ const ownReason = (item: ReportItem, report: Report): Reason | null => {
 /** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {
   await deps.notify(report, job.data);
-  await deps.closeJobs(job.data.portal, report.runId, await deps.runs.workKeys(report.runId));
+  await deps.closeJobs(job.data.portal, report.runId, (await deps.runs.planned(report.runId))?.datasets ?? []);
   await deps.runs.drop(report.runId);
   await deps.openGate(job.data, report.runId);
 };

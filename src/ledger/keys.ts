@@ -32,6 +32,8 @@ export const redisKeys = (prefix: string) => ({
   run: (runId: string) => `${prefix}.run:${runId}`,
   /** Hash: key -> work item of the run (wish and plan, JSON). */
   runWork: (runId: string) => `${prefix}.work:${runId}`,
+  /** Hash: key -> what the run has done to the item so far (JSON). */
+  runItems: (runId: string) => `${prefix}.items:${runId}`,
   /** Hash: key -> outcome, for progress. */
   runOutcomes: (runId: string) => `${prefix}.outcomes:${runId}`,
   /** Sorted set of run ids by start time. */
@@ -48,8 +50,10 @@ export const redisKeys = (prefix: string) => ({
   gateOnly: (target: Target) => `${prefix}.current-run-only:${targetName(target)}`,
   /** Set of gates that are or were in use. */
   gates: `${prefix}.gates`,
-  /** List: log lines of a job whose run is closed. */
-  jobLog: (jobId: string) => `${prefix}.log:${jobId}`,
+  /** List: log lines of the work of a run on an item, by `itemId`. */
+  itemLog: (itemId: string) => `${prefix}.log:${itemId}`,
+  /** Held by the job that does work of which the portal takes one piece at a time. */
+  exclusive: (name: string) => `${prefix}.exclusive:${name}`,
   /** Hash: facts about a portal shared by all workers (dialect, pause, circuit breaker). */
   portal: (portal: string) => `${prefix}.portal:${portal}`,
   /** Held by the one worker that asks a portal whether it answers. */

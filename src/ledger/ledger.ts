@@ -1,8 +1,8 @@
 // The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
-import type { Fence, FieldWrite } from '../fence.ts';
-import { writeFields, writeFieldsLate } from '../redis/job-script.ts';
+import type { FieldWrite, JobWriter } from '../lease.ts';
+import { writeFields } from '../redis/fields.ts';
 import { readField } from '../redis/read-field.ts';
 import {
   type Intent,
@@ -24,20 +24,20 @@ export interface KnownItem {
 export class Ledger {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
-  readonly #fence: Fence | null;
+  readonly #writer: JobWriter | null;
 
-  constructor(redis: Redis, keys: RedisKeys, fence: Fence | null = null) {
+  constructor(redis: Redis, keys: RedisKeys, writer: JobWriter | null = null) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#fence = fence;
+    this.#writer = writer;
   }
 
   /**
-   * The ledger for one job: what it writes is refused with JobLostError once another worker has the job. What a write led
-   * to ({@link settle}, {@link put}) goes along with the next note of the job: a kill before that finds the intent open.
+   * The ledger in the name of a job: what it writes is refused with JobLostError once another worker has the job. What a
+   * portal write led to ({@link settle}, {@link put}) goes along with the next write: a kill before that finds the intent open.
    */
-  fenced(fence: Fence | null): Ledger {
-    return new Ledger(this.#redis, this.#keys, fence);
+  inNameOf(writer: JobWriter | null): Ledger {
+    return new Ledger(this.#redis, this.#keys, writer);
   }
 
   /** All entries of a target, by key. */
@@ -59,7 +59,7 @@ export class Ledger {
 
   /** Writes an entry. */
   async put(portal: string, entry: LedgerEntry): Promise<void> {
-    await writeFieldsLate(this.#redis, this.#fence, [this.#entryField(portal, entry)]);
+    await this.#writeLater([this.#entryField(portal, entry)]);
   }
 
   /** The open intent of a key, or null. */
@@ -81,15 +81,15 @@ export class Ledger {
 
   /** Records that a write begins; must be awaited before the request is sent. */
   async begin(portal: string, key: string, intent: Intent): Promise<void> {
-    await writeFields(this.#redis, this.#fence, [
-      { hash: this.#keys.intents(targetOf(portal, key)), field: key, value: JSON.stringify(intent) },
-    ]);
+    const write = { hash: this.#keys.intents(targetOf(portal, key)), field: key, value: JSON.stringify(intent) };
+    if (this.#writer) await this.#writer.write([write]);
+    else await writeFields(this.#redis, [write]);
   }
 
   /** Records what a write led to (and what was sent by it) and closes its intent, all or nothing. */
   async settle(portal: string, entry: LedgerEntry, sent?: SentNode): Promise<void> {
     const target = targetOf(portal, entry.key);
-    await writeFieldsLate(this.#redis, this.#fence, [
+    await this.#writeLater([
       this.#entryField(portal, entry),
       { hash: this.#keys.intents(target), field: entry.key, value: null },
       ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
@@ -100,9 +100,14 @@ export class Ledger {
     return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: JSON.stringify(entry) };
   }
 
+  async #writeLater(writes: FieldWrite[]): Promise<void> {
+    if (this.#writer) this.#writer.writeLater(writes);
+    else await writeFields(this.#redis, writes);
+  }
+
   /** What this job reads here holds what it wrote. */
   async #caughtUp(): Promise<void> {
-    if (this.#fence?.hasLate) await writeFields(this.#redis, this.#fence, []);
+    await this.#writer?.catchUp();
   }
 
   /** What was sent last for a key, or null. */

@@ -1,17 +1,10 @@
 // Records of runs in Redis: what was asked, the work planned, progress, and the report.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { Fence } from '../fence.ts';
-import { writeFieldsLate } from '../redis/job-script.ts';
+import type { FieldWrite, JobWriter } from '../lease.ts';
+import { writeFields } from '../redis/fields.ts';
 import { readField } from '../redis/read-field.ts';
-import {
-  type ItemOutcome,
-  type Report,
-  type ReportItem,
-  reasonSchema,
-  reportItemSchema,
-  reportSchema,
-} from '../report.ts';
+import { itemActions, type Report, type ReportItem, reasonSchema, reportItemSchema, reportSchema } from '../report.ts';
 import { datasetWishSchema, resourceWishSchema } from '../wish.ts';
 import { sourceFingerprintSchema } from './entry.ts';
 import type { RedisKeys, Target } from './keys.ts';
@@ -28,10 +21,10 @@ export const datasetWorkSchema = z.object({
   /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
   nid: z.string().nullable(),
   resources: z.array(z.string()),
+  /** Keys of its resources without work: they have some when its node turns out to be another one. */
+  spare: z.array(z.string()),
   /** Uuids of what is probably looked for next on the portal: its resources, and the new datasets after it with theirs. */
   next: z.array(z.string()).default([]),
-  /** Report items of the resources that need none. */
-  unchanged: z.array(reportItemSchema),
   /** True when the node is to be read and proven although the ledger knows nothing against it. */
   verify: z.boolean(),
   /** True when the node stays as it is and only resources below it have work. */
@@ -52,6 +45,18 @@ export const resourceWorkSchema = z.object({
   removal: removalSchema,
   onDrift: onDriftSchema,
 });
+
+/** What a run has done to an item so far. */
+export const itemRecordSchema = z.object({
+  actions: z.array(z.enum(itemActions)),
+  /** Milliseconds of work, over all attempts. */
+  ms: z.number().int(),
+  /** How the item ended; null while it has not. */
+  ended: reportItemSchema.nullable(),
+});
+
+/** See {@link itemRecordSchema}. */
+export type ItemRecord = z.infer<typeof itemRecordSchema>;
 
 /** See {@link datasetWorkSchema}. */
 export type DatasetWork = z.infer<typeof datasetWorkSchema>;
@@ -107,18 +112,18 @@ export class Runs {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #keepMs: number;
-  readonly #fence: Fence | null;
+  readonly #writer: JobWriter | null;
 
-  constructor(redis: Redis, keys: RedisKeys, keepMs: number, fence: Fence | null = null) {
+  constructor(redis: Redis, keys: RedisKeys, keepMs: number, writer: JobWriter | null = null) {
     this.#redis = redis;
     this.#keys = keys;
     this.#keepMs = keepMs;
-    this.#fence = fence;
+    this.#writer = writer;
   }
 
-  /** The records for one job: the outcome it writes is refused with JobLostError once another worker has the job. */
-  fenced(fence: Fence | null): Runs {
-    return new Runs(this.#redis, this.#keys, this.#keepMs, fence);
+  /** The records in the name of a job: what it writes is refused with JobLostError once another worker has the job. */
+  inNameOf(writer: JobWriter | null): Runs {
+    return new Runs(this.#redis, this.#keys, this.#keepMs, writer);
   }
 
   /** Marks a run as begun (idempotent) and returns when that was, Unix milliseconds. */
@@ -175,11 +180,29 @@ export class Runs {
     return text === null ? null : resourceWorkSchema.parse(JSON.parse(text));
   }
 
-  /** Records how an item ended, for progress displays; in the name of a job with its next note. */
-  async outcome(runId: string, key: string, outcome: ItemOutcome): Promise<void> {
-    await writeFieldsLate(this.#redis, this.#fence, [
-      { hash: this.#keys.runOutcomes(runId), field: key, value: outcome },
-    ]);
+  /** What the run has done to an item so far. */
+  async record(runId: string, key: string): Promise<ItemRecord> {
+    await this.#writer?.catchUp();
+    const text = await readField(this.#redis, this.#keys.runItems(runId), key);
+    return text === null ? { actions: [], ms: 0, ended: null } : itemRecordSchema.parse(JSON.parse(text));
+  }
+
+  /** Records what the run has done to an item, and how it ended if it has; in the name of a job with its next write. */
+  async keep(runId: string, key: string, record: ItemRecord): Promise<void> {
+    const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: JSON.stringify(record) }];
+    if (record.ended) writes.push({ hash: this.#keys.runOutcomes(runId), field: key, value: record.ended.outcome });
+    if (this.#writer) this.#writer.writeLater(writes);
+    else await writeFields(this.#redis, writes);
+  }
+
+  /** How all items ended that have, by key. */
+  async ended(runId: string): Promise<Map<string, ReportItem>> {
+    const ended = new Map<string, ReportItem>();
+    for (const [key, text] of Object.entries(await this.#redis.hgetall(this.#keys.runItems(runId)))) {
+      const record = itemRecordSchema.parse(JSON.parse(text));
+      if (record.ended) ended.set(key, record.ended);
+    }
+    return ended;
   }
 
   /** How far a run is. */
@@ -205,11 +228,6 @@ export class Runs {
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
   }
 
-  /** Keys of all items that have a job in the run. */
-  async workKeys(runId: string): Promise<string[]> {
-    return this.#redis.hkeys(this.#keys.runWork(runId));
-  }
-
   /** Drops the work list of a closed run and lets its record expire. */
   async drop(runId: string): Promise<void> {
     const key = this.#keys.run(runId);
@@ -217,7 +235,7 @@ export class Runs {
     await this.#redis
       .multi()
       .hdel(key, 'settled', 'planned')
-      .del(this.#keys.runWork(runId))
+      .del(this.#keys.runWork(runId), this.#keys.runItems(runId))
       .expire(key, seconds)
       .expire(this.#keys.runOutcomes(runId), seconds)
       .zremrangebyscore(this.#keys.runs, '-inf', Date.now() - this.#keepMs)

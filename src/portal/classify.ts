@@ -60,6 +60,7 @@ export const factsOf = (reply: Reply): PortalRequestFacts => {
     status: reply.status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(formErrors.length === 0 ? {} : { formErrors }),
+    ...(isHtmlPage(reply.text) ? { isPage: true } : {}),
     mayHaveHappened: reply.method !== 'GET' && (reply.status >= 500 || reply.status === 302 || reply.status === 303),
   };
 };

@@ -2,6 +2,7 @@
 import type { DatastoreNumbers } from '../dkan/datastore-status.ts';
 import { paths } from '../dkan/paths.ts';
 import { PortalConflictError } from '../errors.ts';
+import { Caller, type WriteLease } from './caller.ts';
 import { Datastore, type TableDialectSettings, type TableSize } from './datastore.ts';
 import type { Dialect } from './dialect.ts';
 import { DialectChoice } from './dialect-choice.ts';
@@ -12,6 +13,7 @@ import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import { type Identity, Session } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
+import { Traits } from './traits.ts';
 
 export type { Dialect } from './dialect.ts';
 export type { PortalFile } from './files.ts';
@@ -20,9 +22,19 @@ export type { PortalProbe, ProbeFinding } from './probe.ts';
 export type { NodeRow, PortalNode } from './replies.ts';
 export type { Identity } from './session.ts';
 export type { PortalHooks, PortalSettings } from './settings.ts';
+export { type PortalTraits, traitsSchema } from './traits.ts';
 
 /** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */
-export const openPortal = (settings: PortalSettings, hooks: PortalHooks): Portal => new Portal(settings, hooks);
+export const openPortal = (settings: PortalSettings, hooks: PortalHooks): Portal => Portal.open(settings, hooks);
+
+/** What every view of one portal shares. */
+interface SharedParts {
+  session: Session;
+  settings: PortalSettings;
+  traits: Traits;
+  dialect: DialectChoice;
+  lookup: UuidLookup;
+}
 
 /**
  * One portal and one session with it. Every call logs in when needed and rejects with one of the `Portal…Error`s, whose
@@ -36,42 +48,64 @@ export class Portal {
   readonly name: string;
   /** Address without credentials and trailing slash. */
   readonly url: string;
-  private readonly session: Session;
-  private readonly dialect: DialectChoice;
-  private readonly nodes: Nodes;
-  private readonly files: Files;
-  private readonly datastore: Datastore;
-  private readonly lookup: UuidLookup;
+  readonly #shared: SharedParts;
+  readonly #nodes: Nodes;
+  readonly #files: Files;
+  readonly #datastore: Datastore;
 
-  constructor(settings: PortalSettings, hooks: PortalHooks) {
-    this.session = new Session(settings, hooks);
+  private constructor(shared: SharedParts, lease: WriteLease | null) {
+    const { session, settings, traits, dialect } = shared;
+    const caller = new Caller(session, lease);
+    this.#shared = shared;
     this.name = settings.name;
-    this.url = this.session.http.url;
-    this.datastore = new Datastore(this.session, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
-    this.dialect = new DialectChoice(this.session, (signal) => this.datastore.isOffered(signal), { settings, hooks });
-    this.nodes = new Nodes(this.session, this.dialect);
-    this.files = new Files(this.session, settings.timeouts);
-    this.lookup = new UuidLookup((query, signal) => this.nodes.list(query, signal), this.session.signal);
+    this.url = session.http.url;
+    this.#nodes = new Nodes(caller, dialect);
+    this.#files = new Files(caller, settings.timeouts);
+    this.#datastore = new Datastore(caller, traits, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
+  }
+
+  /** See {@link openPortal}. */
+  static open(settings: PortalSettings, hooks: PortalHooks): Portal {
+    const session = new Session(settings, hooks);
+    const traits = new Traits(hooks.traits ?? {}, (known) => hooks.onTraits?.(known));
+    const caller = new Caller(session, null);
+    const datastore = new Datastore(caller, traits, 0);
+    const hasDatastore = (signal: AbortSignal) => datastore.isOffered(signal);
+    const dialect = new DialectChoice({ set: settings.dialect, traits, caller, hasDatastore });
+    const nodes = new Nodes(caller, dialect);
+    const lookup = new UuidLookup((query, signal) => nodes.list(query, signal), session.signal);
+    return new Portal({ session, settings, traits, dialect, lookup }, null);
+  }
+
+  /** The same portal for one job: what changes something is only sent while the lease stands. */
+  inNameOf(lease: WriteLease | null): Portal {
+    return new Portal(this.#shared, lease);
+  }
+
+  /** What was learnt about this portal so far. */
+  get traits(): Traits {
+    return this.#shared.traits;
   }
 
   /** Logs in now, whatever was before; forgets a refused login. `roles` maps role ids to names. */
   login(signal: AbortSignal): Promise<Identity> {
-    return this.session.login(signal);
+    return this.#shared.session.login(signal);
   }
 
   /** The user of the current session; logs in when there is none. */
   identity(signal: AbortSignal): Promise<Identity> {
-    return this.session.identity(signal);
+    return this.#shared.session.identity(signal);
   }
 
   /** What `check --portal` tells: reachable, this API, login, rights, dialect, datastore. Reads only, never rejects. */
   probe(signal: AbortSignal): Promise<PortalProbe> {
-    return probePortal({ session: this.session, dialect: this.dialect, datastore: this.datastore }, signal);
+    const { session, dialect } = this.#shared;
+    return probePortal({ session, dialect, datastore: this.#datastore }, signal);
   }
 
   /** The dialect writes are made in; found by at most two reads the first time. */
   dialectInUse(signal: AbortSignal): Promise<Dialect> {
-    return this.dialect.current(signal);
+    return this.#shared.dialect.current(signal);
   }
 
   /**
@@ -79,8 +113,8 @@ export class Portal {
    * @throws PortalConflictError when the portal holds a node with that uuid (`nid` where it is told).
    */
   createNode(input: NodeInput, signal: AbortSignal): Promise<{ nid: string }> {
-    return this.nodes.create(input, signal, async () => {
-      const row = await this.lookup.find(input.uuid, signal);
+    return this.#nodes.create(input, signal, async () => {
+      const row = await this.#shared.lookup.find(input.uuid, signal);
       if (row === null) return;
       const request = { method: 'POST', path: paths.nodes, mayHaveHappened: false };
       throw new PortalConflictError(
@@ -94,38 +128,38 @@ export class Portal {
 
   /** Updates a node with one PUT; keys that are not given stay. @throws PortalGoneError when the node is gone. */
   updateNode(nid: string, changes: NodeChanges, signal: AbortSignal): Promise<void> {
-    return this.nodes.update(nid, changes, signal);
+    return this.#nodes.update(nid, changes, signal);
   }
 
   /** Deletes a node. @throws PortalGoneError when it is gone already. */
   deleteNode(nid: string, signal: AbortSignal): Promise<void> {
-    return this.nodes.remove(nid, signal);
+    return this.#nodes.remove(nid, signal);
   }
 
   /** Reads a node; `fieldItems` of `replies.ts` takes its fields apart. @throws PortalGoneError when it is gone. */
   readNode(nid: string, signal: AbortSignal): Promise<PortalNode> {
-    return this.nodes.read(nid, signal);
+    return this.#nodes.read(nid, signal);
   }
 
   /** One page of nodes. Unpublished ones are hidden from ordinary users. */
   listNodes(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]> {
-    return this.nodes.list(query, signal);
+    return this.#nodes.list(query, signal);
   }
 
   /** The listed node with that uuid, or null; calls within a few milliseconds share one list request (up to 20 uuids). */
   findByUuid(uuid: string, signal: AbortSignal, options?: LookupOptions): Promise<NodeRow | null> {
-    return this.lookup.find(uuid, signal, options);
+    return this.#shared.lookup.find(uuid, signal, options);
   }
 
   /** One read of one row, sent once: does the portal answer? Logs in when needed. */
   ping(signal: AbortSignal): Promise<void> {
-    return this.nodes.ping(signal);
+    return this.#nodes.ping(signal);
   }
 
   /** The highest listed node id, "0" on an empty portal. */
   async highestNid(signal: AbortSignal): Promise<string> {
     const orderBy = { column: 'nid', direction: 'DESC' } as const;
-    const [row] = await this.nodes.list({ fields: ['nid'], pageSize: 1, orderBy }, signal);
+    const [row] = await this.#nodes.list({ fields: ['nid'], pageSize: 1, orderBy }, signal);
     return row?.nid ?? '0';
   }
 
@@ -134,12 +168,12 @@ export class Portal {
    * does not tell it. @throws SourceMissingError, SourceChangedError about the local file.
    */
   attachFile(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
-    return this.files.attach(nid, file, signal);
+    return this.#files.attach(nid, file, signal);
   }
 
   /** True where the portal has datastore endpoints; asked once, with one read. */
   hasDatastore(signal: AbortSignal): Promise<boolean> {
-    return this.datastore.isOffered(signal);
+    return this.#datastore.isOffered(signal);
   }
 
   /**
@@ -148,36 +182,45 @@ export class Portal {
    * not be seen by this account (403), or is gone (404; `readNode` tells).
    */
   datastoreStatus(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
-    return this.datastore.status(nid, signal);
+    return this.#datastore.status(nid, signal);
   }
 
   /** Imports the resource's file; waits up to `importMs`. The reply says nothing about success: look at the status. */
   importDatastore(nid: string, signal: AbortSignal): Promise<void> {
-    return this.datastore.import(nid, signal);
+    return this.#datastore.import(nid, signal);
   }
 
   /** Removes the datastore table of a resource. */
   deleteDatastore(nid: string, signal: AbortSignal): Promise<void> {
-    return this.datastore.remove(nid, signal);
+    return this.#datastore.remove(nid, signal);
   }
 
   /** Sets how the file of a resource is read by its next import. @throws PortalRefusedError where that is not offered. */
   configureDatastore(nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> {
-    return this.datastore.configure(nid, dialect, signal);
+    return this.#datastore.configure(nid, dialect, signal);
   }
 
-  /** Size of the datastore table of the resource with that uuid, 0 rows without one; null where no search is offered. */
-  tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null> {
-    return this.datastore.tableSize(uuid, signal);
+  /**
+   * Sizes of the datastore tables of the resources with these uuids, where the portal tells them; null for a table that is
+   * not there or cannot be read just now. Where the portal takes several queries at once, 20 tables are one request.
+   */
+  tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
+    return this.#datastore.tableSizes(uuids, signal);
+  }
+
+  /** One table of {@link tableSizes}, 0 rows without a table; null where the portal offers no search. */
+  async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null> {
+    const size = (await this.#datastore.tableSizes([uuid], signal)).get(uuid);
+    return size === undefined ? null : (size ?? { rows: 0, columns: null });
   }
 
   /** Rows in the datastore of the resource with that uuid, 0 without a table; null where the portal offers no search. */
   async countRows(uuid: string, signal: AbortSignal): Promise<number | null> {
-    return (await this.datastore.tableSize(uuid, signal))?.rows ?? null;
+    return (await this.tableSize(uuid, signal))?.rows ?? null;
   }
 
   /** Closes the connections; what is in flight is given two seconds. Idempotent. */
   close(): Promise<void> {
-    return this.session.close();
+    return this.#shared.session.close();
   }
 }

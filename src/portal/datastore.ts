@@ -1,12 +1,20 @@
 // The datastore of a resource: status, import, removal, and the number of its rows.
+import { randomUUID } from 'node:crypto';
+
 import type { DatastoreNumbers } from '../dkan/datastore-status.ts';
 import { paths } from '../dkan/paths.ts';
-import { ImportFailedError, PortalError, PortalGoneError, PortalRefusedError } from '../errors.ts';
-import { wrongShape } from './classify.ts';
+import {
+  ImportFailedError,
+  PortalError,
+  PortalGoneError,
+  PortalRefusedError,
+  PortalUnreachableError,
+} from '../errors.ts';
+import type { Caller } from './caller.ts';
+import { type Reply, wrongShape } from './classify.ts';
 import { jsonOf } from './replies.ts';
-import type { Session } from './session.ts';
-import { abortable } from './wait.ts';
-import { isHtmlPage, wordsOf } from './words.ts';
+import type { Traits } from './traits.ts';
+import { isHtmlPage } from './words.ts';
 
 /** How many rows and columns a datastore table has; `columns` is null where the portal does not tell. */
 export interface TableSize {
@@ -22,25 +30,25 @@ export interface TableDialectSettings {
   trailing_delimiter: boolean;
 }
 
+/** Tables that are counted by one request. */
+const tablesAtOnce = 20;
+
 /** The datastore calls of one portal. */
 export class Datastore {
-  private readonly session: Session;
+  private readonly session: Caller;
+  private readonly traits: Traits;
   private readonly importMs: number;
-  private offered: Promise<boolean> | null = null;
 
   /** `importMs`: how long an import may take before its reply. */
-  constructor(session: Session, importMs: number) {
+  constructor(session: Caller, traits: Traits, importMs: number) {
     this.session = session;
+    this.traits = traits;
     this.importMs = importMs;
   }
 
   /** True where the portal has datastore endpoints at all; asked once per portal, with a read of any node's status. */
-  async isOffered(signal: AbortSignal): Promise<boolean> {
-    this.offered ??= this.ask().catch((error: unknown) => {
-      this.offered = null;
-      throw error;
-    });
-    return abortable(this.offered, signal);
+  isOffered(signal: AbortSignal): Promise<boolean> {
+    return this.traits.find('datastore', () => this.ask(), signal);
   }
 
   /** See `Portal.datastoreStatus`. */
@@ -86,20 +94,79 @@ export class Datastore {
     if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'null');
   }
 
-  /** See `Portal.tableSize`. */
-  async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null> {
+  /** See `Portal.tableSizes`. */
+  async tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
+    const sizes = new Map<string, TableSize | null>();
+    for (let at = 0; at < uuids.length; at += tablesAtOnce) {
+      const some = uuids.slice(at, at + tablesAtOnce);
+      const counted = (await this.countMany(some, signal)) ?? (await this.countEach(some, signal));
+      for (const [uuid, size] of counted) sizes.set(uuid, size);
+    }
+    return sizes;
+  }
+
+  /** Several queries in one request; null where the portal does not take them. */
+  private async countMany(
+    uuids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Map<string, TableSize | null> | null> {
+    const ways = this.traits.get('counts') ?? 'many';
+    if (uuids.length === 1 || ways !== 'many') return null;
+    // Portals keep the answer to a body that they have seen before, hence names of queries that they have not.
+    const nonce = randomUUID().slice(0, 8);
+    const nameOf = (index: number): string => `t${index}_${nonce}`;
+    const queries = Object.fromEntries(uuids.map((uuid, index) => [nameOf(index), { resource_id: uuid, limit: 1 }]));
+    const headers = { 'content-type': 'application/json' };
+    const call = { action: 'count rows', method: 'POST', path: paths.datastoreSearch, headers } as const;
+    const reply = await this.orNull(
+      this.session.call({ ...call, body: JSON.stringify(queries), isRead: true }, signal),
+    );
+    const answers = reply === null ? undefined : jsonOf(reply);
+    if (!isRecord(answers) || !uuids.some((_, index) => nameOf(index) in answers)) {
+      this.traits.learn({ counts: 'one' });
+      return null;
+    }
+    this.traits.learn({ counts: 'many' });
+    return new Map(
+      uuids.flatMap((uuid, index) => {
+        const size = sizeOf(answers[nameOf(index)]);
+        return size === undefined ? [] : [[uuid, size] as const];
+      }),
+    );
+  }
+
+  private async countEach(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
+    const sizes = new Map<string, TableSize | null>();
+    for (const uuid of uuids) {
+      if (this.traits.get('counts') === 'none') break;
+      const size = await this.count(uuid, signal);
+      if (size !== undefined) sizes.set(uuid, size);
+    }
+    return sizes;
+  }
+
+  private async count(uuid: string, signal: AbortSignal): Promise<TableSize | null | undefined> {
     const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
+    const reply = await this.orNull(this.session.call({ action: 'count rows', method: 'GET', path }, signal));
+    const value = reply === null ? undefined : jsonOf(reply);
+    const size = sizeOf(value);
+    const isOffered = reply !== null && !isHtmlPage(reply.text);
+    if (size === undefined && !isOffered && this.traits.get('counts') === undefined)
+      this.traits.learn({ counts: 'none' });
+    if (isOffered && this.traits.get('counts') === undefined && size) this.traits.learn({ counts: 'many' });
+    return size;
+  }
+
+  /** Null where the portal has no such route, forbids it, or breaks on every search. */
+  private async orNull(pending: Promise<Reply>): Promise<Reply | null> {
     try {
-      const reply = await this.session.call({ action: 'count rows', method: 'GET', path }, signal);
-      const size = sizeOf(jsonOf(reply));
-      if (size !== null) return size;
-      if (isHtmlPage(reply.text)) return null;
-      // A portal without the table answers 200 with the database's message.
-      if (noTable.test(wordsOf(reply))) return { rows: 0, columns: null };
-      throw wrongShape(reply, this.session.portal, 'a datastore search result');
+      return await pending;
     } catch (error) {
       const status = statusOf(error);
-      if (status === 403 || status === 404) return null;
+      if (status === 403 || status === 404 || (error instanceof PortalRefusedError && status !== undefined))
+        return null;
+      // Releases whose search module is broken answer so to every search.
+      if (error instanceof PortalUnreachableError && status === 500 && error.request.isPage) return null;
       throw error;
     }
   }
@@ -151,18 +218,23 @@ const numberAfter = (key: string, text: string): number | null => {
   return found === undefined ? null : Number(found);
 };
 
-const noTable = /doesn't exist|does not exist|not found/i;
-
 const statusOf = (error: unknown): number | undefined =>
   error instanceof PortalError ? error.request.status : undefined;
 
-/** Rows and columns (without the key that the portal adds) of a search result; null when it is none. */
-const sizeOf = (value: unknown): TableSize | null => {
+/** What searches say of a table that is not there; the last release says so of everything that goes wrong. */
+const noTable = /doesn't exist|does not exist|not found|Exception Caught/i;
+
+/**
+ * Rows and columns (without the key that the portal adds) of a search result. Null for an error: there is no such table, or
+ * it cannot be read just now. Undefined for anything that is no answer of a search.
+ */
+const sizeOf = (value: unknown): TableSize | null | undefined => {
+  if (isRecord(value) && 'error' in value) return noTable.test(JSON.stringify(value.error)) ? null : undefined;
   const result = isRecord(value) ? value.result : undefined;
-  if (!isRecord(result)) return null;
+  if (!isRecord(result)) return undefined;
   const { total, fields } = result;
   const rows = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total;
-  if (typeof rows !== 'number' || !Number.isInteger(rows) || rows < 0) return null;
+  if (typeof rows !== 'number' || !Number.isInteger(rows) || rows < 0) return undefined;
   const columns = Array.isArray(fields)
     ? fields.filter((field) => !isRecord(field) || field.id !== 'entry_id').length
     : 0;

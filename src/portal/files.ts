@@ -3,10 +3,10 @@ import { hash, randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { paths } from '../dkan/paths.ts';
 import { SourceChangedError, SourceMissingError, sayingOf } from '../errors.ts';
+import type { Caller } from './caller.ts';
 import { fileChunks } from './file-chunks.ts';
 import type { HttpRequest } from './http.ts';
 import { attachResultSchema, bodyOf } from './replies.ts';
-import type { Session } from './session.ts';
 
 /** A local file to send. */
 export interface PortalFile {
@@ -39,10 +39,10 @@ const filePart = 'files[1]';
 
 /** The upload calls of one portal. */
 export class Files {
-  private readonly session: Session;
+  private readonly session: Caller;
   private readonly timeouts: { headersMs: number; uploadMs: number };
 
-  constructor(session: Session, timeouts: { headersMs: number; uploadMs: number }) {
+  constructor(session: Caller, timeouts: { headersMs: number; uploadMs: number }) {
     this.session = session;
     this.timeouts = timeouts;
   }

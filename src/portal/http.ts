@@ -2,7 +2,6 @@
 import type { Readable } from 'node:stream';
 import { Pool } from 'undici';
 import { PortalReplyError, PortalUnreachableError, SluiceError } from '../errors.ts';
-import { mayWrite } from '../fence.ts';
 import { failureOf, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
@@ -24,6 +23,10 @@ export interface HttpRequest {
   retries?: number;
   /** Milliseconds the whole exchange may take; for uploads and imports. */
   totalMs?: number;
+  /** True for a POST that changes nothing: it is repeated as a GET is. */
+  isRead?: boolean;
+  /** Awaited right before the request leaves; rejects when it must not be sent any more. */
+  mayWrite?: () => Promise<void>;
   /** True for a look whether the portal answers at all: it does not wait for the requests that are in flight. */
   isProbe?: boolean;
 }
@@ -72,7 +75,8 @@ export class Http {
    * @throws PortalUnreachableError when the last try failed, PortalNotApiError when no HTTP is spoken there.
    */
   async exchange(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
-    const retries = request.method === 'GET' ? (request.retries ?? this.settings.readRetries) : 0;
+    const isRead = request.method === 'GET' || request.isRead === true;
+    const retries = isRead ? (request.retries ?? this.settings.readRetries) : 0;
     for (let attempt = 0; ; attempt++) {
       try {
         const reply = await this.follow(request, signal);
@@ -125,7 +129,7 @@ export class Http {
   private async sendNow(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
     await this.hooks.takeToken?.(signal);
     // The last thing before it leaves: whatever was waited for is over.
-    if (request.method !== 'GET') await mayWrite(signal);
+    await request.mayWrite?.();
     const { log } = this.hooks;
     const began = performance.now();
     const { method, path, totalMs } = request;

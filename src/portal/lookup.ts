@@ -1,8 +1,9 @@
 // Finding nodes by uuid: calls made within a few milliseconds are answered by one list request.
+
+import { abortable } from '../abortable.ts';
 import { maxPageSize } from '../dkan/paths.ts';
 import type { ListQuery } from './nodes.ts';
 import type { NodeRow } from './replies.ts';
-import { abortable } from './wait.ts';
 
 /** How long the first call of a batch waits for company. */
 const gatherMs = 5;

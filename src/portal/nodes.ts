@@ -2,6 +2,7 @@
 import { maxPageSize, paths } from '../dkan/paths.ts';
 import { PortalConflictError, PortalError, PortalRefusedError } from '../errors.ts';
 import type { NodeFields } from '../wish.ts';
+import type { Caller } from './caller.ts';
 import { type Reply, wrongShape } from './classify.ts';
 import { fieldsFor } from './dialect.ts';
 import type { DialectChoice } from './dialect-choice.ts';
@@ -13,7 +14,7 @@ import {
   type PortalNode,
   portalNodeSchema,
 } from './replies.ts';
-import type { Call, Session } from './session.ts';
+import type { Call } from './session.ts';
 import { isHtmlPage } from './words.ts';
 
 /** A node to create. `fields` are in entity shape whatever the portal's dialect is. */
@@ -49,10 +50,10 @@ export interface ListQuery {
 
 /** The node calls of one portal. */
 export class Nodes {
-  private readonly session: Session;
+  private readonly session: Caller;
   private readonly dialect: DialectChoice;
 
-  constructor(session: Session, dialect: DialectChoice) {
+  constructor(session: Caller, dialect: DialectChoice) {
     this.session = session;
     this.dialect = dialect;
   }

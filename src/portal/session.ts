@@ -1,4 +1,6 @@
 // The session with one portal: login on demand, shared by all calls, renewed once when the portal forgets it.
+
+import { abortable } from '../abortable.ts';
 import { paths } from '../dkan/paths.ts';
 import { PortalLoginError, PortalNotApiError, PortalUnreachableError } from '../errors.ts';
 import { describe, factsOf, failureOf, isTransient, notApiHint, type PortalFacts, type Reply } from './classify.ts';
@@ -6,7 +8,6 @@ import { Cookies } from './cookies.ts';
 import { Http, type HttpRequest } from './http.ts';
 import { bodyOf, type LoginResult, loginResultSchema } from './replies.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
-import { abortable } from './wait.ts';
 import { isHtmlPage, wordsOf } from './words.ts';
 
 /** Who is logged in. `roles` maps role ids to role names. */

@@ -2,6 +2,7 @@
 import type { PortalLoginError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Dialect } from './dialect.ts';
+import type { PortalTraits } from './traits.ts';
 
 /** Where a portal is, who logs in there, and how patient the client is. */
 export interface PortalSettings {
@@ -28,10 +29,10 @@ export interface PortalHooks {
   log: Log;
   /** Awaited before every single request (the token bucket of requests per second). */
   takeToken?: (signal: AbortSignal) => Promise<void>;
-  /** The dialect learnt earlier; no request is spent on finding it again. */
-  knownDialect?: Dialect | null;
-  /** Told once the dialect of an `auto` portal is certain, and again if a later reply proves it wrong. */
-  onDialect?: (dialect: Dialect) => void;
+  /** What was learnt about the portal earlier; no request is spent on finding it again. */
+  traits?: PortalTraits;
+  /** Called with everything that is known whenever something was learnt. */
+  onTraits?: (traits: PortalTraits) => void;
   /** Awaited before the waiting calls are told that the portal refused the login. */
   onLoginRefused?: (error: PortalLoginError) => Promise<void>;
 }

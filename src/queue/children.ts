@@ -1,6 +1,6 @@
 // The rule of every parent job: add the children, forget those that have already failed, then wait.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BulkJobOptions, type Job, type Queue, WaitingChildrenError } from 'bullmq';
+import { type Job, type Queue, WaitingChildrenError } from 'bullmq';
 import { z } from 'zod';
 import type { ChildOutcome } from '../job.ts';
 import { reasonSchema } from '../report.ts';
@@ -47,31 +47,21 @@ export const runChildren = async (
   // Begun for the first time, it has no child yet that could have ended.
   const isFirst = parent.attemptsStarted === 1;
   if (!isFirst) {
-    const values = await parent.getChildrenValues<unknown>();
-    const isDone = children.every(({ id }) => queue.toKey(id) in values);
-    if (isDone || (await hasEnded(parent, children.length))) return outcomes(values, queue, children);
+    if (await hasEnded(parent, children.length)) return outcomes(queue, children);
   }
   const link = { parent: { id: parent.id, queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
   const jobs = children.map(({ id, name, data }) => ({
     name,
     data,
-    // Depth first: a dataset's resources go before the next dataset.
-    opts: { ...queues.itemOptions(id), ...link, lifo: name === 'resource' },
+    opts: { ...queues.itemOptions(id), ...link },
   }));
-  await addAll(queue, jobs.slice(0, firstChunk));
+  await queue.addBulk(jobs.slice(0, firstChunk));
   if (jobs.length > firstChunk) await sleep(headStartMs);
-  for (let at = firstChunk; at < jobs.length; at += chunk) await addAll(queue, jobs.slice(at, at + chunk));
+  for (let at = firstChunk; at < jobs.length; at += chunk) await queue.addBulk(jobs.slice(at, at + chunk));
   if (!isFirst) await forgetFailed(queue, children);
   await settled;
   if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
-  return outcomes(await parent.getChildrenValues<unknown>(), queue, children);
-};
-
-/** Most datasets have one resource, and a transaction around one job takes the client longer than the job itself. */
-const addAll = async (queue: Queue, jobs: { name: string; data: object; opts: BulkJobOptions }[]): Promise<void> => {
-  const [only] = jobs;
-  if (only && jobs.length === 1) await queue.add(only.name, only.data, only.opts);
-  else await queue.addBulk(jobs);
+  return outcomes(queue, children);
 };
 
 /** True when the parent's own books say that all of its children have ended: nothing need be added again. */
@@ -90,37 +80,35 @@ const hasEnded = async (parent: Job, count: number): Promise<boolean> => {
 
 /** A re-added child that has failed stands in the parent's dependencies again and would never leave them. */
 const forgetFailed = async (queue: Queue, children: ChildJob[]): Promise<void> => {
-  const failed = new Set(await queue.getRanges(['failed']));
+  const failed = new Set(await queue.getRanges(['failed'], 0, -1));
   for (const { id } of children) {
     if (failed.has(id)) await (await queue.getJob(id))?.removeChildDependency();
   }
 };
 
-const outcomes = async (
-  values: Record<string, unknown>,
-  queue: Queue,
-  children: ChildJob[],
-): Promise<Map<string, ChildOutcome>> => {
+/** Jobs whose state is asked for together. */
+const statesAtOnce = 100;
+
+const outcomes = async (queue: Queue, children: ChildJob[]): Promise<Map<string, ChildOutcome>> => {
   const found = new Map<string, ChildOutcome>();
-  for (const child of children) {
-    const key = queue.toKey(child.id);
-    if (key in values) found.set(child.data.key, { state: 'completed', value: values[key] });
-    else found.set(child.data.key, await failureOf(queue, child.id));
+  for (let at = 0; at < children.length; at += statesAtOnce) {
+    const some = children.slice(at, at + statesAtOnce);
+    const all = await Promise.all(some.map(({ id }) => outcomeOf(queue, id)));
+    for (const [index, { data }] of some.entries()) found.set(data.key, all[index] ?? { state: 'lost' });
   }
   return found;
 };
 
 const failureSchema = z.looseObject({ failure: reasonSchema });
 
-const failureOf = async (queue: Queue, id: string): Promise<ChildOutcome> => {
-  const job = await queue.getJob(id);
+const outcomeOf = async (queue: Queue, id: string): Promise<ChildOutcome> => {
+  const state = await queue.getJobState(id);
+  if (state === 'completed') return { state };
+  const job = state === 'failed' ? await queue.getJob(id) : undefined;
   if (!job) return { state: 'lost' };
-  if (job.finishedOn !== undefined && job.failedReason === undefined) {
-    return { state: 'completed', value: job.returnvalue };
-  }
   const told = failureSchema.safeParse(job.data);
   const reason = told.success
     ? told.data.failure
     : { code: 'bug', message: job.failedReason ?? 'the job failed without a reason', hint: null };
-  return { state: 'failed', reason, attempts: job.attemptsMade, data: job.data };
+  return { state: 'failed', reason };
 };

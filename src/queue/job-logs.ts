@@ -1,24 +1,13 @@
-// Logs of jobs: those of running jobs in the engine, those of closed runs in our own lists with their own retention.
+// Logs of items and runs, and the removal of the jobs of a closed run.
 import type { Redis } from 'ioredis';
-import { jobId } from '../job.ts';
+import { itemId } from '../job.ts';
 import type { RedisKeys } from '../ledger/keys.ts';
-import { RedisScript } from '../redis/script.ts';
 import type { Queues } from './queues.ts';
 
+/** Jobs that are removed together. */
 const chunk = 500;
 
-// KEYS: a job's log as the queue keeps it, and as we do, in turn. A log that was kept before stays as it is.
-const keepLogs = new RedisScript(`
-for i = 1, #KEYS, 2 do
-  redis.call('COPY', KEYS[i], KEYS[i + 1])
-  redis.call('EXPIRE', KEYS[i + 1], ARGV[1])
-end
-`);
-
-/** Kind of the item that a key names: `<manifest>/<dataset>` or `<manifest>/<dataset>/<resource>`. */
-export const kindOfKey = (key: string): 'dataset' | 'resource' => (key.split('/').length > 2 ? 'resource' : 'dataset');
-
-/** Reads and keeps job logs. */
+/** Reads logs and removes jobs; the logs of items are lists of our own that expire by themselves. */
 export class JobLogs {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -30,12 +19,9 @@ export class JobLogs {
     this.#queues = queues;
   }
 
-  /** Log lines of an item's job from line `from` (0-based), oldest first, whether its run is open or closed. */
-  async read(portal: string, id: string, from = 0): Promise<string[]> {
-    const kept = await this.#redis.lrange(this.#keys.jobLog(id), from, -1);
-    if (kept.length > 0) return kept;
-    const { logs } = await this.#queues.portal(portal).getJobLogs(id, from, -1);
-    return logs;
+  /** Log lines of the work on an item from line `from` (0-based), oldest first, whether its run is open or closed. */
+  async read(id: string, from = 0): Promise<string[]> {
+    return this.#redis.lrange(this.#keys.itemLog(id), from, -1);
   }
 
   /** Log lines of a run's own job. */
@@ -44,14 +30,11 @@ export class JobLogs {
     return logs;
   }
 
-  /** Copies the logs of a run's jobs to lists of our own that expire by themselves, then removes the jobs. Idempotent. */
-  async closeRun(portal: string, runId: string, keys: string[]): Promise<void> {
+  /** Removes the jobs of a closed run. Idempotent. */
+  async closeRun(portal: string, runId: string, datasets: string[]): Promise<void> {
     const queue = this.#queues.portal(portal);
-    const seconds = Math.ceil(this.#queues.settings.keepMs / 1000);
-    for (let at = 0; at < keys.length; at += chunk) {
-      const ids = keys.slice(at, at + chunk).map((key) => jobId(runId, kindOfKey(key), key));
-      const logs = ids.flatMap((id) => [`${queue.toKey(id)}:logs`, this.#keys.jobLog(id)]);
-      await keepLogs.run(this.#redis, logs, [seconds]);
+    for (let at = 0; at < datasets.length; at += chunk) {
+      const ids = datasets.slice(at, at + chunk).map((key) => itemId(runId, key));
       await Promise.all(ids.map((id) => queue.remove(id, { removeChildren: false })));
     }
   }

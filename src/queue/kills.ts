@@ -1,67 +1,53 @@
-// What becomes of a job whose worker was killed: it goes on, unless it seems to be what kills the workers.
+// What becomes of a job whose worker was killed: it is resumed, unless one of its steps seems to be what kills the workers.
 import type { Job } from 'bullmq';
 import { PoisonJobError } from '../errors.ts';
-import type { JobContext } from '../job.ts';
-import type { Bookkeeping } from './bookkeeping.ts';
-import type { Solitude } from './solitude.ts';
+import type { Trace } from '../job.ts';
+import type { JobTrace } from './trace.ts';
 
-/** Kills in one step after which a job is given up. */
+/** Kills in one step after which it is given up. */
 const poisonKills = 5;
 
-/** Kills, in whatever steps, after which a job goes on alone only. */
+/** Kills, in whatever steps, after which a job is resumed alone. */
 const suspectKills = 2;
 
-/** The step of a job that waits until it is alone; a kill in it is not held against the job. */
-const apart = 'apart';
+/** The step of a job that waits until it is alone; a kill in it is not counted. */
+export const waitsAlone = 'wait';
 
-/**
- * Counts the kills of a job and decides whether it is begun again. One that was hit more than once goes on alone: jobs
- * that merely stood beside the one that is to blame are not hit with it again. The returned function ends that.
- *
- * @throws PoisonJobError when its worker was killed {@link poisonKills} times in the same step
- */
-export const answerKills = async (
-  job: Job,
-  context: JobContext,
-  { books, solitude }: { books: Bookkeeping; solitude: Solitude },
-): Promise<() => void> => {
-  const { data } = context;
-  if (!('kills' in data)) {
-    if (job.stalledCounter > 0) await context.note(`resumed; killed ${job.stalledCounter} times so far`);
-    return isNotAlone;
+/** Counts the kill that the engine knows of and the trace does not, once for each step that was under way. */
+export const countKill = (job: Job, trace: JobTrace): void => {
+  if (job.stalledCounter <= trace.data.stalls) return;
+  // Nothing is begun before this is written down, so of several kills since then one met the steps.
+  const { steps, kills, interrupted } = trace.data;
+  const hit = Object.entries(steps).filter(([, step]) => step !== waitsAlone);
+  if (Object.keys(steps).length === 0) hit.push(['', 'start']);
+  const counted: Trace['kills'] = { ...kills };
+  for (const [key, step] of hit) {
+    const name = `${key} ${step}`;
+    counted[name] = (counted[name] ?? 0) + 1;
+    trace.line(key, `resumed after a kill in step ${step} (${counted[name]} in this step)`);
   }
-  let { kills } = data;
-  const step = data.step ?? 'start';
-  if (job.stalledCounter > data.stalls) {
-    // Nothing is begun before this is written down, so of several kills since then one met the step.
-    const count = (kills[step] ?? 0) + 1;
-    if (step !== apart) kills = { ...kills, [step]: count };
-    await context.save({ kills, stalls: job.stalledCounter });
-    await context.note(
-      step === apart
-        ? 'resumed after a kill before it went on'
-        : `resumed after a kill in step ${step} (${count} in this step)`,
-    );
-    await books.settled();
-    if ((kills[step] ?? 0) >= poisonKills) {
-      throw new PoisonJobError(`the worker was killed ${count} times in step ${step}`, {
-        hint: 'look at the log of this job, mend its file or the machine, then `sluice retry`',
-      });
-    }
-  }
-  const all = Object.values(kills).reduce((sum, each) => sum + each, 0);
-  if (all < suspectKills) return isNotAlone;
-  await context.save({ step: apart });
-  await books.settled();
-  const end = await solitude.begin(context.id, context.signal);
-  try {
-    await context.save({ step: step === apart ? null : data.step });
-    await books.settled();
-  } catch (error) {
-    end();
-    throw error;
-  }
-  return end;
+  if (hit.length === 0) trace.line('', 'resumed after a kill before it went on');
+  const items = hit.map(([key]) => key).filter((key) => key !== '');
+  trace.save({
+    steps: {},
+    interrupted: [...new Set([...interrupted, ...items])],
+    kills: counted,
+    stalls: job.stalledCounter,
+  });
 };
 
-const isNotAlone = (): void => undefined;
+/** Why an item (or with '' the job itself) is given up; null while it is not. */
+export const poisonOf = ({ kills }: Trace, key: string): PoisonJobError | null => {
+  for (const [name, count] of Object.entries(kills)) {
+    const at = name.lastIndexOf(' ');
+    if (count < poisonKills || name.slice(0, at) !== key) continue;
+    return new PoisonJobError(`the worker was killed ${count} times in step ${name.slice(at + 1)}`, {
+      hint: 'look at its log, repair its file or the machine, then `sluice retry`',
+    });
+  }
+  return null;
+};
+
+/** True for a job that was hit so often that it goes on alone only, so that bystanders are not hit with it again. */
+export const isSuspect = ({ kills }: Trace): boolean =>
+  Object.values(kills).reduce((sum, each) => sum + each, 0) >= suspectKills;

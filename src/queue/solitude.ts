@@ -11,9 +11,10 @@ export class Solitude {
   #alone: string | null = null;
 
   /** Resolves when the job may begin a step; the returned function ends it. Rejects when the signal aborts. */
-  async enter(id: string, signal: AbortSignal): Promise<() => void> {
+  async enter({ job, item = '' }: { job: string; item?: string }, signal: AbortSignal): Promise<() => void> {
+    const id = `${job} ${item}`;
     if (this.#inSteps.has(id)) return () => undefined; // a step within a step
-    while (this.#alone !== null && this.#alone !== id) await this.#change(signal);
+    while (this.#alone !== null && this.#alone !== job) await this.#change(signal);
     this.#inSteps.add(id);
     return () => {
       this.#inSteps.delete(id);

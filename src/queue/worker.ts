@@ -1,20 +1,31 @@
 // A worker on one queue: validates job data, calls the handler, and sorts what it throws.
 import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import { PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
-import { Fence, fenceSignal } from '../fence.ts';
-import { type Handler, type JobContext, type JobDataOf, type JobKind, jobSchemas } from '../job.ts';
+import {
+  GiveBack,
+  type Handler,
+  itemId,
+  type JobContext,
+  type JobDataOf,
+  type JobKind,
+  jobSchemas,
+  noTrace,
+  UnfinishedItemsError,
+} from '../job.ts';
+import { JobLease } from '../lease.ts';
 import { LateLog, type Log } from '../log.ts';
-import { ifLockStands } from '../redis/job-script.ts';
 import { RedisScript } from '../redis/script.ts';
 import type { Reason } from '../report.ts';
-import { Bookkeeping } from './bookkeeping.ts';
 import type { CircuitBreaker } from './breaker.ts';
-import { createContext, GiveBack } from './context.ts';
-import { answerKills } from './kills.ts';
+import { createContext } from './context.ts';
+import type { Exclusive } from './exclusive.ts';
+import { JobJournal } from './journal.ts';
+import { countKill, isSuspect, poisonOf, waitsAlone } from './kills.ts';
 import type { PortalPauses } from './pause.ts';
 import { type Queues, runsQueue } from './queues.ts';
 import { backoffMs, isRetryable, type RetrySettings } from './retry.ts';
 import { Solitude } from './solitude.ts';
+import { isEngineSignal, JobTrace } from './trace.ts';
 
 /** A handler for every kind of job. */
 export type Handlers = { [K in JobKind]: Handler<K> };
@@ -27,6 +38,9 @@ export interface WorkerParts {
   handlers: Handlers;
   pauses: PortalPauses;
   breaker: CircuitBreaker;
+  exclusive: Exclusive;
+  /** Redis key of the log of an item, by its id. */
+  logKey: (itemId: string) => string;
   retry: RetrySettings;
   /** Lock of a job and interval of the check for stalled jobs, milliseconds. */
   lockMs: number;
@@ -39,8 +53,9 @@ const afterProbeMs = 1000;
 
 const lockLost = 'the lock of the job was lost; another worker resumes it';
 
-const leftOfLock = new RedisScript(`${ifLockStands}
-return left
+const leftOfLock = new RedisScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
+return redis.call('PTTL', KEYS[1])
 `);
 
 /** Runs jobs of one queue until it is stopped. */
@@ -93,62 +108,95 @@ export class QueueWorker {
   }
 
   async #process(job: Job, token: string, lost: AbortSignal = new AbortController().signal): Promise<unknown> {
+    const { queues, breaker, exclusive, handlers } = this.#parts;
     const signal = AbortSignal.any([this.#stop.signal, lost]);
-    const fence = this.#fenceOf(job, token);
-    const books = new Bookkeeping(job, this.#parts.queues, fence);
-    fenceSignal(lost, fence);
-    fenceSignal(signal, fence);
-    const { kind, data } = parseJob(job);
-    const log = new LateLog(this.#parts.log, {
-      jobId: job.id,
-      kind,
-      portal: data.portal,
-      ...('runId' in data ? { runId: data.runId } : {}),
-      ...('key' in data ? { key: data.key } : {}),
+    const { kind, data: parsed } = parseJob(job);
+    let data = parsed;
+    const journal = new JobJournal(job, queues, this.#leaseOf(job, token));
+    const save = (changes: object): void => {
+      data = { ...data, ...changes };
+      journal.save(data);
+    };
+    const runId = 'runId' in data ? data.runId : undefined;
+    const facts = { jobId: job.id, kind, portal: data.portal, ...(runId === undefined ? {} : { runId }) };
+    const log = new LateLog(this.#parts.log, { ...facts, ...('key' in data ? { key: data.key } : {}) });
+    const worked = (): void => void breaker.worked(data.portal);
+    const trace = new JobTrace({
+      data: data.trace ?? noTrace,
+      journal,
+      solitude: this.#solitude,
+      signal,
+      lost,
+      log: this.#parts.log,
+      facts,
+      logOf: (key) => (key === '' || runId === undefined ? undefined : this.#parts.logKey(itemId(runId, key))),
+      save: (now) => save({ trace: now }),
+      worked,
     });
-    const worked = (): void => void this.#parts.breaker.worked(data.portal);
     const context = createContext({
       job,
       token,
-      data,
+      data: () => data,
+      save,
       signal,
-      fence,
-      lost,
       log,
-      queues: this.#parts.queues,
-      books,
-      solitude: this.#solitude,
-      worked,
+      queues,
+      journal,
+      trace,
+      exclusive,
     });
-    const handler = this.#parts.handlers[kind] as Handler; // the table is keyed by kind
+    const handler = handlers[kind] as Handler; // the table is keyed by kind
     let endAlone = (): void => undefined;
     try {
       if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
-      books.hurry(); // what is written down of a kill must outlive the next
-      endAlone = await answerKills(job, context, { books, solitude: this.#solitude });
+      journal.hurry(); // what is written down of a kill must outlive the next
+      endAlone = await this.#answerKills(job, trace, journal, signal);
       const result = await handler.run(context);
-      if (kind === 'resource') worked(); // it ends with a look at the portal
-      await books.settled();
+      await journal.flush();
       return result;
     } catch (error) {
       // What was learnt is written down while the job is still ours; a failure of that is told below.
-      await books.settled().catch(() => undefined);
+      await journal.flush().catch(() => undefined);
       if (lost.aborted || isLockGone(error)) {
-        books.drop();
+        journal.drop();
         log.warn({ action: 'lost' }, lockLost);
         throw new WaitingError(lockLost);
       }
       const told = await this.#sort(error, job, token, context, handler);
-      await books.settled();
+      await journal.flush();
       throw told;
     } finally {
       endAlone();
     }
   }
 
-  #fenceOf(job: Job, token: string): Fence {
+  /**
+   * Counts the kills of a job before it goes on; one that was hit more than once goes on alone: jobs that merely stood beside
+   * the one to blame are not hit with it again. The returned function ends that.
+   * @throws PoisonJobError when the job itself, and not one of its items, was hit too often in the same step
+   */
+  async #answerKills(job: Job, trace: JobTrace, journal: JobJournal, signal: AbortSignal): Promise<() => void> {
+    countKill(job, trace);
+    await journal.flush();
+    const poison = poisonOf(trace.data, '');
+    if (poison) throw poison;
+    if (!isSuspect(trace.data)) return () => undefined;
+    trace.silently(waitsAlone);
+    await journal.flush();
+    const end = await this.#solitude.begin(job.id ?? '', signal);
+    try {
+      trace.silently(null);
+      await journal.flush();
+    } catch (error) {
+      end();
+      throw error;
+    }
+    return end;
+  }
+
+  #leaseOf(job: Job, token: string): JobLease {
     const key = `${job.queueQualifiedName}:${job.id}:lock`;
-    return new Fence({
+    return new JobLease({
       key,
       token,
       ask: async () => {
@@ -160,8 +208,9 @@ export class QueueWorker {
   }
 
   /** Decides what the engine is told: move back, try again later, or failed for good with its reason kept. */
-  async #sort(error: unknown, job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
-    if (error instanceof Error && ['WaitingChildrenError', 'DelayedError'].includes(error.name)) return error;
+  async #sort(thrown: unknown, job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
+    const error = thrown instanceof UnfinishedItemsError ? thrown.first : thrown;
+    if (isEngineSignal(error)) return error;
     if (error instanceof GiveBack || this.#isOfStop(error)) return this.#giveBack(job, token, context.data.portal);
     if (error instanceof PortalLoginError) {
       await context.note(`portal paused: ${error.message}`);
@@ -176,7 +225,7 @@ export class QueueWorker {
     if (isRetryable(error) && !last) return error;
     const reason = reasonOf(error);
     if (!(error instanceof SluiceError)) context.log.error({ err: error }, 'job failed by a bug');
-    await this.#giveUp(context, handler, reason);
+    await this.#giveUp(context, handler, reason, thrown);
     return new UnrecoverableError(reason.message);
   }
 
@@ -186,10 +235,10 @@ export class QueueWorker {
     return aborted && (error === reason || (error instanceof Error && error.cause === reason));
   }
 
-  async #giveUp(context: JobContext, handler: Handler, reason: Reason): Promise<void> {
+  async #giveUp(context: JobContext, handler: Handler, reason: Reason, error: unknown): Promise<void> {
     await context.note(`failed for good: ${reason.code}: ${reason.message}`);
     context.log.warn({ action: 'give-up', reason }, 'job failed for good');
-    await handler.failed?.(context, reason);
+    await handler.failed?.(context, reason, error);
     await context.save({ failure: reason } as object);
   }
 

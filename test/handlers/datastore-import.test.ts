@@ -5,7 +5,7 @@ import { importFile } from '../../src/handlers/datastore-import.ts';
 import type { ResourceState } from '../../src/handlers/resource-state.ts';
 import { openForTest } from '../portal/support/open.ts';
 import { type SmallPortal, startSmallPortal } from '../portal/support/small-portal.ts';
-import { attachedState, jobOf, useLedger } from './support/job.ts';
+import { attachedState, itemOf, useLedger } from './support/job.ts';
 
 const { ledger } = useLedger();
 
@@ -36,8 +36,8 @@ const prepare = async (told: Told[], more: Partial<ResourceState> = {}, total: n
   });
   onTestFinished(() => portal.close());
   portal.nodes.set('7', { nid: '7', type: 'resource' });
-  const { job } = jobOf(`import/one/case-${count++}`);
-  const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url), job }, more);
+  const { item } = itemOf(`import/one/case-${count++}`);
+  const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url), item }, more);
   return {
     portal,
     state,
@@ -56,7 +56,7 @@ describe('the import step', () => {
     await importFile(state);
     expect(orders()).toEqual([]);
     expect(state.entry).toMatchObject({ datastore: 'imported', rows: 2 });
-    expect(state.job.data.actions).toEqual(['imported']);
+    expect(state.item.actions).toEqual(['imported']);
   });
 
   it('orders the import of a file that is ready, and waits until it is done', async () => {
@@ -188,7 +188,7 @@ describe('the import step', () => {
     ]);
     await expect(importFile(state)).rejects.toBeInstanceOf(ImportFailedError);
     expect(orders()).toEqual([importOrder]);
-    expect(await ledger().intent('city', state.job.data.key)).toMatchObject({ action: 'import', nid: '7' });
+    expect(await ledger().intent('city', state.item.key)).toMatchObject({ action: 'import', nid: '7' });
   });
 
   it('keeps the rows of a portal that failed before, until new ones are in', async () => {
@@ -204,10 +204,10 @@ describe('the import step', () => {
     const portal = await startSmallPortal({ datastore: false });
     onTestFinished(() => portal.close());
     portal.nodes.set('7', { nid: '7', type: 'resource' });
-    const { job } = jobOf('import/one/none');
-    const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url), job });
+    const { item } = itemOf('import/one/none');
+    const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url), item });
     await importFile(state);
     expect(state.entry).toMatchObject({ datastore: 'none' });
-    expect(job.data.actions).toEqual([]);
+    expect(item.actions).toEqual([]);
   });
 });

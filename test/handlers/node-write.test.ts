@@ -6,7 +6,7 @@ import { type NodeTarget, proveNode, writeNode } from '../../src/handlers/node-w
 import type { Intent, LedgerEntry } from '../../src/ledger/entry.ts';
 import { openForTest } from '../portal/support/open.ts';
 import { type SmallPortal, type SmallPortalOptions, startSmallPortal } from '../portal/support/small-portal.ts';
-import { entryOf, jobOf, nodeWish, useLedger } from './support/job.ts';
+import { entryOf, itemOf, nodeWish, useLedger } from './support/job.ts';
 
 const { ledger } = useLedger();
 
@@ -24,9 +24,9 @@ let count = 0;
 const prepare = async (options: SmallPortalOptions = {}, more: Partial<NodeWish> = {}): Promise<Case> => {
   const portal = await startSmallPortal(options);
   onTestFinished(() => portal.close());
-  const { job, said } = jobOf(`write/one/case-${count++}`);
-  const target: NodeTarget = { job, ledger: ledger(), portal: openForTest(portal.url), onDrift: 'overwrite' };
-  const wish = nodeWish(job.data.key, more);
+  const { item, said } = itemOf(`write/one/case-${count++}`);
+  const target: NodeTarget = { item, ledger: ledger(), portal: openForTest(portal.url), onDrift: 'overwrite' };
+  const wish = nodeWish(item.key, more);
   return {
     portal,
     target,
@@ -66,7 +66,7 @@ describe('a create', () => {
     expect(entry.nid).toBe('1');
     expect(writes()).toEqual(['POST /api/dataset/node']);
     expect(await ledger().known('city', wish.key)).toMatchObject({ entry: { nid: '1' }, intent: null });
-    expect(target.job.data.actions).toEqual(['created']);
+    expect(target.item.actions).toEqual(['created']);
   });
 
   it('adopts a node that holds its uuid, whatever the ledger says', async () => {
@@ -74,7 +74,7 @@ describe('a create', () => {
     portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid }));
     const entry = await write(entryOf(wish.key));
     expect(entry.nid).toBe('1');
-    expect(target.job.data.actions).toContain('adopted');
+    expect(target.item.actions).toContain('adopted');
     expect(writes().filter((write) => write.startsWith('POST'))).toEqual([]);
   });
 
@@ -92,7 +92,7 @@ describe('a create', () => {
       const entry = await write(entryOf(wish.key), createIntent(wish, '1'));
       expect(entry.nid).toBe('3');
       expect(said.join('\n')).toContain('going on with node 3');
-      expect(target.job.data.actions).toContain('created');
+      expect(target.item.actions).toContain('created');
       expect(writes().filter((write) => write.startsWith('POST'))).toEqual([]);
     },
   );
@@ -160,7 +160,7 @@ describe('the proof of a node', () => {
   it('restores a node that was edited by others, once', async () => {
     const { portal, target, wish, writes } = await prepare();
     portal.nodes.set('1', ours(wish, '1', { title: 'Edited', log: '' }));
-    const { node } = await proveNode(target, wish, entryOf(wish.key, { nid: '1' }), target.job.signal);
+    const { node } = await proveNode(target, wish, entryOf(wish.key, { nid: '1' }), target.item.signal);
     expect(node.title).toBe(wish.title);
     expect(writes()).toEqual(['PUT /api/dataset/node/1']);
   });
@@ -172,11 +172,11 @@ describe('the proof of a node', () => {
     });
     portal.nodes.set('1', ours(wish, '1', { title: 'As the portal likes it' }));
     const entry = entryOf(wish.key, { nid: '1' });
-    const failure = await proveNode(target, wish, entry, target.job.signal).catch((error: unknown) => error);
+    const failure = await proveNode(target, wish, entry, target.item.signal).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(VerifyFailedError);
     expect((failure as Error).message).toContain('title');
     expect(writes()).toHaveLength(1);
-    await expect(proveNode(target, wish, entry, target.job.signal)).rejects.toBeInstanceOf(VerifyFailedError);
+    await expect(proveNode(target, wish, entry, target.item.signal)).rejects.toBeInstanceOf(VerifyFailedError);
     expect(writes()).toHaveLength(1);
   });
 });

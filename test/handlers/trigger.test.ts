@@ -3,7 +3,6 @@ import { triggerHandler } from '../../src/handlers/trigger.ts';
 import { type JobContext, plainRequest, type RunRequest, type TriggerData } from '../../src/job.ts';
 import type { TriggerRecord } from '../../src/ledger/triggers.ts';
 import type { Schedule } from '../../src/manifest/schedule-times.ts';
-import { jobOf } from './support/job.ts';
 
 const request: RunRequest = {
   manifestPath: '/c.yaml',
@@ -26,13 +25,12 @@ const trigger = async (data: Partial<TriggerData>, lateMs = 0) => {
     holdTrigger: async (_data, until) => void held.push(until),
     triggered: async (_target, record) => void told.push(record),
   });
-  const { job, said } = jobOf('city/a');
-  const context: JobContext<'trigger'> = {
-    ...job,
+  const said: string[] = [];
+  const context = {
     data: { kind: 'trigger', ...request, schedule: null, waited: false, ...data },
     due: Date.now() - lateMs,
-    save: async () => undefined,
-  };
+    note: async (line) => void said.push(line),
+  } satisfies Partial<JobContext<'trigger'>> as JobContext<'trigger'>; // all that the handler uses
   await handler.run(context);
   return { runs, held, told, said };
 };

@@ -34,7 +34,7 @@ const uuid = 'f4660933-c557-589c-bd84-ee83ec75e507';
 const wish = { uuid, title: 't', published: true, fields: {}, metadataFingerprint: 'm' };
 const dataset = (key: string): DatasetWork => {
   const of = { wish: { ...wish, key }, why: 'new', nid: null };
-  return { ...of, resources: [`${key}/a`], next: [], unchanged: [], ...common };
+  return { ...of, resources: [`${key}/a`], spare: [], next: [], ...common };
 };
 const resource = (key: string): ResourceWork => {
   const source = { kind: 'link' as const, url: 'https://x.example' };
@@ -80,11 +80,18 @@ describe('a run', () => {
     expect((await runs().resourceWork('r1', 'city/one/b'))?.wish.key).toBe('city/one/b');
     expect(await runs().resourceWork('r1', 'city/nothing')).toBeNull();
 
-    await runs().outcome('r1', 'city/one', 'done');
-    await runs().outcome('r1', 'city/one/a', 'quarantined');
+    const ended = (key: string, outcome: ReportItem['outcome']) =>
+      runs().keep('r1', key, { actions: [], ms: 1, ended: item(key, outcome) });
+    expect(await runs().record('r1', 'city/one')).toEqual({ actions: [], ms: 0, ended: null });
+    await runs().keep('r1', 'city/one', { actions: ['created'], ms: 7, ended: null });
+    expect(await runs().record('r1', 'city/one')).toEqual({ actions: ['created'], ms: 7, ended: null });
+    expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 0 });
+    await ended('city/one', 'done');
+    await ended('city/one/a', 'quarantined');
+    expect([...(await runs().ended('r1')).keys()].sort()).toEqual(['city/one', 'city/one/a']);
     expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 2, failed: 1 });
     // A spare resource that got a job after all: never more done than there are.
-    await runs().outcome('r1', 'city/one/b', 'done');
+    await ended('city/one/b', 'done');
     expect(await runs().progress('r1')).toMatchObject({ total: 3, done: 3 });
 
     await runs().close(report('r1'));

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { PortalTraits } from '../../src/portal/client.ts';
 import { type Dialect, fieldsFor } from '../../src/portal/dialect.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';
@@ -87,7 +88,10 @@ describe('the dialect of a portal', () => {
   const open = async (options: SmallPortalOptions, settings: { dialect?: 'auto' | Dialect; known?: Dialect } = {}) => {
     const learnt: Dialect[] = [];
     const server = await start(options);
-    const hooks = { onDialect: (dialect: Dialect) => void learnt.push(dialect), knownDialect: settings.known ?? null };
+    const onTraits = ({ dialect }: PortalTraits): void => {
+      if (dialect !== undefined && learnt.at(-1) !== dialect) learnt.push(dialect);
+    };
+    const hooks = { onTraits, traits: settings.known ? { dialect: settings.known } : {} };
     const portal = openForTest(server.url, { dialect: settings.dialect ?? 'auto' }, hooks);
     const sent = (method: string) =>
       server.requests(method, '/api/dataset/node').map((seen) => JSON.parse(seen.body.toString()));

@@ -222,7 +222,7 @@ describe('a write', () => {
   it('is one HTTP request each, when the dialect is known', async () => {
     const server = await startSmallPortal();
     onTestFinished(() => server.close());
-    const portal = openForTest(server.url, {}, { knownDialect: 'entity' });
+    const portal = openForTest(server.url, {}, { traits: { dialect: 'entity' } });
     await portal.identity(calm);
     const { nid } = await create(portal);
     await portal.updateNode(nid, { title: 'U', log: 'l' }, calm);

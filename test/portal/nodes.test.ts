@@ -11,7 +11,7 @@ const input = { type: 'dataset', title: 'Budget', status: 1, log: 'sluice', fiel
 const start = async (intercept: SmallPortalOptions['intercept'] = () => undefined) => {
   const server = await startSmallPortal({ intercept });
   onTestFinished(() => server.close());
-  return { server, portal: openForTest(server.url, {}, { knownDialect: 'entity' }) };
+  return { server, portal: openForTest(server.url, {}, { traits: { dialect: 'entity' } }) };
 };
 
 describe('nodes', () => {

@@ -1,6 +1,6 @@
 // The circuit breaker, with real worker processes and a portal over HTTP that goes down and comes back.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { jobId } from '../../src/job.ts';
+import { itemId } from '../../src/job.ts';
 import { redisKeys } from '../../src/ledger/keys.ts';
 import { PortalPauses } from '../../src/queue/pause.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -57,9 +57,7 @@ describe('a portal that fails several times in a row', () => {
     await paused();
     await failedProbes(3);
     await waitUntil('the jobs in flight', async () => (await toy.queues.portal('p').getActiveCount()) === 0);
-    const jobs = await Promise.all(
-      keys(6).map((key) => toy.queues.portal('p').getJob(jobId('r1', 'dataset', `m/${key}`))),
-    );
+    const jobs = await Promise.all(keys(6).map((key) => toy.queues.portal('p').getJob(itemId('r1', `m/${key}`))));
     // Five faults opened it, and the fifth of them was free.
     expect(jobs.reduce((sum, job) => sum + (job?.attemptsMade ?? 0), 0)).toBe(4);
     expect(await toy.queues.portal('p').getFailedCount()).toBe(0);

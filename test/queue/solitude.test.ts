@@ -21,14 +21,14 @@ describe('a job that is alone', () => {
   it('waits for the steps of others, and is the only one that begins any', async () => {
     const solitude = new Solitude();
     const { events, tell } = openDiary();
-    const leave = await solitude.enter('other', signal);
+    const leave = await solitude.enter({ job: 'other' }, signal);
     const alone = solitude.begin('suspect', signal).then(tell('alone'));
-    const late = solitude.enter('late', signal).then(tell('late'));
+    const late = solitude.enter({ job: 'late' }, signal).then(tell('late'));
     await nextTurn();
     expect(events).toEqual([]);
     leave();
     const end = await alone;
-    (await solitude.enter('suspect', signal))();
+    (await solitude.enter({ job: 'suspect' }, signal))();
     await nextTurn();
     expect(events).toEqual(['alone']);
     end();
@@ -53,9 +53,9 @@ describe('a job that is alone', () => {
   it('lets a step within a step of another pass, which ends with the outer one', async () => {
     const solitude = new Solitude();
     const { events, tell } = openDiary();
-    const leave = await solitude.enter('other', signal);
+    const leave = await solitude.enter({ job: 'other' }, signal);
     const alone = solitude.begin('suspect', signal).then(tell('alone'));
-    (await solitude.enter('other', signal))();
+    (await solitude.enter({ job: 'other' }, signal))();
     await nextTurn();
     expect(events).toEqual([]);
     leave();
@@ -65,12 +65,12 @@ describe('a job that is alone', () => {
   it('leaves nothing behind when it is stopped while it waits', async () => {
     const solitude = new Solitude();
     const stop = new AbortController();
-    const leave = await solitude.enter('other', signal);
-    const waiting = [solitude.begin('suspect', stop.signal), solitude.enter('late', stop.signal)];
+    const leave = await solitude.enter({ job: 'other' }, signal);
+    const waiting = [solitude.begin('suspect', stop.signal), solitude.enter({ job: 'late' }, stop.signal)];
     await nextTurn();
     stop.abort();
     for (const each of waiting) await expect(each).rejects.toThrow('aborted');
-    (await solitude.enter('third', signal))();
+    (await solitude.enter({ job: 'third' }, signal))();
     leave();
   });
 });
@@ -83,9 +83,9 @@ describe('with a step that does not end', () => {
     try {
       const solitude = new Solitude();
       const { events, tell } = openDiary();
-      await solitude.enter('endless', signal);
+      await solitude.enter({ job: 'endless' }, signal);
       const alone = solitude.begin('suspect', signal).then(tell('goes on'));
-      const other = solitude.enter('other', signal).then(tell('other'));
+      const other = solitude.enter({ job: 'other' }, signal).then(tell('other'));
       await nextTurn();
       expect(events).toEqual([]);
       patience.abort();

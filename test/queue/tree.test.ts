@@ -1,6 +1,6 @@
 // The rules of the job tree, each with real worker processes and real kills.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { jobId } from '../../src/job.ts';
+import { itemId } from '../../src/job.ts';
 import { redisKeys } from '../../src/ledger/keys.ts';
 import { JobLogs } from '../../src/queue/job-logs.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -19,10 +19,9 @@ describe('a parent job', () => {
     await toy.start();
     await toy.addRun('r1', ['ok', 'fail']);
     const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));
-    expect(outcomes['m/ok']).toEqual({ state: 'completed', value: 'ok attempt 1' });
+    expect(outcomes['m/ok']).toEqual({ state: 'completed' });
     expect(outcomes['m/fail']).toMatchObject({
       state: 'failed',
-      attempts: 1,
       reason: { code: 'portal-refused', message: 'portal p: no', hint: 'ask' },
     });
   });
@@ -53,20 +52,20 @@ describe('a parent job', () => {
     expect(starts.filter((count) => count === '1').length).toBeGreaterThanOrEqual(keys.length - 4);
   });
 
-  it('keeps its children until the run is closed, then removes them and keeps their logs', async () => {
+  it('keeps its children until the run is closed, then removes them; their logs outlive them', async () => {
     await toy.start();
     await toy.addRun('r4', ['kill-0']);
     await waitUntil('the run', () => ended('r4'));
-    const id = jobId('r4', 'dataset', 'm/kill-0');
+    const id = itemId('r4', 'm/kill-0');
     expect(await toy.queues.portal('p').getJob(id)).toBeDefined();
     const logs = new JobLogs(toy.redis, redisKeys('toy'), toy.queues);
-    const before = await logs.read('p', id);
+    const before = await logs.read(id);
     expect(before.join('\n')).toContain('boom');
     await logs.closeRun('p', 'r4', ['m/kill-0']);
     await logs.closeRun('p', 'r4', ['m/kill-0']);
     expect(await toy.queues.portal('p').getJob(id)).toBeUndefined();
-    expect(await logs.read('p', id)).toEqual(before);
-    expect(await toy.redis.ttl(redisKeys('toy').jobLog(id))).toBeGreaterThan(0);
+    expect(await logs.read(id)).toEqual(before);
+    expect(await toy.redis.ttl(redisKeys('toy').itemLog(id))).toBeGreaterThan(0);
   });
 });
 
@@ -76,7 +75,7 @@ describe('a job whose worker is killed', () => {
     const starts = await toy.startUntil(() => ended('r5'));
     expect(starts).toBe(5);
     expect((await toy.outcomes('r5'))?.['m/kill-4']).toMatchObject({ state: 'completed' });
-    const { logs } = await toy.queues.portal('p').getJobLogs(jobId('r5', 'dataset', 'm/kill-4'));
+    const logs = await toy.redis.lrange(redisKeys('toy').itemLog(itemId('r5', 'm/kill-4')), 0, -1);
     expect(logs.filter((line) => line.includes('resumed after a kill in step boom'))).toHaveLength(4);
   });
 
@@ -106,7 +105,7 @@ describe('jobs that were hit twice', () => {
     const outcomes = await toy.outcomes('r6-crowd');
     for (const key of keys) {
       expect(outcomes?.[`m/${key}`]).toMatchObject({ state: 'completed' });
-      const { logs } = await toy.queues.portal('p').getJobLogs(jobId('r6-crowd', 'dataset', `m/${key}`));
+      const logs = await toy.redis.lrange(redisKeys('toy').itemLog(itemId('r6-crowd', `m/${key}`)), 0, -1);
       expect(logs.join('\n')).not.toContain('(3 in this step)');
     }
   });
@@ -117,14 +116,16 @@ describe('a failed attempt', () => {
     await toy.start();
     await toy.addRun('r7', ['transient']);
     const outcomes = await waitUntil('the run', () => toy.outcomes('r7'));
-    expect(outcomes['m/transient']).toEqual({ state: 'completed', value: 'transient attempt 3' });
+    expect(outcomes['m/transient']).toEqual({ state: 'completed' });
+    expect(await toy.redis.get('toy.starts:transient')).toBe('3');
   });
 
   it('is not repeated when its error is a bug, and says so', async () => {
     await toy.start();
     await toy.addRun('r8', ['bug']);
     const outcomes = await waitUntil('the run', () => toy.outcomes('r8'));
-    expect(outcomes['m/bug']).toMatchObject({ state: 'failed', attempts: 1, reason: { code: 'bug', message: 'oops' } });
+    expect(outcomes['m/bug']).toMatchObject({ state: 'failed', reason: { code: 'bug', message: 'oops' } });
+    expect(await toy.redis.get('toy.starts:bug')).toBe('1');
     expect(await toy.redis.hget('toy.failed', 'm/bug')).toBe('bug');
   });
 
@@ -133,11 +134,8 @@ describe('a failed attempt', () => {
     await toy.addRun('r9', ['login']);
     const queue = toy.queues.portal('p');
     await waitUntil('the pause', () => queue.isPaused());
-    await waitUntil(
-      'the job to wait',
-      async () => (await queue.getJobState(jobId('r9', 'dataset', 'm/login'))) === 'waiting',
-    );
-    expect((await queue.getJob(jobId('r9', 'dataset', 'm/login')))?.attemptsMade).toBe(0);
+    await waitUntil('the job to wait', async () => (await queue.getJobState(itemId('r9', 'm/login'))) === 'waiting');
+    expect((await queue.getJob(itemId('r9', 'm/login')))?.attemptsMade).toBe(0);
   });
 });
 
@@ -149,7 +147,7 @@ describe('a stop', () => {
   ])('gives back a job that has not begun a write, %s, without spending an attempt', async (_, name) => {
     const worker = await toy.start();
     await toy.addRun('r10', [name]);
-    const id = jobId('r10', 'dataset', `m/${name}`);
+    const id = itemId('r10', `m/${name}`);
     const queue = toy.queues.portal('p');
     await waitUntil(
       'the read',
@@ -168,6 +166,6 @@ describe('a stop', () => {
     worker.kill('SIGTERM');
     await waitUntil('the worker to end', () => worker.exitCode === 0);
     expect(await toy.redis.get('toy.written')).toBe('1');
-    expect(await toy.queues.portal('p').getJobState(jobId('r11', 'dataset', 'm/slow-write'))).toBe('completed');
+    expect(await toy.queues.portal('p').getJobState(itemId('r11', 'm/slow-write'))).toBe('completed');
   });
 });

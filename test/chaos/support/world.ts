@@ -121,7 +121,7 @@ export class World {
   /** Logs of all jobs of closed runs, by job id. */
   jobLogs(): Promise<Map<string, string[]>> {
     return this.withRedis(async (redis) => {
-      const prefix = this.keys.jobLog('');
+      const prefix = this.keys.itemLog('');
       const logs = new Map<string, string[]>();
       for (const key of await redis.keys(`${prefix}*`)) {
         logs.set(key.slice(prefix.length), await redis.lrange(key, 0, -1));

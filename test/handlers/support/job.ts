@@ -1,16 +1,18 @@
-// What a handler works with in a test: a job that keeps its notes, a ledger on a real Redis, a client of a small portal.
+// What a handler works with in a test: an item that keeps its notes, a ledger on a real Redis, a client of a small portal.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import { uuidOfKey } from '../../../src/dkan/identity.ts';
 import type { HandlerDeps } from '../../../src/handlers/deps.ts';
+import { Item } from '../../../src/handlers/item.ts';
 import type { NodeWish } from '../../../src/handlers/node-wish.ts';
 import type { ResourceState } from '../../../src/handlers/resource-state.ts';
-import { freshItem, type JobContext, type ResourceData } from '../../../src/job.ts';
 import { type LedgerEntry, newEntry } from '../../../src/ledger/entry.ts';
 import { redisKeys } from '../../../src/ledger/keys.ts';
 import { Ledger } from '../../../src/ledger/ledger.ts';
+import type { Runs } from '../../../src/ledger/runs.ts';
 import { createLog } from '../../../src/log.ts';
 import type { Portal } from '../../../src/portal/client.ts';
+import type { ItemAction } from '../../../src/report.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 
 /** A ledger on a Redis of its own; ends with the test file. */
@@ -28,43 +30,44 @@ export const useLedger = (): { ledger: () => Ledger; redis: () => Redis } => {
   return { ledger: () => new Ledger(redis, redisKeys('test')), redis: () => redis };
 };
 
-/** A resource job outside any queue, which keeps what is said in it. */
-export const jobOf = (key: string): { job: JobContext<'resource'>; said: string[] } => {
+/** The work on an item outside any queue, which keeps what is said in it. */
+export const itemOf = (
+  key: string,
+  more: { actions?: ItemAction[]; resumed?: boolean; isLast?: boolean } = {},
+): { item: Item; said: string[] } => {
   const said: string[] = [];
-  let data: ResourceData = {
-    kind: 'resource',
-    runId: 'run-1',
-    manifest: key.split('/')[0] ?? '',
-    portal: 'city',
-    key,
-    ...freshItem,
-    datasetKey: key.split('/').slice(0, 2).join('/'),
-    datasetNid: '1',
-  };
   const { signal } = new AbortController();
-  const job: JobContext<'resource'> = {
-    id: 'job-1',
-    get data() {
-      return data;
+  const [manifest = '', dataset = ''] = key.split('/');
+  let lastStep: string | null = null;
+  const item = new Item(
+    {
+      data: { kind: 'dataset', runId: 'run-1', manifest, portal: 'city', key: `${manifest}/${dataset}` },
+      attempt: 1,
+      isLast: more.isLast ?? false,
+      signal,
+      exclusive: (_name, _signal, work) => work(),
     },
-    due: 0,
-    attempt: 1,
-    isLast: false,
-    resumed: false,
-    signal,
-    fence: null,
-    log: createLog({ level: 'silent' }),
-    save: async (changes) => {
-      data = { ...data, ...changes };
+    key,
+    {
+      runs: { keep: async () => undefined } as unknown as Runs, // all that an item uses
+      log: {
+        resumed: more.resumed ?? false,
+        log: createLog({ level: 'silent' }),
+        get lastStep() {
+          return lastStep;
+        },
+        step: async (label, work) => {
+          said.push(label.name);
+          lastStep = label.name;
+          return work(signal);
+        },
+        note: async (line) => void said.push(line),
+        end: () => undefined,
+      },
+      record: { actions: more.actions ?? [], ms: 0, ended: null },
     },
-    step: async (label, work) => {
-      said.push(label.name);
-      return work(signal);
-    },
-    note: async (line) => void said.push(line),
-    children: async () => new Map(),
-  };
-  return { job, said };
+  );
+  return { item, said };
 };
 
 /** The wish for a resource node. */
@@ -87,22 +90,23 @@ export const entryOf = (key: string, more: Partial<LedgerEntry> = {}): LedgerEnt
 
 /** The state of a resource job that has attached a table of `rows` rows to node 7. */
 export const attachedState = (
-  parts: { ledger: Ledger; portal: Portal; job: JobContext<'resource'> },
+  parts: { ledger: Ledger; portal: Portal; item: Item },
   more: Partial<ResourceState> = {},
 ): ResourceState => {
-  const { ledger, portal, job } = parts;
+  const { ledger, portal, item } = parts;
   const limits = { importTimeoutMs: () => 5000, refreshAfterMs: () => null, maxFileBytes: 1e9, maxRowBytes: 1e6 };
   const settings = { ...limits, preparedDir: '/nowhere/prepared', rejectsDir: '/nowhere/rejects' };
   const sha256 = 'a'.repeat(64);
   const deps = { ledger, settings, portal: () => portal } as Partial<HandlerDeps> as HandlerDeps; // all that steps use
   return {
     deps,
-    job,
+    item,
+    datasetNid: '1',
     portal,
     wish: {
-      key: job.data.key,
-      uuid: uuidOfKey(job.data.key),
-      datasetKey: job.data.datasetKey,
+      key: item.key,
+      uuid: uuidOfKey(item.key),
+      datasetKey: item.key.split('/').slice(0, 2).join('/'),
       title: 'T',
       published: true,
       fields: {},
@@ -112,7 +116,7 @@ export const attachedState = (
     },
     onDrift: 'overwrite',
     seen: null,
-    entry: entryOf(job.data.key, {
+    entry: entryOf(item.key, {
       nid: '7',
       file: { fid: '31', name: 't.csv', bytes: 9, sha256, url: null },
       datastore: 'pending',

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Job } from 'bullmq';
 import { Redis } from 'ioredis';
 import { JobLostError, PortalLoginError, PortalRefusedError, PortalUnreachableError } from '../../../src/errors.ts';
-import { mayWrite } from '../../../src/fence.ts';
-import { freshItem, type JobContext } from '../../../src/job.ts';
+import type { JobContext } from '../../../src/job.ts';
 import { newEntry } from '../../../src/ledger/entry.ts';
 import { redisKeys } from '../../../src/ledger/keys.ts';
 import { Ledger } from '../../../src/ledger/ledger.ts';
 import { createLog } from '../../../src/log.ts';
 import { CircuitBreaker } from '../../../src/queue/breaker.ts';
+import { Exclusive } from '../../../src/queue/exclusive.ts';
 import { PortalPauses } from '../../../src/queue/pause.ts';
 import { PortalWatch } from '../../../src/queue/portal-watch.ts';
 import { portalQueue, Queues, runsQueue } from '../../../src/queue/queues.ts';
@@ -64,9 +64,9 @@ const ask = async (portal: string, what: string): Promise<void> => {
 };
 
 /** The first worker of the job stands still where the key says; whoever gets through to a write is put down. */
-const stopAt = async (job: JobContext<'dataset'>, signal: AbortSignal): Promise<void> => {
+const stopAt = async (job: JobContext<'dataset'>): Promise<void> => {
   const { key } = job.data;
-  const ledger = new Ledger(redis, redisKeys('toy')).fenced(job.fence);
+  const ledger = new Ledger(redis, redisKeys('toy')).inNameOf(job.writer);
   const isFirst = (await redis.incr(`toy.stops:${key}`)) === 1;
   const standStill = (where: string): void => {
     if (isFirst && key.endsWith(where)) process.kill(process.pid, 'SIGSTOP');
@@ -75,7 +75,7 @@ const stopAt = async (job: JobContext<'dataset'>, signal: AbortSignal): Promise<
     standStill('before-the-note');
     await ledger.begin('p', key, { action: 'import', nid: String(process.pid), at: 1 });
     standStill('before-the-request');
-    await mayWrite(signal);
+    await job.writer?.lease.check();
     await redis.rpush(`toy.sent:${key}`, process.pid);
     standStill('before-the-end');
     await ledger.settle('p', { ...newEntry({ key, kind: 'dataset', uuid: 'u', title: String(process.pid) }) });
@@ -98,17 +98,20 @@ let crowd = 0;
 
 const item = async (job: JobContext<'dataset'>): Promise<string> => {
   const name = job.data.key.slice(2);
+  const poison = job.poisonOf(job.data.key);
+  if (poison) throw poison;
+  const { step } = job.item(job.data.key);
   await redis.incr(`toy.starts:${name}`);
   const kills = /^kill-(\d+)/.exec(name);
   if (kills) {
-    await job.step({ name: 'boom', on: name }, async () => {
+    await step({ name: 'boom', on: name }, async () => {
       if (name.endsWith('late')) await sleep(15);
       if ((await redis.incr(`toy.kills:${name}`)) <= Number(kills[1])) die();
     });
   }
-  if (name.startsWith('beside')) await job.step({ name: 'work', on: name }, () => sleep(30));
+  if (name.startsWith('beside')) await step({ name: 'work', on: name }, () => sleep(30));
   if (name.startsWith('crowd')) {
-    await job.step({ name: 'work', on: name }, async () => {
+    await step({ name: 'work', on: name }, async () => {
       crowd += 1;
       await sleep(300);
       if (crowd > 1) die();
@@ -116,7 +119,7 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
     });
   }
   if (name.startsWith('http')) {
-    await job.step({ name: 'send', on: name, writes: true }, () => ask(job.data.portal, 'work'));
+    await step({ name: 'send', on: name, writes: true }, () => ask(job.data.portal, 'work'));
   }
   if (name.startsWith('fail')) throw new PortalRefusedError('portal p: no', facts, { hint: 'ask' });
   if (name.startsWith('bug')) throw new TypeError('oops');
@@ -126,17 +129,16 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
     await (name.endsWith('look') ? cutOff(job.signal) : sleep(30_000, undefined, { signal: job.signal }));
   }
   if (name.startsWith('slow-read')) {
-    await job.step({ name: 'read', on: name }, (signal) => sleep(30_000, undefined, { signal }));
+    await step({ name: 'read', on: name }, (signal) => sleep(30_000, undefined, { signal }));
   }
   if (name.startsWith('slow-write')) {
-    await job.step({ name: 'write', on: name, writes: true }, async (signal) => {
+    await step({ name: 'write', on: name, writes: true }, async (signal) => {
       await redis.set('toy.writing', '1');
       await sleep(1000, undefined, { signal });
       await redis.set('toy.written', '1');
     });
   }
-  if (name.startsWith('stopped'))
-    await job.step({ name: 'write', on: name, writes: true }, (signal) => stopAt(job, signal));
+  if (name.startsWith('stopped')) await step({ name: 'write', on: name, writes: true }, () => stopAt(job));
   return `${name} attempt ${job.attempt}`;
 };
 
@@ -147,8 +149,7 @@ const handlers: Handlers = {
       const { runId, manifest, portal, only } = job.data;
       if (only?.includes('m/plan')) await job.step({ name: 'plan', on: manifest }, () => ask(portal, 'plan'));
       const outcomes = await job.children(
-        'dataset',
-        (only ?? []).map((key) => ({ kind: 'dataset' as const, runId, manifest, portal, key, ...freshItem })),
+        (only ?? []).map((key) => ({ kind: 'dataset' as const, runId, manifest, portal, key })),
       );
       return Object.fromEntries(outcomes);
     },
@@ -158,7 +159,6 @@ const handlers: Handlers = {
     run: item,
     failed: async (job, reason) => void (await redis.hset('toy.failed', job.data.key, reason.code)),
   },
-  resource: { run: async () => null },
 };
 
 const common = {
@@ -166,6 +166,8 @@ const common = {
   handlers,
   pauses,
   breaker,
+  exclusive: new Exclusive(redis, redisKeys('toy').exclusive),
+  logKey: redisKeys('toy').itemLog,
   retry: { backoffMs: 50, maxBackoffMs: 200 },
   lockMs: 1500,
   stalledCheckMs: 500,

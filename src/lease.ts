@@ -1,0 +1,85 @@
+// The lease of a job: nothing is written in its name once another worker may have it.
+import { JobLostError } from './errors.ts';
+
+/** One field of a Redis hash to be set; null removes it. */
+export interface FieldWrite {
+  hash: string;
+  field: string;
+  value: string | null;
+}
+
+/** Writes to Redis in the name of a job; all of them are refused with JobLostError once another worker has the job. */
+export interface JobWriter {
+  readonly lease: JobLease;
+  /** Writes these fields, and everything buffered before, in one atomic step. */
+  write(writes: readonly FieldWrite[]): Promise<void>;
+  /**
+   * Buffers fields for the next write, which comes a moment later at the latest. Only for what a kill may lose: the
+   * effect of a portal write whose intent stays open until then.
+   */
+  writeLater(writes: readonly FieldWrite[]): void;
+  /** Resolves when no field is buffered: what this job reads afterwards includes what it wrote. */
+  catchUp(): Promise<void>;
+}
+
+/** How a lease knows whether its lock still stands. */
+export interface LeaseParts {
+  /** Redis key of the job's lock, and the token it holds while the job is ours. */
+  key: string;
+  token: string;
+  /** Asks Redis: milliseconds until the lock expires, or null when it is not ours. */
+  ask: () => Promise<number | null>;
+  /** Called once it is known that another worker has the job. */
+  lost: () => void;
+}
+
+/** Less than this much of a lock (milliseconds) is too little to begin a request. */
+const leastMs = 100;
+
+/**
+ * The right to act for a job. Every write in its name tells how long the lock still stands; until then it is believed, by
+ * a clock that goes on while the process is suspended.
+ */
+export class JobLease {
+  readonly key: string;
+  readonly token: string;
+  readonly #parts: LeaseParts;
+  #until = 0;
+
+  constructor(parts: LeaseParts) {
+    this.key = parts.key;
+    this.token = parts.token;
+    this.#parts = parts;
+  }
+
+  /** True while the lock certainly stands. */
+  stands(): boolean {
+    return clock() < this.#until;
+  }
+
+  /** Takes what Redis said of the lock; `askedAt` is {@link clock} before it was asked. @throws JobLostError when it is not ours */
+  renewed(askedAt: number, leftMs: number | null): void {
+    if (leftMs !== null) {
+      this.#until = askedAt + leftMs - leastMs;
+      return;
+    }
+    this.#until = 0;
+    this.#parts.lost();
+    throw new JobLostError('another worker has taken this job over', {
+      hint: 'nothing: it goes on there; this process was too slow, suspended, or cut off from Redis',
+    });
+  }
+
+  /** Resolves when a write may be sent in the name of the job. @throws JobLostError when it is not ours any more */
+  async check(): Promise<void> {
+    while (!this.stands()) {
+      const askedAt = clock();
+      this.renewed(askedAt, await this.#parts.ask());
+    }
+  }
+}
+
+const started = { monotonic: performance.now(), wall: Date.now() };
+
+/** Milliseconds by whichever clock went further: one stands still while a machine sleeps, the other may be set. */
+export const clock = (): number => Math.max(performance.now() - started.monotonic, Date.now() - started.wall);

@@ -1,0 +1,83 @@
+// Work of which a portal can take only one piece at a time, over all workers: a lock that stands as long as a job's lease.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { abortable } from '../abortable.ts';
+import type { JobLease } from '../lease.ts';
+import { RedisScript } from '../redis/script.ts';
+
+/** How often a lock that a job of another worker holds is looked at, milliseconds. */
+const pollMs = 50;
+
+// KEYS: the lock, the lock of the job that asks. ARGV: its token, how it shows in the lock, who was seen holding the lock
+// before and has lost its own lease since (empty: nobody). Returns nil when the job is not ours, else who holds the lock.
+const take = new RedisScript(`
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
+local holder = redis.call('GET', KEYS[1])
+if not holder or holder == ARGV[3] then
+  redis.call('SET', KEYS[1], ARGV[2])
+  return ARGV[2]
+end
+return holder
+`);
+
+const release = new RedisScript(`
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+`);
+
+/**
+ * Locks by name. A holder is known by its job's lock and token; it holds as long as that lock stands, which every write of
+ * a job checks anyway. So there is no expiry of its own that could run out unnoticed, and a killed holder blocks nobody for
+ * longer than its job.
+ */
+export class Exclusive {
+  readonly #redis: Redis;
+  readonly #keyOf: (name: string) => string;
+  /** Who waits in this process, by name: the last of the queue. */
+  readonly #last = new Map<string, Promise<void>>();
+
+  constructor(redis: Redis, keyOf: (name: string) => string) {
+    this.#redis = redis;
+    this.#keyOf = keyOf;
+  }
+
+  /** Runs `work` alone; in this process first come, first served. @throws JobLostError when the job is not ours any more */
+  async run<T>(name: string, lease: JobLease, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(name) ?? Promise.resolve();
+    const turn = Promise.withResolvers<void>();
+    const mine = before.then(() => turn.promise);
+    this.#last.set(name, mine);
+    try {
+      await abortable(before, signal);
+      const key = this.#keyOf(name);
+      const holder = JSON.stringify([lease.key, lease.token]);
+      await this.#take(key, holder, lease, signal);
+      try {
+        return await work();
+      } finally {
+        await release.run(this.#redis, [key], [holder]);
+      }
+    } finally {
+      turn.resolve();
+      if (this.#last.get(name) === mine) this.#last.delete(name);
+    }
+  }
+
+  async #take(key: string, holder: string, lease: JobLease, signal: AbortSignal): Promise<void> {
+    for (let gone = ''; ; ) {
+      const found = await take.run(this.#redis, [key, lease.key], [lease.token, holder, gone]);
+      if (found === holder) return;
+      if (typeof found !== 'string') {
+        await lease.check(); // rejects: the job is not ours
+        continue;
+      }
+      gone = (await this.#isGone(found)) ? found : '';
+      if (gone === '') await sleep(pollMs, undefined, { signal });
+    }
+  }
+
+  async #isGone(holder: string): Promise<boolean> {
+    const [key, token] = JSON.parse(holder) as [string, string]; // as `run` wrote it
+    return (await this.#redis.get(key)) !== token;
+  }
+}

@@ -1,0 +1,190 @@
+// What a job writes to Redis: its data, its log lines and the fields of ledger and run record, in order and in few round trips.
+import type { Job } from 'bullmq';
+import { clock, type FieldWrite, type JobLease, type JobWriter } from '../lease.ts';
+import { RedisScript } from '../redis/script.ts';
+import type { Queues } from './queues.ts';
+
+/** How long what may wait does wait for company, milliseconds. */
+const gatherMs = 100;
+
+/**
+ * KEYS: the job's lock, the job, then a log for each line and a hash for each field. ARGV: the token the lock holds while
+ * the job is ours; the job's data (empty: unchanged); how many lines a log keeps and its expiry in seconds (0: none); the
+ * number of lines; the lines; name and value of each field (an empty value removes it). Returns how many milliseconds the
+ * lock still stands, or nil when it is not ours; a job that was removed stays removed.
+ */
+const script = new RedisScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
+local left = redis.call('PTTL', KEYS[1])
+if ARGV[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'data', ARGV[2]) end
+local lines = tonumber(ARGV[5])
+local logs = {}
+for i = 1, lines do
+  local log = KEYS[2 + i]
+  redis.call('RPUSH', log, ARGV[5 + i])
+  logs[log] = true
+end
+for log in pairs(logs) do
+  redis.call('LTRIM', log, -tonumber(ARGV[3]), -1)
+  if ARGV[4] ~= '0' then redis.call('EXPIRE', log, ARGV[4]) end
+end
+for i = 3 + lines, #KEYS do
+  local at = 2 * (i - 3 - lines) + 6 + lines
+  if ARGV[at + 1] == '' then redis.call('HDEL', KEYS[i], ARGV[at]) else redis.call('HSET', KEYS[i], ARGV[at], ARGV[at + 1]) end
+end
+return left
+`);
+
+/** Most lines that go in one call of the script. */
+const mostLines = 1000;
+
+interface LogLine {
+  log: string;
+  text: string;
+}
+
+/**
+ * The journal of one job. Data and lines are for people and for the poison rule, so a kill may lose the newest; fields
+ * written with {@link write} are durable when it resolves, and take along whatever is buffered.
+ */
+export class JobJournal implements JobWriter {
+  readonly job: Job;
+  readonly lease: JobLease;
+  readonly #queues: Queues;
+  #data: object | null = null;
+  #lines: LogLine[] = [];
+  #fields: FieldWrite[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  #turn: NodeJS.Immediate | null = null;
+  #sending: Promise<void> | null = null;
+  #failure: unknown = null;
+
+  constructor(job: Job, queues: Queues, lease: JobLease) {
+    this.job = job;
+    this.lease = lease;
+    this.#queues = queues;
+  }
+
+  /** Replaces the job's data. */
+  save(data: object): void {
+    this.job.data = data;
+    this.#data = data;
+    this.#gather();
+  }
+
+  /** Adds a line to a log, with the time in front; without `log` to the one that the queue keeps of the job. */
+  line(text: string, log: string = `${this.#jobKey}:logs`): void {
+    this.#lines.push({ log, text: `${new Date().toISOString()} ${text}` });
+    this.#gather();
+  }
+
+  /** Sends what is buffered at the end of this turn of the event loop: a risky step begins, and a kill in it must be attributed. */
+  hurry(): void {
+    this.#turn ??= setImmediate(() => {
+      this.#turn = null;
+      void this.flush().catch(() => undefined); // reported when the job ends
+    });
+  }
+
+  async write(writes: readonly FieldWrite[]): Promise<void> {
+    this.#buffer(writes);
+    await this.#send();
+  }
+
+  writeLater(writes: readonly FieldWrite[]): void {
+    this.#buffer(writes);
+    this.#gather();
+  }
+
+  async catchUp(): Promise<void> {
+    if (this.#fields.length > 0) await this.#send();
+  }
+
+  /** Resolves when everything was sent; rejects with the first failure of what was sent by itself. */
+  async flush(): Promise<void> {
+    while (this.#sending || this.#hasUnsent) {
+      this.#sending ??= this.#sendQuietly();
+      await this.#sending;
+    }
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  /** Forgets what was not sent yet: the job is another worker's now. */
+  drop(): void {
+    this.#take();
+  }
+
+  get #jobKey(): string {
+    return `${this.job.queueQualifiedName}:${this.job.id}`;
+  }
+
+  get #hasUnsent(): boolean {
+    return this.#data !== null || this.#lines.length > 0 || this.#fields.length > 0;
+  }
+
+  /** Of each field the newest value counts. */
+  #buffer(writes: readonly FieldWrite[]): void {
+    for (const write of writes) {
+      const at = this.#fields.findIndex(({ hash, field }) => field === write.field && hash === write.hash);
+      if (at < 0) this.#fields.push(write);
+      else this.#fields[at] = write;
+    }
+  }
+
+  #take(): { data: object | null; lines: LogLine[]; fields: FieldWrite[] } {
+    if (this.#timer) clearTimeout(this.#timer);
+    if (this.#turn) clearImmediate(this.#turn);
+    this.#timer = null;
+    this.#turn = null;
+    const taken = { data: this.#data, lines: this.#lines, fields: this.#fields };
+    this.#data = null;
+    this.#lines = [];
+    this.#fields = [];
+    return taken;
+  }
+
+  /** Sends what there is in a moment; one such write at a time, so that they stay in order. */
+  #gather(): void {
+    if (this.#sending) return;
+    this.#timer ??= setTimeout(() => {
+      this.#sending = this.#sendQuietly();
+    }, gatherMs);
+  }
+
+  async #sendQuietly(): Promise<void> {
+    try {
+      await this.#send();
+    } catch (error) {
+      this.#failure ??= error;
+    }
+    this.#sending = null;
+    if (this.#hasUnsent) this.#gather();
+  }
+
+  async #send(): Promise<void> {
+    const { data, lines, fields } = this.#take();
+    for (let at = mostLines; at < lines.length; at += mostLines)
+      await this.#run(null, lines.slice(at - mostLines, at), []);
+    const rest = lines.length === 0 ? 0 : Math.floor((lines.length - 1) / mostLines) * mostLines;
+    await this.#run(data, lines.slice(rest), fields);
+  }
+
+  async #run(data: object | null, lines: LogLine[], fields: FieldWrite[]): Promise<void> {
+    const askedAt = clock();
+    const { keepLogs, keepMs } = this.#queues.settings;
+    const left = await script.run(
+      this.#queues.connection,
+      [this.lease.key, this.#jobKey, ...lines.map(({ log }) => log), ...fields.map(({ hash }) => hash)],
+      [
+        this.lease.token,
+        data === null ? '' : JSON.stringify(data),
+        keepLogs,
+        Math.ceil(keepMs / 1000),
+        lines.length,
+        ...lines.map(({ text }) => text),
+        ...fields.flatMap(({ field, value }) => [field, value ?? '']),
+      ],
+    );
+    this.lease.renewed(askedAt, typeof left === 'number' ? left : null);
+  }
+}

@@ -1,0 +1,160 @@
+// The steps of a job and of its items: logged, persisted before they begin where they may crash the worker.
+import { performance } from 'node:perf_hooks';
+import { reasonOf } from '../errors.ts';
+import { GiveBack, type ItemLog, type StepLabel, type StepLog, type Trace } from '../job.ts';
+import { LateLog, type Log } from '../log.ts';
+import type { JobJournal } from './journal.ts';
+import type { Solitude } from './solitude.ts';
+
+/** What a trace is made of. */
+export interface TraceParts {
+  data: Trace;
+  journal: JobJournal;
+  solitude: Solitude;
+  /** Aborted when the worker must stop or has lost the job; `lost` in the second case only. */
+  signal: AbortSignal;
+  lost: AbortSignal;
+  log: Log;
+  /** What each log line says of the job. */
+  facts: object;
+  /** Redis key of the log of an item; undefined for the log that the queue keeps of the job. */
+  logOf: (key: string) => string | undefined;
+  /** Persists the trace with the job's data. */
+  save: (trace: Trace) => void;
+  /** Called when a step that sends writes has succeeded. */
+  worked: () => void;
+}
+
+/** The steps under way in one attempt of a job. */
+export class JobTrace {
+  readonly #parts: TraceParts;
+  readonly #logs = new Map<string, LateLog>();
+  #data: Trace;
+
+  constructor(parts: TraceParts) {
+    this.#parts = parts;
+    this.#data = parts.data;
+  }
+
+  get data(): Trace {
+    return this.#data;
+  }
+
+  /** The steps of the job itself. */
+  get own(): StepLog {
+    return this.#stepLog('');
+  }
+
+  /** The steps of one item. */
+  item(key: string): ItemLog {
+    let last: string | null = null;
+    const resumed = this.#data.interrupted.includes(key);
+    const { step, note } = this.#stepLog(key);
+    return {
+      resumed,
+      log: this.#log(key),
+      get lastStep() {
+        return last;
+      },
+      step: (label, work, format) => {
+        last = label.name;
+        return step(label, work, format);
+      },
+      note,
+      end: () => this.#end(key),
+    };
+  }
+
+  /** Adds a line to the log of an item, or with '' of the job. */
+  line(key: string, text: string): void {
+    this.#parts.journal.line(text, this.#parts.logOf(key));
+  }
+
+  /** Replaces what is known of interrupted work, durably. */
+  save(data: Trace): void {
+    this.#data = data;
+    this.#parts.save(data);
+  }
+
+  /** Persists that the job itself is in a step that is not logged. */
+  silently(step: string | null): void {
+    if (step === null) this.#end('');
+    else this.#enter('', step);
+  }
+
+  #enter(key: string, step: string): void {
+    const interrupted = this.#data.interrupted.filter((each) => each !== key);
+    this.save({ ...this.#data, interrupted, steps: { ...this.#data.steps, [key]: step } });
+  }
+
+  #end(key: string): void {
+    const { [key]: _last, ...others } = this.#data.steps;
+    this.save({ ...this.#data, steps: others });
+  }
+
+  #log(key: string): LateLog {
+    const known = this.#logs.get(key);
+    if (known) return known;
+    const log = new LateLog(this.#parts.log, { ...this.#parts.facts, ...(key === '' ? {} : { key }) });
+    this.#logs.set(key, log);
+    return log;
+  }
+
+  #stepLog(key: string): StepLog {
+    return {
+      note: async (line) => {
+        this.#log(key).info({ action: 'note' }, line);
+        this.line(key, line);
+      },
+      step: async (label, work, format) => {
+        const { signal, solitude, journal } = this.#parts;
+        if (signal.aborted) throw new GiveBack();
+        const leave = await solitude.enter({ job: journal.job.id ?? '', item: key }, signal);
+        try {
+          return await this.#inStep(key, label, work, format);
+        } finally {
+          leave();
+        }
+      },
+    };
+  }
+
+  async #inStep<T>(
+    key: string,
+    label: StepLabel,
+    work: (signal: AbortSignal) => Promise<T>,
+    format?: (result: T) => string,
+  ): Promise<T> {
+    const { signal, lost, journal, worked } = this.#parts;
+    const { name, on, writes = false, light = false } = label;
+    const begun = performance.now();
+    const ms = (): number => Math.round(performance.now() - begun);
+    const before = this.#data.steps[key] ?? null;
+    this.#enter(key, name);
+    // The note before a write takes the step's name along; other work on this host may crash the worker.
+    if (!writes && !light) journal.hurry();
+    try {
+      // A step that writes is never cut off by a stop, only when the job is not ours any more.
+      const result = await work(writes ? lost : signal);
+      if (writes) worked();
+      const outcome = format?.(result) ?? 'ok';
+      this.#log(key).info({ action: name, on, ms: ms(), outcome }, 'step done');
+      this.line(key, `${name} ${on}: ${outcome} (${ms()} ms)`);
+      return result;
+    } catch (error) {
+      if (signal.aborted && !writes) throw new GiveBack();
+      if (isEngineSignal(error)) throw error;
+      const reason = reasonOf(error);
+      this.#log(key).info({ action: name, on, ms: ms(), reason }, 'step failed');
+      this.line(key, `${name} ${on}: failed, ${reason.code}: ${reason.message} (${ms()} ms)`);
+      throw error;
+    } finally {
+      // Between two steps the last one stands, so that kills there do not add up to kills in one place.
+      if (before !== null) this.#enter(key, before);
+    }
+  }
+}
+
+/** The engine's own errors that move a job are control flow, not failures. */
+export const isEngineSignal = (error: unknown): boolean =>
+  error instanceof Error && ['WaitingChildrenError', 'WaitingError', 'DelayedError'].includes(error.name);

@@ -1,0 +1,131 @@
+// What a job writes: all or nothing with its data and log lines, refused to a former owner.
+import { type Job, Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { JobLostError } from '../../src/errors.ts';
+import { type FieldWrite, JobLease } from '../../src/lease.ts';
+import { JobJournal } from '../../src/queue/journal.ts';
+import { Queues } from '../../src/queue/queues.ts';
+import { openTestRedis } from '../support/redis.ts';
+
+const { redis, options } = await openTestRedis();
+const queue = new Queue('jobs', { connection: redis, prefix: 'q' });
+afterAll(() => queue.close());
+
+let job: Job;
+let lock: string;
+beforeEach(async () => {
+  await redis.flushall();
+  job = await queue.add('dataset', { step: 'none' }, { jobId: 'one' });
+  lock = `${job.queueQualifiedName}:one:lock`;
+  await redis.set(lock, 'mine', 'PX', 5000);
+});
+
+const journalOn = (connection: Redis, keepLogs = 100): JobJournal => {
+  const queues = new Queues(connection, { prefix: 'q', attempts: 1, keepLogs, keepMs: 60_000 });
+  const lease = new JobLease({ key: lock, token: 'mine', ask: async () => null, lost: () => undefined });
+  return new JobJournal(job, queues, lease);
+};
+const dataOf = async (): Promise<unknown> => JSON.parse((await redis.hget(queue.toKey('one'), 'data')) ?? 'null');
+const textsOf = async (log: string): Promise<string[]> =>
+  (await redis.lrange(log, 0, -1)).map((line) => line.slice(line.indexOf(' ') + 1));
+const own = (field: string, value: string | null): FieldWrite => ({ hash: 'own', field, value });
+
+describe('a write of a job', () => {
+  it('takes along data and lines, and tells how long the lock stands', async () => {
+    const journal = journalOn(redis, 3);
+    for (const text of ['older', 'old', 'one', 'two']) journal.line(text, 'q.log');
+    journal.line('of the job itself');
+    journal.save({ step: 'attach' });
+    await journal.write([own('field', 'value')]);
+    expect(await redis.hgetall('own')).toEqual({ field: 'value' });
+    expect(await dataOf()).toEqual({ step: 'attach' });
+    expect(await textsOf('q.log')).toEqual(['old', 'one', 'two']);
+    expect(await redis.ttl('q.log')).toBeGreaterThan(0);
+    expect(await textsOf(`${queue.toKey('one')}:logs`)).toEqual(['of the job itself']);
+    expect(journal.lease.stands()).toBe(true);
+  });
+
+  it('leaves the data as they are when only lines are new', async () => {
+    const journal = journalOn(redis);
+    journal.line('only', 'q.log');
+    await journal.write([own('a', '1')]);
+    expect(await dataOf()).toEqual({ step: 'none' });
+    expect(await textsOf('q.log')).toEqual(['only']);
+  });
+
+  it('takes more lines than one call of Redis takes arguments, in their order', async () => {
+    const journal = journalOn(redis, 20_000);
+    const lines = Array.from({ length: 9000 }, (_, n) => `line ${n}`);
+    for (const line of lines) journal.line(line, 'q.log');
+    await journal.write([own('a', '1')]);
+    expect(await textsOf('q.log')).toEqual(lines);
+  });
+
+  it('is refused to a former owner as a whole', async () => {
+    await redis.set(lock, 'of another');
+    const journal = journalOn(redis);
+    journal.save({ step: 'attach' });
+    journal.line('one', 'q.log');
+    await expect(journal.write([own('a', '1')])).rejects.toThrow(JobLostError);
+    expect(await dataOf()).toEqual({ step: 'none' });
+    expect(await redis.exists('own', 'q.log')).toBe(0);
+  });
+
+  it('does not bring back a job that is gone', async () => {
+    await redis.del(queue.toKey('one'));
+    const journal = journalOn(redis);
+    journal.save({ step: 'attach' });
+    await journal.write([own('a', '1')]);
+    expect(await redis.exists(queue.toKey('one'))).toBe(0);
+    expect(await redis.hgetall('own')).toEqual({ a: '1' });
+  });
+
+  it('takes along what was buffered before, once, and the newest of each field', async () => {
+    await redis.hset('own', 'intent', 'open');
+    const journal = journalOn(redis);
+    journal.writeLater([own('entry', 'first'), own('intent', null)]);
+    journal.writeLater([own('entry', 'second')]);
+    expect(await redis.hgetall('own')).toEqual({ intent: 'open' });
+    await journal.write([own('intent', 'next')]);
+    expect(await redis.hgetall('own')).toEqual({ entry: 'second', intent: 'next' });
+    await redis.del('own');
+    await journal.write([own('a', '1')]);
+    expect(await redis.hgetall('own')).toEqual({ a: '1' });
+  });
+
+  it('names no keys but those it writes, as a server may demand', async () => {
+    await redis.acl('SETUSER', 'limited', 'on', '>pw', 'resetkeys', '~q*', '~own', '+@all');
+    const limited = new Redis({ ...options, username: 'limited', password: 'pw' });
+    try {
+      const journal = journalOn(limited);
+      journal.line('one', 'q.log');
+      await journal.write([own('a', '1')]);
+      await journalOn(limited).write([own('b', '2')]);
+      expect(await redis.hgetall('own')).toEqual({ a: '1', b: '2' });
+      await expect(journalOn(limited).write([{ ...own('a', '1'), hash: 'other' }])).rejects.toThrow('NOPERM');
+    } finally {
+      limited.disconnect();
+    }
+  });
+});
+
+describe('what is buffered', () => {
+  it('is sent by itself a moment later, and at once when somebody waits for it', async () => {
+    const journal = journalOn(redis);
+    journal.writeLater([own('a', '1')]);
+    await journal.catchUp();
+    expect(await redis.hget('own', 'a')).toBe('1');
+    journal.line('one', 'q.log');
+    await journal.flush();
+    expect(await textsOf('q.log')).toEqual(['one']);
+  });
+
+  it('is forgotten once the job is another worker’s', async () => {
+    const journal = journalOn(redis);
+    journal.writeLater([own('a', '1')]);
+    journal.drop();
+    await journal.flush();
+    expect(await redis.exists('own')).toBe(0);
+  });
+});
