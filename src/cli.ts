@@ -320,6 +320,7 @@ const portal = example(
     .option('--data <dir>', 'folder of its store (default: as configured, else portal/<name> in the state folder)')
     .option('--users <file>', 'users file')
     .option('--profile <name>', 'behaviour to show (default: as configured, else spec)')
+    .option('--races <on|off>', 'let overlapping requests lose updates (default: on under the dkan- profiles)')
     .option('--seed <file>', 'fill an empty store with users, terms and next ids')
     .option('--faults <file>', 'inject faults by these rules, to rehearse them')
     .action(async (options: Record<string, string>) => {

@@ -11,7 +11,7 @@ const loadKeeper = () => import('./server/keeper.ts');
 
 /** How the configuration says that an embedded portal is served. */
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
-  const { dataDir, host, port, profile, attachWaitMs, publicUrl, roles, expose, tokens, xmlrpc, users } = config;
+  const { dataDir, host, port, profile, attachWaitMs, publicUrl, roles, expose, tokens, xmlrpc, users, races } = config;
   return {
     dataDir,
     host,
@@ -21,6 +21,7 @@ export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerO
     roles,
     tokens,
     xmlrpc,
+    ...(races === null ? {} : { races }),
     ...(publicUrl === null ? {} : { publicUrl }),
     ...(expose === null ? {} : { expose }),
     ...(users === null ? {} : { usersFile: users }),

@@ -21,6 +21,8 @@ export interface PortalCommandOptions extends PortalChoice {
   /** Users file, relative to the working directory. */
   users?: string;
   profile?: string;
+  /** `on` or `off`; as configured, else as the profile has it, when absent. */
+  races?: string;
   /** Seed file for an empty store. */
   seed?: string;
   /** File of fault rules: a switchboard listens in the portal's place, see `server/faults/`. */
@@ -34,6 +36,11 @@ const isProfile = (name: string): name is ProfileName => Object.hasOwn(profiles,
 const profileOf = (name: string): ProfileName => {
   if (isProfile(name)) return name;
   throw new UsageError(`there is no profile "${name}"`, { hint: `profiles: ${Object.keys(profiles).join(', ')}` });
+};
+
+const racesOf = (word: string): boolean => {
+  if (word === 'on' || word === 'off') return word === 'on';
+  throw new UsageError(`--races takes on or off, not "${word}"`, { hint: 'leave it out for what the profile does' });
 };
 
 const stopped = (signal: AbortSignal): Promise<void> =>
@@ -79,7 +86,7 @@ const settingsOf = async (
   options: PortalCommandOptions,
   io: Io,
 ): Promise<Served & { host: string; port: number; profile: ProfileName }> => {
-  const { host, port, profile, users, seed } = options;
+  const { host, port, profile, users, seed, races } = options;
   const isShared = fromFile && seed === undefined;
   const settings = isShared ? (await embeddedPortal(portal)).options : serverSettings(portal);
   return {
@@ -87,6 +94,7 @@ const settingsOf = async (
     host: host ?? portal.host,
     port: port === undefined ? portal.port : Number(port),
     profile: profile === undefined ? portal.profile : profileOf(profile),
+    ...(races === undefined ? {} : { races: racesOf(races) }),
     ...(users === undefined ? {} : { usersFile: resolve(io.cwd, users) }),
     ...(seed === undefined ? {} : { seedFile: resolve(io.cwd, seed) }),
   };

@@ -24,7 +24,9 @@ export interface PortalConfigBase {
 /** A portal that `start` runs itself. */
 export interface EmbeddedPortalConfig extends PortalConfigBase {
   kind: 'embedded';
-  profile: 'spec' | 'dkan-7.18' | 'dkan-7.14';
+  profile: 'spec' | 'dkan-7.18.16' | 'dkan-7.18' | 'dkan-7.14';
+  /** Whether requests that overlap get in each other's way; null: as the profile has it. */
+  races: boolean | null;
   host: string;
   /** 0 takes a free one. */
   port: number;

@@ -68,12 +68,20 @@ const embedded = z.strictObject({
     examples: [100],
   }),
   profile: z
-    .enum(['spec', 'dkan-7.18', 'dkan-7.14'])
+    .enum(['spec', 'dkan-7.18.16', 'dkan-7.18', 'dkan-7.14'])
     .exactOptional()
     .meta({
       default: defaults.embedded.profile,
       description: 'Which portal it behaves like: the specification, or a deployed release.',
       examples: ['dkan-7.18'],
+    }),
+  races: z
+    .boolean()
+    .exactOptional()
+    .meta({
+      description:
+        "Whether requests that overlap get in each other's way as on deployed portals: lost references and datastore states, deadlocks. When left out, `true` under the `dkan-` profiles and `false` under `spec`.",
+      examples: [false],
     }),
   host: text.exactOptional().meta({
     default: defaults.embedded.host,

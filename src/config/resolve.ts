@@ -133,6 +133,7 @@ const embeddedPortal = (
     ...portalBase(name, all),
     kind: 'embedded',
     profile: all.profile,
+    races: file.races ?? null,
     host: all.host,
     port: all.port,
     users: file.users === undefined ? null : resolve(dir, file.users),

@@ -10,6 +10,7 @@ import type { UploadedFile } from './media/multipart.ts';
 import type { ResultShape } from './media/value.ts';
 import type { PortalLimits } from './portal-limits.ts';
 import type { Profile } from './profiles/profile.ts';
+import type { Races } from './races.ts';
 import type { RenderedBodies } from './rendered.ts';
 import type { Store } from './store/open.ts';
 import type { Session } from './store/sessions.ts';
@@ -28,11 +29,16 @@ export interface PortalDatastore {
   remove(nid: string): Promise<boolean>;
   drop(nid: string): Promise<boolean>;
   configure(nid: string, properties: Record<string, unknown>): Promise<boolean>;
+  /** True where there is an importable file. */
+  isImportable(nid: string): boolean;
   /** Null where there is no importable file. */
   status(nid: string): DatastoreStatus | null;
   /** Value of `field_datastore_status`. */
   fieldStatus(nid: string): string;
+  /** The file was taken off its resource. */
   fileRemoved(nid: string): Promise<void>;
+  /** The resource is being deleted. */
+  nodeRemoved(nid: string): Promise<void>;
   search(query: SearchQuery): Promise<unknown>;
   sweep(): Promise<unknown>;
   close(): Promise<void>;
@@ -42,6 +48,8 @@ export interface PortalDatastore {
 export interface Portal {
   store: Store;
   datastore: PortalDatastore;
+  /** What happens to requests that overlap; null: nothing. */
+  races: Races | null;
   profile: Profile;
   limits: PortalLimits;
   log: Log;

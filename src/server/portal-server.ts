@@ -12,6 +12,7 @@ import { defaultLimits, type PortalLimits } from './portal-limits.ts';
 import type { Profile, ProfileName } from './profiles/profile.ts';
 import { RecordedDatastore } from './profiles/recorded-datastore.ts';
 import { profiles } from './profiles/table.ts';
+import { type RaceOptions, Races } from './races.ts';
 import { RenderedBodies } from './rendered.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
 import { applySeed, readSeed, type Seed } from './seed.ts';
@@ -32,6 +33,8 @@ export interface PortalServerOptions {
   /** Accounts added or updated beside those of the file. */
   users?: UserSpec[];
   profile?: ProfileName;
+  /** Whether requests that overlap get in each other's way as on deployed portals; as the profile has it when absent. */
+  races?: boolean | RaceOptions;
   /** YAML file of users, terms and next ids that fills the store, which must be empty; see `seed.ts`. Loopback only. */
   seedFile?: string;
   limits?: Partial<PortalLimits>;
@@ -72,10 +75,10 @@ const unixNow = (): number => Math.floor(Date.now() / 1000);
 
 const openDatastore = (
   { db, tablesDir, write }: Store,
-  profile: Profile,
-  { log, attachWaitMs }: { log: Log; attachWaitMs: number | undefined },
+  { recordedDatastore: release }: Profile,
+  { log, attachWaitMs, races }: { log: Log; attachWaitMs: number | undefined; races: Races | null },
 ): PortalDatastore => {
-  if (!profile.importsOnAttach) return new RecordedDatastore({ db, write }, profile.cronMs);
+  if (release !== null) return new RecordedDatastore({ db, write, release, races });
   return new Datastore({ db, dir: tablesDir, log, write, ...(attachWaitMs === undefined ? {} : { attachWaitMs }) });
 };
 
@@ -125,7 +128,9 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   const store = openStore(dataDir);
   store.users.useRoles(roleTable);
   const profile = profiles[options.profile ?? 'spec'];
-  const datastore = openDatastore(store, profile, { log, attachWaitMs });
+  const { races: wanted = profile.races } = options;
+  const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);
+  const datastore = openDatastore(store, profile, { log, attachWaitMs, races });
   let app: FastifyInstance | null = null;
   const close = async (): Promise<void> => {
     const open = app;
@@ -141,6 +146,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
     const portal: Portal = {
       store,
       datastore,
+      races,
       profile,
       limits: { ...defaultLimits, ...options.limits },
       log,

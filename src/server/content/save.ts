@@ -13,6 +13,26 @@ export interface Change {
   now: number;
 }
 
+/** A node as a request read it, with what it referred to. */
+export interface Copy {
+  node: StoredNode;
+  targets: number[];
+}
+
+/** What a request read when it began, by nid; empty where nobody can have changed it meanwhile. */
+export type Copies = ReadonlyMap<number, Copy>;
+
+const noCopies: Copies = new Map();
+
+/** Reads nodes with their references, for a save that does not write at once. */
+export const copyNodes = (store: Store, nids: Iterable<number>): Copies =>
+  new Map(
+    [...new Set(nids)].flatMap((nid) => {
+      const node = store.nodes.byNid(nid);
+      return node === null ? [] : [[nid, { node, targets: store.nodes.targets(nid) }] as const];
+    }),
+  );
+
 /** What a saved node brought with it. */
 export interface Saved {
   nid: number;
@@ -49,35 +69,84 @@ const touch = (store: Store, nid: number, { uid, now }: Change): void => {
   if (alias !== node.alias) store.nodes.setAlias(nid, alias);
 };
 
+/**
+ * Adds a reference to another node, or removes it there. Where the request holds a copy of that node, the whole copy is
+ * written, and what others have saved since is lost.
+ */
+const saveOther = (
+  store: Store,
+  nid: number,
+  { add, remove, copies, change }: { add?: number; remove?: number; copies: Copies; change: Change },
+): void => {
+  const copy = copies.get(nid);
+  if (copy !== undefined) {
+    const alias = store.nodes.byNid(nid)?.alias ?? null;
+    store.nodes.update({ ...copy.node, alias }, { newRevision: false });
+    store.nodes.setTargets(nid, copy.targets);
+  }
+  if (remove !== undefined) store.nodes.removeTarget(nid, remove);
+  if (add !== undefined) store.nodes.addTarget(nid, add);
+  touch(store, nid, change);
+};
+
+/** Seconds that a dataset may be older than a resource before an update of the resource saves it too. */
+const datasetLag = 60;
+
+/**
+ * Saves, as a new revision, the datasets of a resource that was updated, where they changed more than a minute before it
+ * (recorded behaviour 9).
+ */
+export const renewDatasets = (
+  store: Store,
+  resource: { nid: number; title: string },
+  { change, copies = noCopies }: { change: Change; copies?: Copies },
+): void => {
+  for (const nid of new Set(store.nodes.targets(resource.nid))) {
+    const now = store.nodes.byNid(nid);
+    const copy = copies.get(nid);
+    const node = copy?.node ?? now;
+    if (now === null || node?.type !== 'dataset' || change.now - node.changed <= datasetLag) continue;
+    const revision = {
+      changed: change.now,
+      revisionTimestamp: change.now,
+      revisionUid: change.uid,
+      vuuid: randomUUID(),
+    };
+    const log = `Update to resource ${resource.title}`;
+    store.nodes.update({ ...node, ...revision, log, alias: now.alias }, { newRevision: true });
+    if (copy !== undefined) store.nodes.setTargets(nid, copy.targets);
+  }
+};
+
 const otherType: Record<NodeType, NodeType> = { dataset: 'resource', resource: 'dataset' };
 
 /** Writes the references of a node and the way back on the other nodes, at once and without new revisions there (recorded behaviour 9). */
 const relink = (
   store: Store,
   { nid, type }: { nid: number; type: NodeType },
-  { targets, change }: { targets: number[]; change: Change },
+  { targets, copies, change }: { targets: number[]; copies: Copies; change: Change },
 ): void => {
   const before = store.nodes.targets(nid);
   store.nodes.setTargets(nid, targets);
   const isOther = (target: number): boolean => store.nodes.byNid(target)?.type === otherType[type];
   for (const target of new Set(targets)) {
     if (!isOther(target) || store.nodes.targets(target).includes(nid)) continue;
-    store.nodes.addTarget(target, nid);
-    touch(store, target, change);
+    saveOther(store, target, { add: nid, copies, change });
   }
   for (const target of new Set(before)) {
     if (targets.includes(target) || !isOther(target)) continue;
-    store.nodes.removeTarget(target, nid);
-    touch(store, target, change);
+    saveOther(store, target, { remove: nid, copies, change });
   }
 };
 
 const link = (
   store: Store,
   node: { nid: number; type: NodeType; fields: readonly Field[] },
-  { changes, change }: { changes: FieldChanges; change: Change },
+  { changes, change, copies }: { changes: FieldChanges; change: Change; copies: Copies },
 ): StoredFile[] => {
-  if (changes.targets !== undefined) relink(store, node, { targets: changes.targets, change });
+  // A node that is saved whole brings its references along, also those that the body does not mention.
+  const targets = changes.targets ?? copies.get(node.nid)?.targets;
+  if (targets !== undefined) relink(store, node, { targets, copies, change });
   return changes.fids === undefined ? [] : store.files.assign(node.nid, changes.fids);
 };
 
@@ -99,7 +168,12 @@ const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
 export const createNode = (
   store: Store,
   { type, fields }: { type: NodeType; fields: readonly Field[] },
-  { core, changes, change }: { core: CoreChanges; changes: FieldChanges; change: Change },
+  {
+    core,
+    changes,
+    change,
+    copies = noCopies,
+  }: { core: CoreChanges; changes: FieldChanges; change: Change; copies?: Copies },
 ): Saved => {
   const items = { ...initialItems(fields), ...changes.items };
   for (const field of fields) {
@@ -130,7 +204,7 @@ export const createNode = (
   const early = type === 'dataset' || changes.targets === undefined;
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;
   const { nid, vid } = store.nodes.insert({ ...node, alias });
-  const droppedFiles = link(store, { nid, type, fields }, { changes, change });
+  const droppedFiles = link(store, { nid, type, fields }, { changes, change, copies });
   if (!early) store.nodes.setAlias(nid, aliasFor(store, { ...node, nid }));
   return { nid, vid, droppedFiles };
 };
@@ -144,7 +218,8 @@ export const updateNode = (
     changes,
     change,
     fields,
-  }: { core: CoreChanges; changes: FieldChanges; change: Change; fields: readonly Field[] },
+    copies = noCopies,
+  }: { core: CoreChanges; changes: FieldChanges; change: Change; fields: readonly Field[]; copies?: Copies },
 ): Saved => {
   const { newRevision = true, ...rest } = core;
   const type = isNodeType(node.type) ? node.type : 'dataset';
@@ -157,7 +232,7 @@ export const updateNode = (
     vuuid: newRevision ? randomUUID() : node.vuuid,
     fields: { ...node.fields, ...changes.items },
   };
-  const droppedFiles = link(store, { nid: node.nid, type, fields }, { changes, change });
+  const droppedFiles = link(store, { nid: node.nid, type, fields }, { changes, change, copies });
   changed.alias = aliasFor(store, changed);
   if (changed.alias !== node.alias) releaseAlias(node.alias, store.nodes.aliasNumbers);
   const vid = store.nodes.update(changed, { newRevision });
@@ -165,11 +240,14 @@ export const updateNode = (
 };
 
 /** Removes a node; references to it go from the other nodes, its files go unless others use them. */
-export const deleteNode = (store: Store, node: StoredNode, change: Change): StoredFile[] => {
+export const deleteNode = (
+  store: Store,
+  node: StoredNode,
+  { change, copies = noCopies }: { change: Change; copies?: Copies },
+): StoredFile[] => {
   for (const source of store.nodes.sources(node.nid)) {
     if (source === node.nid) continue;
-    store.nodes.removeTarget(source, node.nid);
-    touch(store, source, change);
+    saveOther(store, source, { remove: node.nid, copies, change });
   }
   const dropped = store.files.assign(node.nid, []);
   store.nodes.remove(node.nid);

@@ -144,6 +144,11 @@ export class Datastore {
     return true;
   }
 
+  /** True where the resource has a CSV or TSV file. */
+  isImportable(nid: string): boolean {
+    return this.#records.get(nid) !== null;
+  }
+
   /** The status of a resource's datastore; null where it has no CSV or TSV file. */
   status(nid: string): DatastoreStatus | null {
     const record = this.#records.get(nid);
@@ -164,6 +169,11 @@ export class Datastore {
   /** The resource has no importable file any more, or is deleted: table, configuration and record go. */
   async fileRemoved(nid: string): Promise<void> {
     await this.#clear(nid, () => this.#records.delete(nid));
+  }
+
+  /** The resource is being deleted: as {@link fileRemoved}. */
+  nodeRemoved(nid: string): Promise<void> {
+    return this.fileRemoved(nid);
   }
 
   /**

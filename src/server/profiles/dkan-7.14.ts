@@ -82,7 +82,8 @@ export const dkan714Profile: Profile = {
   readFields,
   extensions: [...extensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)), 'php'],
   hasLoginVersions: false,
+  renewsDatasets: false,
   keepsDatastoreStatus: true,
   pathFirst: true,
-  cronMs: 60_000,
+  recordedDatastore: { ...dkan718Profile.recordedDatastore, cronMs: 60_000 },
 };

@@ -2,12 +2,12 @@
 import { datasetFields, resourceFields } from '../content/fields.ts';
 import { recordedDefaults } from '../media/negotiate.ts';
 import { readEntityCore, readEntityFields } from './entity-input.ts';
-import type { Profile } from './profile.ts';
+import type { Profile, RecordedRelease } from './profile.ts';
 import { codelessFault, exceptionFault, recordedListFault } from './recorded-faults.ts';
 import { extensions } from './spec.ts';
 
 /** The `dkan-7.18` profile. */
-export const dkan718Profile: Profile = {
+export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = {
   name: 'dkan-7.18',
   resources: { file: false, datastore: true },
   fields: { dataset: datasetFields, resource: resourceFields },
@@ -15,10 +15,15 @@ export const dkan718Profile: Profile = {
   readFields: readEntityFields,
   uuidsAreUnique: false,
   fileItemExtras: {},
-  importsOnAttach: false,
+  recordedDatastore: {
+    cronMs: null,
+    defaultProperties: { delimiter: ',', quote: '"', escape: '\\', trailing_delimiter: false },
+    searchFaults: { tells: 'sql', database: 'dkan2' },
+  },
+  renewsDatasets: true,
+  races: true,
   hasLoginVersions: true,
   keepsDatastoreStatus: false,
-  cronMs: null,
   pathFirst: false,
   attachAnswer: (file) => [file],
   deleteAnswer: true,

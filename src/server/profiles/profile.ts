@@ -8,7 +8,7 @@ import type { Store } from '../store/open.ts';
 import type { User } from '../store/users.ts';
 
 /** Names of the profiles. */
-export type ProfileName = 'spec' | 'dkan-7.18' | 'dkan-7.14';
+export type ProfileName = 'spec' | 'dkan-7.18.16' | 'dkan-7.18' | 'dkan-7.14';
 
 /** What a body says about the fields of a node; what it does not mention is not there. */
 export interface FieldChanges {
@@ -60,6 +60,18 @@ export type ListFault =
   | { kind: 'too-many-values'; column: string }
   | { kind: 'negative'; limit: number; offset: number; seesAll: boolean };
 
+/** How a release tells what went wrong with a search: `sql` shows statement and exception, `log` only points to the log. */
+export type SearchFaults = { tells: 'sql'; database: string } | { tells: 'log' };
+
+/** What a release makes of its datastores. */
+export interface RecordedRelease {
+  /** How often waiting tables are imported, milliseconds; null: never. */
+  cronMs: number | null;
+  /** `configurable_properties` of a datastore that nobody configured. */
+  defaultProperties: Readonly<Record<string, unknown>>;
+  searchFaults: SearchFaults;
+}
+
 /** A profile: data, and small functions where data does not do. */
 export interface Profile {
   name: ProfileName;
@@ -74,14 +86,16 @@ export interface Profile {
   uuidsAreUnique: boolean;
   /** Items of a file beside the recorded ones. */
   fileItemExtras: Readonly<Record<string, unknown>>;
-  /** True: our own datastore, which imports a valid table when it is attached; false: that of release B as recorded. */
-  importsOnAttach: boolean;
+  /** The datastore of a release as recorded; null: our own one, which imports a valid table when it is attached. */
+  recordedDatastore: RecordedRelease | null;
+  /** True: an update of a resource saves its datasets too where they changed long before it. */
+  renewsDatasets: boolean;
+  /** True: requests that overlap get in each other's way unless that is switched off. */
+  races: boolean;
   /** True: a request header selects version 1.1 of login. */
   hasLoginVersions: boolean;
   /** True: the portal keeps `field_datastore_status`; false: it shows what was sent. */
   keepsDatastoreStatus: boolean;
-  /** How often tables that wait are imported by themselves, milliseconds; null: never. */
-  cronMs: number | null;
   /** True: a read shows `path` before `name`. */
   pathFirst: boolean;
   /** The answer to an attach (spec 4.8). */

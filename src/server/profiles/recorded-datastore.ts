@@ -5,6 +5,8 @@ import type { PortalDatastore } from '../call.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
 import type { AttachedFile } from '../datastore/records.ts';
 import type { DatastoreStatus } from '../datastore/status.ts';
+import type { Races } from '../races.ts';
+import type { RecordedRelease } from './profile.ts';
 import { exceptionFault } from './recorded-faults.ts';
 import { recordedSearch } from './recorded-search.ts';
 import {
@@ -15,6 +17,7 @@ import {
   simpleColumn,
   simpleText,
 } from './simple-import.ts';
+import { type DatastoreState, type DatastoreStates, initialState, StateVariable } from './state-variable.ts';
 
 const schema = `
 CREATE TABLE IF NOT EXISTS recorded_datastore (
@@ -26,8 +29,6 @@ CREATE TABLE IF NOT EXISTS recorded_row (nid TEXT NOT NULL, entry_id INTEGER NOT
 
 const importable = new Set(['text/csv', 'text/tsv', 'text/tab-separated-values']);
 
-const defaultProperties = { delimiter: ',', quote: '"', escape: '\\', trailing_delimiter: false };
-
 /** Rows that are written together. */
 const batchRows = 1000;
 
@@ -37,16 +38,16 @@ interface Row {
   path: string;
   filename: string;
   mime: string;
-  configuration: string | null;
-  storage: number;
-  data_import: number;
   columns: string | null;
 }
 
-/** What is behind a datastore: its row, its statements, its transactions. */
+/** What is behind a datastore. */
 interface Parts {
   db: DatabaseSync;
   write: <T>(work: () => T) => Promise<T>;
+  release: RecordedRelease;
+  /** Null: requests do not get in each other's way. */
+  races: Races | null;
 }
 
 const headerOf = async (path: string, shownPath: string, parser: SimpleParser): Promise<string[]> => {
@@ -76,12 +77,13 @@ async function* blocksOf(path: string): AsyncGenerator<string> {
 /** The datastore of the `dkan-7.x` profiles; for rehearsals, not for large tables. */
 export class RecordedDatastore implements PortalDatastore {
   readonly #parts: Parts;
+  readonly #variable: StateVariable;
   #cron: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   readonly #get: StatementSync;
   readonly #put: StatementSync;
-  readonly #state: StatementSync;
-  readonly #configure: StatementSync;
+  readonly #setColumns: StatementSync;
+  readonly #release: StatementSync;
   readonly #forget: StatementSync;
   readonly #clearRows: StatementSync;
   readonly #addRow: StatementSync;
@@ -89,19 +91,19 @@ export class RecordedDatastore implements PortalDatastore {
   readonly #rows: StatementSync;
   readonly #waiting: StatementSync;
 
-  /** `cronMs`: how often waiting tables are imported; null: never. */
-  constructor(parts: Parts, cronMs: number | null) {
-    const { db } = parts;
-    if (cronMs !== null) this.#cron = setInterval(() => this.#runCron(), cronMs).unref();
+  constructor(parts: Parts) {
+    const { db, release } = parts;
+    if (release.cronMs !== null) this.#cron = setInterval(() => this.#runCron(), release.cronMs).unref();
     db.exec(schema);
     this.#parts = parts;
-    this.#get = db.prepare('SELECT * FROM recorded_datastore WHERE nid = ?');
+    this.#variable = new StateVariable(db);
+    this.#get = db.prepare('SELECT nid, fid, path, filename, mime, columns FROM recorded_datastore WHERE nid = ?');
     this.#put = db.prepare(
       `INSERT INTO recorded_datastore (nid, fid, path, filename, mime) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename, mime = excluded.mime`,
     );
-    this.#state = db.prepare('UPDATE recorded_datastore SET storage = ?, data_import = ?, columns = ? WHERE nid = ?');
-    this.#configure = db.prepare('UPDATE recorded_datastore SET configuration = ?, data_import = 3 WHERE nid = ?');
+    this.#setColumns = db.prepare('UPDATE recorded_datastore SET columns = ? WHERE nid = ?');
+    this.#release = db.prepare("UPDATE recorded_datastore SET mime = '' WHERE nid = ?");
     this.#forget = db.prepare('DELETE FROM recorded_datastore WHERE nid = ?');
     this.#clearRows = db.prepare('DELETE FROM recorded_row WHERE nid = ?');
     this.#addRow = db.prepare('INSERT INTO recorded_row (nid, entry_id, cells) VALUES (?, ?, ?)');
@@ -121,29 +123,22 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   /** Imports as recorded: says `imported` whatever comes of it; throws the recorded 500 where no table can be made. */
-  async importNow(nid: string): Promise<'imported' | 'not-importable'> {
-    const record = this.#record(nid);
-    if (record === null) return 'not-importable';
-    const shownPath = `/var/www/html/sites/default/files/${record.filename}`;
-    const columns = await headerOf(record.path, shownPath, this.#parser(record));
-    if (columns.includes('')) {
-      throw exceptionFault('42000', "SQLSTATE[42000]: Syntax error or access violation: 1166 Incorrect column name ''");
-    }
-    const kept = record.columns === null ? [...new Set(columns)] : (JSON.parse(record.columns) as string[]); // ours
-    await this.#parts.write(() => this.#state.run(1, 4, JSON.stringify(kept), nid));
-    const isSound = new Set(columns).size === columns.length && (await this.#load(record, kept.length));
-    await this.#parts.write(() => this.#state.run(1, isSound ? 6 : 7, JSON.stringify(kept), nid));
-    return 'imported';
+  importNow(nid: string): Promise<'imported' | 'not-importable'> {
+    const { races } = this.#parts;
+    const copy = this.#copy();
+    races?.demandLock();
+    return races === null ? this.#importOver(nid, copy) : races.import(() => this.#importOver(nid, copy));
   }
 
   failure(): null {
     return null;
   }
 
+  /** Drops the table and forgets state and configuration. */
   async remove(nid: string): Promise<boolean> {
-    await this.#parts.write(() => {
+    await this.#change(nid, null, () => {
       this.#clearRows.run(nid);
-      this.#state.run(0, 2, null, nid);
+      this.#setColumns.run(null, nid);
     });
     return true;
   }
@@ -154,27 +149,34 @@ export class RecordedDatastore implements PortalDatastore {
 
   /** Replaces the configuration by exactly what is sent. */
   async configure(nid: string, properties: Record<string, unknown>): Promise<boolean> {
-    await this.#parts.write(() => this.#configure.run(JSON.stringify(properties), nid));
+    const state = this.#variable.states.get(nid) ?? initialState;
+    await this.#change(nid, { ...state, data_import: 3, configuration: JSON.stringify(properties) });
     return true;
   }
 
   status(nid: string): DatastoreStatus | null {
-    const record = this.#record(nid);
-    if (record === null) return null;
+    if (this.#record(nid) === null) return null;
+    this.#parts.races?.demandLock();
+    const { storage, data_import, configuration } = this.#variable.states.get(nid) ?? initialState;
     return {
       class: 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImport',
-      storage: record.storage,
-      data_import: record.data_import,
-      configurable_properties: record.configuration === null ? defaultProperties : JSON.parse(record.configuration), // as configure() was sent it
+      storage,
+      data_import,
+      configurable_properties:
+        configuration === null ? this.#parts.release.defaultProperties : JSON.parse(configuration), // as configure() was sent it
     };
+  }
+
+  isImportable(nid: string): boolean {
+    return this.#record(nid) !== null;
   }
 
   /** As release C shows it: 1 imported, 2 waits for its import, 3 cannot be imported, 0 without a file. */
   fieldStatus(nid: string): string {
     const row = this.#get.get(nid);
-    if (row === undefined) return '0';
+    if (row === undefined || row.mime === '') return '0';
     if (!importable.has(String(row.mime))) return '3';
-    return Number(row.storage) > 0 ? '1' : '2';
+    return (this.#variable.states.get(nid)?.storage ?? 0) > 0 ? '1' : '2';
   }
 
   /** What cron does in release C: imports every table that waits. */
@@ -184,8 +186,15 @@ export class RecordedDatastore implements PortalDatastore {
     }
   }
 
+  /** The field was emptied: there is no datastore to be seen, but table and state stay for the next file. */
   async fileRemoved(nid: string): Promise<void> {
-    await this.#parts.write(() => {
+    await this.#parts.write(() => this.#release.run(nid));
+  }
+
+  /** The node is gone, and its table and state with it. */
+  async nodeRemoved(nid: string): Promise<void> {
+    if (this.#get.get(nid) === undefined) return;
+    await this.#change(nid, null, () => {
       this.#clearRows.run(nid);
       this.#forget.run(nid);
     });
@@ -208,8 +217,8 @@ export class RecordedDatastore implements PortalDatastore {
     const shown =
       record === null || table === null
         ? []
-        : await headerOf(record.path, record.path, this.#parser(record)).catch(() => table.columns);
-    return recordedSearch(query, { table, shown: [...new Set(shown)] });
+        : await headerOf(record.path, record.path, this.#parser(nid)).catch(() => table.columns);
+    return recordedSearch(query, { table, shown: [...new Set(shown)], faults: this.#parts.release.searchFaults });
   }
 
   async sweep(): Promise<void> {}
@@ -228,7 +237,50 @@ export class RecordedDatastore implements PortalDatastore {
     return row === undefined || !importable.has(String(row.mime)) ? null : (row as unknown as Row); // the columns of the schema
   }
 
-  #parser({ configuration }: Row): SimpleParser {
+  /** The states as a request finds them when it begins; where nothing races, those at the time they are written. */
+  #copy(): DatastoreStates | null {
+    return this.#parts.races === null ? null : this.#variable.states;
+  }
+
+  /** Writes one state, and with it those of all others as they were when the request began. */
+  async #change(nid: string, state: DatastoreState | null, also: () => void = () => undefined): Promise<void> {
+    const { races, write } = this.#parts;
+    const copy = this.#copy();
+    races?.demandLock();
+    await races?.pause();
+    await write(() => {
+      this.#variable.save(copy ?? this.#variable.states, nid, state);
+      also();
+    });
+  }
+
+  async #importOver(nid: string, begun: DatastoreStates | null): Promise<'imported' | 'not-importable'> {
+    const record = this.#record(nid);
+    if (record === null) return 'not-importable';
+    const { write } = this.#parts;
+    let copy = begun;
+    const shownPath = `/var/www/html/sites/default/files/${record.filename}`;
+    const columns = await headerOf(record.path, shownPath, this.#parser(nid));
+    if (columns.includes('')) {
+      throw exceptionFault('42000', "SQLSTATE[42000]: Syntax error or access violation: 1166 Incorrect column name ''");
+    }
+    const kept = record.columns === null ? [...new Set(columns)] : (JSON.parse(record.columns) as string[]); // ours
+    const save = (data_import: number): Promise<void> =>
+      write(() => {
+        const states = copy ?? this.#variable.states;
+        const { configuration } = states.get(nid) ?? initialState;
+        const saved = this.#variable.save(states, nid, { storage: 1, data_import, configuration });
+        if (copy !== null) copy = saved;
+        this.#setColumns.run(JSON.stringify(kept), nid);
+      });
+    await save(4);
+    const isSound = new Set(columns).size === columns.length && (await this.#load(record, kept.length));
+    await save(isSound ? 6 : 7);
+    return 'imported';
+  }
+
+  #parser(nid: string): SimpleParser {
+    const { configuration } = this.#variable.states.get(nid) ?? initialState;
     const given: unknown = configuration === null ? {} : JSON.parse(configuration);
     return new SimpleParser(given as { delimiter?: string }); // as configure() was sent it
   }
@@ -236,9 +288,11 @@ export class RecordedDatastore implements PortalDatastore {
   /** Adds the rows after those that are there already, in batches; false at the first row that does not fit. */
   async #load(record: Row, width: number): Promise<boolean> {
     const { nid } = record;
-    const parser = this.#parser(record);
-    let skip = Number(this.#count.get(nid)?.n ?? 0) + 1;
-    let next = skip;
+    const parser = this.#parser(nid);
+    const present = Number(this.#count.get(nid)?.n ?? 0);
+    const first = present > 0 ? present + 1 : 1;
+    let next = present + 1;
+    let counter = 0;
     let batch: (string | null)[][] = [];
     const flush = (): Promise<void> => {
       const rows = batch;
@@ -247,31 +301,31 @@ export class RecordedDatastore implements PortalDatastore {
         for (const cells of rows) this.#addRow.run(nid, next++, JSON.stringify(cells));
       });
     };
-    const take = (cells: SimpleCell[]): boolean => {
-      if (skip > 0) {
-        skip -= 1;
-        return true;
+    let isFull = false;
+    /** Takes the rows of one block; those behind a full batch are checked and lost, as recorded. False: one does not fit. */
+    const take = (records: SimpleCell[][]): boolean => {
+      isFull = false;
+      for (const cells of records) {
+        const at = counter++;
+        if (at < first) continue;
+        const texts = cells.map(simpleText);
+        if (cells.length !== width || texts.includes(undefined)) return false;
+        if (!isFull) batch.push(texts as (string | null)[]); // undefined was just excluded
+        isFull ||= at % batchRows === 0;
       }
-      const texts = cells.map(simpleText);
-      if (cells.length !== width || texts.includes(undefined)) return false;
-      batch.push(texts as (string | null)[]); // undefined was just excluded
       return true;
     };
     try {
       for await (const block of blocksOf(record.path)) {
-        for (const cells of parser.feed(block)) {
-          if (!take(cells)) return false;
-          // The rest of the block is lost, as recorded.
-          if (batch.length === batchRows) break;
-        }
-        if (batch.length === batchRows) await flush();
+        if (!take(parser.feed(block))) return false;
+        if (isFull) await flush();
       }
     } catch (error) {
       if (error instanceof SimpleParseError) return false;
       throw error;
     }
     const last = parser.finish();
-    if (last !== null && !take(last)) return false;
+    if (last !== null && !take([last])) return false;
     await flush();
     return true;
   }

@@ -1,6 +1,7 @@
 // The datastore search of release B as recorded.
 import { textOf } from '../content/items.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
+import type { SearchFaults } from './profile.ts';
 
 /** A table as the recorded import left it. */
 export interface RecordedTable {
@@ -12,8 +13,6 @@ type Entry = Record<string, string | null>;
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const fault = (sql: string, message: string): unknown => ({ sql, error: { message: `Caught exception: ${message}` } });
 
 const limitOf = (value: unknown): { limit: number; isNumber: boolean } => {
   if (value === undefined) return { limit: 10, isNumber: true };
@@ -52,8 +51,13 @@ const entryOf = (table: RecordedTable, row: RecordedTable['rows'][number]): Entr
 /** The answer of a search; `shown` are the columns of the file that is attached now. */
 export const recordedSearch = (
   query: SearchQuery,
-  { table, shown }: { table: RecordedTable | null; shown: string[] },
+  { table, shown, faults }: { table: RecordedTable | null; shown: string[]; faults: SearchFaults },
 ): unknown => {
+  const fault = (sql: string, message: string): unknown =>
+    faults.tells === 'log'
+      ? { error: { message: 'Exception Caught, please check logs for more information' } }
+      : { sql, error: { message: `Caught exception: ${message}` } };
+  const database = faults.tells === 'sql' ? faults.database : '';
   const name = `dkan_datastore_${query.nid}`;
   const { limit, isNumber } = limitOf(query.limit);
   const offset = Number(textOf(query.offset) ?? 0) || 0;
@@ -61,7 +65,7 @@ export const recordedSearch = (
   if (table === null) {
     return fault(
       `SELECT t.*\nFROM \n{${name}} t\n${window}`,
-      `SQLSTATE[42S02]: Base table or view not found: 1146 Table 'dkan2.${name}' doesn't exist`,
+      `SQLSTATE[42S02]: Base table or view not found: 1146 Table '${database}.${name}' doesn't exist`,
     );
   }
   if (query.sort !== undefined && !isMap(query.sort)) {

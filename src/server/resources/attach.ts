@@ -5,11 +5,13 @@ import type { Call, Portal, Result } from '../call.ts';
 import { isNodeType } from '../content/fields.ts';
 import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/file-name.ts';
 import { textOf } from '../content/items.ts';
+import type { Copies } from '../content/save.ts';
 import type { UploadedFile } from '../media/multipart.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { attachedFile } from './node-files.ts';
+import { inRace, renewDatasetsOf, touchedBy } from './node-races.ts';
 
 /** Removes the bytes of files whose rows are gone; what fails is swept at the next start. */
 export const removeBytes = (portal: Portal, files: StoredFile[]): void => {
@@ -58,7 +60,7 @@ const needName = (call: Call, upload: UploadedFile): Named => {
 const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Named): Promise<StoredFile> => {
   const { portal, user } = call;
   const { store } = portal;
-  const { file, dropped } = await store.write(() => {
+  const save = (copies: Copies) => () => {
     if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
     refuseFilled(call, node);
     const now = portal.now();
@@ -78,8 +80,14 @@ const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Name
     const freed = store.files.assign(node.nid, [fid]);
     store.nodes.touch(node.nid, { at: now, uid: user.uid });
     portal.datastore.note(attachedFile(portal, node.nid, { ...row, fid }));
+    renewDatasetsOf(call, node.nid, copies);
     return { file: { ...row, fid }, dropped: freed };
-  });
+  };
+  const { file, dropped } = await inRace(
+    call,
+    () => touchedBy(call, node.nid),
+    (copies) => store.write(save(copies)),
+  );
   upload.path = null;
   removeBytes(portal, dropped);
   return file;

@@ -19,7 +19,7 @@ const nidOf = (call: Call): string => String(needNode(call).nid);
 const demandDatastore = (call: Call): void => {
   const node = needNode(call);
   demand(call.user, may(call.user, 'manage datastore') && mayEdit(call.user, node));
-  demand(call.user, call.portal.datastore.status(String(node.nid)) !== null);
+  demand(call.user, call.portal.datastore.isImportable(String(node.nid)));
 };
 
 const status = (call: Call): Result => {

@@ -2,13 +2,14 @@
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Portal, type Resource, type Result } from '../call.ts';
 import { isNodeType, type NodeType } from '../content/fields.ts';
-import { createNode, deleteNode, updateNode } from '../content/save.ts';
+import { type Copies, createNode, deleteNode, type Saved, updateNode } from '../content/save.ts';
 import { viewNode } from '../content/view.ts';
 import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
-import { noteFileChange, sameFile, settleFileChange } from './node-files.ts';
+import { type FileChange, noteFileChange, sameFile, settleFileChange } from './node-files.ts';
 import { listNodes } from './node-list.ts';
+import { inRace, renewDatasetsOf, touchedBy } from './node-races.ts';
 
 /** The node of the path; 404 with the id as sent when there is none (recorded behaviour 2). */
 export const needNode = ({ portal, args }: Call): StoredNode => {
@@ -70,14 +71,17 @@ const create = async (call: Call): Promise<Result> => {
   const type = typeIn(call);
   const body = nodeBody(call);
   const fields = profile.fields[type];
-  const { saved, change } = await store.write(() => {
-    const context = { store, user, type, node: null, fields, now: portal.now() };
-    const core = profile.readCore(body, context);
-    checkUuid(portal, core.uuid);
-    const changes = profile.readFields(body, context);
-    const made = createNode(store, { type, fields }, { core, changes, change: { uid: user.uid, now: portal.now() } });
-    return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, []) };
-  });
+  const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
+    store.write(() => {
+      const context = { store, user, type, node: null, fields, now: portal.now() };
+      const core = profile.readCore(body, context);
+      checkUuid(portal, core.uuid);
+      const changes = profile.readFields(body, context);
+      const change = { uid: user.uid, now: portal.now() };
+      const made = createNode(store, { type, fields }, { core, changes, change, copies });
+      return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, []) };
+    });
+  const { saved, change } = await inRace(call, () => touchedBy(call, null, body), save);
   await settleFileChange(portal, saved.nid, change);
   return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
 };
@@ -86,21 +90,27 @@ const update = async (call: Call): Promise<Result> => {
   const { portal, user } = call;
   const { store, profile } = portal;
   const body = nodeBody(call);
-  const { saved, change } = await store.write(() => {
-    const node = needNode(call);
-    const { type } = body;
-    if (type !== undefined && type !== null && type !== node.type) {
-      throw new Refusal(406, 'Node type cannot be changed');
-    }
-    const nodeType = isNodeType(node.type) ? node.type : 'dataset';
-    const fields = profile.fields[nodeType];
-    const context = { store, user, type: nodeType, node, fields, now: portal.now() };
-    const core = profile.readCore(body, context);
-    const changes = profile.readFields(body, context);
-    const before = changes.fids === undefined ? [] : store.files.ofNode(node.nid);
-    const made = updateNode(store, node, { core, changes, change: { uid: user.uid, now: portal.now() }, fields });
-    return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, before) };
-  });
+  const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
+    store.write(() => {
+      const present = needNode(call);
+      const node = copies.get(present.nid)?.node ?? present;
+      const { type } = body;
+      if (type !== undefined && type !== null && type !== node.type) {
+        throw new Refusal(406, 'Node type cannot be changed');
+      }
+      const nodeType = isNodeType(node.type) ? node.type : 'dataset';
+      const fields = profile.fields[nodeType];
+      const context = { store, user, type: nodeType, node, fields, now: portal.now() };
+      const core = profile.readCore(body, context);
+      const changes = profile.readFields(body, context);
+      const before = changes.fids === undefined ? [] : store.files.ofNode(node.nid);
+      const change = { uid: user.uid, now: portal.now() };
+      const made = updateNode(store, node, { core, changes, change, fields, copies });
+      renewDatasetsOf(call, node.nid, copies);
+      return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, before) };
+    });
+  const { nid } = needNode(call);
+  const { saved, change } = await inRace(call, () => touchedBy(call, nid, body), save);
   await settleFileChange(portal, saved.nid, change);
   removeBytes(portal, saved.droppedFiles);
   return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
@@ -109,9 +119,14 @@ const update = async (call: Call): Promise<Result> => {
 const remove = async (call: Call): Promise<Result> => {
   const { portal, user } = call;
   const { nid } = needNode(call);
-  await portal.datastore.fileRemoved(String(nid));
-  const dropped = await portal.store.write(() =>
-    deleteNode(portal.store, needNode(call), { uid: user.uid, now: portal.now() }),
+  await portal.datastore.nodeRemoved(String(nid));
+  const dropped = await inRace(
+    call,
+    () => portal.store.nodes.sources(nid),
+    (copies) =>
+      portal.store.write(() =>
+        deleteNode(portal.store, needNode(call), { change: { uid: user.uid, now: portal.now() }, copies }),
+      ),
   );
   removeBytes(portal, dropped);
   const { deleteAnswer } = portal.profile;

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { dkan718Profile } from '../../../src/server/profiles/dkan-7.18.ts';
 import { RecordedDatastore } from '../../../src/server/profiles/recorded-datastore.ts';
 import { type Caller, type Reply, startTestPortal, type TestPortal } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -96,7 +97,12 @@ describe('cron of 7.14', () => {
     const dir = tempDir();
     const db = new DatabaseSync(join(dir, 'portal.db'));
     writeFileSync(join(dir, 'a.csv'), 'a\n1\n');
-    const datastore = new RecordedDatastore({ db, write: async (work) => work() }, 10);
+    const datastore = new RecordedDatastore({
+      db,
+      write: async (work) => work(),
+      release: { ...dkan718Profile.recordedDatastore, cronMs: 10 },
+      races: null,
+    });
     datastore.note({ nid: '1', fid: '1', path: join(dir, 'a.csv'), filename: 'a.csv', mime: 'text/csv' });
     expect(datastore.fieldStatus('1')).toBe('2');
     await waitUntil('cron has imported the table', () => datastore.fieldStatus('1') === '1');

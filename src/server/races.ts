@@ -1,0 +1,104 @@
+// Requests that overlap, as several processes of a deployed portal run them: each works on what it read when it began.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { exceptionFault } from './profiles/recorded-faults.ts';
+import type { Refusal } from './refusal.ts';
+
+/** How requests are made to overlap. */
+export interface RaceOptions {
+  /** Start of the draws that decide which of the overlapping requests fail; 1 when absent. */
+  seed?: number;
+  /** How long a request works between reading and writing, milliseconds; 4 when absent. */
+  pauseMs?: number;
+}
+
+/** Of the saves that cross another one, the share that the database refuses. */
+const refusedShare = 0.3;
+
+/** Of the refused saves, the share whose savepoint is gone; the others are told of the deadlock. */
+const savepointShare = 0.2;
+
+/** Of the requests to a datastore while another import runs, the share that waits for the lock in vain. */
+const lockedShare = 0.15;
+
+const deadlock = (): Refusal =>
+  exceptionFault(
+    '40001',
+    'SQLSTATE[40001]: Serialization failure: 1213 Deadlock found when trying to get lock; try restarting transaction',
+  );
+
+const lostSavepoint = (): Refusal =>
+  exceptionFault(
+    '42000',
+    'SQLSTATE[42000]: Syntax error or access violation: 1305 SAVEPOINT savepoint_1 does not exist',
+  );
+
+/** A row of numbers from 0 up to 1, the same for the same seed (mulberry32). */
+const numbersFrom = (seed: number): (() => number) => {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+};
+
+/** One piece of work between its first read and its write. */
+interface Span {
+  isCrossed: boolean;
+}
+
+/** Keeps overlapping requests apart from each other until they write. A request that runs alone never notices. */
+export class Races {
+  readonly #draw: () => number;
+  readonly #pauseMs: number;
+  readonly #saves = new Set<Span>();
+  #imports = 0;
+
+  constructor({ seed = 1, pauseMs = 4 }: RaceOptions = {}) {
+    this.#draw = numbersFrom(seed);
+    this.#pauseMs = pauseMs;
+  }
+
+  /**
+   * Runs a save that has read what it needs, after a pause in which others may read the same. Throws the database's
+   * refusal, before anything is written, for a share of those that cross another save.
+   */
+  async save<T>(write: () => Promise<T>): Promise<T> {
+    const span: Span = { isCrossed: this.#saves.size > 0 };
+    for (const other of this.#saves) other.isCrossed = true;
+    this.#saves.add(span);
+    try {
+      await sleep(this.#pauseMs);
+      if (span.isCrossed && this.#draw() < refusedShare) {
+        throw this.#draw() < savepointShare ? lostSavepoint() : deadlock();
+      }
+      return await write();
+    } finally {
+      this.#saves.delete(span);
+    }
+  }
+
+  /** Runs an import; meanwhile {@link demandLock} may fail for others. */
+  async import<T>(load: () => Promise<T>): Promise<T> {
+    this.#imports += 1;
+    try {
+      await sleep(this.#pauseMs);
+      return await load();
+    } finally {
+      this.#imports -= 1;
+    }
+  }
+
+  /** Throws, for a share of the requests that come while an import runs: the lock of the states was not to be had. */
+  demandLock(): void {
+    if (this.#imports > 0 && this.#draw() < lockedShare) {
+      throw exceptionFault('0', 'Failed to get datastore variable lock, wait delay exceeded.');
+    }
+  }
+
+  /** The time between the beginning of a request to a datastore and its write. */
+  async pause(): Promise<void> {
+    await sleep(this.#pauseMs);
+  }
+}
