@@ -18,6 +18,7 @@ import { openCall } from './open-call.ts';
 import { escapeHtml, Refusal } from './refusal.ts';
 import { siteAnswer } from './resources/system.ts';
 import { resolveOperation, resourcesOf } from './resources/table.ts';
+import { anonymousCookie } from './resources/user.ts';
 import { sendAnswer } from './send.ts';
 import { xmlrpcAnswer, xmlrpcPath } from './xmlrpc.ts';
 
@@ -95,6 +96,8 @@ const readInto = async (call: Call, operation: Operation): Promise<void> => {
   const { method } = call.request;
   if (method === 'GET' || method === 'HEAD') return;
   const { value, files } = await readBody(call.request, call.portal, { keepFiles: mayKeepFiles(call, operation) });
+  call.warned ||=
+    value === null && call.portal.profile.isUnread(call.request.headers['content-type'] ?? '', method ?? '');
   call.body = isMap(value) ? value : {};
   call.files = files;
 };
@@ -173,6 +176,18 @@ const readQuery = (text: string): Record<string, unknown> => {
   }
 };
 
+/** The answer with the cookie that a session of nobody is given or loses; files go out without. */
+const withCookie = (call: Call, result: Answer): Answer => {
+  const cookie = result.plain === true || result.headers?.['set-cookie'] !== undefined ? null : anonymousCookie(call);
+  return cookie === null ? result : { ...result, headers: { ...result.headers, 'set-cookie': cookie } };
+};
+
+/** The path as web servers before a portal hand it on: slashes that follow each other are one. */
+const mergeSlashes = ({ profile }: Portal, path: string): string =>
+  profile.mergesSlashes
+    ? path.replace(/\/{2,}/g, '/')
+    : path.replace(/^\/+(?:(api|services|sites)\/+)?/i, (_, first) => (first === undefined ? '/' : `/${first}/`));
+
 const answer = async (
   portal: Portal,
   resources: ReadonlyMap<string, Resource>,
@@ -180,14 +195,26 @@ const answer = async (
 ): Promise<Answer> => {
   const url = request.originalUrl;
   const mark = url.indexOf('?');
-  const path = mark === -1 ? url : url.slice(0, mark);
-  const text = mark === -1 ? '' : url.slice(mark + 1);
-  const query = readQuery(text);
-  const call = openCall(portal, request, { query, queryText: text });
+  const path = mergeSlashes(portal, mark === -1 ? url : url.slice(0, mark));
+  const queryText = mark === -1 ? '' : url.slice(mark + 1);
+  const call = openCall(portal, request, { query: readQuery(queryText), queryText });
+  try {
+    return withCookie(call, await routedAnswer(call, { resources, request, path }));
+  } catch (error) {
+    const refusal = error instanceof Refusal ? error : internalFault(error, portal.log);
+    return withCookie(call, formatError(refusal, null, { style: 'sound' }));
+  }
+};
+
+const routedAnswer = async (
+  call: Call,
+  { resources, request, path }: { resources: ReadonlyMap<string, Resource>; request: FastifyRequest; path: string },
+): Promise<Answer> => {
+  const { portal, query, queryText } = call;
   const prefix = prefixPattern.exec(path)?.[0];
   if (path === xmlrpcPath && portal.speaksXmlRpc && request.raw.method === 'POST') return xmlrpcAnswer(call, resources);
   if (prefix === undefined) return siteAnswer(call, path);
-  if (path.endsWith('/') && request.raw.method === 'GET') return redirect(call.baseUrl, path, text);
+  if (path.endsWith('/') && request.raw.method === 'GET') return redirect(call.baseUrl, path, queryText);
   const below = path.slice(prefix.length + 1).replace(/\/$/, '');
   if (below === '') {
     const words = 'Services Endpoint "dkan_dataset_api" has been setup successfully.';

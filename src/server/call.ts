@@ -91,6 +91,10 @@ export interface Call {
   /** Top-level values of the body; empty when it holds no map. */
   body: Record<string, unknown>;
   files: UploadedFile[];
+  /** True when the cookie names a session that does not live any more, or never did. */
+  hasDeadCookie: boolean;
+  /** Set where a deployed server would have started a session for nobody, to keep a warning of its own. */
+  warned: boolean;
   /** Further response headers, such as Set-Cookie. */
   headers: Record<string, string>;
 }

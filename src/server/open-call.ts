@@ -79,7 +79,8 @@ export const openCall = (
   const baseUrl = baseUrlOf(portal, request.raw);
   const cookieName = cookieNameOf(baseUrl);
   const byToken = tokenUser(portal, request.headers.authorization);
-  const session = byToken === null ? findSession(portal, cookieValue(request.headers.cookie, cookieName)) : null;
+  const cookie = cookieValue(request.headers.cookie, cookieName);
+  const session = byToken === null ? findSession(portal, cookie) : null;
   return {
     portal,
     request: request.raw,
@@ -94,6 +95,8 @@ export const openCall = (
     args: [],
     body: {},
     files: [],
+    hasDeadCookie: byToken === null && cookie !== null && cookie !== '' && session === null,
+    warned: false,
     headers: {},
   };
 };

@@ -153,11 +153,16 @@ describe('Routes', () => {
     ['PATCH', '/api/dataset/node/1', 'Could not find the controller.'],
     ['PURGE', '/api/dataset/node/1', 'Could not find the controller.'],
     ['GET', '/api/dataset/node/0', 'Could not find the controller.'],
-    ['GET', '/api/dataset/node//1', 'Could not find the controller.'],
   ])('%s %s is 404 with an empty body and the reason in the status line', async (method, path, words) => {
     const reply = await portal.anonymous.send(method, path);
     expect([reply.status, reply.reason, reply.text]).toEqual([404, `Not found : ${words}`, '']);
     expect(reply.headers['content-type']).toBe('text/html; charset=UTF-8');
+  });
+
+  it('slashes that follow each other are one, as for the web servers before such portals', async () => {
+    for (const path of ['//api/dataset/node', '/api//dataset/node', '/api/dataset//node', '//healthz']) {
+      expect([path, (await portal.anonymous.send('GET', path)).status]).toEqual([path, 200]);
+    }
   });
 
   it('a trailing slash is redirected, the query kept', async () => {

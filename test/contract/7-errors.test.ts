@@ -19,8 +19,15 @@ describe('Errors', () => {
     expect(reply.reason).toBe('Not found : Node 9999 could not be found');
   });
 
-  it('queries using greater-than or less-than as value find nothing', async () => {
-    expect((await portal.anonymous.send('GET', '/api/dataset/node?parameters[nid]=%3E0')).json()).toEqual([]);
+  it.each([
+    'parameters[nid]=%3E0',
+    'parameters[nid]=%3C%3D5',
+    'parameters[nid]=5&options[parameters_op][nid]=%3E',
+    'parameters[title]=x&options[parameters_op][title]=LIKE',
+  ])('queries using greater-than, less-than or another comparison are refused: %s', async (query) => {
+    const reply = await portal.anonymous.send('GET', `/api/dataset/node?${query}`);
+    expect(reply.status).toBe(406);
+    expect(reply.text).toContain('only equality is supported');
   });
 
   it.each([

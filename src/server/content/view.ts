@@ -32,8 +32,15 @@ export interface NodeParts {
   datastoreStatus: string | null;
 }
 
-/** The item of a file in `field_upload` (spec 2.3). Names are as in the API, values as recorded. */
-export const fileItem = (file: StoredFile, extras: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
+/**
+ * The item of a file in `field_upload` (spec 2.3). Names are as in the API, values as recorded; `settings` tells how its
+ * preview is shown.
+ */
+export const fileItem = (
+  file: StoredFile,
+  extras: Readonly<Record<string, unknown>>,
+  settings: Record<string, unknown> = {},
+): Record<string, unknown> => ({
   fid: String(file.fid),
   uid: String(file.uid),
   filename: file.filename,
@@ -52,12 +59,17 @@ export const fileItem = (file: StoredFile, extras: Readonly<Record<string, unkno
   graph: null,
   map: null,
   embed: null,
+  ...settings,
   ...extras,
 });
 
 const itemsOf = (field: Field, node: StoredNode, parts: NodeParts): Record<string, unknown>[] => {
   if (field.kind === 'node') return parts.targets.map((target) => ({ target_id: String(target) }));
-  if (field.kind === 'file') return parts.files.map((file) => fileItem(file, parts.fileItemExtras));
+  if (field.kind === 'file')
+    return parts.files.map((file) => {
+      const settings = node.fields[field.name]?.find(({ fid }) => fid === String(file.fid));
+      return fileItem(file, parts.fileItemExtras, settings);
+    });
   if (field.name === 'field_datastore_status' && parts.datastoreStatus !== null) {
     return [{ value: parts.datastoreStatus }];
   }

@@ -6,7 +6,7 @@ import { escapeHtml } from '../refusal.ts';
 import { dkan718Profile } from './dkan-7.18.ts';
 import { readFormFields } from './form-input.ts';
 import type { CoreChanges, FieldChanges, Profile, ReadContext } from './profile.ts';
-import { exceptionFault, titleFault } from './recorded-faults.ts';
+import { titleFault } from './recorded-faults.ts';
 import { extensions } from './spec.ts';
 
 const longestTitle = 255;
@@ -41,15 +41,9 @@ const createdOf = (body: Record<string, unknown>): { created?: number } => {
   return Number.isNaN(time) ? {} : { created: Math.floor(time / 1000) };
 };
 
-/** Core properties as the form takes them: status, uid, uuid and created are ignored, the log is emptied by every update. */
+/** Core properties as the form takes them: a status other than null, uid, uuid and created are ignored, the log is emptied by every update. */
 const readCore = (body: Record<string, unknown>, context: ReadContext): CoreChanges => {
-  const { node, store, user } = context;
-  if (node !== null && node.type === 'resource' && store.files.ofNode(node.nid).length > 0) {
-    throw exceptionFault(
-      '22007',
-      "SQLSTATE[22007]: Invalid datetime format: 1366 Incorrect integer value: '' for column `dkan3`.`field_data_field_upload`.`field_upload_grid` at row 1",
-    );
-  }
+  const { node, user } = context;
   const errors = coreErrors(body, context);
   const title = textOf(body.title) ?? '';
   const fault = 'title' in errors ? null : titleFault(title);
@@ -61,6 +55,7 @@ const readCore = (body: Record<string, unknown>, context: ReadContext): CoreChan
   const language = textOf(body.language);
   return {
     ...(title === '' ? {} : { title }),
+    ...(body.status === null ? { status: 0 } : {}),
     ...(node === null ? { uid: uid ?? user.uid, language: language ?? 'und' } : uid === undefined ? {} : { uid }),
     ...(isAdmin ? createdOf(body) : {}),
     ...checked('promote'),
@@ -83,6 +78,7 @@ export const dkan714Profile: Profile = {
   extensions: [...extensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)), 'php'],
   hasLoginVersions: false,
   renewsDatasets: false,
+  operators: 'known',
   keepsDatastoreStatus: true,
   pathFirst: true,
   recordedDatastore: { ...dkan718Profile.recordedDatastore, cronMs: 60_000 },

@@ -1,14 +1,40 @@
 // How release C reads the body of a node: as its editing form does (recorded behaviour 8a, 9, 10).
 import type { Field } from '../content/fields.ts';
 import { FieldFault, textOf } from '../content/items.ts';
-import { readReference } from '../content/links.ts';
-import { em, isMap, rowsOf, seenBy, tidOf } from './form-widgets.ts';
+import { idOf, readReference } from '../content/links.ts';
+import { em, isMap, rowsOf, scalarsOf, seenBy, tidOf } from './form-widgets.ts';
 import type { FieldChanges, ReadContext } from './profile.ts';
+import { exceptionFault } from './recorded-faults.ts';
 import { formRefusal } from './spec-input.ts';
 
 const referenceRows = (und: unknown): (string | null)[] => rowsOf(und).map((row) => textOf(row.target_id));
 
-/** References in text form; items that are not sent keep their old value, an empty text clears one. */
+/** The nid of one reference in text form, or what is wrong with it under the element's key. */
+const readPlace = (
+  { field, context }: { field: Field; context: ReadContext },
+  text: string,
+  index: number,
+): { nid: number } | { key: string; message: string } => {
+  const place = `${field.name}][und][${index}`;
+  if (/^\d+$/.test(text)) {
+    return { key: `${place}][target_id`, message: `There are no entities matching "${em(text)}"` };
+  }
+  try {
+    return { nid: readReference(context.store, field, { target_id: text }) };
+  } catch (error) {
+    if (!(error instanceof FieldFault)) throw error;
+    if (!error.message.startsWith('The referenced entity')) {
+      return { key: `${place}][target_id`, message: error.message };
+    }
+    if (context.node !== null) return { key: place, message: error.message };
+    throw exceptionFault('0', 'Missing bundle property on entity of type node.');
+  }
+};
+
+/**
+ * References in text form, place by place: those that are not sent keep their value, an empty text clears one. The form
+ * shows one empty place beside those that are filled, so what is sent beyond it is dropped.
+ */
 const readReferences = (
   field: Field,
   und: unknown,
@@ -19,27 +45,22 @@ const readReferences = (
   const sent = referenceRows(und);
   if (sent.length === 0) return { errors };
   const kept: (number | null)[] = node === null ? [] : store.nodes.targets(node.nid);
-  for (const [index, text] of sent.entries()) {
-    const key = `${field.name}][und][${index}][target_id`;
-    if (text === null || text === '') kept[index] = null;
-    else if (/^\d+$/.test(text)) errors[key] = `There are no entities matching "${em(text)}"`;
-    else {
-      try {
-        kept[index] = readReference(store, { ...field, target: field.target }, { target_id: text });
-      } catch (error) {
-        if (!(error instanceof FieldFault)) throw error;
-        errors[key] = error.message.replace(
-          /\(node: (\d+)\)/,
-          '(<em class="placeholder">node</em>: <em class="placeholder">$1</em>)',
-        );
-      }
+  for (const [index, text] of sent.slice(0, kept.length + 1).entries()) {
+    if (text === null || text === '') {
+      kept[index] = null;
+      continue;
     }
+    const read = readPlace({ field, context }, text, index);
+    if ('nid' in read) kept[index] = read.nid;
+    else errors[read.key] = read.message;
   }
   return { targets: kept.filter((nid) => typeof nid === 'number'), errors };
 };
 
 const needsRights = (body: Record<string, unknown>, items: FieldChanges['items']): boolean => {
   if (!('field_public_access_level' in body)) return false;
+  const value = body.field_public_access_level;
+  if (!isMap(value) || scalarsOf(value.und).length === 0) return false;
   const level = items.field_public_access_level?.[0]?.value;
   return level !== 'public' && (items.field_rights ?? []).length === 0;
 };
@@ -64,6 +85,38 @@ const sourceErrors = (body: Record<string, unknown>): Record<string, string> => 
       `<strong>${label}</strong> is populated - only one resource type can be used at a time.`,
     ]),
   );
+};
+
+const isWholeNumber = (value: unknown): boolean => /^-?\d+$/.test(textOf(value) ?? '');
+
+const noSettings = (): Error =>
+  exceptionFault(
+    '22007',
+    "SQLSTATE[22007]: Invalid datetime format: 1366 Incorrect integer value: '' for column `dkan3`.`field_data_field_upload`.`field_upload_grid` at row 1",
+  );
+
+/**
+ * The file as the form saves it: with how its preview is shown, of which the database takes numbers only. A file that
+ * the body does not show is one without these numbers; a body that shows the settings alone takes the file off.
+ */
+const readUpload = (body: Record<string, unknown>, field: Field, context: ReadContext): Partial<FieldChanges> => {
+  const { node, store } = context;
+  const value = body[field.name];
+  const [row] = isMap(value) ? rowsOf(value.und) : [];
+  const held = node === null ? [] : store.files.ofNode(node.nid);
+  if (row === undefined) {
+    const isSet = node?.fields.field_upload?.some((item) => item.fid === String(held[0]?.fid)) === true;
+    if (held.length > 0 || isSet) throw noSettings();
+    return {};
+  }
+  const known = idOf(row.fid);
+  if (known === null || store.files.byFid(known) === null) return { fids: [] };
+  const view = isMap(row.view) ? row.view : {};
+  const numbers = [view.grid, view.graph, view.map, row.embed];
+  if (!numbers.every(isWholeNumber)) throw noSettings();
+  const [grid, graph, map, embed] = numbers.map((number) => String(Number(textOf(number))));
+  const settings = { fid: String(known), delimiter: textOf(row.delimiter) ?? '', grid, graph, map, embed };
+  return { fids: [known], items: { [field.name]: [settings] } };
 };
 
 /** The format that the form gives a resource: none is sent in a shape that it sees, so a term of its own. */
@@ -91,20 +144,28 @@ export const readFormFields = (
   const changes: FieldChanges = { items: {} };
   for (const field of context.fields) {
     const value = body[field.name];
-    if (!isMap(value) || !('und' in value)) continue;
+    const isSent = isMap(value) && 'und' in value;
+    if (!isSent && field.kind !== 'period') continue;
+    const und = isSent ? value.und : undefined;
     if (field.kind === 'node') {
-      const { targets, errors: found } = readReferences(field, value.und, context);
+      const { targets, errors: found } = readReferences(field, und, context);
       Object.assign(errors, found);
       if (targets !== undefined) changes.targets = targets;
       continue;
     }
-    const { items, errors: found } = seenBy(field, value.und, context);
+    const { items, errors: found } = seenBy(field, und, context);
     Object.assign(errors, found ?? {});
     if (items !== null) changes.items[field.name] = items;
   }
   if (needsRights(body, changes.items)) errors.field_rights = 'Rights field is required.';
   Object.assign(errors, sourceErrors(body));
   if (Object.keys(errors).length > 0) throw formRefusal(errors);
+  const upload = context.fields.find(({ kind }) => kind === 'file');
+  if (upload !== undefined) {
+    const { items, fids } = readUpload(body, upload, context);
+    Object.assign(changes.items, items);
+    if (fids !== undefined) changes.fids = fids;
+  }
   defaultFormat(context, changes);
   harvestDates(context, changes);
   return changes;

@@ -1,4 +1,5 @@
 // The widgets of the editing form of release C: what each sees in its input (recorded behaviour 8a).
+import { dateItem, readDate } from '../content/dates.ts';
 import type { Field } from '../content/fields.ts';
 import { FieldFault, type RawItem, readItem, textOf } from '../content/items.ts';
 import { isTextFormat } from '../content/safe-text.ts';
@@ -27,6 +28,24 @@ const labels: Record<string, string> = {
 
 const labelOf = (field: Field): string => labels[field.name] ?? field.name;
 
+/** The items of a field as they are. */
+const heldItems = (field: Field, { node }: ReadContext): RawItem[] => node?.fields[field.name] ?? [];
+
+/**
+ * The rows of a field of many values, place by place: the form shows one empty place beside those that are filled, and
+ * drops what is sent beyond it; places that are not sent keep their item.
+ */
+const placed = (
+  field: Field,
+  { rows, context }: { rows: RawItem[]; context: ReadContext },
+  read: (row: RawItem, index: number) => RawItem | null,
+): RawItem[] => {
+  const held: (RawItem | null)[] = [...heldItems(field, context)];
+  const shown = field.many ? held.length + 1 : 1;
+  for (const [index, row] of rows.slice(0, shown).entries()) held[index] = read(row, index);
+  return held.filter((item) => item !== null);
+};
+
 /** What a widget made of its input: new items, or null where it saw nothing; errors by element. */
 export interface Seen {
   items: RawItem[] | null;
@@ -50,25 +69,26 @@ export const rowsOf = (und: unknown): RawItem[] => {
     .map(([, row]) => row as RawItem); // just checked
 };
 
-const textFields: Widget = (field, und) => {
-  const rows = field.many ? rowsOf(und) : rowsOf(und).slice(0, 1);
+const textFields: Widget = (field, und, context) => {
+  const rows = rowsOf(und);
   if (rows.length === 0) return nothing;
   const errors: Record<string, string> = {};
-  const items = rows.flatMap((row, index) => {
+  const items = placed(field, { rows, context }, (row, index) => {
     const value = textOf(row.value) ?? '';
     const { length } = [...value];
     if (length > field.maxLength) {
       errors[`${field.name}][und][${index}][value`] =
         `${labelOf(field)} cannot be longer than ${em(String(field.maxLength))} characters but is currently ${em(String(length))} characters long.`;
     }
-    return value === '' ? [] : [{ value, format: null, safe_value: escapeHtml(value) }];
+    return value === '' ? null : { value, format: null, safe_value: escapeHtml(value) };
   });
   return { items, errors };
 };
 
-const formattedText: Widget = (field, und) => {
-  const [row] = rowsOf(und);
-  if (row === undefined) return nothing;
+const formattedText: Widget = (field, und, context) => {
+  const [sent] = rowsOf(und);
+  if (sent === undefined) return nothing;
+  const row = { ...heldItems(field, context)[0], ...sent };
   const format = textOf(row.format) ?? 'html';
   if (!isTextFormat(format)) return { items: null, errors: { [`${field.name}][und][0][format`]: illegal } };
   const value = textOf(row.value) ?? '';
@@ -77,7 +97,8 @@ const formattedText: Widget = (field, und) => {
   return { items: [readItem(field, { value, format, ...summary })] };
 };
 
-const scalarsOf = (und: unknown): unknown[] => {
+/** The values of an input that names options. */
+export const scalarsOf = (und: unknown): unknown[] => {
   if (Array.isArray(und)) return und;
   return isMap(und) ? Object.values(und) : [und];
 };
@@ -86,8 +107,9 @@ const optionsOf = (field: Field): readonly string[] =>
   field.name === 'field_frequency' ? formFrequencies : (field.options ?? []);
 
 const select: Widget = (field, und) => {
-  const [sent] = scalarsOf(und);
-  const value = textOf(sent);
+  const scalars = scalarsOf(und);
+  if (scalars.length === 0) return nothing;
+  const value = textOf(scalars[0]);
   if (value === '_none') return { items: [] };
   if (value === null || !optionsOf(field).includes(value))
     return { items: null, errors: { [`${field.name}][und`]: illegal } };
@@ -124,53 +146,105 @@ export const tidOf = ({ store }: ReadContext, vocabulary: string, name: string):
 
 const autocomplete: Widget = (field, und, context) => {
   if (!isMap(und) || !('value_field' in und)) return nothing;
-  const names = namesIn(textOf(und.value_field) ?? '');
+  const names = namesIn(textOf(und.value_field) ?? '').flatMap((name) => namesIn(name.replaceAll('"', '')));
   return { items: names.map((name) => ({ tid: tidOf(context, field.vocabulary ?? '', name) })) };
 };
 
-const links: Widget = (field, und) => {
-  const rows = field.many ? rowsOf(und) : rowsOf(und).slice(0, 1);
+const links: Widget = (field, und, context) => {
+  const rows = rowsOf(und);
   const errors: Record<string, string> = {};
-  const items: RawItem[] = [];
-  for (const [index, row] of rows.entries()) {
+  const items = placed(field, { rows, context }, (row, index) => {
     const url = textOf(row.url) ?? '';
+    const key = `${field.name}][und][${index}][url`;
     if (url === '') {
-      if ((textOf(row.title) ?? '') !== '')
-        errors[`${field.name}][und][${index}][url`] = 'You cannot enter a title without a link url.';
-      continue;
+      if ((textOf(row.title) ?? '') !== '') errors[key] = 'You cannot enter a title without a link url.';
+      return null;
     }
+    let item: RawItem | null = null;
     try {
       const { title, attributes } = readItem(field, { url, title: row.title });
-      items.push({ url, title, attributes });
+      item = { url, title, attributes };
     } catch (error) {
       if (!(error instanceof FieldFault)) throw error;
-      errors[`${field.name}][und][${index}][url`] =
-        `The value ${em(url)} provided for ${em(labelOf(field))} is not a valid URL.`;
+      errors[key] = `The value ${em(url)} provided for ${em(labelOf(field))} is not a valid URL.`;
     }
     if (field.name === 'field_link_api' && !/^https?:\/\//i.test(url)) {
       errors[field.name] = 'Please enter a full url (include http:// or https://)';
     }
-  }
+    return item;
+  });
   return rows.length === 0 ? nothing : { items, errors };
 };
 
-const pairs: Widget = (field, und) => {
+const pairs: Widget = (field, und, context) => {
   const rows = rowsOf(und);
   if (rows.length === 0) return nothing;
-  return { items: rows.map((row) => readItem(field, row)).filter((row) => row.first !== '' || row.second !== '') };
+  const items = placed(field, { rows, context }, (row) => {
+    const item = readItem(field, row);
+    return item.first === '' && item.second === '' ? null : item;
+  });
+  return { items };
 };
 
-const dates: Widget = (field, und) => {
-  const [row] = rowsOf(und);
-  if (row === undefined) return nothing;
-  const label = labelOf(field);
-  if (isMap(row.value)) {
-    const sent = textOf(row.value.date) ?? '';
-    const message = `The value input for field ${em(`${label} Start date`)} is invalid:<br />The value ${escapeHtml(sent)}  does not match the expected format.`;
-    return { items: null, errors: { [`${field.name}][und][0][value`]: message } };
+/** One side of a period as the form takes it, `{date: "MM/DD/YYYY", time: "HH:MM:SS"}`, as the portal stores it; null: not that. */
+const formDate = (side: RawItem): string | null => {
+  const [, month, day, year] = /^(\d{2})\/(\d{2})\/(\d{4})$/.exec(textOf(side.date) ?? '') ?? [];
+  const time = textOf(side.time) ?? '';
+  return year === undefined || !/^\d{2}:\d{2}:\d{2}$/.test(time) ? null : readDate(`${year}-${month}-${day} ${time}`);
+};
+
+const emptyPeriod = { value: null, value2: null, timezone: 'UTC', timezone_db: 'UTC', date_type: 'datetime' };
+
+/** What the form shows of a stored period that an update does not mention, as it would come back. */
+const unfound: RawItem = { date: '', time: '00:00:00' };
+
+type Sides = Record<'value' | 'value2', RawItem>;
+
+/** Start and end as the form reads them: the end is the start unless it is asked for. Null: no such pair. */
+const sidesOf = ({ value, value2, show_todate }: RawItem): Sides | null => {
+  if (!isMap(value)) return null;
+  const hasEnd = !['', '0'].includes(textOf(show_todate) ?? '');
+  return { value, value2: hasEnd && isMap(value2) ? value2 : value };
+};
+
+const sideErrors = (field: Field, sides: Sides): Record<string, string> => {
+  const wrong = (['value', 'value2'] as const).filter(
+    (name) => formDate(sides[name]) === null && (name === 'value' || sides.value2 !== sides.value),
+  );
+  return Object.fromEntries(
+    wrong.map((name) => {
+      const { date, time } = sides[name];
+      const shown = escapeHtml(`${textOf(date) ?? ''} ${textOf(time) ?? ''}`);
+      const which = em(`${labelOf(field)} ${name === 'value' ? 'Start' : 'End'} date`);
+      const message = `The value input for field ${which} is invalid:<br />The value ${shown} does not match the expected format.`;
+      return [`${field.name}][und][0][${name}`, message];
+    }),
+  );
+};
+
+const periodFault = (field: Field, message: string): Seen => {
+  const list = `<div class="item-list"><ul><li class="first last">${message}</li>\n</ul></div>`;
+  const text = `There are errors in ${labelOf(field)} value #1:${list}`;
+  return { items: null, errors: { [`${field.name}][und][0`]: text } };
+};
+
+/**
+ * A period in two texts each. The form does not find the stored period again: an update that does not send it is refused
+ * where there is one, and where there is none leaves an item of nulls behind at every second time.
+ */
+const dates: Widget = (field, und, context) => {
+  const [sent] = rowsOf(und);
+  const [held] = heldItems(field, context);
+  if (sent === undefined && !textOf(held?.value)) {
+    return { items: context.node === null || held !== undefined ? [] : [emptyPeriod] };
   }
-  const list = '<div class="item-list"><ul><li class="first last">The dates are invalid.</li>\n</ul></div>';
-  return { items: null, errors: { [`${field.name}][und][0`]: `There are errors in ${label} value #1:${list}` } };
+  const sides = sidesOf(sent ?? { value: unfound, value2: { ...unfound }, show_todate: 1 });
+  if (sides === null) return periodFault(field, 'The dates are invalid.');
+  if (Object.values(sides).every(({ date, time }) => !textOf(date) && !textOf(time))) return { items: [] };
+  const [start, end] = [formDate(sides.value), formDate(sides.value2)];
+  if (start === null || end === null) return { items: null, errors: sideErrors(field, sides) };
+  if (end < start) return periodFault(field, 'The End date must be greater than the Start date.');
+  return { items: [dateItem(start, end)] };
 };
 
 const unseen: Widget = () => nothing;

@@ -58,6 +58,8 @@ export type ListFault =
   | { kind: 'not-text'; parameter: 'fields' | 'page' | 'pagesize'; unlimited: boolean }
   | { kind: 'filter-list'; column: string; seesAll: boolean }
   | { kind: 'too-many-values'; column: string }
+  /** A comparison other than equality that the profile refuses. */
+  | { kind: 'operator'; op: string; value: string; window: string; seesAll: boolean }
   | { kind: 'negative'; limit: number; offset: number; seesAll: boolean };
 
 /** How a release tells what went wrong with a search: `sql` shows statement and exception, `log` only points to the log. */
@@ -125,6 +127,12 @@ export interface Profile {
   searchFaultStatus: number | null;
   /** Longest reason phrase, characters. */
   longestReason: number;
+  /** True: a dead session cookie is answered with its deletion, and a warning starts a session for nobody. */
+  tendsCookies: boolean;
+  /** Comparisons of a list's filters: equality only, those that exist, or any, where unknown ones count as equality. */
+  operators: 'equality' | 'known' | 'any';
+  /** True: slashes that follow each other count as one everywhere in a path; false: only before the resource's name. */
+  mergesSlashes: boolean;
   /** Further attributes of the session cookie. */
   cookieAttributes: string;
   /** True: static files go out bare and under their own type. */

@@ -37,6 +37,11 @@ const sqlOf = (fault: ListFault): string => {
       return `SQLSTATE[42S22]: Column not found: 1054 Unknown column '${fault.name}' in '${fault.clause}'`;
     case 'no-columns':
       return syntax('AS \nFROM \nnode t\nORDER BY sticky DESC, created DESC\nLIMIT 2 OFFSET 0', 2);
+    case 'operator':
+      return syntax(
+        `${fault.op.toUpperCase()} '${fault.value}')${fault.seesAll ? '' : " AND (status = '1')"} \n${fault.window}`,
+        4,
+      );
     case 'negative': {
       const near = fault.limit < 0 ? `${fault.limit} OFFSET ${fault.offset}` : String(fault.offset);
       return syntax(near, fault.seesAll ? 5 : 6);

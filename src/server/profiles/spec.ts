@@ -23,6 +23,8 @@ const listFaultWords = (fault: ListFault): string => {
       return `the value of parameters[${fault.column}] must be one text; several values are parted by commas`;
     case 'too-many-values':
       return `parameters[${fault.column}] has too many values`;
+    case 'operator':
+      return `only equality is supported, not ${fault.op}`;
     case 'negative':
       return 'page and pagesize may not be negative';
   }
@@ -63,6 +65,9 @@ export const specProfile: Profile = {
   listFault,
   searchFaultStatus: null,
   longestReason: 200,
+  tendsCookies: false,
+  operators: 'equality',
+  mergesSlashes: true,
   cookieAttributes: '; SameSite=Lax',
   plainStaticFiles: false,
   filesArePublic: false,

@@ -87,6 +87,7 @@ export const datastoreResource: Resource = {
 export const searchAnswer = (call: Call): Promise<unknown> => {
   const { resource_id: given, ...wish } = call.query;
   const uuid = textOf(given) ?? '';
+  call.warned ||= uuid === '' || typeof wish.fields === 'string';
   if (uuid === '') throw searchRefused(400, 'The resource_id is a required parameter.');
   const { nodes } = call.portal.store;
   const found = nodes.byUuid(uuid);

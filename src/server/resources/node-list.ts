@@ -75,11 +75,30 @@ const operators: Record<string, string> = {
   '<>': '<>',
 };
 
+const otherOperators = new Set(['=', 'IS NULL', 'IS NOT NULL', 'LIKE', 'NOT LIKE', 'BETWEEN', 'IN', 'NOT IN']);
+
+/** Refuses a comparison that the profile does not know; under `spec` also one written into the value, as `>5`. */
+const checkOperator = (call: Call, value: string, op: string): void => {
+  const { operators: allowed } = call.portal.profile;
+  const isKnown = Object.hasOwn(operators, op) || otherOperators.has(op.toUpperCase());
+  const sent = allowed === 'equality' && op === '=' ? (/^\s*([<>]=?|!=)/.exec(value)?.[1] ?? op) : op;
+  if (allowed === 'any' || (allowed === 'known' ? isKnown : sent === '=')) return;
+  const { limit, offset } = windowOf(call);
+  refuse(call, {
+    kind: 'operator',
+    op: sent,
+    value,
+    window: `LIMIT ${limit} OFFSET ${offset}`,
+    seesAll: seesAll(call),
+  });
+};
+
 const filterOf = (call: Call, column: NodeColumn, { value, op }: { value: unknown; op: string }): Clause => {
   if (typeof value !== 'string') {
     refuse(call, { kind: 'filter-list', column, seesAll: seesAll(call) });
     return nothing;
   }
+  checkOperator(call, value, op);
   const isText = textColumns.has(column);
   const parts = value.split(',');
   const bind = (text: string): SQLInputValue => (isText ? text : castNumber(text));
@@ -149,6 +168,13 @@ const windowOf = (call: Call): { limit: number; offset: number } => {
   const offset = Math.floor(numberOf(call, 'page', 0) * limit);
   if (limit < 0 || offset < 0) refuse(call, { kind: 'negative', limit, offset, seesAll: seesAll(call) });
   return { limit, offset: Math.min(offset, Number.MAX_SAFE_INTEGER) };
+};
+
+/** True for a query at which deployed servers note a warning of their own: a number or order that is none. */
+export const warnsOfQuery = ({ query }: Call): boolean => {
+  const { page, pagesize, options } = query;
+  const isOdd = (value: unknown): boolean => typeof value === 'string' && !/^\s*-?\d+(?:\.\d+)?\s*$/.test(value);
+  return isOdd(page) || isOdd(pagesize) || (isMap(options) && typeof options.orderby === 'string');
 };
 
 /**

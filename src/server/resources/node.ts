@@ -8,7 +8,7 @@ import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
 import { type FileChange, noteFileChange, sameFile, settleFileChange } from './node-files.ts';
-import { listNodes } from './node-list.ts';
+import { listNodes, warnsOfQuery } from './node-list.ts';
 import { inRace, renewDatasetsOf, touchedBy } from './node-races.ts';
 
 /** The node of the path; 404 with the id as sent when there is none (recorded behaviour 2). */
@@ -139,6 +139,7 @@ const demandRead = (call: Call): void => demand(call.user, mayRead(call.user, ne
 
 /** What a list shows depends on its query and on what the caller may see. */
 const list = (call: Call): Result => {
+  call.warned ||= warnsOfQuery(call);
   const sees = [may(call.user, 'administer nodes'), may(call.user, 'unlimited lists')];
   return { key: `list ${sees} ${call.queryText}`, read: () => listNodes(call), shape: 'rows' };
 };

@@ -47,6 +47,21 @@ const cookieDate = (seconds: number): string => {
   return `${day}, ${date}-${month}-${year} ${time} GMT`;
 };
 
+const sessionCookie = (call: Call, id: string): string => {
+  const { now, profile } = call.portal;
+  return `${call.cookieName}=${id}; expires=${cookieDate(now() + cookieSeconds)}; Max-Age=${cookieSeconds}; path=/${call.isSecure ? '; secure' : ''}; HttpOnly${profile.cookieAttributes}`;
+};
+
+const deletedCookie = ({ cookieName }: Call): string =>
+  `${cookieName}=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/; HttpOnly`;
+
+/** The cookie of an answer to nobody: a session that holds a warning, or the end of one that is not alive. */
+export const anonymousCookie = (call: Call): string | null => {
+  if (call.session !== null || !call.portal.profile.tendsCookies) return null;
+  if (call.warned) return sessionCookie(call, randomToken());
+  return call.hasDeadCookie ? deletedCookie(call) : null;
+};
+
 /** True when the request's CSRF token (header, or parameter `services_token`) is the session's. */
 export const hasValidToken = (call: Call): boolean => {
   const sent = call.request.headers['x-csrf-token'] ?? textOf(call.query.services_token) ?? '';
@@ -55,9 +70,12 @@ export const hasValidToken = (call: Call): boolean => {
   return given.length === expected.length && expected.length > 0 && timingSafeEqual(given, expected);
 };
 
-const isVersion11 = (call: Call, action: string): boolean =>
-  (call.request.headers[`services_user_${action}_version`] ??
-    call.request.headers[`services-user-${action}-version`]) === '1.1';
+const isVersion11 = (call: Call, action: string): boolean => {
+  const { headers } = call.request;
+  const version = headers[`services_user_${action}_version`] ?? headers[`services-user-${action}-version`];
+  call.warned ||= version !== undefined && !/^\d+\.\d+$/.test(String(version));
+  return version === '1.1';
+};
 
 const loginKeys = (call: Call): [string, string] =>
   call.portal.profile.hasLoginVersions && isVersion11(call, 'login') ? ['name', 'pass'] : ['username', 'password'];
@@ -85,20 +103,25 @@ const verify = async (call: Call, name: string, password: string): Promise<User>
   return refuseLogin(401, 'Wrong username or password.');
 };
 
+/** The user name; of a list the first, where deployed servers look for any of them. */
+const nameOf = (call: Call, value: unknown): string => {
+  const isList = Array.isArray(value) && call.portal.profile.tendsCookies;
+  return textOf(isList ? value[0] : value) ?? '';
+};
+
 const login = async (call: Call): Promise<Result> => {
   const { portal } = call;
   const { store } = portal;
   if (call.session !== null) throw new Refusal(406, `Already logged in as ${escapeHtml(call.user.name)}.`);
   const [nameKey, passwordKey] = loginKeys(call);
-  const user = await verify(call, textOf(call.body[nameKey]) ?? '', textOf(call.body[passwordKey]) ?? '');
+  const user = await verify(call, nameOf(call, call.body[nameKey]), textOf(call.body[passwordKey]) ?? '');
   const now = portal.now();
   const { id, token } = await store.write(() => {
     store.flood.clear(user.uid, call.address);
     store.users.loggedIn(user.uid, { access: now, login: now });
     return store.sessions.start(user.uid, now);
   });
-  call.headers['set-cookie'] =
-    `${call.cookieName}=${id}; expires=${cookieDate(now + cookieSeconds)}; Max-Age=${cookieSeconds}; path=/${call.isSecure ? '; secure' : ''}; HttpOnly${portal.profile.cookieAttributes}`;
+  call.headers['set-cookie'] = sessionCookie(call, id);
   return {
     value: { sessid: id, session_name: call.cookieName, token, user: userView(user, user, now) },
     shape: 'login',
@@ -109,8 +132,7 @@ const logout = async (call: Call): Promise<Result> => {
   const { session, portal } = call;
   if (session === null) throw new Refusal(406, 'User is not logged in.');
   await portal.store.write(() => portal.store.sessions.end(session));
-  call.headers['set-cookie'] =
-    `${call.cookieName}=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/; HttpOnly`;
+  call.headers['set-cookie'] = deletedCookie(call);
   if (!isVersion11(call, 'logout')) return { value: true };
   return {
     value: { uid: 0, hostname: call.address, roles: portal.store.users.anonymous.roleMap, cache: 0 },
