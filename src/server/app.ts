@@ -151,6 +151,10 @@ const serve = async (
       return { status: 200, contentType: result.stream.contentType, headers, body: result.stream };
     if ('read' in result)
       return { status: 200, contentType: choice.contentType, headers, body: remembered(call, result, choice.format) };
+    if ('redirect' in result) {
+      const moved = { ...headers, location: result.redirect };
+      return { status: 302, contentType: choice.contentType, headers: moved, body: '' };
+    }
     if ('empty' in result) return { status: 200, contentType: choice.contentType, headers, body: '' };
     return { ...formatValue(result, choice.format, style), contentType: choice.contentType, headers };
   } catch (error) {

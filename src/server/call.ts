@@ -103,6 +103,8 @@ export interface Call {
 export type Result =
   | { value: unknown; shape?: ResultShape }
   | { empty: true }
+  /** The address to which the client is sent on. */
+  | { redirect: string }
   | { stream: StreamedBody }
   | RememberedResult;
 

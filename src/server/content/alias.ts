@@ -30,8 +30,8 @@ export const slugOf = (title: string): string => {
 };
 
 /**
- * The alias of a dataset (`dataset/<slug>`, with `-0`, `-1` … when taken) or a resource
- * (`dataset/<slug of its dataset>/resource/<uuid>`); null for a dataset whose title leaves no slug.
+ * The alias of a dataset (`dataset/<slug>`, with `-0`, `-1` … when taken), a group (`group/<slug>`), a page (`<slug>`) or
+ * a resource (`dataset/<slug of its dataset>/resource/<uuid>`); null where a title leaves no slug.
  */
 export const aliasOf = (
   node: { type: string; title: string; uuid: string; alias?: string | null },
@@ -47,7 +47,7 @@ export const aliasOf = (
     return isTaken(alias) ? null : alias;
   }
   if (slug === '') return null;
-  const base = `dataset/${slug}`;
+  const base = node.type === 'page' ? slug : `${node.type}/${slug}`;
   if (!isTaken(base)) return base;
   const own = numberOf(node.alias ?? null);
   const ownNumber = own?.base === base ? own.number : null;

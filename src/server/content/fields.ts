@@ -2,7 +2,7 @@
 import { frequencies, licenses } from '../../dkan/values.ts';
 
 /** The node types of the service. */
-export type NodeType = 'dataset' | 'resource';
+export type NodeType = 'dataset' | 'resource' | 'group' | 'page';
 
 /**
  * What a field holds: `body` text with summary and format, `text` plain text, `long` formatted text, `choice` one of
@@ -63,7 +63,7 @@ const binary = ['0', '1'] as const;
 
 const modifiedSourceDate = field('field_modified_source_date', 'date');
 const orphan = field('field_orphan', 'choice', { options: binary, initial: '0' });
-const groups = field('og_group_ref', 'group', { many: true });
+const groups = field('og_group_ref', 'group', { many: true, target: 'group' });
 
 /** Fields of a dataset in the order of a read, as release B has them. */
 export const datasetFields: readonly Field[] = [
@@ -116,5 +116,12 @@ export const specifiedDatasetFields: readonly Field[] = datasetFields.flatMap((o
   one.name === 'field_license' ? [one, modifiedSourceDate] : [one],
 );
 
-/** True for the two types of the service. */
-export const isNodeType = (type: unknown): type is NodeType => type === 'dataset' || type === 'resource';
+/** Fields of the other types, which every profile has alike. */
+export const otherFields: Readonly<Record<'group' | 'page', readonly Field[]>> = {
+  group: [field('body', 'body'), field('group_group', 'number', { initial: '1' })],
+  page: [field('body', 'body')],
+};
+
+/** True for the types that nodes can have. */
+export const isNodeType = (type: unknown): type is NodeType =>
+  type === 'dataset' || type === 'resource' || type === 'group' || type === 'page';

@@ -118,7 +118,7 @@ export const renewDatasets = (
   }
 };
 
-const otherType: Record<NodeType, NodeType> = { dataset: 'resource', resource: 'dataset' };
+const otherType: Partial<Record<NodeType, NodeType>> = { dataset: 'resource', resource: 'dataset' };
 
 /** Writes the references of a node and the way back on the other nodes, at once and without new revisions there (recorded behaviour 9). */
 const relink = (
@@ -201,7 +201,7 @@ export const createNode = (
     revisionUid: uid,
     fields: items,
   };
-  const early = type === 'dataset' || changes.targets === undefined;
+  const early = type !== 'resource' || changes.targets === undefined;
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;
   const { nid, vid } = store.nodes.insert({ ...node, alias });
   const droppedFiles = link(store, { nid, type, fields }, { changes, change, copies });

@@ -1,4 +1,4 @@
-// Which public page a path means: the list of datasets, a dataset, a resource.
+// Which public page a path means: the list of datasets, a dataset, a resource, a group or page.
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import type { Call } from '../call.ts';
@@ -7,6 +7,7 @@ import { datasetText } from './dataset.ts';
 import { homeText } from './home.ts';
 import { html } from './html.ts';
 import { pageAnswer, pageText } from './layout.ts';
+import { plainText } from './plain.ts';
 import { resourceText } from './resource.ts';
 
 /** The page of a caller without a session is the same for all of them, so it is kept until something is written. */
@@ -32,7 +33,7 @@ const nodeOf = ({ portal }: Call, path: string): StoredNode | null => {
   const { nodes } = portal.store;
   const number = /^\/node\/(\d{1,15})$/.exec(path)?.[1];
   if (number !== undefined) return nodes.byNid(Number(number));
-  const alias = path.startsWith('/dataset/') ? aliasIn(path) : null;
+  const alias = aliasIn(path);
   const nid = alias === null ? null : nodes.aliasOwner(alias);
   return nid === null ? null : nodes.byNid(nid);
 };
@@ -58,5 +59,5 @@ export const publicPage = async (call: Call, path: string): Promise<Answer | nul
       200,
       remembered(call, `${node.nid}`, () => datasetText(call, node)),
     );
-  return node.type === 'resource' ? pageAnswer(200, await resourceText(call, node)) : null;
+  return pageAnswer(200, node.type === 'resource' ? await resourceText(call, node) : plainText(call, node));
 };

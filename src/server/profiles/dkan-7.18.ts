@@ -1,18 +1,22 @@
 // Release B (7.x-1.18.2) as recorded, faults included where a client can meet them.
-import { datasetFields, resourceFields } from '../content/fields.ts';
+import { datasetFields, otherFields, resourceFields } from '../content/fields.ts';
 import { recordedDefaults } from '../media/negotiate.ts';
 import { readEntityCore, readEntityFields } from './entity-input.ts';
-import type { Profile, RecordedRelease } from './profile.ts';
+import { readFormCore, readFormNode } from './form-core.ts';
+import type { Profile, ReadContext, RecordedRelease } from './profile.ts';
 import { codelessFault, exceptionFault, recordedListFault } from './recorded-faults.ts';
 import { extensions } from './spec.ts';
+
+/** True for the types that go past the editing form. */
+const isBare = ({ type }: ReadContext): boolean => type === 'dataset' || type === 'resource';
 
 /** The `dkan-7.18` profile. */
 export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = {
   name: 'dkan-7.18',
   resources: { file: false, datastore: true },
-  fields: { dataset: datasetFields, resource: resourceFields },
-  readCore: readEntityCore,
-  readFields: readEntityFields,
+  fields: { dataset: datasetFields, resource: resourceFields, ...otherFields },
+  readCore: (body, context) => (isBare(context) ? readEntityCore : readFormCore)(body, context),
+  readFields: (body, context) => (isBare(context) ? readEntityFields : readFormNode)(body, context),
   uuidsAreUnique: false,
   fileItemExtras: {},
   recordedDatastore: {
@@ -25,8 +29,10 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   hasLoginVersions: true,
   keepsDatastoreStatus: false,
   pathFirst: false,
+  showsNewPages: true,
   attachAnswer: (file) => [file],
   deleteAnswer: true,
+  managerFault: codelessFault,
   tooManyFiles: () => codelessFault('You cannot upload so many files.'),
   attachWithoutFile: true,
   extensions: [...extensions, 'php'],

@@ -1,7 +1,7 @@
 // How release B reads the body of a node: no form, bare structures, little checked (recorded behaviour 8).
 import type { Field } from '../content/fields.ts';
 import { emptyGeometry, FieldFault, isLinked, type RawItem, readItem, textOf } from '../content/items.ts';
-import { idOf, readFile, readTerm } from '../content/links.ts';
+import { idOf, readFile, readReference, readTerm } from '../content/links.ts';
 import { escapeHtml } from '../refusal.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 import { codelessFault, exceptionFault, fatalFault, titleFault } from './recorded-faults.ts';
@@ -137,10 +137,21 @@ const knownFile = ({ store }: ReadContext, field: Field, raw: RawItem): number[]
   }
 };
 
+const readGroup = ({ store }: ReadContext, field: Field, raw: RawItem): number => {
+  try {
+    return readReference(store, field, raw);
+  } catch (error) {
+    if (error instanceof FieldFault) return validation();
+    throw error;
+  }
+};
+
 const readLinked = (context: ReadContext, field: Field, raw: RawItem[]): FieldChanges => {
   if (field.kind === 'node') return { items: {}, targets: raw.map((one) => readTarget(context, field, one)) };
   if (field.kind === 'file') return { items: {}, fids: raw.flatMap((one) => knownFile(context, field, one)) };
-  if (field.kind === 'group') return raw.length === 0 ? { items: { [field.name]: [] } } : validation();
+  if (field.kind === 'group') {
+    return { items: { [field.name]: raw.map((one) => ({ target_id: String(readGroup(context, field, one)) })) } };
+  }
   return { items: { [field.name]: raw.map((one) => ({ tid: String(readTid(context, field, one)) })) } };
 };
 

@@ -2,6 +2,7 @@
 import { dateItem, readDate } from '../content/dates.ts';
 import type { Field } from '../content/fields.ts';
 import { FieldFault, type RawItem, readItem, textOf } from '../content/items.ts';
+import { idOf } from '../content/links.ts';
 import { isTextFormat } from '../content/safe-text.ts';
 import { namesIn } from '../content/shapes.ts';
 import { escapeHtml } from '../refusal.ts';
@@ -247,6 +248,15 @@ const dates: Widget = (field, und, context) => {
   return { items: [dateItem(start, end)] };
 };
 
+/** Groups by nid: `[nid, …]` or `{target_id: nid}`. */
+const groups: Widget = (field, und, { store }) => {
+  if (!Array.isArray(und) && !isMap(und)) return nothing;
+  const nids = scalarsOf(und).map((value) => idOf(value));
+  const isGroup = (nid: number | null): boolean => nid !== null && store.nodes.byNid(nid)?.type === 'group';
+  if (!nids.every(isGroup)) return { items: null, errors: { [`${field.name}][und`]: illegal } };
+  return { items: nids.map((nid) => ({ target_id: String(nid) })) };
+};
+
 const unseen: Widget = () => nothing;
 
 const widgets: Record<Field['kind'], Widget> = {
@@ -264,7 +274,7 @@ const widgets: Record<Field['kind'], Widget> = {
   period: dates,
   file: unseen,
   remote: unseen,
-  group: unseen,
+  group: groups,
 };
 
 const special: Record<string, Widget> = {

@@ -100,10 +100,14 @@ export interface Profile {
   keepsDatastoreStatus: boolean;
   /** True: a read shows `path` before `name`. */
   pathFirst: boolean;
+  /** True: who creates a page is sent on to it; false: the answer is that of every create. */
+  showsNewPages: boolean;
   /** The answer to an attach (spec 4.8). */
   attachAnswer: (file: { fid: string; uri: string }) => unknown;
   /** The answer to a delete (spec 4.7): `null` for an empty body. */
   deleteAnswer: unknown;
+  /** The answer to a datastore configuration that names a manager. */
+  managerFault: (message: string) => Refusal;
   /** The answer to an attach to a filled field, and to several files at once. */
   tooManyFiles: () => Refusal;
   /** True: an attach without a file part answers `[]` (and empties the field with `attach` 0); false: 406. */

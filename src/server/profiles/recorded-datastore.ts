@@ -147,9 +147,11 @@ export class RecordedDatastore implements PortalDatastore {
     return this.remove(nid);
   }
 
-  /** Replaces the configuration by exactly what is sent. */
+  /** Replaces the configuration by exactly what is sent, where that has one of the properties that are there now. */
   async configure(nid: string, properties: Record<string, unknown>): Promise<boolean> {
     const state = this.#variable.states.get(nid) ?? initialState;
+    const now = state.configuration === null ? this.#parts.release.defaultProperties : JSON.parse(state.configuration);
+    if (!Object.keys(now).some((name) => (properties[name] ?? null) !== null)) return true;
     await this.#change(nid, { ...state, data_import: 3, configuration: JSON.stringify(properties) });
     return true;
   }

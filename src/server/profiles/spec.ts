@@ -1,5 +1,5 @@
 // The default profile: the specification to the letter, where it is silent as recorded for release B, faults mended.
-import { resourceFields, specifiedDatasetFields } from '../content/fields.ts';
+import { otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
 import { specDatastoreDefaults, specDefaults } from '../media/negotiate.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import type { ListFault, Profile } from './profile.ts';
@@ -40,7 +40,7 @@ const listFault = (fault: ListFault): Refusal =>
 export const specProfile: Profile = {
   name: 'spec',
   resources: { file: true, datastore: true },
-  fields: { dataset: specifiedDatasetFields, resource: resourceFields },
+  fields: { dataset: specifiedDatasetFields, resource: resourceFields, ...otherFields },
   readCore: readSpecCore,
   readFields: readSpecFields,
   uuidsAreUnique: true,
@@ -51,8 +51,10 @@ export const specProfile: Profile = {
   hasLoginVersions: true,
   keepsDatastoreStatus: true,
   pathFirst: false,
+  showsNewPages: false,
   attachAnswer: (file) => file,
   deleteAnswer: null,
+  managerFault: (message) => new Refusal(406, message),
   tooManyFiles: () => new Refusal(406, 'You cannot upload so many files.'),
   attachWithoutFile: false,
   extensions,

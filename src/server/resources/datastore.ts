@@ -55,8 +55,7 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 const configure = async (call: Call): Promise<Result> => {
   const { manager, configuration } = call.body;
   if ((textOf(manager) ?? '') !== '') {
-    throw new Refusal(
-      406,
+    throw call.portal.profile.managerFault(
       'You may not change the manager of an existing datastore. Drop the datastore and create a new one to use a different manager.',
     );
   }

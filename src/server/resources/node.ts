@@ -3,7 +3,7 @@ import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Portal, type Resource, type Result } from '../call.ts';
 import { isNodeType, type NodeType } from '../content/fields.ts';
 import { type Copies, createNode, deleteNode, type Saved, updateNode } from '../content/save.ts';
-import { viewNode } from '../content/view.ts';
+import { publicPath, viewNode } from '../content/view.ts';
 import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
@@ -52,8 +52,9 @@ const typeIn = (call: Call): NodeType => {
   if (type === undefined || type === null) throw new Refusal(406, 'Node type is required');
   if (type === '') throw accessDenied(call.user.name);
   const name = typeof type === 'string' ? type : '';
+  const isOther = name !== 'dataset' && name !== 'resource';
+  demand(call.user, !isOther || may(call.user, 'create other content') || typeof type !== 'string');
   if (isNodeType(name)) return name;
-  demand(call.user, may(call.user, 'create other content') || typeof type !== 'string');
   throw new Refusal(406, `Node type ${escapeHtml(name)} does not exist.`);
 };
 
@@ -83,6 +84,8 @@ const create = async (call: Call): Promise<Result> => {
     });
   const { saved, change } = await inRace(call, () => touchedBy(call, null, body), save);
   await settleFileChange(portal, saved.nid, change);
+  const made = type === 'page' && profile.showsNewPages ? store.nodes.byNid(saved.nid) : null;
+  if (made !== null) return { redirect: `${publicPath(made, call.baseUrl)}?edit=true` };
   return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
 };
 
