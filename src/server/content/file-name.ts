@@ -22,7 +22,7 @@ const mimeTypes: Record<string, string> = {
   odf: 'application/vnd.oasis.opendocument.formula',
   ods: 'application/vnd.oasis.opendocument.spreadsheet',
   odt: 'application/vnd.oasis.opendocument.text',
-  xml: 'application/xml',
+  xml: 'text/xml',
   zip: 'application/zip',
   kml: 'application/vnd.google-earth.kml+xml',
   kmz: 'application/vnd.google-earth.kmz',
@@ -30,6 +30,8 @@ const mimeTypes: Record<string, string> = {
 };
 
 const documents = new Set([
+  'text/html',
+  'application/zip',
   'text/plain',
   'application/msword',
   'application/vnd.ms-excel',
@@ -46,8 +48,14 @@ export const extensionOf = (name: string): string => {
   return dot <= 0 ? '' : name.slice(dot + 1).toLowerCase();
 };
 
-/** MIME type by extension; what the client says is not believed. */
-export const mimeOf = (name: string): string => mimeTypes[extensionOf(name)] ?? 'application/octet-stream';
+/** MIME type by extension, those of `special` first; what the client says is not believed. */
+export const mimeOf = (name: string, special: Readonly<Record<string, string>> = {}): string => {
+  const extension = extensionOf(name);
+  return special[extension] ?? mimeTypes[extension] ?? 'application/octet-stream';
+};
+
+/** Extensions of programs that releases B and C store as text. */
+const programs = /\.(?:php|phar|pl|py|cgi|asp|js)$/i;
 
 /** Media class of a MIME type: `image`, `document`, else `undefined`. */
 export const fileTypeOf = (mime: string): string => {
@@ -76,15 +84,23 @@ const munge = (name: string, extensions: readonly string[]): string => {
 /**
  * The name under which an upload is known: directory parts cut, control characters dropped, inner extensions munged,
  * device names made harmless (`con_.csv`).
- * Null when it may not be attached: no allowed extension, nothing before it, or too long.
+ * Where programs are taken, they become texts (`name.php.txt`). Null when it may not be attached: no allowed extension, nothing before it, or too long.
  */
-export const cleanFileName = (sent: string, extensions: readonly string[]): string | null => {
+export const cleanFileName = (
+  sent: string,
+  extensions: readonly string[],
+  { takesPrograms = false }: { takesPrograms?: boolean } = {},
+): string | null => {
   const base = sent.slice(Math.max(sent.lastIndexOf('/'), sent.lastIndexOf('\\')) + 1);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being removed
-  const name = base.replace(/[\u0000-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '').trim();
+  const plain = base.replace(/[\u0000-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '').trim();
+  const name = /^\.+[^.]+\./.test(plain) ? plain.replace(/^\.+/, '') : plain;
+  const isProgram = takesPrograms && programs.test(name);
   const extension = extensionOf(name);
-  if (extension === '' || !extensions.includes(extension) || [...name].length > longest) return null;
-  return munge(name, extensions).replace(devices, '$&_');
+  const isAllowed = isProgram || extensions.includes(extension);
+  if (extension === '' || !isAllowed || [...name].length > longest) return null;
+  const harmless = munge(name, extensions).replace(devices, '$&_');
+  return isProgram ? `${harmless}.txt` : harmless;
 };
 
 /** A name that is not taken: `name.csv`, `name_0.csv`, `name_1.csv` … `numbers` remembers how far they are. */

@@ -1,4 +1,5 @@
 // What a read of a node shows (spec 2.1-2.3; key order and constant parts as recorded for release B).
+import type { Profile } from '../profiles/profile.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { User } from '../store/users.ts';
@@ -17,8 +18,11 @@ const nodeRdf = {
   last_activity: { predicates: ['sioc:last_activity_date'], datatype: 'xsd:dateTime', callback: 'date_iso8601' },
 };
 
+/** What of a file's item depends on the profile. */
+export type FileItemStyle = Pick<Profile, 'fileItemExtras' | 'describesImages'>;
+
 /** What a view is made of beside the node. */
-export interface NodeParts {
+export interface NodeParts extends FileItemStyle {
   fields: readonly Field[];
   baseUrl: string;
   /** The author's account; null for uid 0 or an account that is gone. */
@@ -26,7 +30,6 @@ export interface NodeParts {
   /** Nids the node refers to. */
   targets: number[];
   files: StoredFile[];
-  fileItemExtras: Readonly<Record<string, unknown>>;
   pathFirst: boolean;
   /** Value of `field_datastore_status` when the portal keeps it; null: as stored. */
   datastoreStatus: string | null;
@@ -38,37 +41,43 @@ export interface NodeParts {
  */
 export const fileItem = (
   file: StoredFile,
-  extras: Readonly<Record<string, unknown>>,
+  { fileItemExtras, describesImages }: FileItemStyle,
   settings: Record<string, unknown> = {},
-): Record<string, unknown> => ({
-  fid: String(file.fid),
-  uid: String(file.uid),
-  filename: file.filename,
-  uri: `public://${file.name}`,
-  filemime: file.filemime,
-  filesize: String(file.filesize),
-  status: '1',
-  timestamp: String(file.timestamp),
-  type: file.type,
-  uuid: file.uuid,
-  rdf_mapping: [],
-  metadata: [],
-  service_id: null,
-  delimiter: null,
-  grid: null,
-  graph: null,
-  map: null,
-  embed: null,
-  ...settings,
-  ...extras,
-});
+): Record<string, unknown> => {
+  const isImage = describesImages && file.type === 'image';
+  const size = { height: file.height, width: file.width };
+  return {
+    fid: String(file.fid),
+    uid: String(file.uid),
+    filename: file.filename,
+    uri: `public://${file.name}`,
+    filemime: file.filemime,
+    filesize: String(file.filesize),
+    status: '1',
+    timestamp: String(file.timestamp),
+    type: file.type,
+    uuid: file.uuid,
+    ...(isImage ? { field_file_image_alt_text: [], field_file_image_title_text: [] } : {}),
+    rdf_mapping: [],
+    metadata: isImage ? size : [],
+    ...(isImage ? size : {}),
+    service_id: null,
+    delimiter: null,
+    grid: null,
+    graph: null,
+    map: null,
+    embed: null,
+    ...settings,
+    ...fileItemExtras,
+  };
+};
 
 const itemsOf = (field: Field, node: StoredNode, parts: NodeParts): Record<string, unknown>[] => {
   if (field.kind === 'node') return parts.targets.map((target) => ({ target_id: String(target) }));
   if (field.kind === 'file')
     return parts.files.map((file) => {
       const settings = node.fields[field.name]?.find(({ fid }) => fid === String(file.fid));
-      return fileItem(file, parts.fileItemExtras, settings);
+      return fileItem(file, parts, settings);
     });
   if (field.name === 'field_datastore_status' && parts.datastoreStatus !== null) {
     return [{ value: parts.datastoreStatus }];

@@ -2,9 +2,10 @@
 import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
 import type { StoredNode } from '../store/nodes.ts';
+import { formattedHtml } from './facts.ts';
 import { html } from './html.ts';
 import { pageText } from './layout.ts';
-import { formattedHtml, titleText } from './words.ts';
+import { titleText } from './words.ts';
 
 /** The page of a node that is neither dataset nor resource. */
 export const plainText = (call: Call, node: StoredNode): string => {

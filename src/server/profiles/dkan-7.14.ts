@@ -11,7 +11,7 @@ export const dkan714Profile: Profile = {
   resources: { file: false, datastore: false },
   readCore: readFormCore,
   readFields: readFormNode,
-  extensions: [...extensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)), 'php'],
+  extensions: extensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)),
   hasLoginVersions: false,
   renewsDatasets: false,
   operators: 'known',

@@ -1,7 +1,6 @@
 // Release A (7.x-1.18.16): as release B, with what the last release changed.
 import { dkan718Profile } from './dkan-7.18.ts';
 import type { Profile } from './profile.ts';
-import { extensions } from './spec.ts';
 
 const { recordedDatastore } = dkan718Profile;
 
@@ -14,5 +13,5 @@ export const dkan71816Profile: Profile = {
     defaultProperties: { encoding: { PHP: 'UTF-8', MYSQL: 'utf8' }, ...recordedDatastore.defaultProperties },
     searchFaults: { tells: 'log' },
   },
-  extensions,
+  takesPrograms: false,
 };

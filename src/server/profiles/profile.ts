@@ -114,6 +114,12 @@ export interface Profile {
   attachWithoutFile: boolean;
   /** File name extensions that may be attached, lower case. */
   extensions: readonly string[];
+  /** True: programs are taken all the same, and stored as text under `name.php.txt`. */
+  takesPrograms: boolean;
+  /** MIME types by extension that differ from the usual ones. */
+  mimeTypes: Readonly<Record<string, string>>;
+  /** True: the item of an image tells its size, and has its texts as fields. */
+  describesImages: boolean;
   /** The format where a request leaves it open; on datastore endpoints and elsewhere. */
   formats: { datastore: DefaultFormats; other: DefaultFormats };
   writeStyle: WriteStyle;

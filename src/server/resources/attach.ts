@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import type { Call, Portal, Result } from '../call.ts';
 import { isNodeType } from '../content/fields.ts';
 import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/file-name.ts';
+import { imageSizeOf } from '../content/image-size.ts';
 import { textOf } from '../content/items.ts';
 import type { Copies } from '../content/save.ts';
 import type { UploadedFile } from '../media/multipart.ts';
@@ -49,7 +50,8 @@ interface Named {
 }
 
 const needName = (call: Call, upload: UploadedFile): Named => {
-  const name = cleanFileName(upload.filename, call.portal.profile.extensions);
+  const { extensions, takesPrograms } = call.portal.profile;
+  const name = cleanFileName(upload.filename, extensions, { takesPrograms });
   const { path } = upload;
   if (name === null || path === null) {
     throw new Refusal(406, `Failed to upload file. ${escapeHtml(keyOf(upload.part) ?? '')}`);
@@ -60,11 +62,13 @@ const needName = (call: Call, upload: UploadedFile): Named => {
 const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Named): Promise<StoredFile> => {
   const { portal, user } = call;
   const { store } = portal;
+  const type = fileTypeOf(mimeOf(name, portal.profile.mimeTypes));
+  const size = type === 'image' ? imageSizeOf(store.pathOf({ uuid })) : null;
   const save = (copies: Copies) => () => {
     if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
     refuseFilled(call, node);
     const now = portal.now();
-    const filemime = mimeOf(name);
+    const filemime = mimeOf(name, portal.profile.mimeTypes);
     const row = {
       uid: user.uid,
       filename: name,
@@ -72,9 +76,11 @@ const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Name
       filemime,
       filesize: upload.bytes,
       timestamp: now,
-      type: fileTypeOf(filemime),
+      type,
       uuid,
       sha256: upload.sha256,
+      height: size?.height ?? null,
+      width: size?.width ?? null,
     };
     const fid = store.files.add(row);
     const freed = store.files.assign(node.nid, [fid]);

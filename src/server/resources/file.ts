@@ -50,7 +50,7 @@ const retrieve = (call: Call): Result => {
   if (call.query.file_contents === '1') return { stream: fileBytes(call.portal, file) };
   return {
     value: {
-      ...fileItem(file, call.portal.profile.fileItemExtras),
+      ...fileItem(file, call.portal.profile),
       uri_full: publicUrl(call, file),
       sha256: file.sha256,
     },

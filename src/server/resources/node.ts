@@ -33,6 +33,7 @@ const view = (call: Call, node: StoredNode): Record<string, unknown> => {
     targets: store.nodes.targets(node.nid),
     files,
     fileItemExtras: profile.fileItemExtras,
+    describesImages: profile.describesImages,
     pathFirst: profile.pathFirst,
     datastoreStatus: profile.keepsDatastoreStatus && files.length > 0 ? datastore.fieldStatus(String(node.nid)) : null,
   });

@@ -18,7 +18,12 @@ export interface StoredFile {
   /** Also the name of the bytes on disk. */
   uuid: string;
   sha256: string;
+  /** Pixels of a picture; null for other files, and where they could not be read. */
+  height: number | null;
+  width: number | null;
 }
+
+const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 
 const toFile = (row: Record<string, unknown>): StoredFile => ({
   fid: Number(row.fid),
@@ -31,6 +36,8 @@ const toFile = (row: Record<string, unknown>): StoredFile => ({
   type: String(row.type),
   uuid: String(row.uuid),
   sha256: String(row.sha256),
+  height: numberOrNull(row.height),
+  width: numberOrNull(row.width),
 });
 
 /** The file table and who uses each file. */
@@ -54,7 +61,7 @@ export class Files {
     this.#byName = db.prepare('SELECT * FROM file WHERE name = ?');
     this.#all = db.prepare('SELECT uuid FROM file');
     this.#insert = db.prepare(
-      'INSERT INTO file (uid, filename, name, filemime, filesize, timestamp, type, uuid, sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO file (uid, filename, name, filemime, filesize, timestamp, type, uuid, sha256, height, width) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     );
     this.#delete = db.prepare('DELETE FROM file WHERE fid = ?');
     this.#use = db.prepare('INSERT OR IGNORE INTO file_usage (fid, nid) VALUES (?, ?)');
@@ -95,9 +102,10 @@ export class Files {
 
   /** Adds a file and returns its fid; to be called inside a write. */
   add(file: Omit<StoredFile, 'fid'>): number {
-    const { uid, filename, name, filemime, filesize, timestamp, type, uuid, sha256 } = file;
+    const { uid, filename, name, filemime, filesize, timestamp, type, uuid, sha256, height, width } = file;
     return Number(
-      this.#insert.run(uid, filename, name, filemime, filesize, timestamp, type, uuid, sha256).lastInsertRowid,
+      this.#insert.run(uid, filename, name, filemime, filesize, timestamp, type, uuid, sha256, height, width)
+        .lastInsertRowid,
     );
   }
 

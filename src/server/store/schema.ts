@@ -96,6 +96,11 @@ CREATE TABLE access_token (
 );
 `;
 
+const third = `
+ALTER TABLE file ADD COLUMN height INTEGER;
+ALTER TABLE file ADD COLUMN width INTEGER;
+`;
+
 /** What leads from version n to n + 1; never changed once released, only added to. */
 const migrations: ((db: DatabaseSync) => void)[] = [
   (db) => {
@@ -105,6 +110,9 @@ const migrations: ((db: DatabaseSync) => void)[] = [
   },
   (db) => {
     db.exec(second);
+  },
+  (db) => {
+    db.exec(third);
   },
 ];
 
