@@ -82,12 +82,16 @@ const malformed = (error: unknown, { status, words }: { status: number; words: s
   return new Refusal(status, portal.profile.explainsMalformed ? `${words} ${escapeHtml(error.message)}` : words);
 };
 
+/** The content type without its parameters where case does not matter; as it was sent where it does. */
+const typeOf = ({ headers }: IncomingMessage, { formats }: Profile): string | undefined =>
+  formats.other.prefersJson ? headers['content-type']?.split(';')[0]?.toLowerCase() : headers['content-type'];
+
 /** The reader for the request's content type. Throws 406 for what is not known (recorded behaviour 4). */
 const chosenParser = (
   request: IncomingMessage,
   profile: Profile,
 ): { type: string; parser: BodyParser<unknown> | null } => {
-  const choice = chooseParser(request.headers['content-type'], parsers);
+  const choice = chooseParser(typeOf(request, profile), parsers);
   if ('malformed' in choice) {
     throw profile.malformedMime(`The request content type ${escapeHtml(choice.malformed)} is malformed`);
   }

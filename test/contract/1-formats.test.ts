@@ -106,7 +106,13 @@ describe('Request parser types', () => {
     expect(reply.status).toBe(200);
   });
 
-  it.each(['text/plain', 'application/octet-stream', 'APPLICATION/JSON'])('%s is refused with 406', async (type) => {
+  it('the case of a content type does not matter', async () => {
+    const body = JSON.stringify({ type: 'dataset', title: 'Case' });
+    const headers = { 'content-type': 'Application/JSON; Charset=UTF-8' };
+    expect((await creator.send('POST', '/api/dataset/node', { body, headers })).status).toBe(200);
+  });
+
+  it.each(['text/plain', 'application/octet-stream'])('%s is refused with 406', async (type) => {
     const reply = await creator.send('POST', '/api/dataset/node', { body: '{}', headers: { 'content-type': type } });
     expect(reply.status).toBe(406);
     expect(reply.json()).toEqual([`Unsupported request content type ${type}`]);

@@ -44,10 +44,10 @@ describe('List nodes', () => {
     expect(row).toMatchObject({ nid: '1', type: 'dataset', status: '1', uri: `${portal.url}/api/dataset/node/1` });
   });
 
-  it('returns only the fields that were asked for, and the uri', async () => {
-    expect(await list('fields=title,nid&parameters[nid]=2')).toEqual([
-      { title: 'Node 02', nid: '2', uri: `${portal.url}/api/dataset/node/2` },
-    ]);
+  it('returns only the fields that were asked for', async () => {
+    expect(await list('fields=title,nid&parameters[nid]=2')).toEqual([{ title: 'Node 02', nid: '2' }]);
+    const uri = `${portal.url}/api/dataset/node/2`;
+    expect(await list('fields=title,uri&parameters[nid]=2')).toEqual([{ title: 'Node 02', uri }]);
   });
 
   it('orders by sticky, then the newest first', async () => {
@@ -60,14 +60,14 @@ describe('List nodes', () => {
     expect(await nids('fields=nid&page=2')).toEqual([]);
   });
 
-  it('never has more than 20 records per page, except for those who may', async () => {
+  it('never has more than 20 records per page, whoever asks', async () => {
     expect(await nids('fields=nid&pagesize=100')).toHaveLength(20);
     expect(await nids('fields=nid&pagesize=100', creator)).toHaveLength(20);
-    expect(await nids('fields=nid&pagesize=100', admin)).toHaveLength(26);
+    expect(await nids('fields=nid&pagesize=100', admin)).toHaveLength(20);
   });
 
-  it.each(['0', '', 'abc'])('pagesize=%s is an empty list', async (size) => {
-    expect(await list(`pagesize=${size}`)).toEqual([]);
+  it('a page size of 0 is an empty list', async () => {
+    expect(await list('pagesize=0')).toEqual([]);
   });
 
   it.each([
@@ -118,6 +118,11 @@ describe('List nodes', () => {
     'page=-1',
     'pagesize=-1',
     'page[]=1',
+    'page=abc',
+    'pagesize=',
+    'pagesize=abc',
+    'type=resource',
+    'parameters=type',
   ])('%s is refused with 406 and a reason that shows no SQL', async (query) => {
     const reply = await portal.anonymous.send('GET', `/api/dataset/node?${query}`);
     expect(reply.status).toBe(406);
@@ -125,7 +130,7 @@ describe('List nodes', () => {
     expect(reply.text).not.toMatch(/SQLSTATE|SELECT n\.|sqlite/i);
   });
 
-  it('ignores a filter that is not written as parameters[…]', async () => {
-    expect(await nids('parameter[type]=resource&type=resource&fields=nid&pagesize=2')).toEqual(['3', '26']);
+  it('takes a filter that is written parameter[…], as one example has it', async () => {
+    expect(await nids('parameter[type]=resource&fields=nid&pagesize=2')).toEqual(['26', '24']);
   });
 });

@@ -59,7 +59,7 @@ const checkLength = (field: Field, text: string): string => {
 
 const checkOption = (field: Field, text: string): string => {
   if (field.options !== null && !field.options.includes(text)) {
-    throw new FieldFault(field.name, `Invalid option for field ${field.name}`);
+    throw new FieldFault(field.name, `Invalid option for field ${field.name}; allowed: ${field.options.join(', ')}`);
   }
   return text;
 };

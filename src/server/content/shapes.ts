@@ -1,6 +1,8 @@
-// The input shapes of a field, both styles of spec 4.5 and 4.6, brought to one: a list of items.
-import type { Field } from './fields.ts';
-import { mainProperty, type RawItem } from './items.ts';
+// The input shapes of a field under `spec`, both styles of spec 4.5 and 4.6 and the obvious ones beside them, brought to one:
+// a list of items. What cannot be taken whole is refused.
+import { escapeHtml } from '../refusal.ts';
+import type { Field, FieldKind } from './fields.ts';
+import { FieldFault, mainProperty, type RawItem, textOf } from './items.ts';
 
 const isMap = (value: unknown): value is RawItem =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -12,6 +14,58 @@ const isNothing = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) ||
   (isMap(value) && Object.keys(value).length === 0);
 
+/** How the preview of a file is shown; kept with the file's item. */
+export const fileSettings = ['delimiter', 'grid', 'graph', 'map', 'embed', 'alt', 'title'] as const;
+
+/** What may be sent in an item, by kind; the first ones hold what it says, `format` and the settings only how. */
+const taken: Record<FieldKind, readonly string[]> = {
+  body: ['value', 'summary', 'format'],
+  text: ['value', 'format'],
+  long: ['value', 'format'],
+  choice: ['value'],
+  number: ['value'],
+  date: ['value'],
+  period: ['value', 'value2'],
+  term: ['tid', 'name', 'vocabulary_machine_name', 'vid'],
+  node: ['target_id'],
+  group: ['target_id'],
+  link: ['url', 'title'],
+  pair: ['first', 'second'],
+  geo: ['wkt'],
+  file: ['fid', ...fileSettings],
+  remote: ['uri', 'url'],
+};
+
+const dateFacts = ['timezone', 'timezone_db', 'date_type', 'db', 'show_todate'];
+
+/** What a read adds to an item and the portal works out anew: accepted, so that a node can be sent back as it was read. */
+const derived: Partial<Record<FieldKind, readonly string[]>> = {
+  body: ['safe_value', 'safe_summary'],
+  text: ['safe_value'],
+  long: ['safe_value'],
+  date: dateFacts,
+  period: dateFacts,
+  link: ['attributes', 'original_title', 'original_url'],
+  geo: ['geo_type', 'lat', 'lon', 'left', 'top', 'right', 'bottom', 'srid', 'accuracy', 'source'],
+  file: [
+    ...['uid', 'filename', 'uri', 'filemime', 'filesize', 'status', 'timestamp', 'type', 'uuid', 'rdf_mapping'],
+    ...['metadata', 'service_id', 'height', 'width'],
+  ],
+};
+
+/** Derived properties that the portal cannot keep: nothing else may be sent in them. */
+const constant: Readonly<Record<string, readonly string[]>> = {
+  timezone: ['UTC'],
+  timezone_db: ['UTC'],
+  date_type: ['datetime'],
+  srid: [],
+  accuracy: [],
+  source: [],
+  attributes: [],
+};
+
+const propertiesOf = ({ kind }: Field): string[] => [...taken[kind], ...(derived[kind] ?? [])];
+
 /** Names in the text field of the editing form: `""one"" ""two""`, or parted by commas. */
 export const namesIn = (text: string): string[] => {
   const quoted = [...text.matchAll(/""(.*?)""/g)].map((match) => match[1] ?? '');
@@ -19,13 +73,35 @@ export const namesIn = (text: string): string[] => {
   return names.map((name) => name.trim().replace(/^"(.*)"$/, '$1')).filter((name) => name !== '');
 };
 
+const termNamed = (name: string): RawItem => (/^\d+$/.test(name) ? { tid: name } : { name });
+
 const fromScalar = (field: Field, value: unknown): RawItem[] => {
   if (field.kind !== 'term' || typeof value !== 'string') return [{ [mainProperty[field.kind]]: value }];
-  return namesIn(value).map((name) => (/^\d+$/.test(name) ? { tid: name } : { name }));
+  return namesIn(value).map(termNamed);
+};
+
+/** One of a list: a text there is one name, whatever it holds. */
+const fromEntry = (field: Field, value: unknown): RawItem =>
+  field.kind === 'term' && typeof value === 'string' ? termNamed(value.trim()) : { [mainProperty[field.kind]]: value };
+
+const refuse = (field: Field, words: string): never => {
+  throw new FieldFault(field.name, `${field.name}: ${words}`);
+};
+
+const shown = (key: string): string => `"${escapeHtml(key.slice(0, 64))}"`;
+
+const checkKeys = (field: Field, map: RawItem, known: readonly string[]): void => {
+  const unknown = Object.keys(map).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const taken = known.filter((key) => derived[field.kind]?.includes(key) !== true);
+  refuse(field, `there is no property ${shown(unknown)} in an item; allowed: ${taken.join(', ')}.`);
 };
 
 const fromSelect = (field: Field, und: RawItem): RawItem[] => {
+  checkKeys(field, und, ['select', 'other']);
   const { select } = und;
+  if (isMap(select)) checkKeys(field, select, ['value']);
+  if (Array.isArray(select) && select.length > 1) refuse(field, `takes one value; ${select.length} were sent.`);
   const inner = Array.isArray(select) ? select[0] : isMap(select) ? select.value : select;
   const chosen = inner === 'select_or_other' ? und.other : inner;
   return isNothing(chosen) ? [] : [{ [mainProperty[field.kind]]: chosen }];
@@ -36,37 +112,75 @@ const isNumbered = (value: RawItem): boolean => Object.keys(value).every((key) =
 const fromMap = (field: Field, und: RawItem): RawItem[] => {
   if (isNumbered(und)) return fromList(field, Object.values(und));
   if ('select' in und) return fromSelect(field, und);
-  if ('value_field' in und && field.kind === 'term') return fromScalar(field, und.value_field);
-  const main = mainProperty[field.kind];
-  const value = und[main];
-  if (Array.isArray(value)) return fromList(field, value);
+  if ('value_field' in und && field.kind === 'term') {
+    checkKeys(field, und, ['textfield', 'value_field']);
+    return fromScalar(field, und.value_field);
+  }
+  const value = und[mainProperty[field.kind]];
+  if (Array.isArray(value) && Object.keys(und).length === 1) return fromList(field, value);
   return [und];
 };
 
 const fromList = (field: Field, list: unknown[]): RawItem[] =>
   list.flatMap((item) => {
     if (isNothing(item)) return [];
-    return isMap(item) ? [item] : fromScalar(field, item);
+    return [isMap(item) ? item : fromEntry(field, item)];
   });
 
+const checkValue = (field: Field, key: string, value: unknown): void => {
+  if (taken[field.kind].includes(key)) {
+    if (!isNothing(value) && textOf(value) === null) refuse(field, `${key} must be a text, not a list or map.`);
+    return;
+  }
+  const allowed = constant[key];
+  if (allowed === undefined || isNothing(value) || allowed.includes(textOf(value) ?? '')) return;
+  refuse(field, `${key} can only be ${allowed.map(shown).join(' or ') || 'empty'}.`);
+};
+
+/** True for an item that says something; false for an empty one. Throws {@link FieldFault} for one that lacks its value. */
 const isFilled = (field: Field, item: RawItem): boolean => {
-  if (field.kind === 'term') return !isNothing(item.tid) || !isNothing(item.name);
-  if (field.kind === 'pair') return !isNothing(item.first) || !isNothing(item.second);
-  if (field.kind === 'remote') return !isNothing(item.uri) || !isNothing(item.url);
-  if (field.kind === 'link') return !isNothing(item.url) || !isNothing(item.title);
-  return !isNothing(item[mainProperty[field.kind]]);
+  checkKeys(field, item, propertiesOf(field));
+  for (const [key, value] of Object.entries(item)) checkValue(field, key, value);
+  const how: readonly string[] = ['format', 'vid', 'vocabulary_machine_name', ...fileSettings];
+  const said = taken[field.kind].filter(
+    (key) => !isNothing(item[key]) && (!how.includes(key) || (key === 'title' && field.kind === 'link')),
+  );
+  if (said.length === 0) return false;
+  const free: FieldKind[] = ['body', 'term', 'pair', 'remote'];
+  if (!free.includes(field.kind) && !said.includes(mainProperty[field.kind])) {
+    refuse(field, `an item needs ${mainProperty[field.kind]}.`);
+  }
+  return true;
+};
+
+/** What stands below the language: spec 4 knows `und` only. A value without a language is that of `und`. */
+const withoutLanguage = (field: Field, value: unknown): unknown => {
+  if (!isMap(value) || isNumbered(value)) return value;
+  const keys = Object.keys(value);
+  const known = [...propertiesOf(field), 'select', 'other', 'value_field', 'textfield'];
+  if (!('und' in value) && keys.some((key) => known.includes(key))) return value;
+  const other = keys.find((key) => key !== 'und');
+  if (other !== undefined) {
+    refuse(
+      field,
+      `there is no language or property ${shown(other)}; write {"und": …}, or an item with ${taken[field.kind].join(', ')}.`,
+    );
+  }
+  return value.und;
 };
 
 /**
  * The items of a field in any of the accepted shapes: `{und: [{…}]}`, `{und: {…}}`, `{und: {0: {…}}}`, `{und: value}`,
- * `{und: {select: …}}`, `{und: {value_field: …}}`; nothing, `[]` and `{und: []}` are no items. `null` where the
- * value says nothing about the field: a bare scalar or list, or another language (ignored, recorded behaviour 8).
+ * `{und: {select: …}}`, `{und: {value_field: …}}`, and each of them without `und`; nothing, `[]` and `{und: []}` are no
+ * items. Throws {@link FieldFault} for anything else: no part of what is sent is passed over.
  */
-export const itemsIn = (field: Field, value: unknown): RawItem[] | null => {
-  if (isNothing(value)) return [];
-  if (!isMap(value) || !('und' in value)) return null;
-  const { und } = value;
-  if (isNothing(und)) return [];
-  const items = Array.isArray(und) ? fromList(field, und) : isMap(und) ? fromMap(field, und) : fromScalar(field, und);
+export const itemsIn = (field: Field, value: unknown): RawItem[] => {
+  const sent = withoutLanguage(field, value);
+  if (isNothing(sent)) return [];
+  const items = Array.isArray(sent)
+    ? fromList(field, sent)
+    : isMap(sent)
+      ? fromMap(field, sent)
+      : fromScalar(field, sent);
   return items.filter((item) => isFilled(field, item));
 };

@@ -31,6 +31,8 @@ export interface NodeParts extends FileItemStyle {
   targets: number[];
   files: StoredFile[];
   pathFirst: boolean;
+  /** True: `data` is a text whoever the author is. */
+  fullAccounts: boolean;
   /** Value of `field_datastore_status` when the portal keeps it; null: as stored. */
   datastoreStatus: string | null;
 }
@@ -67,8 +69,8 @@ export const fileItem = (
     graph: null,
     map: null,
     embed: null,
-    ...settings,
     ...fileItemExtras,
+    ...settings,
   };
 };
 
@@ -119,7 +121,11 @@ export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unk
     view[field.name] = items.length === 0 ? [] : { und: items };
   }
   view.rdf_mapping = nodeRdf;
-  const author = { name: parts.author?.name ?? '', picture: '0', data: parts.author?.uid === 1 ? 'b:0;' : null };
+  const author = {
+    name: parts.author?.name ?? '',
+    picture: '0',
+    data: parts.fullAccounts || parts.author?.uid === 1 ? 'b:0;' : null,
+  };
   const path = { path: publicPath(node, parts.baseUrl) };
   return Object.assign(view, ...(parts.pathFirst ? [path, author] : [author, path]));
 };

@@ -34,10 +34,10 @@ const fitnessOf = (range: Range, mimeType: string): number => {
 
 /**
  * The supported type that fits a header best: by fitness first, among equals by q, then the alphabetically last name.
- * Types are case-sensitive, `*` is any type, parameters other than q are ignored, empty ranges are skipped.
+ * `preferred` wins where both are equal. Types are case-sensitive, `*` is any type, parameters other than q are ignored, empty ranges are skipped.
  * Source: recorded behaviour 3.
  */
-export const matchMime = (header: string, supported: readonly string[]): MimeMatch => {
+export const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
   const ranges: Range[] = [];
   for (const part of header.split(',')) {
     if (part.trim() === '') continue;
@@ -52,7 +52,11 @@ export const matchMime = (header: string, supported: readonly string[]): MimeMat
       const fitness = fitnessOf(range, type);
       if (fitness > own.fitness) own = { type, fitness, quality: range.quality };
     }
-    const better = own.fitness > best.fitness || (own.fitness === best.fitness && own.quality >= best.quality);
+    const isTie = own.fitness === best.fitness && own.quality === best.quality;
+    const better =
+      own.fitness > best.fitness ||
+      (own.fitness === best.fitness && own.quality > best.quality) ||
+      (isTie && best.type !== preferred);
     if (own.fitness >= 0 && better) best = own;
   }
   return best.fitness < 0 ? { type: null } : { type: best.type, fitness: best.fitness };

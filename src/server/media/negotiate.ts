@@ -8,16 +8,18 @@ export interface DefaultFormats {
   none: FormatName;
   /** Where only a `*\/*` of the header matches. */
   any: FormatName;
+  /** True: JSON wins ties and is what browsers get, and the case of a type does not matter; false: as recorded. */
+  prefersJson: boolean;
 }
 
 /** `spec`: JSON wherever the request leaves it open (spec 1). */
-export const specDefaults: DefaultFormats = { none: 'json', any: 'json' };
+export const specDefaults: DefaultFormats = { none: 'json', any: 'json', prefersJson: true };
 
 /** `spec`, datastore endpoints: YAML wherever the request leaves it open (spec 4.9 to 4.11). */
-export const specDatastoreDefaults: DefaultFormats = { none: 'yaml', any: 'yaml' };
+export const specDatastoreDefaults: DefaultFormats = { none: 'yaml', any: 'yaml', prefersJson: true };
 
 /** Deployed servers: JSON without Accept, YAML for `*\/*` (recorded behaviour 3). */
-export const recordedDefaults: DefaultFormats = { none: 'json', any: 'yaml' };
+export const recordedDefaults: DefaultFormats = { none: 'json', any: 'yaml', prefersJson: false };
 
 /** What a request says about its format. */
 export interface FormatWish {
@@ -35,13 +37,22 @@ export type FormatChoice =
 
 const remembered = new Map<string, MimeMatch>();
 
+const json = 'application/json';
+
+/** Browsers ask for a page first, and take anything. */
+const isOfBrowser = (accept: string): boolean => /text\/html/i.test(accept) && /\*\/\*/.test(accept);
+
 /** Clients send the same few headers again and again. */
-const matchFormat = (accept: string): MimeMatch => {
-  const known = remembered.get(accept);
+const matchFormat = (accept: string, prefersJson: boolean): MimeMatch => {
+  const known = remembered.get(`${prefersJson} ${accept}`);
   if (known !== undefined) return known;
-  const match = matchMime(accept, [...byMime.keys()]);
+  const match = prefersJson
+    ? isOfBrowser(accept)
+      ? { type: json, fitness: 110 }
+      : matchMime(accept.toLowerCase(), [...byMime.keys()], json)
+    : matchMime(accept, [...byMime.keys()]);
   if (remembered.size >= 200) remembered.clear();
-  if (accept.length < 1000) remembered.set(accept, match);
+  if (accept.length < 1000) remembered.set(`${prefersJson} ${accept}`, match);
   return match;
 };
 
@@ -60,7 +71,7 @@ export const chooseFormat = ({ suffix, accept, defaultFormat }: FormatWish): For
     return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]), vary: false };
   }
   if (accept === undefined || accept.trim() === '') return openChoice(defaultFormat.none);
-  const match = matchFormat(accept);
+  const match = matchFormat(accept, defaultFormat.prefersJson);
   if ('malformed' in match) return { malformed: match.malformed, vary: true };
   const format = match.type === null ? undefined : byMime.get(match.type);
   if (match.type === null || format === undefined) return { unsupported: true, vary: true };

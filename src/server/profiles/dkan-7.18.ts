@@ -49,6 +49,8 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   searchFaultStatus: 200,
   longestReason: 2000,
   tendsCookies: true,
+  strictLists: false,
+  fullAccounts: false,
   operators: 'any',
   mergesSlashes: false,
   cookieAttributes: '',

@@ -46,6 +46,8 @@ export interface ReadContext {
   /** The node as it is, null on create. */
   node: StoredNode | null;
   fields: readonly Field[];
+  /** Value of `field_datastore_status` as a read shows it. */
+  shownStatus: string;
   /** Unix seconds. */
   now: number;
 }
@@ -59,6 +61,8 @@ export type ListFault =
   | { kind: 'filter-list'; column: string; seesAll: boolean }
   | { kind: 'too-many-values'; column: string }
   /** A comparison other than equality that the profile refuses. */
+  /** A page number or size that is none, or a filter that names no field, where the profile is strict. */
+  | { kind: 'malformed'; parameter: string; wanted: string }
   | { kind: 'operator'; op: string; value: string; window: string; seesAll: boolean }
   | { kind: 'negative'; limit: number; offset: number; seesAll: boolean };
 
@@ -139,6 +143,13 @@ export interface Profile {
   longestReason: number;
   /** True: a dead session cookie is answered with its deletion, and a warning starts a session for nobody. */
   tendsCookies: boolean;
+  /**
+   * True: a list shows the named fields only, 20 rows a page for everybody, and takes nothing that it would pass over;
+   * false: `uri` comes along whatever is named, as recorded.
+   */
+  strictLists: boolean;
+  /** True: the user object tells `init` to the user himself, and `data` is always a text. */
+  fullAccounts: boolean;
   /** Comparisons of a list's filters: equality only, those that exist, or any, where unknown ones count as equality. */
   operators: 'equality' | 'known' | 'any';
   /** True: slashes that follow each other count as one everywhere in a path; false: only before the resource's name. */

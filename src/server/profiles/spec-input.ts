@@ -1,13 +1,15 @@
 // How the `spec` profile reads the body of a node: both styles of spec 4.5 and 4.6, everything checked.
 
+import { frequencies } from '../../dkan/values.ts';
 import { may } from '../access.ts';
 import type { Field } from '../content/fields.ts';
 import type { RawItem } from '../content/items.ts';
 import { FieldFault, readItem, textOf } from '../content/items.ts';
 import { idOf, readFile, readReference, readTerm } from '../content/links.ts';
 import { isTextFormat, safeText } from '../content/safe-text.ts';
-import { itemsIn } from '../content/shapes.ts';
+import { fileSettings, itemsIn } from '../content/shapes.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
+import type { StoredNode } from '../store/nodes.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 
 /** 406 with one message per element, as the editing form of such portals answers (recorded behaviour 8a). */
@@ -39,7 +41,7 @@ const readFlag = (name: string, value: unknown, errors: Record<string, string>):
 };
 
 const readStatus = (value: unknown, errors: Record<string, string>): number => {
-  const text = textOf(value) ?? '0';
+  const text = textOf(value) ?? 'none';
   if (!['0', '1', ''].includes(text)) errors.status = 'The value of status must be 0 or 1.';
   return text === '1' ? 1 : 0;
 };
@@ -61,12 +63,62 @@ const readAuthor = (
   { store, user, node }: ReadContext,
   errors: Record<string, string>,
 ): number | undefined => {
-  const fallback = node === null ? user.uid : undefined;
+  const present = node === null ? user.uid : node.uid;
   const name = textOf(body.name) ?? '';
-  if (name === '' || !may(user, 'administer nodes')) return fallback;
-  const author = store.users.byName(name);
-  if (author === null) errors.name = `The username ${escapeHtml(name)} does not exist.`;
-  return author?.uid ?? fallback;
+  const uid = textOf(body.uid) ?? '';
+  const named = name === '' ? null : store.users.byName(name);
+  if (name !== '' && named === null) errors.name = `The username ${escapeHtml(name)} does not exist.`;
+  const wished = named?.uid ?? (uid === '' ? present : Number(uid));
+  if (wished !== 0 && store.users.byUid(wished) === null) errors.uid = `There is no user ${escapeHtml(uid)}.`;
+  if (wished !== present && !may(user, 'administer nodes')) {
+    errors[named === null ? 'uid' : 'name'] = 'Only who administers nodes may name another author.';
+  }
+  return wished;
+};
+
+/** Core properties that are taken; all of them texts or numbers. */
+const settable = [
+  ...['type', 'title', 'status', 'uuid', 'nid', 'uid', 'name', 'language', 'created', 'log', 'revision'],
+  ...flags,
+];
+
+/** Properties that a read shows and the portal sets itself, as texts. */
+const ownedByPortal = (node: StoredNode): Record<string, string> => ({
+  vid: String(node.vid),
+  vuuid: node.vuuid,
+  changed: String(node.changed),
+  revision_timestamp: String(node.revisionTimestamp),
+  revision_uid: String(node.revisionUid),
+  tnid: String(node.tnid),
+  translate: String(node.translate),
+});
+
+/** Read-only facts that never say anything new: taken without a look. */
+const idle = new Set(['rdf_mapping', 'picture', 'data', 'path', 'uri']);
+
+const owned = new Set(['vid', 'vuuid', 'changed', 'revision_timestamp', 'revision_uid', 'tnid', 'translate']);
+
+const keyFault = (name: string, value: unknown, { node, fields, type }: ReadContext): string | null => {
+  if (settable.includes(name)) {
+    return value === null || textOf(value) !== null ? null : `The value of ${name} must be a text or number.`;
+  }
+  if (idle.has(name) || fields.some((field) => field.name === name)) return null;
+  const text = textOf(value) ?? '';
+  if (!owned.has(name)) {
+    return `A ${type} has no field ${escapeHtml(name.slice(0, 64))}; it has ${[...settable, ...fields.map((field) => field.name)].join(', ')}.`;
+  }
+  const isSame = text === '' || (node === null ? text === '0' : ownedByPortal(node)[name] === text);
+  return isSame ? null : `The value of ${name} is set by the portal; leave it out.`;
+};
+
+const checkKeys = (body: Record<string, unknown>, context: ReadContext, errors: Record<string, string>): void => {
+  for (const [name, value] of Object.entries(body)) {
+    const fault = keyFault(name, value, context);
+    if (fault !== null) errors[name] = fault;
+  }
+  const language = textOf(body.language) ?? '';
+  if (language !== '' && language !== 'und') errors.language = 'The value of language must be und.';
+  if (textOf(body.revision) === '0') errors.revision = 'Every update makes a new revision; leave revision out.';
 };
 
 const checkIdentity = (body: Record<string, unknown>, { node }: ReadContext, errors: Record<string, string>): void => {
@@ -88,6 +140,7 @@ const readCreated = (value: unknown, errors: Record<string, string>): number | u
 export const readSpecCore = (body: Record<string, unknown>, context: ReadContext): CoreChanges => {
   const errors: Record<string, string> = {};
   const isNew = context.node === null;
+  checkKeys(body, context, errors);
   checkIdentity(body, context, errors);
   const core: { [K in keyof CoreChanges]: CoreChanges[K] | undefined } = {
     title: isNew || 'title' in body ? readTitle(body, errors) : undefined,
@@ -119,7 +172,28 @@ const withSafeText = (item: RawItem): RawItem => {
   };
 };
 
-const ownedBySystem = new Set(['field_datastore_status']);
+/** The status of a datastore is the portal's: it may be sent back as it was read, and nothing else. */
+const checkOwned = (field: Field, raw: RawItem[], { node, shownStatus }: ReadContext): void => {
+  const sent = textOf(raw[0]?.value) ?? '';
+  const present = node === null ? '0' : shownStatus;
+  if (sent !== '' && sent !== present) {
+    throw new FieldFault(field.name, `The value of ${field.name} is set by the portal; leave it out.`);
+  }
+};
+
+const readFiles = (field: Field, raw: RawItem[], { store }: ReadContext): FieldChanges => {
+  const settingsOf = (one: RawItem): RawItem =>
+    Object.fromEntries(fileSettings.flatMap((key) => (textOf(one[key]) ? [[key, textOf(one[key])]] : [])));
+  const fids = raw.map((one) => readFile(store, field, one));
+  return { fids, items: { [field.name]: raw.map((one, index) => ({ fid: String(fids[index]), ...settingsOf(one) })) } };
+};
+
+/** The integers of the editing form stand for the codes of frequencies. */
+const withCode = (item: RawItem): RawItem => {
+  const text = textOf(item.value) ?? '';
+  const known = /^\d+$/.test(text) ? frequencies.find(({ form }) => form === Number(text)) : undefined;
+  return known === undefined ? item : { value: known.code };
+};
 
 const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChanges => {
   const { store } = context;
@@ -128,7 +202,7 @@ const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChang
   }
   if (field.kind === 'node')
     return { items: {}, targets: [...new Set(raw.map((one) => readReference(store, field, one)))] };
-  if (field.kind === 'file') return { items: {}, fids: raw.map((one) => readFile(store, field, one)) };
+  if (field.kind === 'file') return readFiles(field, raw, context);
   if (field.kind === 'group') {
     return { items: { [field.name]: raw.map((one) => ({ target_id: String(readReference(store, field, one)) })) } };
   }
@@ -136,7 +210,7 @@ const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChang
     const tids = [...new Set(raw.map((one) => readTerm(store, field, one)))];
     return { items: { [field.name]: tids.map((tid) => ({ tid: String(tid) })) } };
   }
-  const items = raw.map((one) => readItem(field, one));
+  const items = raw.map((one) => readItem(field, field.name === 'field_frequency' ? withCode(one) : one));
   return { items: { [field.name]: field.kind === 'body' ? items.map(withSafeText) : items } };
 };
 
@@ -145,10 +219,13 @@ export const readSpecFields = (body: Record<string, unknown>, context: ReadConte
   const changes: FieldChanges = { items: {} };
   const errors: Record<string, string> = {};
   for (const field of context.fields) {
-    if (!(field.name in body) || ownedBySystem.has(field.name)) continue;
-    const raw = itemsIn(field, body[field.name]);
-    if (raw === null) continue;
+    if (!(field.name in body)) continue;
     try {
+      const raw = itemsIn(field, body[field.name]);
+      if (field.name === 'field_datastore_status') {
+        checkOwned(field, raw, context);
+        continue;
+      }
       const { items, ...linked } = readOne(field, raw, context);
       Object.assign(changes.items, items);
       Object.assign(changes, linked);

@@ -2,6 +2,7 @@
 import { otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
 import { specDatastoreDefaults, specDefaults } from '../media/negotiate.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
+import { nodeColumns } from '../store/nodes.ts';
 import type { ListFault, Profile } from './profile.ts';
 import { readSpecCore, readSpecFields } from './spec-input.ts';
 
@@ -14,7 +15,7 @@ export const extensions: readonly string[] =
 const listFaultWords = (fault: ListFault): string => {
   switch (fault.kind) {
     case 'column':
-      return `Unknown column '${fault.name}' in '${fault.clause}'`;
+      return `there is no field ${fault.name.replace(/^t\./, '')} in a list; it has ${nodeColumns.join(', ')}, uri`;
     case 'no-columns':
       return 'fields names no column';
     case 'not-text':
@@ -23,6 +24,8 @@ const listFaultWords = (fault: ListFault): string => {
       return `the value of parameters[${fault.column}] must be one text; several values are parted by commas`;
     case 'too-many-values':
       return `parameters[${fault.column}] has too many values`;
+    case 'malformed':
+      return `${fault.parameter} must be ${fault.wanted}`;
     case 'operator':
       return `only equality is supported, not ${fault.op}`;
     case 'negative':
@@ -71,6 +74,8 @@ export const specProfile: Profile = {
   searchFaultStatus: null,
   longestReason: 200,
   tendsCookies: false,
+  strictLists: true,
+  fullAccounts: true,
   operators: 'equality',
   mergesSlashes: true,
   cookieAttributes: '; SameSite=Lax',

@@ -34,25 +34,31 @@ const seesAll = (call: Call): boolean => may(call.user, 'administer nodes');
 interface Shown {
   /** Key in the row. */
   key: string;
-  column: NodeColumn;
+  column: NodeColumn | 'uri';
 }
 
 const shownColumns = (call: Call): Shown[] => {
   const { fields } = call.query;
-  if (fields === undefined || fields === '*') return nodeColumns.map((column) => ({ key: column, column }));
+  const { strictLists } = call.portal.profile;
+  const uri: Shown[] = [{ key: 'uri', column: 'uri' }];
+  if (fields === undefined || fields === '*') {
+    return [...nodeColumns.map((column) => ({ key: column, column })), ...uri];
+  }
   if (typeof fields !== 'string') refuse(call, { kind: 'not-text', parameter: 'fields', unlimited: false });
   const seen = new Set<string>();
-  return String(fields)
+  const named = String(fields)
     .split(',')
-    .map((part) => {
+    .map((part): Shown => {
       const name = part.replace(/[^A-Za-z0-9_.]/g, '');
       if (name === '') refuse(call, { kind: 'no-columns' });
       if (name.includes('.')) refuse(call, { kind: 'column', name: `t.${name}`, clause: 'SELECT' });
+      if (strictLists && name === 'uri') return { key: name, column: 'uri' };
       const column = columnOf(call, name, 'SELECT');
       const key = seen.has(name) ? `t_${name}` : name;
       seen.add(name);
       return { key, column };
     });
+  return strictLists ? named : [...named, ...uri];
 };
 
 /** What MySQL makes of a text where it wants a number: its leading digits, else 0. */
@@ -119,10 +125,25 @@ const filterOf = (call: Call, column: NodeColumn, { value, op }: { value: unknow
   return { sql: `${name} IN (${parts.map(() => '?').join(', ')})`, values: parts.map(bind) };
 };
 
+/** The filters of a query; `parameter[…]`, as one example of the specification has it, where the profile is strict. */
+const parametersIn = (call: Call): Record<string, unknown> => {
+  const { parameters, parameter } = call.query;
+  if (!call.portal.profile.strictLists) return isMap(parameters) ? parameters : {};
+  const bare = nodeColumns.find((name) => call.query[name] !== undefined);
+  if (bare !== undefined)
+    refuse(call, { kind: 'malformed', parameter: bare, wanted: `written parameters[${bare}]=value` });
+  for (const [name, value] of Object.entries({ parameters, parameter })) {
+    if (value !== undefined && !isMap(value)) {
+      refuse(call, { kind: 'malformed', parameter: name, wanted: `written ${name}[field]=value` });
+    }
+  }
+  return { ...(isMap(parameter) ? parameter : {}), ...(isMap(parameters) ? parameters : {}) };
+};
+
 const filtersOf = (call: Call): Clause[] => {
-  const { parameters, options } = call.query;
+  const { options } = call.query;
+  const parameters = parametersIn(call);
   const clauses: Clause[] = seesAll(call) ? [] : [{ sql: 'n.status = 1', values: [] }];
-  if (!isMap(parameters)) return clauses;
   const given = isMap(options) ? options.parameters_op : undefined;
   const ops = isMap(given) ? given : {};
   for (const [name, value] of Object.entries(parameters)) {
@@ -157,13 +178,17 @@ const orderOf = (call: Call): string => {
 const numberOf = (call: Call, name: 'page' | 'pagesize', fallback: number): number => {
   const value = call.query[name];
   if (value === undefined) return fallback;
+  if (call.portal.profile.strictLists && !/^\d{1,15}$/.test(String(value))) {
+    refuse(call, { kind: 'malformed', parameter: name, wanted: 'a whole number' });
+  }
   if (typeof value === 'string') return Number(/^\s*-?\d+(?:\.\d+)?/.exec(value)?.[0] ?? 0);
   refuse(call, { kind: 'not-text', parameter: name, unlimited: may(call.user, 'unlimited lists') });
   return fallback;
 };
 
 const windowOf = (call: Call): { limit: number; offset: number } => {
-  const most = may(call.user, 'unlimited lists') ? largestPage : maxPageSize;
+  const isUnlimited = may(call.user, 'unlimited lists') && !call.portal.profile.strictLists;
+  const most = isUnlimited ? largestPage : maxPageSize;
   const limit = Math.floor(Math.min(numberOf(call, 'pagesize', maxPageSize), most));
   const offset = Math.floor(numberOf(call, 'page', 0) * limit);
   if (limit < 0 || offset < 0) refuse(call, { kind: 'negative', limit, offset, seesAll: seesAll(call) });
@@ -189,11 +214,12 @@ export const listNodes = (call: Call): Record<string, unknown>[] => {
   const where = filters.length === 0 ? '' : `WHERE ${filters.map((filter) => filter.sql).join(' AND ')}`;
   const sql = `SELECT ${nodeColumns.map((name) => `n.${name}`).join(', ')} FROM node n ${where} ORDER BY ${order} LIMIT ? OFFSET ?`;
   const values = [...filters.flatMap((filter) => filter.values), limit, offset];
-  const showsNid = shown.some(({ key }) => key === 'nid');
+  const showsNid = call.portal.profile.strictLists || shown.some(({ key }) => key === 'nid');
   return call.portal.store.nodes.list(sql, values).map((row) => {
     const out: Record<string, unknown> = {};
-    for (const { key, column } of shown) out[key] = String(row[column]);
-    out.uri = `${call.baseUrl}/api/dataset/node/${showsNid ? row.nid : ''}`;
+    for (const { key, column } of shown) {
+      out[key] = column === 'uri' ? `${call.baseUrl}/api/dataset/node/${showsNid ? row.nid : ''}` : String(row[column]);
+    }
     return out;
   });
 };

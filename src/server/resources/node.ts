@@ -21,9 +21,13 @@ export const needNode = ({ portal, args }: Call): StoredNode => {
 
 const uriOf = (call: Call, nid: number): string => `${call.baseUrl}/api/dataset/node/${nid}`;
 
+/** `field_datastore_status` where the portal keeps it and the resource has a file; null: as stored. */
+const shownStatusOf = ({ portal: { store, profile, datastore } }: Call, { nid }: StoredNode): string | null =>
+  profile.keepsDatastoreStatus && store.files.ofNode(nid).length > 0 ? datastore.fieldStatus(String(nid)) : null;
+
 /** The node object as the caller sees it. */
 const view = (call: Call, node: StoredNode): Record<string, unknown> => {
-  const { store, profile, datastore } = call.portal;
+  const { store, profile } = call.portal;
   const fields = isNodeType(node.type) ? profile.fields[node.type] : [];
   const files = node.type === 'resource' ? store.files.ofNode(node.nid) : [];
   return viewNode(node, {
@@ -35,7 +39,8 @@ const view = (call: Call, node: StoredNode): Record<string, unknown> => {
     fileItemExtras: profile.fileItemExtras,
     describesImages: profile.describesImages,
     pathFirst: profile.pathFirst,
-    datastoreStatus: profile.keepsDatastoreStatus && files.length > 0 ? datastore.fieldStatus(String(node.nid)) : null,
+    fullAccounts: profile.fullAccounts,
+    datastoreStatus: shownStatusOf(call, node),
   });
 };
 
@@ -75,7 +80,7 @@ const create = async (call: Call): Promise<Result> => {
   const fields = profile.fields[type];
   const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
     store.write(() => {
-      const context = { store, user, type, node: null, fields, now: portal.now() };
+      const context = { store, user, type, node: null, fields, shownStatus: '0', now: portal.now() };
       const core = profile.readCore(body, context);
       checkUuid(portal, core.uuid);
       const changes = profile.readFields(body, context);
@@ -104,7 +109,8 @@ const update = async (call: Call): Promise<Result> => {
       }
       const nodeType = isNodeType(node.type) ? node.type : 'dataset';
       const fields = profile.fields[nodeType];
-      const context = { store, user, type: nodeType, node, fields, now: portal.now() };
+      const shownStatus = shownStatusOf(call, node) ?? '0';
+      const context = { store, user, type: nodeType, node, fields, shownStatus, now: portal.now() };
       const core = profile.readCore(body, context);
       const changes = profile.readFields(body, context);
       const before = changes.fids === undefined ? [] : store.files.ofNode(node.nid);

@@ -14,13 +14,20 @@ const userRdf = {
   homepage: { predicates: ['foaf:page'], type: 'rel' },
 };
 
+/** The serialised text of an account that keeps nothing. */
+const noData = 'b:0;';
+
 /** The user object (spec 2.4) as `viewer` sees it; `login` is a number in the answer to a login, a text elsewhere. */
-const userView = (user: User, viewer: User, login: number | string): Record<string, unknown> => {
+const userView = (
+  { portal: { profile } }: Call,
+  { user, viewer, login }: { user: User; viewer: User; login: number | string },
+): Record<string, unknown> => {
+  const isOwn = viewer.uid === user.uid;
   const administers = may(viewer, 'administer users');
   return {
     uid: String(user.uid),
     name: user.name,
-    ...(administers || viewer.uid === user.uid ? { mail: user.mail } : {}),
+    ...(administers || isOwn ? { mail: user.mail } : {}),
     theme: '',
     signature: '',
     signature_format: null,
@@ -31,8 +38,8 @@ const userView = (user: User, viewer: User, login: number | string): Record<stri
     timezone: 'UTC',
     language: '',
     picture: null,
-    ...(administers ? { init: user.mail } : {}),
-    data: false,
+    ...(administers || (profile.fullAccounts && isOwn) ? { init: user.mail } : {}),
+    data: profile.fullAccounts ? noData : false,
     uuid: user.uuid,
     roles: user.roleMap,
     field_about: [],
@@ -123,7 +130,12 @@ const login = async (call: Call): Promise<Result> => {
   });
   call.headers['set-cookie'] = sessionCookie(call, id);
   return {
-    value: { sessid: id, session_name: call.cookieName, token, user: userView(user, user, now) },
+    value: {
+      sessid: id,
+      session_name: call.cookieName,
+      token,
+      user: userView(call, { user, viewer: user, login: now }),
+    },
     shape: 'login',
   };
 };
@@ -144,7 +156,7 @@ const retrieve = (call: Call): Result => {
   const id = call.args[0] ?? '';
   const user = /^\d{1,15}$/.test(id) ? call.portal.store.users.byUid(Number(id)) : null;
   if (user === null) throw new Refusal(404, `There is no user with ID ${escapeHtml(id)}.`);
-  return { value: userView(user, call.user, String(user.login)), shape: 'object' };
+  return { value: userView(call, { user, viewer: call.user, login: String(user.login) }), shape: 'object' };
 };
 
 /** The token of the session, or one that stands for nothing without a session. */

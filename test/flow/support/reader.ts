@@ -54,10 +54,10 @@ export const openReader = async (url: string, username: string, password: string
     const rows: Row[] = [];
     for (let page = 0; ; page++) {
       const more = await get<Row[]>(
-        `/api/dataset/node?fields=nid,uuid,type,title,status&options[orderby][nid]=ASC&pagesize=100&page=${page}`,
+        `/api/dataset/node?fields=nid,uuid,type,title,status&options[orderby][nid]=ASC&pagesize=20&page=${page}`,
       );
       rows.push(...more);
-      if (more.length < 100) return rows;
+      if (more.length < 20) return rows;
     }
   };
   const send = async <T>(method: string, path: string, body?: object): Promise<T> => {

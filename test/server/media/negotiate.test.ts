@@ -9,7 +9,10 @@ import {
   splitSuffix,
 } from '../../../src/server/media/negotiate.ts';
 
-const byAccept = (accept: string | undefined, defaultFormat: DefaultFormats = specDefaults): unknown =>
+/** The recorded rules with the answer of `spec` to an open choice. */
+const openDefaults: DefaultFormats = { ...recordedDefaults, any: 'json' };
+
+const byAccept = (accept: string | undefined, defaultFormat: DefaultFormats = openDefaults): unknown =>
   chooseFormat({ suffix: null, accept, defaultFormat });
 const bySuffix = (suffix: string, accept?: string): unknown =>
   chooseFormat({ suffix, accept, defaultFormat: specDefaults });
@@ -128,5 +131,32 @@ describe('a request that leaves the format open', () => {
     const json = chosen('json', 'application/json');
     const yaml = chosen('yaml', 'text/yaml;charset=UTF-8');
     expect(answers).toEqual([json, json, json, yaml, yaml, yaml]);
+  });
+});
+
+describe('an Accept header under spec', () => {
+  const asked = (accept: string): unknown => chooseFormat({ suffix: null, accept, defaultFormat: specDefaults });
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
+
+  test.each([
+    ['axios', 'application/json, text/plain, */*'],
+    ['httr', 'application/json, text/xml, application/xml, */*'],
+    ['a browser', browser],
+    ['another case', 'Application/JSON'],
+  ])('of %s chooses JSON', (_who, accept) => {
+    expect(asked(accept)).toEqual(chosen('json', 'application/json'));
+  });
+
+  test('that names another type alone, or with a higher q, chooses that', () => {
+    expect(asked('application/xml')).toEqual(chosen('xml', 'application/xml'));
+    expect(asked('application/json;q=0.5, application/xml')).toEqual(chosen('xml', 'application/xml'));
+    expect(asked('text/plain')).toEqual(chosen('yaml', 'text/plain;charset=UTF-8'));
+  });
+
+  test('of a browser chooses JSON for datastores too, that of curl what the specification shows', () => {
+    const ofDatastore = (accept: string): unknown =>
+      chooseFormat({ suffix: null, accept, defaultFormat: specDatastoreDefaults });
+    expect(ofDatastore(browser)).toEqual(chosen('json', 'application/json'));
+    expect(ofDatastore('*/*')).toEqual(chosen('yaml', 'text/yaml;charset=UTF-8'));
   });
 });
