@@ -17,5 +17,5 @@ export const dkan714Profile: Profile = {
   operators: 'known',
   keepsDatastoreStatus: true,
   pathFirst: true,
-  recordedDatastore: { ...dkan718Profile.recordedDatastore, cronMs: 60_000 },
+  recordedDatastore: { ...dkan718Profile.recordedDatastore, cronMs: 60_000, searchFaults: { tells: 'fatal' } },
 };

@@ -14,4 +14,5 @@ export const dkan71816Profile: Profile = {
     searchFaults: { tells: 'log' },
   },
   takesPrograms: false,
+  pagesCatalogue: true,
 };

@@ -46,6 +46,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   malformedMime: () => exceptionFault('0', 'malformed mime type'),
   explainsMalformed: false,
   listFault: recordedListFault,
+  pagesCatalogue: false,
   searchFaultStatus: 200,
   longestReason: 2000,
   tendsCookies: true,

@@ -1,7 +1,7 @@
 // How release B reads the body of a node: no form, bare structures, little checked (recorded behaviour 8).
 import type { Field } from '../content/fields.ts';
 import { emptyGeometry, FieldFault, isLinked, type RawItem, readItem, textOf } from '../content/items.ts';
-import { idOf, readFile, readReference, readTerm } from '../content/links.ts';
+import { idOf, readFile, readReference, readTerm, vocabularyIds } from '../content/links.ts';
 import { escapeHtml } from '../refusal.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 import { codelessFault, exceptionFault, fatalFault, titleFault } from './recorded-faults.ts';
@@ -116,10 +116,18 @@ const readTarget = ({ store }: ReadContext, field: Field, raw: RawItem): number 
   return nid;
 };
 
+/** A new term, of a name that may exist already, in the vocabulary of the number that is sent: that of the field or not. */
+const newTerm = (store: ReadContext['store'], raw: RawItem): number => {
+  const vid = textOf(raw.vid) ?? '0';
+  const [vocabulary = vid] = Object.entries(vocabularyIds).find(([, id]) => id === vid) ?? [];
+  return store.terms.add({ tid: null, vocabulary, name: textOf(raw.name) ?? '' });
+};
+
 const readTid = ({ store }: ReadContext, field: Field, raw: RawItem): number => {
   if (textOf(raw.tid) === null) {
     throw exceptionFault('23000', "SQLSTATE[23000]: Integrity constraint violation: 1048 Column 'tid' cannot be null");
   }
+  if (raw.tid === 'autocreate') return newTerm(store, raw);
   try {
     return readTerm(store, field, raw);
   } catch (error) {

@@ -66,8 +66,9 @@ export type ListFault =
   | { kind: 'operator'; op: string; value: string; window: string; seesAll: boolean }
   | { kind: 'negative'; limit: number; offset: number; seesAll: boolean };
 
-/** How a release tells what went wrong with a search: `sql` shows statement and exception, `log` only points to the log. */
-export type SearchFaults = { tells: 'sql'; database: string } | { tells: 'log' };
+/** How a release tells what went wrong with a search: `sql` shows statement and exception, `log` only points to the log, `fatal`: every search ends
+ * in an error page. */
+export type SearchFaults = { tells: 'sql'; database: string } | { tells: 'log' } | { tells: 'fatal' };
 
 /** What a release makes of its datastores. */
 export interface RecordedRelease {
@@ -137,6 +138,8 @@ export interface Profile {
   explainsMalformed: boolean;
   /** The answer to a list query that cannot be; null: the fault is passed over. */
   listFault: (fault: ListFault) => Refusal | null;
+  /** True: the catalogue of the site (`data.json`, `package_show` …) answers a request without `page` with its first page's address. */
+  pagesCatalogue: boolean;
   /** Status of a datastore search that failed; null: that of the fault. */
   searchFaultStatus: number | null;
   /** Longest reason phrase, characters. */

@@ -71,6 +71,7 @@ export const specProfile: Profile = {
   malformedMime: (message) => new Refusal(406, message),
   explainsMalformed: true,
   listFault,
+  pagesCatalogue: false,
   searchFaultStatus: null,
   longestReason: 200,
   tendsCookies: false,

@@ -83,8 +83,8 @@ export const datastoreResource: Resource = {
  * The answer of `GET /api/action/datastore/search.json`: rows of the resource whose uuid is `resource_id`, for those
  * who may read its node. Throws a Refusal in the recorded shape of such errors.
  */
-export const searchAnswer = (call: Call): Promise<unknown> => {
-  const { resource_id: given, ...wish } = call.query;
+export const searchAnswer = async (call: Call, query: Record<string, unknown>): Promise<unknown> => {
+  const { resource_id: given, ...wish } = query;
   const uuid = textOf(given) ?? '';
   call.warned ||= uuid === '' || typeof wish.fields === 'string';
   if (uuid === '') throw searchRefused(400, 'The resource_id is a required parameter.');

@@ -1,10 +1,15 @@
 // What the site answers outside the service: session token, files, datastore search, health, and its 404 page.
+import { createHash } from 'node:crypto';
 import { demand } from '../access.ts';
 import { type Answer, formatError, formatValue } from '../answer.ts';
-import type { Call } from '../call.ts';
+import { readRaw } from '../body.ts';
+import type { Call, Portal } from '../call.ts';
 import { contentTypeOf, type FormatName, formats, isFormatName } from '../media/formats.ts';
 import { publicPage } from '../pages/public-page.ts';
+import { fatalFault } from '../profiles/recorded-faults.ts';
+import { logFault } from '../profiles/recorded-search.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
+import { catalogueAnswer } from './catalogue.ts';
 import { searchAnswer } from './datastore.ts';
 import { fileBytes, mayReadFile } from './file.ts';
 import { tokenOf } from './user.ts';
@@ -51,17 +56,57 @@ const file = (call: Call, path: string): Answer => {
 
 const searchPath = /^\/api\/action\/datastore\/search(?:\.([a-z]+))?$/;
 
+/** One search: its value, or under a deployed profile the value that tells its fault. Throws a Refusal elsewhere. */
+const searchOnce = async (call: Call, query: Record<string, unknown>): Promise<unknown> => {
+  const { recordedDatastore, searchFaultStatus } = call.portal.profile;
+  const tells = recordedDatastore?.searchFaults.tells;
+  if (tells === 'fatal') throw fatalFault();
+  try {
+    return await searchAnswer(call, query);
+  } catch (error) {
+    if (!(error instanceof Refusal) || searchFaultStatus === null) throw error;
+    return tells === 'log' ? logFault : error.details.body;
+  }
+};
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Answers to bodies with several searches, which deployed portals keep; emptied when there are many. */
+const kept = new WeakMap<Portal, Map<string, unknown>>();
+
+/** Several searches by name in one body; null for a body that names none, as recorded. */
+const searchAll = async (call: Call): Promise<unknown> => {
+  const { portal, request } = call;
+  const text = (await readRaw(request, portal)).toString('utf8');
+  const key = `${call.user.uid === 0} ${createHash('sha256').update(text).digest('hex')}`;
+  const known = kept.get(portal) ?? new Map<string, unknown>();
+  if (portal.profile.recordedDatastore !== null && known.has(key)) return known.get(key);
+  let queries: unknown;
+  try {
+    queries = JSON.parse(text);
+  } catch {
+    queries = null;
+  }
+  if (typeof queries !== 'object' || queries === null || Object.keys(queries).length === 0) return null;
+  const answers: Record<string, unknown> = {};
+  for (const [name, query] of Object.entries(queries))
+    answers[name] = await searchOnce(call, isMap(query) ? query : {});
+  const value = Array.isArray(queries) ? Object.values(answers) : answers;
+  if (known.size > 1000) known.clear();
+  kept.set(portal, known.set(key, value));
+  return value;
+};
+
 const search = async (call: Call, format: FormatName): Promise<Answer> => {
   const style = { style: call.portal.profile.writeStyle, callback: call.query.callback };
   const contentType = contentTypeOf(formats[format].mimeTypes[0]);
   try {
-    const value = await searchAnswer(call);
+    const value = await (call.request.method === 'POST' ? searchAll(call) : searchOnce(call, call.query));
     return { ...formatValue({ value }, format, style), contentType };
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const { searchFaultStatus } = call.portal.profile;
-    if (searchFaultStatus === null) return { ...formatError(error, format, style), contentType };
-    return { ...formatValue({ value: error.details.body }, format, style), status: searchFaultStatus, contentType };
+    if (error instanceof Refusal) return { ...formatError(error, format, style), contentType };
+    throw error;
   }
 };
 
@@ -92,6 +137,8 @@ export const siteAnswer = async (call: Call, path: string): Promise<Answer> => {
     const answer = await search(call, format);
     return wanted[1] === undefined ? { ...answer, headers: { vary: 'Accept' } } : answer;
   }
+  const catalogue = catalogueAnswer(call, path);
+  if (catalogue !== null) return catalogue;
   const shown = call.portal.profile.pages ? await publicPage(call, path) : null;
   return shown ?? page(404, 'Page not found', call.portal.profile.siteName);
 };
