@@ -9,6 +9,7 @@ export const portalOperations = {
   user: ['retrieve', 'login', 'logout', 'token'],
   datastore: ['retrieve', 'create', 'update', 'delete', 'import', 'drop'],
   file: ['retrieve'],
+  taxonomy_term: ['index', 'retrieve'],
 } as const;
 
 const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$/, {
@@ -46,6 +47,7 @@ export const portalAccessKeys = {
       user: operations(portalOperations.user, 'users', ['login', 'logout', 'token']),
       datastore: operations(portalOperations.datastore, 'datastores', ['retrieve', 'import']),
       file: operations(portalOperations.file, 'files', ['retrieve']),
+      taxonomy_term: operations(portalOperations.taxonomy_term, 'terms', ['retrieve']),
     })
     .exactOptional()
     .meta({

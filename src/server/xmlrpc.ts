@@ -97,9 +97,26 @@ const methods: Readonly<Record<string, (params: unknown[]) => Meaning>> = {
   'datastore.delete': onId('DELETE'),
   'datastore.import': onId('POST', 'import'),
   'datastore.drop': onId('POST', 'drop'),
+  'taxonomy_term.index': indexOf,
+  'taxonomy_term.retrieve': onId('GET'),
+};
+
+/** The methods that stand for an operation which exists. */
+const methodNames = (resources: ReadonlyMap<string, Resource>): string[] => {
+  const exists = (name: string): boolean => {
+    const resource = resources.get(name.split('.')[0] ?? '');
+    const meaning = methods[name]?.(['1', {}]);
+    return (
+      meaning !== undefined &&
+      resource !== undefined &&
+      resolveOperation(resource, meaning.method, meaning.args) !== undefined
+    );
+  };
+  return ['system.listMethods', ...Object.keys(methods).filter(exists)];
 };
 
 const run = async (call: Call, resources: ReadonlyMap<string, Resource>, rpc: RpcCall): Promise<unknown> => {
+  if (rpc.method === 'system.listMethods') return methodNames(resources);
   const meaning = Object.hasOwn(methods, rpc.method) ? methods[rpc.method]?.(rpc.params) : undefined;
   const resource = resources.get(rpc.method.split('.')[0] ?? '');
   const operation =

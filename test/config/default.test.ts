@@ -11,7 +11,7 @@ const path = join(import.meta.dirname, '../../config/default.yaml');
 const text = readFileSync(path, 'utf8');
 
 /** The file with the lines brought in that show keys without a default. */
-const uncommented = load(text.replaceAll(/^( *)# ([a-z][A-Za-z]*:(?: .*)?)$/gm, '$1$2')) as object;
+const uncommented = load(text.replaceAll(/^( *)# ([a-z][A-Za-z_]*:(?: .*)?)$/gm, '$1$2')) as object;
 
 const valueAt = (value: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((here, key) => (here as Record<string, unknown> | undefined)?.[key], value);

@@ -150,7 +150,7 @@ describe('Routes', () => {
   it.each([
     ['GET', '/api/dataset/bogus', 'Could not find resource bogus.'],
     ['GET', '/api/dataset/Node', 'Could not find resource Node.'],
-    ['GET', '/api/dataset/taxonomy_term', 'Could not find resource taxonomy_term.'],
+    ['GET', '/api/dataset/comment', 'Could not find resource comment.'],
     ['GET', '/api/dataset/user', 'Could not find the controller.'],
     ['POST', '/api/dataset/user', 'Could not find the controller.'],
     ['PUT', '/api/dataset/node', 'Could not find the controller.'],

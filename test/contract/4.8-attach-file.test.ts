@@ -283,4 +283,15 @@ describe('The uri of an attached file', () => {
       expect((await portal.anonymous.send('GET', `/sites/default/files/${name}`)).status).toBe(404);
     }
   });
+
+  it('a file that replaces one of the same name keeps its public address', async () => {
+    const keepers = await Promise.all(['First', 'Second'].map((title) => creator.create({ type: 'resource', title })));
+    const uris: unknown[] = [];
+    for (const nid of [...keepers, ...keepers]) {
+      await creator.attach(nid, { name: 'kept.csv', content: `a\n${uris.length}\n` });
+      const { field_upload } = await creator.read(nid);
+      uris.push((field_upload as { und: [{ uri: string }] }).und[0].uri);
+    }
+    expect(uris).toEqual(['public://kept.csv', 'public://kept_0.csv', 'public://kept.csv', 'public://kept_0.csv']);
+  });
 });

@@ -142,3 +142,10 @@ describe('XML-RPC messages', () => {
     expect(writeRpcFault(403, 'no')).toContain('<name>faultCode</name><value><int>403</int></value>');
   });
 });
+
+it('system.listMethods names the methods that exist', async () => {
+  const portal = await startTestPortal({ xmlrpc: true, expose: { node: ['index', 'retrieve'] } });
+  const answer = await call(portal, '<methodCall><methodName>system.listMethods</methodName></methodCall>');
+  const names = [...answer.matchAll(/<string>([^<]*)<\/string>/g)].map((match) => match[1]);
+  expect(names).toEqual(['system.listMethods', 'node.index', 'node.retrieve']);
+});

@@ -18,7 +18,7 @@ export const idOf = (value: unknown): number | null => {
 /** The tid of a term item: an existing tid of the field's vocabulary, or a name, which is created when it is new. Inside a write. */
 export const readTerm = (store: Store, field: Field, raw: RawItem): number => {
   const vocabulary = field.vocabulary ?? '';
-  const named = textOf(raw.vocabulary_machine_name) ?? '';
+  const named = textOf(raw.vocabulary_machine_name) ?? textOf(raw.vocabulary) ?? '';
   if (named !== '' && named !== vocabulary) {
     throw new FieldFault(
       field.name,

@@ -26,7 +26,7 @@ const taken: Record<FieldKind, readonly string[]> = {
   number: ['value'],
   date: ['value'],
   period: ['value', 'value2'],
-  term: ['tid', 'name', 'vocabulary_machine_name', 'vid'],
+  term: ['tid', 'name', 'vocabulary_machine_name', 'vocabulary', 'vid'],
   node: ['target_id'],
   group: ['target_id'],
   link: ['url', 'title'],
@@ -141,7 +141,7 @@ const checkValue = (field: Field, key: string, value: unknown): void => {
 const isFilled = (field: Field, item: RawItem): boolean => {
   checkKeys(field, item, propertiesOf(field));
   for (const [key, value] of Object.entries(item)) checkValue(field, key, value);
-  const how: readonly string[] = ['format', 'vid', 'vocabulary_machine_name', ...fileSettings];
+  const how: readonly string[] = ['format', 'vid', 'vocabulary_machine_name', 'vocabulary', ...fileSettings];
   const said = taken[field.kind].filter(
     (key) => !isNothing(item[key]) && (!how.includes(key) || (key === 'title' && field.kind === 'link')),
   );

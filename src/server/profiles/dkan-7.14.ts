@@ -8,7 +8,7 @@ import { extensions } from './spec.ts';
 export const dkan714Profile: Profile = {
   ...dkan718Profile,
   name: 'dkan-7.14',
-  resources: { file: false, datastore: false },
+  resources: { file: false, datastore: false, term: false },
   readCore: readFormCore,
   readFields: readFormNode,
   extensions: extensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)),

@@ -13,7 +13,7 @@ const isBare = ({ type }: ReadContext): boolean => type === 'dataset' || type ==
 /** The `dkan-7.18` profile. */
 export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = {
   name: 'dkan-7.18',
-  resources: { file: false, datastore: true },
+  resources: { file: false, datastore: true, term: false },
   fields: { dataset: datasetFields, resource: resourceFields, ...otherFields },
   readCore: (body, context) => (isBare(context) ? readEntityCore : readFormCore)(body, context),
   readFields: (body, context) => (isBare(context) ? readEntityFields : readFormNode)(body, context),
@@ -36,6 +36,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   tooManyFiles: () => codelessFault('You cannot upload so many files.'),
   attachWithoutFile: true,
   extensions,
+  keepsAddresses: false,
   takesPrograms: true,
   mimeTypes: { tab: 'application/octet-stream' },
   describesImages: true,

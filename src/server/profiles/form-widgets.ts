@@ -248,9 +248,9 @@ const dates: Widget = (field, und, context) => {
   return { items: [dateItem(start, end)] };
 };
 
-/** Groups by nid: `[nid, …]` or `{target_id: nid}`. */
+/** Groups by nid: `[nid, …]` or `{target_id: nid}`. The form has no such field while there is no group. */
 const groups: Widget = (field, und, { store }) => {
-  if (!Array.isArray(und) && !isMap(und)) return nothing;
+  if ((!Array.isArray(und) && !isMap(und)) || !store.nodes.hasType('group')) return nothing;
   const nids = scalarsOf(und).map((value) => idOf(value));
   const isGroup = (nid: number | null): boolean => nid !== null && store.nodes.byNid(nid)?.type === 'group';
   if (!nids.every(isGroup)) return { items: null, errors: { [`${field.name}][und`]: illegal } };

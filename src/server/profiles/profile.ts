@@ -83,7 +83,7 @@ export interface RecordedRelease {
 export interface Profile {
   name: ProfileName;
   /** Which resources exist. */
-  resources: { file: boolean; datastore: boolean };
+  resources: { file: boolean; datastore: boolean; term: boolean };
   fields: Readonly<Record<NodeType, readonly Field[]>>;
   /** Reads core properties; throws a Refusal. */
   readCore: (body: Record<string, unknown>, context: ReadContext) => CoreChanges;
@@ -117,6 +117,8 @@ export interface Profile {
   tooManyFiles: () => Refusal;
   /** True: an attach without a file part answers `[]` (and empties the field with `attach` 0); false: 406. */
   attachWithoutFile: boolean;
+  /** True: a file that replaces one of the same name takes over its public address; false: it gets a new one. */
+  keepsAddresses: boolean;
   /** File name extensions that may be attached, lower case. */
   extensions: readonly string[];
   /** True: programs are taken all the same, and stored as text under `name.php.txt`. */

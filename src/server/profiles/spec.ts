@@ -42,7 +42,7 @@ const listFault = (fault: ListFault): Refusal =>
 /** The `spec` profile. */
 export const specProfile: Profile = {
   name: 'spec',
-  resources: { file: true, datastore: true },
+  resources: { file: true, datastore: true, term: true },
   fields: { dataset: specifiedDatasetFields, resource: resourceFields, ...otherFields },
   readCore: readSpecCore,
   readFields: readSpecFields,
@@ -61,6 +61,7 @@ export const specProfile: Profile = {
   tooManyFiles: () => new Refusal(406, 'You cannot upload so many files.'),
   attachWithoutFile: false,
   extensions,
+  keepsAddresses: true,
   takesPrograms: false,
   mimeTypes: {},
   describesImages: false,

@@ -69,10 +69,14 @@ const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Name
     refuseFilled(call, node);
     const now = portal.now();
     const filemime = mimeOf(name, portal.profile.mimeTypes);
+    const freed = portal.profile.keepsAddresses ? store.files.assign(node.nid, []) : [];
+    const replaced = freed.find((old) => old.filename === name);
     const row = {
       uid: user.uid,
       filename: name,
-      name: freeName(name, (candidate) => store.files.byName(candidate) !== null, store.files.nameNumbers),
+      name:
+        replaced?.name ??
+        freeName(name, (candidate) => store.files.byName(candidate) !== null, store.files.nameNumbers),
       filemime,
       filesize: upload.bytes,
       timestamp: now,
@@ -83,7 +87,7 @@ const commit = async (call: Call, node: StoredNode, { upload, uuid, name }: Name
       width: size?.width ?? null,
     };
     const fid = store.files.add(row);
-    const freed = store.files.assign(node.nid, [fid]);
+    freed.push(...store.files.assign(node.nid, [fid]));
     store.nodes.touch(node.nid, { at: now, uid: user.uid });
     portal.datastore.note(attachedFile(portal, node.nid, { ...row, fid }));
     renewDatasetsOf(call, node.nid, copies);

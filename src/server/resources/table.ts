@@ -4,6 +4,7 @@ import type { Profile } from '../profiles/profile.ts';
 import { datastoreResource } from './datastore.ts';
 import { fileResource } from './file.ts';
 import { nodeResource } from './node.ts';
+import { termResource } from './term.ts';
 import { userResource } from './user.ts';
 
 const chosen = (
@@ -54,6 +55,7 @@ const everyResource = (profile: Profile): ReadonlyMap<string, Resource> => {
   ]);
   if (profile.resources.datastore) table.set('datastore', datastoreResource);
   if (profile.resources.file) table.set('file', fileResource);
+  if (profile.resources.term) table.set('taxonomy_term', termResource);
   return table;
 };
 

@@ -92,6 +92,7 @@ export class Nodes {
   readonly #appendTarget: StatementSync;
   readonly #removeTarget: StatementSync;
   readonly #count: StatementSync;
+  readonly #hasType: StatementSync;
   readonly #lists = new Map<string, StatementSync>();
   readonly #known = new Map<number, StoredNode>();
   #knownLength = 0;
@@ -134,6 +135,7 @@ export class Nodes {
     this.#appendTarget = db.prepare(
       'INSERT INTO reference (nid, delta, target) SELECT ?1, coalesce(max(delta) + 1, 0), ?2 FROM reference WHERE nid = ?1',
     );
+    this.#hasType = db.prepare('SELECT 1 FROM node WHERE type = ? LIMIT 1');
     this.#count = db.prepare('SELECT count(*) AS n FROM node');
     this.#removeTarget = db.prepare('DELETE FROM reference WHERE nid = ? AND target = ?');
   }
@@ -260,6 +262,11 @@ export class Nodes {
   /** Removes every reference of a node to a target. */
   removeTarget(nid: number, target: number): void {
     this.#removeTarget.run(nid, target);
+  }
+
+  /** True where there is a node of that type. */
+  hasType(type: string): boolean {
+    return this.#hasType.get(type) !== undefined;
   }
 
   /** How many nodes there are. */

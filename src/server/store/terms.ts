@@ -31,10 +31,12 @@ export class Terms {
   readonly #byTid: StatementSync;
   readonly #byName: StatementSync;
   readonly #insert: StatementSync;
+  readonly #all: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.#byTid = db.prepare('SELECT * FROM term WHERE tid = ?');
     this.#byName = db.prepare('SELECT * FROM term WHERE vocabulary = ? AND name = ? ORDER BY tid');
+    this.#all = db.prepare('SELECT * FROM term ORDER BY tid');
     this.#insert = db.prepare('INSERT INTO term (tid, vocabulary, name) VALUES (?, ?, ?)');
   }
 
@@ -48,6 +50,11 @@ export class Terms {
   byName(vocabulary: string, name: string): Term | null {
     const row = this.#byName.get(vocabulary, name);
     return row === undefined ? null : toTerm(row);
+  }
+
+  /** Every term. */
+  all(): Term[] {
+    return this.#all.all().map(toTerm);
   }
 
   /** Adds a term (`tid` null: the next one) and returns its tid; to be called inside a write. */

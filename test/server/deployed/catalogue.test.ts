@@ -58,9 +58,13 @@ describe('the catalogue of 7.18', () => {
     const { uuid } = await user.read(await user.create({ type: 'dataset', title: 'Harbour table', field_resources }));
     expect(await get(`/api/3/action/package_show?id=${uuid}`)).toMatchObject({
       success: true,
-      result: [{ id: uuid, name: 'harbour-table', resources: [{ name: 'Table', mimetype: 'text/csv', size: '4 bytes' }] }],
+      result: [
+        { id: uuid, name: 'harbour-table', resources: [{ name: 'Table', mimetype: 'text/csv', size: '4 bytes' }] },
+      ],
     });
-    expect(await get('/api/3/action/package_list')).toMatchObject({ result: expect.arrayContaining(['harbour-table']) });
+    expect(await get('/api/3/action/package_list')).toMatchObject({
+      result: expect.arrayContaining(['harbour-table']),
+    });
   });
 
   it('answers 404 for a dataset that is not there, 400 without an id', async () => {
