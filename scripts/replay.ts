@@ -17,10 +17,20 @@ import type { ProfileName } from '../src/server/profiles/profile.ts';
 export const sharedFolder = resolve(process.env.SLUICE_SHARED ?? join(import.meta.dirname, '../../shared'));
 
 /** The profiles that have recordings, with the least share of equal exchanges. */
-export const replayed = { 'dkan-7.18': { folder: '7.18', least: 0.97 }, 'dkan-7.14': { folder: '7.14', least: 0.8 } };
+export const replayed = {
+  'dkan-7.18.16': { folder: '7.18.16', least: 0.97 },
+  'dkan-7.18': { folder: '7.18', least: 0.99 },
+  'dkan-7.14': { folder: '7.14', least: 0.99 },
+};
 
 /** A profile of {@link replayed}. */
 export type ReplayedProfile = keyof typeof replayed;
+
+/** The profiles whose recordings are present. */
+export const playable = (): ReplayedProfile[] =>
+  (Object.keys(replayed) as ReplayedProfile[]).filter((profile) =>
+    existsSync(join(sharedFolder, 'spec/recordings', replayed[profile].folder)),
+  );
 
 /** What a replay came to. */
 export interface ReplayResult {
@@ -149,7 +159,7 @@ const main = async (): Promise<void> => {
     return;
   }
   const wanted = process.argv.slice(2);
-  for (const profile of Object.keys(replayed) as ReplayedProfile[]) {
+  for (const profile of playable()) {
     if (wanted.length > 0 && !wanted.includes(profile)) continue;
     const { compared, equal, share, differences } = await replay(profile);
     for (const { scenario, step, label, differences: found } of differences) {

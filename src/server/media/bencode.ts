@@ -7,7 +7,7 @@ const text = (value: string): string => `${Buffer.byteLength(value)}:${value.toW
 const scalar = (value: null | boolean | number | string, style: WriteStyle): string => {
   if (typeof value === 'string') return /^(?:0|[1-9]\d*)$/.test(value) ? `i${value}e` : text(value);
   if (typeof value === 'number') return Number.isInteger(value) ? `i${BigInt(value)}e` : text(String(value));
-  if (style === 'recorded') return ''; // deployed servers leave the value out, which no reader can follow
+  if (style !== 'sound') return ''; // deployed servers leave the value out, which no reader can follow
   return value === null ? text('') : `i${value ? 1 : 0}e`;
 };
 

@@ -33,7 +33,7 @@ export const formats: Readonly<Record<FormatName, Format>> = {
     write: (value, { callback }) => writeJsonp(value, callback),
   },
   php: { name: 'php', mimeTypes: ['application/vnd.php.serialized'], write: writePhp },
-  xml: { name: 'xml', mimeTypes: ['application/xml', 'text/xml'], write: (value) => writeXml(value) },
+  xml: { name: 'xml', mimeTypes: ['application/xml', 'text/xml'], write: (value, { style }) => writeXml(value, style) },
   yaml: { name: 'yaml', mimeTypes: ['text/plain', 'application/x-yaml', 'text/yaml'], write: writeYaml },
 };
 

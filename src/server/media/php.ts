@@ -50,5 +50,5 @@ const serialise = (value: Value, shape: ResultShape, scope: Scope): string => {
  */
 export const writePhp = (value: Value, options: WriteOptions): string =>
   serialise(value, options.shape, {
-    dates: options.style === 'recorded' && options.shape === 'node',
+    dates: options.style !== 'sound' && options.shape === 'node',
   });

@@ -18,9 +18,10 @@ export type ResultShape = 'plain' | 'object' | 'node' | 'rows' | 'login';
 
 /**
  * `recorded` writes byte for byte what deployed servers write, also where no reader of that format can read it back.
+ * `keyless` is `recorded` with the XML of release A, which drops every element that has a name of its own.
  * `sound` writes the same bytes wherever they can be read back, and a readable spelling where they cannot.
  */
-export type WriteStyle = 'sound' | 'recorded';
+export type WriteStyle = 'sound' | 'recorded' | 'keyless';
 
 /** What a writer must know beside the value. */
 export interface WriteOptions {

@@ -1,6 +1,6 @@
 // Writes XML: keys become elements, lists `<item>` elements below `is_array="true"`.
 import { phpNumeric } from './php-numbers.ts';
-import type { Value } from './value.ts';
+import type { Value, WriteStyle } from './value.ts';
 
 // What XML 1.0 cannot hold at all, not even as a reference.
 const unspeakable =
@@ -35,9 +35,21 @@ const element = (name: string, value: Value): string => {
   return `<${name}${list}>${entries.map(([key, child]) => element(key, child)).join('')}</${name}>`;
 };
 
+/** The same without the elements of a map, as release A writes it: what is left of one looks like an empty list. */
+const keyless = (name: string, value: Value): string => {
+  if (value === null || typeof value !== 'object') return element(name, value);
+  const keys = Object.keys(value);
+  if (keys.length === 0) return `<${name}/>`;
+  const items = Object.entries(value).filter(([key]) => phpNumeric(key));
+  if (items.length === 0) return `<${name} is_array="true"/>`;
+  return `<${name} is_array="true">${items.map(([, child]) => keyless('item', child)).join('')}</${name}>`;
+};
+
 /**
  * An XML document with the root `result`. Null, empty lists and empty maps are `<x/>`, true is `1`, false and the
  * empty text `<x></x>`; characters that XML cannot hold become U+FFFD. Source: recorded behaviour 3 (release B).
  */
-export const writeXml = (value: Value): string =>
-  `<?xml version="1.0" encoding="utf-8"?>\n${element('result', value)}\n`;
+export const writeXml = (value: Value, style: WriteStyle = 'sound'): string => {
+  const root = style === 'keyless' ? keyless('result', value) : element('result', value);
+  return `<?xml version="1.0" encoding="utf-8"?>\n${root}\n`;
+};

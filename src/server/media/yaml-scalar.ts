@@ -129,11 +129,11 @@ const soundText = (text: string, indent: number): string => {
 
 /** Spells a text that stands at an indentation of `indent` blanks. May span lines; does not end with a line end. */
 export const yamlText = (text: string, indent: number, style: WriteStyle): string =>
-  style === 'recorded' ? recordedText(text, indent) : soundText(text, indent);
+  style !== 'sound' ? recordedText(text, indent) : soundText(text, indent);
 
 /** Spells the key of a map. */
 export const yamlKey = (key: string, style: WriteStyle): string => {
-  if (style === 'recorded') return /[:#]/.test(key) ? `"${key}"` : key;
+  if (style !== 'sound') return /[:#]/.test(key) ? `"${key}"` : key;
   if (/^(?:0|[1-9][0-9]{0,8})$/.test(key)) return key;
   return !/[:#]/.test(key) && soundText(key, 0) === key ? key : doubleQuoted(key);
 };

@@ -22,7 +22,7 @@ const isEmpty = (value: Value): boolean =>
 const leaf = (value: Value, indent: number, style: WriteStyle): string => {
   if (typeof value === 'string') return yamlText(value, indent, style);
   if (Array.isArray(value)) return '[ ]';
-  return isMap(value) ? (style === 'recorded' ? '[ ]' : '{ }') : String(value);
+  return isMap(value) ? (style !== 'sound' ? '[ ]' : '{ }') : String(value);
 };
 
 /** The entries of a map, with the hidden properties of a date where deployed servers show them. */
@@ -61,7 +61,7 @@ const isFalsy = (value: Value): boolean => value === false || value === 0 || val
  * YAML 1.1 and 1.2 readers get every value back. Source: recorded behaviour 3, read_formats.
  */
 export const writeYaml = (value: Value, options: WriteOptions): string => {
-  const scope = { style: options.style, dates: options.style === 'recorded' && options.shape === 'node' };
-  if (value === null || isEmpty(value) || (options.style === 'recorded' && isFalsy(value))) return '---\n';
+  const scope = { style: options.style, dates: options.style !== 'sound' && options.shape === 'node' };
+  if (value === null || isEmpty(value) || (options.style !== 'sound' && isFalsy(value))) return '---\n';
   return `---\n${block(typeof value === 'object' ? value : [value], 0, scope)}`;
 };

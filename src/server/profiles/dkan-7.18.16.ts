@@ -13,6 +13,7 @@ export const dkan71816Profile: Profile = {
     defaultProperties: { encoding: { PHP: 'UTF-8', MYSQL: 'utf8' }, ...recordedDatastore.defaultProperties },
     searchFaults: { tells: 'log' },
   },
+  writeStyle: 'keyless',
   takesPrograms: false,
   pagesCatalogue: true,
 };

@@ -85,6 +85,10 @@ const badDate = (field: Field, value: string): Error =>
     `SQLSTATE[22007]: Invalid datetime format: 1292 Incorrect datetime value: '${escapeHtml(value)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`${field.name}_value\` at row 1`,
   );
 
+/** Numbers of a geometry as PHP writes them: `13.0` is `13`. */
+const plainNumbers = (wkt: string): string =>
+  wkt.replace(/(\d+)\.(\d*?)0+(?!\d)/g, (_, whole, rest) => (rest === '' ? whole : `${whole}.${rest}`));
+
 const readPlain = (field: Field, raw: RawItem): RawItem => {
   checkItem(field, raw);
   const value = textOf(raw.value);
@@ -92,7 +96,7 @@ const readPlain = (field: Field, raw: RawItem): RawItem => {
     return { value: null, format: textOf(raw.format), ...(field.kind === 'text' ? { safe_value: '' } : {}) };
   }
   try {
-    return readItem(field, raw);
+    return readItem(field, field.kind === 'geo' ? { ...raw, wkt: plainNumbers(textOf(raw.wkt) ?? '') } : raw);
   } catch (error) {
     if (!(error instanceof FieldFault)) throw error;
     if (field.kind === 'geo') return emptyGeometry();

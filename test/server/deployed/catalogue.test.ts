@@ -123,3 +123,22 @@ it('a search of 7.14 ends in an error page', async () => {
   const reply = await form.anonymous.send('GET', '/api/action/datastore/search.json?resource_id=x');
   expect([reply.status, reply.text.startsWith('<!DOCTYPE html')]).toEqual([500, true]);
 });
+
+it('7.18.16 writes XML without what has a name', async () => {
+  const last = await startTestPortal({ profile: 'dkan-7.18.16' });
+  const admin = await last.as('admin');
+  const nid = await admin.create({ type: 'dataset', title: 'x' });
+  const text = async (path: string): Promise<string> => (await admin.send('GET', `/api/dataset/${path}`)).text;
+  const head = '<?xml version="1.0" encoding="utf-8"?>\n';
+  expect(await text(`node/${nid}.xml`)).toBe(`${head}<result is_array="true"/>\n`);
+  expect(await text('node.xml')).toBe(`${head}<result is_array="true"><item is_array="true"/></result>\n`);
+  expect(await text('node/9999.xml')).toBe(`${head}<result>Node 9999 could not be found</result>\n`);
+});
+
+it('7.18 stores the numbers of a geometry as PHP writes them', async () => {
+  const wkt = 'POLYGON ((13.0 52.50, 13.10 52.5, 13 52, 13.0 52.50))';
+  const nid = await user.create({ type: 'dataset', title: 'Area', field_spatial: { und: [{ wkt }] } });
+  expect((await user.read(nid)).field_spatial).toMatchObject({
+    und: [{ wkt: 'POLYGON ((13 52.5, 13.1 52.5, 13 52, 13 52.5))' }],
+  });
+});

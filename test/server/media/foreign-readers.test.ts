@@ -111,7 +111,7 @@ describe('XML', () => {
       seed: 4712,
     },
   );
-  const documents = xmlValues.map(writeXml);
+  const documents = xmlValues.map((value) => writeXml(value));
 
   test.skipIf(!havePython)(`Python's ElementTree reads our XML${because(havePython, 'python3')}`, () => {
     const script = python(`import xml.etree.ElementTree as E

@@ -53,7 +53,64 @@ const imported = async (one: Side, content?: string) => {
   return { reply, status };
 };
 
+const statusOf = async (one: Side, body: object): Promise<number> => (await create(one, body)).status;
+
+const listOf = async ({ admin }: Side, query: string, headers: Record<string, string> = {}) =>
+  admin.send('GET', `/api/dataset/node?${query}`, { headers });
+
 const checks: Record<string, () => Promise<void>> = {
+  'input-shapes': async () => {
+    expect(await both((one) => fieldOf(one, { field_author: 'Ann' }, 'field_author'))).toMatchObject([
+      { und: [{ value: 'Ann' }] },
+      [],
+    ]);
+    expect(await both((one) => statusOf(one, { field_author: { en: [{ value: 'Ann' }] } }))).toEqual([406, 200]);
+  },
+  'unknown-keys': async () => {
+    expect(await both((one) => statusOf(one, { titel: 'x' }))).toEqual([406, 200]);
+  },
+  'strict-lists': async () => {
+    const keys = await both(async (one) => Object.keys((await listOf(one, 'fields=nid')).json<object[]>()[0] ?? {}));
+    expect(keys).toEqual([['nid'], ['nid', 'uri']]);
+    const query = 'parameters[nid]=5&options[parameters_op][nid]=%3E';
+    expect(await both(async (one) => (await listOf(one, query)).status)).toEqual([406, 200]);
+  },
+  'json-first': async () => {
+    const accept = 'application/json, text/plain, */*';
+    const types = await both(async (one) => (await listOf(one, 'page=0', { accept })).headers['content-type']);
+    expect(types).toEqual(['application/json', 'text/plain;charset=UTF-8']);
+  },
+  'double-slashes': async () => {
+    const statuses = (path: string) => both(async ({ admin }) => (await admin.send('GET', path)).status);
+    expect(await statuses('//api//dataset/node')).toEqual([200, 200]);
+    expect(await statuses('/api/dataset//node')).toEqual([200, 404]);
+  },
+  'replaced-file': async () => {
+    const uris = await both(async (one) => {
+      const { nid } = await withFile(one, table, 'again.csv');
+      await one.admin.attach(nid, { name: 'again.csv', content: table });
+      return ((await one.admin.read(nid)).field_upload as { und: [{ uri: string }] }).und[0].uri;
+    });
+    expect(uris).toEqual(['public://again.csv', 'public://again_0.csv']);
+  },
+  'user-object': async () => {
+    const users = await both(async ({ creator }) => (await creator.send('GET', '/api/dataset/user/3')).json());
+    expect(users.map(({ init, data }) => [typeof init, data])).toEqual([
+      ['string', 'b:0;'],
+      ['undefined', false],
+    ]);
+  },
+  'term-lookup': async () => {
+    const path = '/api/dataset/taxonomy_term?parameters[name]=csv';
+    expect(await both(async ({ admin }) => (await admin.send('GET', path)).status)).toEqual([200, 404]);
+  },
+  'dead-cookies': async () => {
+    const answers = await both(async ({ portal, admin }) => {
+      const cookie = `${admin.cookie.split('=')[0]}=${'x'.repeat(43)}`;
+      return (await portal.anonymous.send('GET', '/api/dataset/node', { headers: { cookie } })).headers['set-cookie'];
+    });
+    expect(answers.map((cookie) => String(cookie).includes('=deleted'))).toEqual([false, true]);
+  },
   author: async () => {
     expect(await both((one) => fieldOf(one, {}, 'uid'))).toEqual(['1', '0']);
   },

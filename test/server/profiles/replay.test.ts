@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { canReplay, type ReplayedProfile, replay, replayed, sharedFolder } from '../../../scripts/replay.ts';
+import { canReplay, playable, replay, replayed, sharedFolder } from '../../../scripts/replay.ts';
 
 /** The exchanges that the documentation says come out differently, as `scenario step`. */
 const documented = (): Set<string> => {
@@ -16,7 +16,7 @@ const documented = (): Set<string> => {
 const why = canReplay() ? '' : ` (not run: no recordings at ${sharedFolder})`;
 
 describe.skipIf(!canReplay())(`recorded exchanges${why}`, () => {
-  it.each(Object.keys(replayed) as ReplayedProfile[])(
+  it.each(playable())(
     'come out as recorded under %s, but for those that docs/reference/portal-differences.md names',
     async (profile) => {
       const { share, differences } = await replay(profile);
