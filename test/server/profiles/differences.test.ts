@@ -250,8 +250,9 @@ const checks: Record<string, () => Promise<void>> = {
   'file-resource': async () => {
     expect(
       await both(async (one) => {
-        await withFile(one);
-        return (await one.admin.send('GET', '/api/dataset/file/1')).status;
+        const made = (await withFile(one)).reply.json<{ fid: string } | [{ fid: string }]>();
+        const { fid } = Array.isArray(made) ? made[0] : made;
+        return (await one.admin.send('GET', `/api/dataset/file/${fid}`)).status;
       }),
     ).toEqual([200, 404]);
   },
