@@ -63,7 +63,7 @@ const itemsOf = (field: Field, value: unknown): RawItem[] | null => {
   if (!Array.isArray(und) && !isMap(und)) throw fatalFault();
   for (const key of Object.keys(und)) if (!/^\d+$/.test(key)) throw badDelta(field, key);
   const items: unknown[] = Object.values(und);
-  if (items.some((item) => !isMap(item))) throw fatalFault();
+  if (field.kind !== 'group' && items.some((item) => !isMap(item))) throw fatalFault();
   return items.filter(isMap);
 };
 
@@ -85,9 +85,14 @@ const badDate = (field: Field, value: string): Error =>
     `SQLSTATE[22007]: Invalid datetime format: 1292 Incorrect datetime value: '${escapeHtml(value)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`${field.name}_value\` at row 1`,
   );
 
-/** Numbers of a geometry as PHP writes them: `13.0` is `13`. */
-const plainNumbers = (wkt: string): string =>
-  wkt.replace(/(\d+)\.(\d*?)0+(?!\d)/g, (_, whole, rest) => (rest === '' ? whole : `${whole}.${rest}`));
+/** A geometry as the recorded library writes it: `13.0` is `13`, one space behind the type and behind each comma. */
+const rewritten = (wkt: string): string =>
+  wkt
+    .trim()
+    .replace(/(\d+)\.(\d*?)0+(?!\d)/g, (_, whole, rest) => (rest === '' ? whole : `${whole}.${rest}`))
+    .replace(/\s*,\s*/g, ', ')
+    .replace(/\s*\(\s*/g, '(')
+    .replace(/^([a-z]+)\(/i, (_, type) => `${String(type).toUpperCase()} (`);
 
 const readPlain = (field: Field, raw: RawItem): RawItem => {
   checkItem(field, raw);
@@ -96,7 +101,7 @@ const readPlain = (field: Field, raw: RawItem): RawItem => {
     return { value: null, format: textOf(raw.format), ...(field.kind === 'text' ? { safe_value: '' } : {}) };
   }
   try {
-    return readItem(field, field.kind === 'geo' ? { ...raw, wkt: plainNumbers(textOf(raw.wkt) ?? '') } : raw);
+    return readItem(field, field.kind === 'geo' ? { ...raw, wkt: rewritten(textOf(raw.wkt) ?? '') } : raw);
   } catch (error) {
     if (!(error instanceof FieldFault)) throw error;
     if (field.kind === 'geo') return emptyGeometry();
@@ -149,9 +154,11 @@ const knownFile = ({ store }: ReadContext, field: Field, raw: RawItem): number[]
   }
 };
 
-const readGroup = ({ store }: ReadContext, field: Field, raw: RawItem): number => {
+/** A group whose member the caller is, as its author is; user 1 needs to be one as well. */
+const readGroup = ({ store, user }: ReadContext, field: Field, raw: RawItem): number => {
   try {
-    return readReference(store, field, raw);
+    const nid = readReference(store, field, raw);
+    return store.nodes.byNid(nid)?.uid === user.uid ? nid : validation();
   } catch (error) {
     if (error instanceof FieldFault) return validation();
     throw error;

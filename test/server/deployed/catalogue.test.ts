@@ -136,7 +136,7 @@ it('7.18.16 writes XML without what has a name', async () => {
 });
 
 it('7.18 stores the numbers of a geometry as PHP writes them', async () => {
-  const wkt = 'POLYGON ((13.0 52.50, 13.10 52.5, 13 52, 13.0 52.50))';
+  const wkt = 'POLYGON((13.0 52.50,13.10 52.5, 13 52, 13.0 52.50))';
   const nid = await user.create({ type: 'dataset', title: 'Area', field_spatial: { und: [{ wkt }] } });
   expect((await user.read(nid)).field_spatial).toMatchObject({
     und: [{ wkt: 'POLYGON ((13 52.5, 13.1 52.5, 13 52, 13 52.5))' }],
