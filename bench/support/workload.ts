@@ -62,7 +62,7 @@ export const writeConfig = async (workload: Workload, url: string, concurrency: 
     path,
     [
       'portals:',
-      `  portal: { kind: remote, url: "${url}", username: ${account.name}, password: "\${BENCH_PASSWORD}", concurrency: ${concurrency}, requestsPerSecond: 0 }`,
+      `  portal: { kind: remote, url: "${url}", username: ${account.name}, password: "\${BENCH_PASSWORD}", concurrency: ${concurrency}, requestsPerSecond: 0, imports: parallel }`,
       '',
     ].join('\n'),
   );
