@@ -90,6 +90,7 @@ example(
       '--refresh',
       "compare with the portal's own listing and with every file of the web, not only with what we remember",
     )
+    .option('--create-missing', 'create what is not found on the portal, although it may be there')
     .addOption(
       new Option('--on-drift <choice>', 'for this run, what to do with nodes edited on the portal').choices([
         'hold',

@@ -33,6 +33,8 @@ export const errorCodes = {
   'redis-failed': 'The embedded Redis server was found but did not start.',
   'state-mismatch': 'The spool folder or state folder belongs to another Redis.',
   'portal-unreachable': 'The portal did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
+  'portal-busy':
+    'The database of the portal could not take the request beside others (deadlock, lock wait); nothing was stored, and it is tried again soon.',
   'portal-session': 'The portal refused the session again after one fresh login.',
   'portal-login': 'The portal refused the login; the portal is paused until the credentials are mended.',
   'portal-gone': 'A node of ours is not on the portal any more.',
@@ -40,6 +42,8 @@ export const errorCodes = {
   'portal-not-api': 'The address answers, but not as a Dataset REST API.',
   'portal-reply': 'The portal answered with a body that does not have the shape of this API.',
   'portal-conflict': 'The portal already holds a node with that uuid.',
+  'node-unclear':
+    'The portal may hold the node already, and sluice cannot tell: another node has its title, or drafts are hidden from this account. Nothing is created until somebody decides.',
   'source-missing': 'The file of a resource does not exist or cannot be read, or its address is gone (404, 410).',
   'source-changed': 'The file of a resource changed while it was being read.',
   'source-refused':
@@ -183,6 +187,12 @@ export class PortalUnreachableError extends PortalError {
   override readonly retryable = true;
 }
 
+/** The portal's database could not take the request beside others; nothing was stored. */
+export class PortalBusyError extends PortalError {
+  readonly code = 'portal-busy';
+  override readonly retryable = true;
+}
+
 /** Class "session": refused again after one fresh login. */
 export class PortalSessionError extends PortalError {
   readonly code = 'portal-session';
@@ -212,6 +222,11 @@ export class PortalConflictError extends PortalError {
     super(message, request, details);
     this.nid = nid;
   }
+}
+
+/** A node may be ours, and nothing proves or disproves it. */
+export class NodeUnclearError extends SluiceError {
+  readonly code = 'node-unclear';
 }
 
 /** The address answers, but it is not this API. */

@@ -30,6 +30,8 @@ const requestData = {
   onDrift: z.enum(['hold', 'overwrite', 'keep']).nullable().default(null),
   /** True: what we remember is compared with the portal's own listing first. */
   refresh: z.boolean().default(false),
+  /** True: what cannot be found on the portal is created, although it may be there. */
+  createMissing: z.boolean().default(false),
 };
 
 /** What a run is asked for, without the job around it. */
@@ -79,15 +81,36 @@ export const datasetDataSchema = z.object({
   trace,
 });
 
+/** Prove that the tables of some resources are whole, after everything was sent. */
+export const proveDataSchema = z.object({
+  kind: z.literal('prove'),
+  runId: z.string(),
+  manifest: z.string(),
+  portal: z.string(),
+  /** Key of the first resource, which names the job. */
+  key: z.string(),
+  keys: z.array(z.string()),
+  trace,
+});
+
 /** Data of a `trigger` job. */
 export type TriggerData = z.infer<typeof triggerDataSchema>;
 /** Data of a `run` job. */
 export type RunData = z.infer<typeof runDataSchema>;
 /** Data of a `dataset` job. */
 export type DatasetData = z.infer<typeof datasetDataSchema>;
+/** Data of a `prove` job. */
+export type ProveData = z.infer<typeof proveDataSchema>;
 
 /** A request that is pinned to nothing and obeys the manifest. */
-export const plainRequest = { plan: null, release: null, remove: null, onDrift: null, refresh: false } as const;
+export const plainRequest = {
+  plan: null,
+  release: null,
+  remove: null,
+  onDrift: null,
+  refresh: false,
+  createMissing: false,
+} as const;
 
 /** See {@link runRequestSchema}. */
 export type RunRequest = z.infer<typeof runRequestSchema>;
@@ -97,6 +120,7 @@ export const jobSchemas = {
   trigger: triggerDataSchema,
   run: runDataSchema,
   dataset: datasetDataSchema,
+  prove: proveDataSchema,
 } as const;
 
 /** A kind of job. */
@@ -107,6 +131,7 @@ export type JobDataOf = {
   trigger: TriggerData;
   run: RunData;
   dataset: DatasetData;
+  prove: ProveData;
 };
 
 /** Kind of the item that a key names: `<manifest>/<dataset>` or `<manifest>/<dataset>/<resource>`. */
@@ -114,6 +139,10 @@ export const kindOfKey = (key: string): 'dataset' | 'resource' => (key.split('/'
 
 /** Id of the work of a run on an item, and of its log: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
 export const itemId = (runId: string, key: string): string => `${runId}.${kindOfKey(key)}.${uuidOfKey(key)}`;
+
+/** Id of a child job of a run. */
+export const childId = ({ kind, runId, key }: DatasetData | ProveData): string =>
+  kind === 'dataset' ? itemId(runId, key) : `${itemId(runId, key)}.${kind}`;
 
 /** How a child job ended. */
 export type ChildOutcome = { state: 'completed' } | { state: 'failed'; reason: Reason } | { state: 'lost' };
@@ -179,9 +208,9 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   exclusive<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /**
    * Adds child jobs (again, on every attempt) and gives their outcomes by key once all have ended; until then the job
-   * leaves the worker and is begun anew later.
+   * leaves the worker and is begun anew later. `after`: how many other children had ended before these were added.
    */
-  children(list: DatasetData[]): Promise<Map<string, ChildOutcome>>;
+  children(list: (DatasetData | ProveData)[], after?: number): Promise<Map<string, ChildOutcome>>;
 }
 
 /** A handler of one kind of job. */

@@ -10,6 +10,7 @@ import { FetchedFiles } from './fetch/fetched-files.ts';
 import { proxyOf } from './fetch/proxy.ts';
 import { datasetHandler } from './handlers/dataset.ts';
 import type { HandlerDeps } from './handlers/deps.ts';
+import { proveHandler } from './handlers/prove.ts';
 import { runHandler } from './handlers/run.ts';
 import { triggerHandler } from './handlers/trigger.ts';
 import { KeptFiles } from './intake/kept.ts';
@@ -18,6 +19,7 @@ import { type RedisKeys, redisKeys, type Target } from './ledger/keys.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { Runs } from './ledger/runs.ts';
 import { StoredPlans } from './ledger/stored-plans.ts';
+import { storedTerms } from './ledger/terms.ts';
 import { rememberTrigger } from './ledger/triggers.ts';
 import type { Log } from './log.ts';
 import { loadManifest } from './manifest/load.ts';
@@ -150,6 +152,7 @@ export class Runtime {
       takeToken: tokenBucket(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond),
       traits: await this.#knownTraits(name, url),
       onTraits: (traits) => this.#learn(name, url, traits),
+      terms: storedTerms(this.redis, this.keys.terms(name, url)),
     }));
   }
 
@@ -176,7 +179,9 @@ export class Runtime {
   async requestRun(
     manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
     why: RunRequest['why'],
-    more: Partial<Pick<RunRequest, 'only' | 'plan' | 'release' | 'remove' | 'onDrift' | 'refresh'>> = {},
+    more: Partial<
+      Pick<RunRequest, 'only' | 'plan' | 'release' | 'remove' | 'onDrift' | 'refresh' | 'createMissing'>
+    > = {},
     signal?: AbortSignal,
   ): Promise<{ runId: string }> {
     const portal = this.portalOf(manifest);
@@ -265,6 +270,7 @@ export class Runtime {
       kept: new KeptFiles({ dir: join(this.config.stateDir, 'kept'), ...this.config.kept }),
       settings: {
         importTimeoutMs: (name) => this.portals.config(name).importTimeoutMs,
+        importsTogether: (name) => this.portals.config(name).imports === 'parallel',
         refreshAfterMs: (name) => this.refreshAfterMs(name),
         maxFileBytes: this.config.limits.tableBytes,
         maxRowBytes: this.config.limits.rowBytes,
@@ -290,13 +296,14 @@ export class Runtime {
       holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
       triggered: (target, record) => rememberTrigger(this.redis, this.keys, target, record),
       notify: (report, request) => this.#notify(report, request),
-      closeJobs: (portal, runId, datasets) => this.jobLogs.closeRun(portal, runId, datasets),
+      closeJobs: (portal, ids) => this.jobLogs.closeRun(portal, ids),
       openGate: (target, runId) => this.gate.close(target, runId),
     };
     return {
       trigger: triggerHandler(deps),
       run: runHandler(deps),
       dataset: datasetHandler(deps),
+      prove: proveHandler(deps),
     };
   }
 

@@ -69,8 +69,6 @@ export const datasetWishSchema = z.object({
   key: z.string(),
   /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
   identifier: z.string().exactOptional(),
-  /** Names of fields that are left out, and noted, where the portal's editing form does not take them. */
-  optional: z.array(z.string()).exactOptional(),
   uuid: z.uuid(),
   title: z.string(),
   published: z.boolean(),

@@ -160,7 +160,7 @@ const explainEdit = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const entry = known.entries.get(item.key);
-  const row = entry?.nid ? known.listed?.get(entry.nid) : undefined;
+  const row = entry && known.listed?.get(entry.uuid.toLowerCase());
   if (!entry || !row || entry.vid === null || row.vid === entry.vid) return;
   const node = await (await runtime.openPortal(portal)).readNode(row.nid, signal);
   const fields = driftedFields(entry, known.sent.get(item.key) ?? null, node);

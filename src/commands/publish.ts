@@ -19,6 +19,8 @@ export interface PublishOptions extends CommonOptions {
   onDrift?: 'hold' | 'overwrite' | 'keep';
   /** Compare with the portal's own listing first. */
   refresh?: boolean;
+  /** Create what is not found on the portal, although it may be there. */
+  createMissing?: boolean;
 }
 
 /** Publishes manifests and returns the exit code. */
@@ -47,6 +49,7 @@ export const publish = async (
       const { runId } = await runtime.requestRun(target, 'command', {
         onDrift: options.onDrift ?? null,
         refresh: options.refresh === true,
+        createMissing: options.createMissing === true,
       });
       runs.push({ runId, manifest: target.name, portal: target.portal });
     }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
-import { UsageError } from '../errors.ts';
+import { reasonOf, UsageError, VerifyFailedError } from '../errors.ts';
 import { perPortal } from '../manifest/portals.ts';
 import { isDropManifest, type Manifest } from '../manifest/schema.ts';
 import { type Reconciled, type ReconcileOptions, reconcile } from '../reconcile/reconcile.ts';
@@ -65,14 +65,16 @@ export const rebuildCommand = async (path: string, options: ReconcileCommandOpti
         target,
         results.filter((result) => result.found.how !== 'ledger'),
       );
+      const unclear = results.filter((result) => result.found.how === 'unclear');
       const found = results.filter((result) => result.proof?.entry.nid);
       const sound = found.filter((result) => result.proof?.faults.length === 0);
       return {
-        code: exitCodes.ok,
+        code: unclear.length > 0 ? exitCodes.someFailed : exitCodes.ok,
         json: results.map(({ key, found: how, proof }) => ({ key, ...how, faults: proof?.faults ?? [] })),
         lines: [
           ...found.flatMap(({ key, proof }) => (proof?.faults ?? []).map((fault) => `  ${key}: ${fault}`)),
-          `${plural(results.length, 'item')}: ${sound.length} restored as wished, ${found.length - sound.length} to be mended by the next publish, ${results.length - found.length} not on the portal`,
+          ...unclear.map((result) => `  ${result.key}: ${foundText(result)}`),
+          `${plural(results.length, 'item')}: ${sound.length} restored as wished, ${found.length - sound.length} to be mended by the next publish, ${results.length - found.length - unclear.length} not on the portal${unclear.length > 0 ? `, ${unclear.length} that could not be looked for` : ''}`,
         ],
       };
     },
@@ -86,7 +88,8 @@ export const verifyCommand = async (path: string, options: ReconcileCommandOptio
     options,
     io,
     { find: null, content: options.content === true },
-    async (_runtime, results) => {
+    async (runtime, results, target) => {
+      await doubt(runtime, target, results);
       const faults = results.flatMap(({ key, proof }) =>
         proof ? proof.faults.map((fault) => ({ key, fault })) : [{ key, fault: 'was never published' }],
       );
@@ -184,7 +187,10 @@ const reconcileOn = async (
 
 /** A person must say which node is meant. */
 const isUnclear = ({ found, proof }: Reconciled): boolean =>
-  found.how === 'ambiguous' || found.how === 'taken' || (found.how === 'mapping' && !proof?.entry.nid);
+  found.how === 'ambiguous' ||
+  found.how === 'unclear' ||
+  found.how === 'taken' ||
+  (found.how === 'mapping' && !proof?.entry.nid);
 
 const record = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
   for (const { proof } of results) {
@@ -192,9 +198,23 @@ const record = async (runtime: Runtime, target: ReconcileOptions['target'], resu
   }
 };
 
+/** What was found wrong is not believed any more: the next publish mends it. Left to a run that is under way. */
+const doubt = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
+  if ((await runtime.gate.state(target)).current !== null) return;
+  const entries = await runtime.ledger.entries(target);
+  for (const { key, proof } of results) {
+    const entry = entries.get(key);
+    const [fault] = proof?.faults ?? [];
+    if (!entry?.nid || !proof || fault === undefined || Object.keys(proof.broken).length === 0) continue;
+    const reason = reasonOf(new VerifyFailedError(fault, { hint: 'publish again' }));
+    await runtime.ledger.put(target.portal, { ...entry, ...proof.broken, live: false, reason });
+  }
+};
+
 const foundText = ({ found, proof }: Reconciled): string => {
   if (found.how === 'ambiguous') return `ambiguous: nodes ${found.nids.join(', ')} have its title`;
   if (found.how === 'taken') return `node ${found.node} fits, but ${found.by} has it or fits as well`;
+  if (found.how === 'unclear') return `could not be looked for: ${found.why}`;
   if (!('nid' in found)) return 'not on the portal';
   const faults = proof?.faults ?? [];
   if (!proof?.entry.nid) return `not linked: ${faults.join('; ')}`;

@@ -9,7 +9,10 @@ const listedWhole = 40;
 export const reportLines = (report: Report): string[] => {
   const lines = [`run ${report.runId}: ${report.manifest} to ${report.portal}, ${summary(report)}`];
   if (report.reason) lines.push(...reasonLines(report.reason, '  '));
-  const listed = report.items.length <= listedWhole ? report.items : report.items.filter((item) => item.reason);
+  const listed =
+    report.items.length <= listedWhole
+      ? report.items
+      : report.items.filter((item) => item.reason || item.warnings.length > 0);
   lines.push(...itemLines(listed));
   if (listed.length < report.items.length) lines.push(`  (${report.items.length - listed.length} more items are fine)`);
   lines.push(...(report.remarks ?? []).map((remark) => `  note: ${remark}`));
@@ -34,7 +37,8 @@ export const itemLines = (items: ReportItem[]): string[] => {
     const state = stateOf(item);
     const line = `  ${item.key.padEnd(width)}  ${item.outcome.padEnd(11)}  ${state.padEnd(8)}  ${rows.padStart(12)}  ${did}`;
     const rejected = item.rejected ? [`      ${rejectedText(item.rejected)}`] : [];
-    return [line.trimEnd(), ...rejected, ...(item.reason ? reasonLines(item.reason, '      ') : [])];
+    const warnings = item.warnings.map((warning) => `      warning: ${warning}`);
+    return [line.trimEnd(), ...rejected, ...warnings, ...(item.reason ? reasonLines(item.reason, '      ') : [])];
   });
 };
 

@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path';
 import { resourceKey } from '../dkan/identity.ts';
 import { NotFoundError } from '../errors.ts';
 import { placeRule } from '../intake/place.ts';
-import type { LedgerEntry } from '../ledger/entry.ts';
+import { type LedgerEntry, warningsOf } from '../ledger/entry.ts';
 import { targetName } from '../ledger/keys.ts';
 import { listedFolders } from '../manifest/drop-names.ts';
 import { loadManifest } from '../manifest/load.ts';
@@ -115,6 +115,7 @@ const keyLines = (entry: KeyStatus): string[] => {
     ...(entry.url ? [`  address ${entry.url}`] : []),
     ...(file ? [file] : []),
     ...(entry.rejected ? [`  ${rejectedText(entry.rejected)}`] : []),
+    ...warningsOf(entry).map((warning) => `  warning: ${warning}`),
     ...(entry.reason ? reasonLines(entry.reason, '  ') : []),
     `  as of ${since}${entry.runId ? `, run ${entry.runId}` : ''}`,
   ];

@@ -1,4 +1,5 @@
 // The configuration as the rest of sluice sees it: resolved, absolute, in plain numbers.
+import type { Vocabulary } from '../dkan/fields.ts';
 import type { Permission } from '../dkan/permissions.ts';
 import type { portalOperations } from './portal-access-schema.ts';
 import type { SourcesConfig } from './sources-schema.ts';
@@ -19,6 +20,11 @@ export interface PortalConfigBase {
   /** 0 is no limit. */
   requestsPerSecond: number;
   importTimeoutMs: number;
+  /** Whether datastore imports may run beside each other. */
+  imports: 'serial' | 'parallel';
+  /** Numbers of vocabularies, and of terms by name, that somebody stated. */
+  vocabularies: Partial<Record<Vocabulary, string>>;
+  terms: Partial<Record<Vocabulary, Readonly<Record<string, string>>>>;
 }
 
 /** A portal that `start` runs itself. */
@@ -51,6 +57,8 @@ export interface EmbeddedPortalConfig extends PortalConfigBase {
 export interface RemotePortalConfig extends PortalConfigBase {
   kind: 'remote';
   password: string;
+  /** Goes before username and password; redacted like the password. */
+  token: string | null;
   /** Base address without a slash at the end. */
   url: string;
 }

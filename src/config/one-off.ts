@@ -23,7 +23,7 @@ export const choosePortal = (config: Config, wanted: string, env: NodeJS.Process
       hint: 'set SLUICE_USERNAME and SLUICE_PASSWORD in the environment, or name the portal in a configuration file',
     });
   const name = portalNameOf(url);
-  return withPortal(config, remotePortal(name, { kind: 'remote', url, username, password }));
+  return withPortal(config, remotePortal(name, { kind: 'remote', url, username, password, token: null }));
 };
 
 const named = (config: Config, name: string, env: NodeJS.ProcessEnv): Config => {

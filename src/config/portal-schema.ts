@@ -22,6 +22,19 @@ export const secret = z.union(
   { error: secretRule },
 );
 
+const idNumber = z.int().min(1);
+
+/** Something for each vocabulary that sluice writes terms of. */
+const byVocabulary = <T extends z.ZodType>(value: T, what: string, examples: [unknown, unknown, unknown]) => {
+  const of = (name: string, example: unknown) =>
+    value.exactOptional().meta({ description: `${what} ${name}.`, examples: [example] });
+  return z.strictObject({
+    formats: of('formats', examples[0]),
+    tags: of('tags', examples[1]),
+    topics: of('topics', examples[2]),
+  });
+};
+
 const shared = {
   username: text.meta({ description: 'User to log in as.', examples: ['publisher'] }),
   password: secret.meta({
@@ -43,6 +56,27 @@ const shared = {
     description: 'How long a datastore import may take.',
     examples: ['1h'],
   }),
+  vocabularies: byVocabulary(idNumber, 'Number of the vocabulary of', [1, 2, 3])
+    .exactOptional()
+    .meta({
+      description:
+        'Numbers of the vocabularies on the portal. Those of a usual installation (1, 2, 3) are taken and proved unless stated.',
+      examples: [{ formats: 1, tags: 2, topics: 3 }],
+    }),
+  terms: byVocabulary(z.record(text, idNumber), 'Numbers by name of', [{ csv: 5 }, { budget: 17 }, { Transport: 31 }])
+    .exactOptional()
+    .meta({
+      description: 'Numbers of terms by name; what is not stated is learnt from the portal, or made there once.',
+      examples: [{ tags: { budget: 17 } }],
+    }),
+  imports: z
+    .enum(['serial', 'parallel'])
+    .exactOptional()
+    .meta({
+      description:
+        'Whether datastore imports may run beside each other; portals that keep all states together lose some. `serial`, but `parallel` for an embedded portal without races, when left out.',
+      examples: ['serial'],
+    }),
 };
 
 const embedded = z.strictObject({
@@ -106,24 +140,38 @@ const embedded = z.strictObject({
   ...portalAccessKeys,
 });
 
-const remote = z.strictObject({
-  kind: z.literal('remote').meta({ description: 'A portal elsewhere.' }),
-  url: text.meta({
-    description: 'Base address, without `/api/dataset`.',
-    examples: ['https://data.example.org'],
-  }),
-  ...shared,
-  concurrency: shared.concurrency.meta({
-    default: defaults.remote.concurrency,
-    description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
-    examples: [2],
-  }),
-  requestsPerSecond: shared.requestsPerSecond.meta({
-    default: defaults.remote.requestsPerSecond,
-    description: 'Upper limit of requests per second; 0 is none.',
-    examples: [2],
-  }),
-});
+const remote = z
+  .strictObject({
+    kind: z.literal('remote').meta({ description: 'A portal elsewhere.' }),
+    url: text.meta({
+      description: 'Base address, without `/api/dataset`.',
+      examples: ['https://data.example.org'],
+    }),
+    ...shared,
+    token: secret.exactOptional().meta({
+      description:
+        'Token of an account instead of its password, only by reference, where the portal takes one (an embedded portal does).',
+      examples: ['${SLUICE_TOKEN}'],
+    }),
+    username: shared.username.exactOptional(),
+    password: shared.password.exactOptional(),
+    concurrency: shared.concurrency.meta({
+      default: defaults.remote.concurrency,
+      description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
+      examples: [2],
+    }),
+    requestsPerSecond: shared.requestsPerSecond.meta({
+      default: defaults.remote.requestsPerSecond,
+      description: 'Upper limit of requests per second; 0 is none.',
+      examples: [2],
+    }),
+  })
+  .refine(
+    ({ token, username, password }) => token !== undefined || (username !== undefined && password !== undefined),
+    {
+      error: 'needs username and password, or a token',
+    },
+  );
 
 /** A portal as the file describes it. */
 export const portalFileSchema = z.discriminatedUnion('kind', [embedded, remote]);

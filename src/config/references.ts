@@ -28,7 +28,7 @@ export const resolveReferences = async (
 
 /** True for the values that are kept out of sight: passwords, the secret of the webhook, and the addresses of it and of Redis. */
 export const isSecretPath = (path: Path): boolean =>
-  (path.length === 3 && path[0] === 'portals' && path[2] === 'password') ||
+  (path.length === 3 && path[0] === 'portals' && (path[2] === 'password' || path[2] === 'token')) ||
   (path.length === 2 && path[0] === 'redis' && path[1] === 'url') ||
   (path.length === 3 &&
     path[0] === 'notify' &&

@@ -1,5 +1,6 @@
 // Turns the checked file into the resolved configuration: defaults, absolute paths, plain numbers.
 import { join, resolve } from 'node:path';
+import type { Vocabulary } from '../dkan/fields.ts';
 import { durationMs, sizeBytes } from '../quantity.ts';
 import { normalUrl } from './addresses.ts';
 import type {
@@ -109,18 +110,24 @@ const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext):
 const resolvePortal = (name: string, file: PortalFile, context: ResolveContext): PortalConfig => {
   const password = context.secrets.get(`portals.${name}.password`) ?? null;
   return file.kind === 'remote'
-    ? remotePortal(name, { ...file, password: password ?? '' })
+    ? remotePortal(name, {
+        ...file,
+        username: file.username ?? '',
+        password: password ?? '',
+        token: context.secrets.get(`portals.${name}.token`) ?? null,
+      })
     : redacting({ ...embeddedPortal(name, file, context), password }, 'password');
 };
 
 /** A portal elsewhere from its keys, with the password in clear. */
 export const remotePortal = (
   name: string,
-  file: Omit<Extract<PortalFile, { kind: 'remote' }>, 'password'> & { password: string },
+  file: Omit<Extract<PortalFile, { kind: 'remote' }>, 'username' | 'password' | 'token'> &
+    Pick<RemotePortalConfig, 'username' | 'password' | 'token'>,
 ): RemotePortalConfig => {
-  const { url, username, password, ...rest } = file;
-  const base = portalBase(name, { ...defaults.remote, ...rest, username });
-  return redacting({ ...base, kind: 'remote', url: normalUrl(url), password }, 'password');
+  const { url, username, password, token, ...rest } = file;
+  const base = portalBase(name, { imports: 'serial', ...defaults.remote, ...rest, username });
+  return redacting({ ...base, kind: 'remote', url: normalUrl(url), password, token }, 'password', 'token');
 };
 
 const embeddedPortal = (
@@ -130,7 +137,7 @@ const embeddedPortal = (
 ): Omit<EmbeddedPortalConfig, 'password'> => {
   const all = { ...defaults.embedded, ...file };
   return {
-    ...portalBase(name, all),
+    ...portalBase(name, { imports: (file.races ?? all.profile !== 'spec') ? 'serial' : 'parallel', ...all }),
     kind: 'embedded',
     profile: all.profile,
     races: file.races ?? null,
@@ -151,8 +158,8 @@ type PortalBase = Omit<PortalConfigBase, 'password'>;
 
 const portalBase = (
   name: string,
-  file: Pick<PortalBase, 'username' | 'concurrency' | 'requestsPerSecond'> &
-    Partial<Pick<PortalFile, 'dialect' | 'importTimeout'>>,
+  file: Pick<PortalBase, 'username' | 'concurrency' | 'requestsPerSecond' | 'imports'> &
+    Partial<Pick<PortalFile, 'dialect' | 'importTimeout' | 'vocabularies' | 'terms'>>,
 ): PortalBase => ({
   name,
   username: file.username,
@@ -160,4 +167,18 @@ const portalBase = (
   concurrency: file.concurrency,
   requestsPerSecond: file.requestsPerSecond,
   importTimeoutMs: durationMs(file.importTimeout ?? defaults.portal.importTimeout),
+  imports: file.imports,
+  vocabularies: byMachineName(file.vocabularies, String),
+  terms: byMachineName(file.terms, (terms) =>
+    Object.fromEntries(Object.entries(terms).map(([name, id]) => [name, String(id)])),
+  ),
+});
+
+const byMachineName = <F, T>(
+  { formats, tags, topics }: { formats?: F; tags?: F; topics?: F } = {},
+  of: (value: F) => T,
+): Partial<Record<Vocabulary, T>> => ({
+  ...(formats === undefined ? {} : { format: of(formats) }),
+  ...(tags === undefined ? {} : { tags: of(tags) }),
+  ...(topics === undefined ? {} : { dkan_topics: of(topics) }),
 });

@@ -38,7 +38,9 @@ export const datasetFields = (metadata: DatasetMetadata, fields: NodeFields = {}
   })),
   ...made('field_granularity', metadata.granularity, value),
   ...made('field_language', metadata.language, values),
-  ...made('og_group_ref', metadata.groups, (nids) => ({ und: nids.map((nid) => ({ target_id: String(nid) })) })),
+  ...made('og_group_ref', metadata.groups, (groups) => ({
+    und: groups.map((group) => (/^\d+$/.test(String(group)) ? { target_id: String(group) } : { title: String(group) })),
+  })),
   ...made('field_landing_page', metadata.landingPage, link),
   ...made('field_additional_info', metadata.additionalInfo, (facts) => ({
     und: Object.entries(facts).map(([first, second]) => ({ first, second: String(second) })),

@@ -108,10 +108,13 @@ export const datasetMetadataShape = {
     .meta({ description: 'Languages of the data, as codes.', examples: [['en']] }),
   groups: z
     .array(
-      z.union([z.string().regex(/^\d+$/), z.int().positive()], { error: 'must be the node id of a group, such as 12' }),
+      z.union([z.string().trim().min(1), z.int().positive()], { error: 'must be the title or the node id of a group' }),
     )
     .exactOptional()
-    .meta({ description: 'Node ids of the groups on the portal that publish the dataset.', examples: [['12']] }),
+    .meta({
+      description: 'Groups on the portal that publish the dataset, by title or node id.',
+      examples: [['Parks Department']],
+    }),
   landingPage: webAddress
     .exactOptional()
     .meta({ description: 'Page about the data elsewhere.', examples: ['https://example.org/budget'] }),

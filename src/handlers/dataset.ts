@@ -5,14 +5,15 @@ import { type Handler, type JobContext, UnfinishedItemsError } from '../job.ts';
 import { type LedgerEntry, newEntry } from '../ledger/entry.ts';
 import type { DatasetWork } from '../ledger/runs.ts';
 import type { Reason } from '../report.ts';
-import { publishDataset } from './dataset-node.ts';
+import { publishDataset, refuseDrift } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
-import type { Item } from './item.ts';
 import { ItemRunner } from './item-runner.ts';
+import { unknownNode, visibleOrNull } from './node-locate.ts';
+import { type NodeWish, sameUuid } from './node-wish.ts';
 import { removeNode } from './removal.ts';
-import { publishResource, removeResource } from './resource.ts';
+import { publishResource } from './resource.ts';
 
-/** Resources of one dataset that are worked on at once. */
+/** New resources of one dataset that are worked on at once. */
 const resourcesAtOnce = 4;
 
 /** Ends when every item of the dataset has; what became of them stands in the run's record. */
@@ -28,11 +29,15 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     const deps = inNameOf(shared, job);
     const work = await workOf(deps, job);
     const runner = new ItemRunner(deps, job);
-    const reasons = error instanceof UnfinishedItemsError ? error.items : new Map([[job.data.key, error]]);
-    await runner.fail(work.wish.key, reasonOf(reasons.get(work.wish.key) ?? error));
+    const isUnfinished = error instanceof UnfinishedItemsError;
+    const reasons = isUnfinished ? error.items : new Map([[work.wish.key, error]]);
+    const own = reasons.get(work.wish.key);
+    // Its node may be as wished, and only some of its resources are not.
+    const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
+    if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? (isUnfinished ? error.first : error)));
     for (const key of work.resources) {
-      const own = reasons.get(key);
-      await runner.fail(key, own === undefined ? untried(reason) : reasonOf(own));
+      const ofItem = reasons.get(key);
+      await runner.fail(key, ofItem === undefined ? untried(reason) : reasonOf(ofItem));
     }
   },
 });
@@ -45,39 +50,98 @@ const workOf = async (deps: HandlerDeps, job: JobContext<'dataset'>): Promise<Da
 
 const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork): Promise<void> => {
   const { key } = work.wish;
-  await runner.run(key, (item) => (work.frozen ? leaveDataset(deps, item, work) : publishDataset(deps, item, work)));
+  const portal = deps.portal(runner.portal);
+  const linksByList = await portal.linksByList(runner.signal);
+  // Other workers only know the jobs of each other: a job sends one request at a time beside theirs.
+  const isShared = await deps.isShared(runner.portal);
+  if (work.next.length > 0 && !isShared) portal.expectNodes(work.next);
+  const before = await deps.ledger.entry(runner.portal, key);
+  // Where resources refer to their dataset, that comes first.
+  await runner.run(key, (item) =>
+    linksByList
+      ? refuseDrift(deps, item, work)
+      : publishDataset(deps, item, work, { links: null, linksByList, isFinal: false }),
+  );
+  if (runner.isUnfinished(key)) return;
   const reason = work.frozen ? null : runner.failureOf(key);
   if (reason) {
     for (const resource of work.resources) await runner.fail(resource, untried(reason));
     return;
   }
-  if (!runner.hasEnded(key)) return;
-  const nid = (await deps.ledger.entry(runner.portal, key))?.nid ?? '';
-  // A node created anew: all its resources point to one that is gone.
-  const keys = work.nid !== null && work.nid !== nid ? [...work.resources, ...work.spare] : work.resources;
-  await eachAtOnce(keys, resourcesAtOnce, (resource) =>
-    runner.run(resource, (item) => publishResource(deps, item, nid)),
+  const datasetNid = linksByList ? null : ((await deps.ledger.entry(runner.portal, key))?.nid ?? null);
+  if (!linksByList && datasetNid === null) return;
+  const mode = { datasetNid, provesNow: false, isNewDataset: !before?.nid };
+  // A resource that is linked saves its dataset along, so only new ones go beside each other.
+  const isNew = await newOnes(deps, runner.portal, work.resources);
+  const atOnce = linksByList && !isShared ? resourcesAtOnce : 1;
+  const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, mode));
+  await eachAtOnce(
+    work.resources.filter((resource) => isNew.has(resource)),
+    atOnce,
+    each,
   );
+  await eachAtOnce(
+    work.resources.filter((resource) => !isNew.has(resource)),
+    1,
+    each,
+  );
+  const links = await nodesOf(deps, runner, work);
+  const isFinal = !runner.hasUnfinished;
+  await runner.run(key, (item) => publishDataset(deps, item, work, { links, linksByList, isFinal }));
 };
 
-/** The node stays as it is, whatever is wished now: a stored plan, or a removal below it, says nothing of it. */
-const leaveDataset = async (deps: HandlerDeps, item: Item, { wish, refused }: DatasetWork): Promise<void> => {
-  const entry = (await deps.ledger.entry(item.portal, item.key)) ?? newEntry({ ...wish, kind: 'dataset' });
-  await item.end(entry, { outcome: refused ? 'held' : 'unchanged', reason: refused });
+const newOnes = async (deps: HandlerDeps, portal: string, keys: readonly string[]): Promise<Set<string>> => {
+  const entries = await Promise.all(keys.map((key) => deps.ledger.entry(portal, key)));
+  return new Set(keys.filter((_, index) => !entries[index]?.nid));
+};
+
+/**
+ * Node ids of resources, in the order of their keys; those that have none are left out. Where they are not as the list was
+ * last proven to hold them, those that were not worked on (`isProven`) are looked for: a number may be somebody else's by now.
+ */
+const nodesOf = async (
+  deps: HandlerDeps,
+  runner: ItemRunner,
+  { wish, order, resources }: Pick<DatasetWork, 'wish' | 'order' | 'resources'>,
+): Promise<string[]> => {
+  const { portal: name } = runner;
+  const entries = await Promise.all(order.map((key) => deps.ledger.entry(name, key)));
+  const held = entries.flatMap((entry) =>
+    entry?.nid && entry.removed !== 'delete' ? [{ ...entry, nid: entry.nid }] : [],
+  );
+  const nids = held.map(({ nid }) => nid);
+  const known = (await deps.ledger.entry(name, wish.key))?.links;
+  if (known?.join() === nids.join()) return nids;
+  const own = await Promise.all(
+    held.map(async (entry) => resources.includes(entry.key) || (await isStillOurs(deps, runner, entry))),
+  );
+  return nids.filter((_, index) => own[index]);
+};
+
+/** Looks for a node that the ledger names; one that is not ours any more is made anew by the next run. */
+const isStillOurs = async (deps: HandlerDeps, runner: ItemRunner, entry: LedgerEntry): Promise<boolean> => {
+  const portal = deps.portal(runner.portal);
+  const row = await portal.findByUuid(entry.uuid, runner.signal);
+  const node = row ? null : await visibleOrNull(portal, entry.nid ?? '', runner.signal);
+  if (row?.nid === entry.nid || (node !== null && sameUuid(node.uuid, entry.uuid))) return true;
+  await deps.ledger.put(runner.portal, { ...unknownNode(entry), nid: row?.nid ?? null });
+  return false;
 };
 
 /** Takes the resources down first, then the dataset. */
 const removeDataset = async (
   deps: HandlerDeps,
   runner: ItemRunner,
-  { wish, resources, onDrift }: DatasetWork,
+  { wish, resources, onDrift, createMissing }: DatasetWork,
   how: NonNullable<LedgerEntry['removed']>,
 ): Promise<void> => {
-  for (const key of resources) await runner.run(key, (item) => removeResource(deps, item));
+  const mode = { datasetNid: null, provesNow: false, isNewDataset: false };
+  for (const key of resources) await runner.run(key, (item) => publishResource(deps, item, mode));
   await runner.run(wish.key, async (item) => {
     const known = (await deps.ledger.entry(item.portal, item.key)) ?? newEntry({ ...wish, kind: 'dataset' });
-    const target = { item, ledger: deps.ledger, portal: deps.portal(item.portal), onDrift };
-    await item.end(await removeNode(target, known, how), { outcome: 'done', reason: null });
+    const target = { item, ledger: deps.ledger, portal: deps.portal(item.portal), onDrift, createMissing };
+    const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
+    await item.end(await removeNode(deps, target, node, known, how), { outcome: 'done', reason: null });
   });
 };
 

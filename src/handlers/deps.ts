@@ -21,6 +21,8 @@ import type { DatasetWish } from '../wish.ts';
 export interface HandlerSettings {
   /** Longest wait for one datastore import, milliseconds. */
   importTimeoutMs: (portal: string) => number;
+  /** True where a portal takes imports beside each other, so that its states need not be looked at again. */
+  importsTogether: (portal: string) => boolean;
   /** How old the last comparison with the portal's own listing may be, milliseconds; null: it is never made unasked. */
   refreshAfterMs: (portal: string) => number | null;
   /** Largest file that is sent, bytes. */
@@ -88,7 +90,7 @@ export interface HandlerDeps {
   /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
   notify(report: Report, request: RunRequest): Promise<void>;
   /** Removes the jobs of a closed run. */
-  closeJobs(portal: string, runId: string, datasets: string[]): Promise<void>;
+  closeJobs(portal: string, ids: string[]): Promise<void>;
   /** Opens the run gate after a run. */
   openGate(target: Target, runId: string): Promise<void>;
 }

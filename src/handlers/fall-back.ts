@@ -22,14 +22,14 @@ import type { ResourceState, ResourceStep } from './resource-state.ts';
 import { sentFile } from './sent-file.ts';
 
 /** True when the file of the job is known to be one that the portal cannot import. */
-export const isRefused = ({ entry, wish, source, datasetNid }: ResourceState): boolean =>
-  source !== null && isRefusedOffer(entry, { wish, datasetNid, sha256: source.sha256 });
+export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
+  source !== null && isRefusedOffer(entry, wish, source.sha256);
 
 /** Why the file is imported once more before it is given up; null where nothing speaks for that. */
 export const againBecause = (state: ResourceState, error: unknown): string | null => {
   if (isMiscounted(state, error)) return 'the rows are not those of the file: importing it once more';
   // A word of refusal may be that of a gateway, or of a portal that was just being updated.
-  const isRefusal = error instanceof PortalRefusedError && state.item.lastStep === 'import';
+  const isRefusal = error instanceof PortalRefusedError && state.target.item.lastStep === 'import';
   return isRefusal && state.entry.good !== null ? `${error.message}: asking once more` : null;
 };
 
@@ -42,7 +42,8 @@ const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
  * written down, so that the next attempt, run or worker goes on with the good one.
  */
 export const refuseFile = async (state: ResourceState, error: unknown): Promise<boolean> => {
-  const { item, deps, wish, source, entry } = state;
+  const { deps, wish, source, entry } = state;
+  const { item } = state.target;
   const { good } = entry;
   if (!source || !good || entry.file?.sha256 === good.sha256) return false;
   if (!(await isFileAtFault(state, error))) return false;
@@ -51,7 +52,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
     await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
     return false;
   }
-  const offer = offerFingerprint(wish, state.datasetNid);
+  const offer = offerFingerprint(wish);
   const reason = standingReason(reasonOf(error), good);
   const delimiter = state.table?.delimiter ?? null;
   state.entry = { ...entry, refused: { sha256: source.sha256, offer, delimiter, isReplaced: false, reason } };
@@ -73,7 +74,8 @@ export const standByGoodFile = async (
   state: ResourceState,
   run: (state: ResourceState, names: ReadonlySet<ResourceStep['name']>) => Promise<void>,
 ): Promise<void> => {
-  const { item, deps } = state;
+  const { deps } = state;
+  const { item } = state.target;
   const { refused, good } = state.entry;
   if (!refused || !good) return;
   const withGood = await withGoodFile(state, good);
@@ -100,7 +102,7 @@ export const standByGoodFile = async (
 
 /** A failure of the import, for good, that another attempt with the same file would meet again. */
 const isFileAtFault = async (state: ResourceState, error: unknown): Promise<boolean> => {
-  const { item, entry, portal } = state;
+  const { item, portal } = state.target;
   if (error instanceof ImportFailedError) return true;
   if (error instanceof VerifyFailedError) return isMiscounted(state, error);
   if (item.lastStep !== 'import') return false;
@@ -109,7 +111,7 @@ const isFileAtFault = async (state: ResourceState, error: unknown): Promise<bool
   if (error instanceof ImportTimeoutError) return true;
   if (!(error instanceof PortalUnreachableError || error instanceof PortalReplyError)) return false;
   // Some portals answer 500 to what they cannot import. One that is down cannot be blamed on the file.
-  const answers = portal.datastoreStatus(entry.nid ?? '', item.signal);
+  const answers = portal.datastoreStatus(state.entry.nid ?? '', item.signal);
   return answers.then(
     () => true,
     () => false,
@@ -126,8 +128,8 @@ const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
   hint: 'mend the file; this one is not sent again until it or its entry in the manifest changes, or by `sluice retry`',
 });
 
-const goodPath = async ({ deps, wish, item }: ResourceState, good: GoodFile): Promise<string | null> => {
-  const kept = await deps.kept.find({ portal: item.portal, uuid: wish.uuid }, good.sha256);
+const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
+  const kept = await deps.kept.find({ portal: target.item.portal, uuid: wish.uuid }, good.sha256);
   if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
   const [, dataset = '', resource = ''] = wish.key.split('/');
   const { path, claim } = wish.source;
@@ -136,7 +138,8 @@ const goodPath = async ({ deps, wish, item }: ResourceState, good: GoodFile): Pr
 
 /** The state of the job as if the good file were wished; null when that is not to be had. */
 const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<ResourceState | null> => {
-  const { item, wish, deps } = state;
+  const { wish, deps } = state;
+  const { item } = state.target;
   const path = await goodPath(state, good);
   if (path === null) return null;
   const [source, table] = await Promise.all([
@@ -157,7 +160,7 @@ const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<Resou
     prepared: null,
     table,
     seen: null,
-    counted: false,
+    provesNow: true,
     fallsBack: true,
   };
 };
@@ -168,7 +171,8 @@ const nameOf = ({ source }: ResourceState['wish'], good: GoodFile): string =>
 
 const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): LedgerEntry => {
   const { rows, delimiter: _delimiter, ...file } = good;
-  const { source, wish, item } = state;
+  const { source, wish } = state;
+  const { item } = state.target;
   const refused = state.entry.refused && { ...state.entry.refused, isReplaced: true };
   return {
     ...proven,
@@ -189,11 +193,13 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): Le
 
 /**
  * What the entry of a resource remembers as its good file once it is proven: the file itself is kept beside, where it is
- * not in the archive of an inbox anyway. A copy that cannot be made is told and does not fail the job.
+ * not in the archive of an inbox anyway. A copy that cannot be made is told and does not fail the job. While the table is
+ * not proven, the copy of the file before stays as well.
  */
 export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | null> => {
-  const { entry, wish, source, item, deps } = state;
-  if (!wantsImport(wish) || entry.datastore !== 'imported' || !entry.file || !source) return null;
+  const { entry, wish, source, deps } = state;
+  const { item } = state.target;
+  if (!wantsImport(wish) || entry.datastore === 'none' || !entry.file || !source) return null;
   const sent = sentFile(state);
   const good = { ...entry.file, rows: entry.rows, delimiter: state.table?.delimiter ?? entry.good?.delimiter ?? null };
   // A table that was made is not what the archive of an inbox holds.
@@ -203,7 +209,8 @@ export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | nul
   try {
     const owner = { portal: item.portal, uuid: wish.uuid };
     const content = state.table?.sha256 === good.sha256 ? state.table.content : undefined;
-    await deps.kept.keep(owner, { path, sha256: good.sha256, facts, content }, entry.good?.sha256 ?? null);
+    const former = entry.datastore === 'imported' ? (entry.good?.sha256 ?? null) : null;
+    await deps.kept.keep(owner, { path, sha256: good.sha256, facts, content }, former);
   } catch (error) {
     await item.note(`no copy of ${path} could be kept: ${sayingOf(error)}`);
   }

@@ -28,7 +28,7 @@ export const fetchSource = async (state: ResourceState): Promise<void> => {
 };
 
 const lookAtFile = (state: ResourceState): Promise<SourceFingerprint> =>
-  state.item.step(
+  state.target.item.step(
     { name: 'fetch', light: true, on: sourceName(state) },
     (signal) => fingerprintFile(sourcePath(state), state.seen, signal),
     ({ bytes, sha256 }) => `${bytes} bytes, sha256 ${sha256.slice(0, 12)}`,
@@ -40,7 +40,8 @@ const lookAtFile = (state: ResourceState): Promise<SourceFingerprint> =>
  * this host only: another worker fetches it again. `isNeeded`: the bytes are asked for whatever is published.
  */
 export const fetchAddress = async (state: ResourceState, source: UrlSource, isNeeded = false): Promise<void> => {
-  const { item, deps, wish, entry } = state;
+  const { deps, wish, entry } = state;
+  const { item } = state.target;
   const where = shown(new URL(source.url));
   const published = isNeeded || needsBytes(state, source) ? null : entry.fetched;
   const got = await item.step(
@@ -83,8 +84,8 @@ export interface FileHere {
 }
 
 /** Removes what was fetched for a resource, once it is published. */
-export const forgetFetched = async ({ deps, item, wish, fetched }: ResourceState): Promise<void> => {
-  if (fetched) await deps.fetched.remove({ portal: item.portal, uuid: wish.uuid });
+export const forgetFetched = async ({ deps, target, wish, fetched }: ResourceState): Promise<void> => {
+  if (fetched) await deps.fetched.remove({ portal: target.item.portal, uuid: wish.uuid });
 };
 
 /** False where the portal holds what the address gave last, complete and proven. */

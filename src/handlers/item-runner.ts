@@ -20,12 +20,12 @@ const enoughOutages = 2;
 /** The items of one attempt of a dataset job. */
 export class ItemRunner {
   readonly #deps: HandlerDeps;
-  readonly #job: JobContext<'dataset'>;
+  readonly #job: JobContext<'dataset'> | JobContext<'prove'>;
   readonly #unfinished = new Map<string, unknown>();
   readonly #ended = new Map<string, ReportItem>();
   #outages = 0;
 
-  constructor(deps: HandlerDeps, job: JobContext<'dataset'>) {
+  constructor(deps: HandlerDeps, job: JobContext<'dataset'> | JobContext<'prove'>) {
     this.#deps = deps;
     this.#job = job;
   }
@@ -55,9 +55,19 @@ export class ItemRunner {
     }
   }
 
-  /** True for an item that has ended, well or not. */
-  hasEnded(key: string): boolean {
-    return this.#ended.has(key);
+  /** True while an item waits for the next attempt. */
+  get hasUnfinished(): boolean {
+    return this.#unfinished.size > 0;
+  }
+
+  /** True while this item waits for the next attempt. */
+  isUnfinished(key: string): boolean {
+    return this.#unfinished.has(key);
+  }
+
+  /** Aborted when the job is to stop. */
+  get signal(): AbortSignal {
+    return this.#job.signal;
   }
 
   /** Why an item failed; null for one that has not. */
@@ -82,6 +92,15 @@ export class ItemRunner {
     await ledger.put(portal, entry);
     await item.end(entry, { outcome: outcomeOf(reason), reason });
     if (item.ended) this.#ended.set(key, item.ended);
+  }
+
+  /** Ends an item that only waited for others, as the ledger tells it; false where that does not call it live. */
+  async endAsLive(key: string): Promise<boolean> {
+    const entry = await this.#deps.ledger.entry(this.#job.data.portal, key);
+    const item = await this.#open(key);
+    if (!entry?.live || entry.reason !== null || item.ended) return item.ended !== null;
+    await item.end(entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
+    return true;
   }
 
   /** @throws UnfinishedItemsError while an item waits for the next attempt */

@@ -2,8 +2,8 @@
 import { performance } from 'node:perf_hooks';
 import type { ItemLog, JobContext } from '../job.ts';
 import { itemId } from '../job.ts';
-import type { LedgerEntry } from '../ledger/entry.ts';
-import type { ItemRecord, Runs } from '../ledger/runs.ts';
+import { type LedgerEntry, warningsOf } from '../ledger/entry.ts';
+import type { ItemRecord, Runs, Unproven } from '../ledger/runs.ts';
 import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../report.ts';
 
 /** How an item ended, beside what its ledger entry tells. */
@@ -13,7 +13,7 @@ export interface ItemEnd {
 }
 
 /** Where an item belongs, and the attempt that works on it. */
-export type ItemJob = Pick<JobContext<'dataset'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
+export type ItemJob = Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
 
 /** The work on one item in one attempt; what it did is kept over attempts, kills and workers. */
 export class Item {
@@ -75,6 +75,18 @@ export class Item {
     return this.#log.note;
   }
 
+  /** The table of a resource that was ordered to be imported, until it is proven. */
+  get unproven(): Unproven | null {
+    return this.#record.unproven;
+  }
+
+  /** Leaves the item open until its table is proven. */
+  async awaitProof(unproven: Unproven): Promise<void> {
+    this.#record = { ...this.#record, unproven, attempts: this.attempt, ms: this.#ms };
+    await this.#keep(this.#record);
+    this.#log.end();
+  }
+
   /** Remembers an action, once. */
   async did(action: ItemAction): Promise<void> {
     if (this.#record.actions.includes(action)) return;
@@ -89,10 +101,16 @@ export class Item {
 
   /** Records how the item ended. */
   async end(entry: LedgerEntry, end: ItemEnd): Promise<void> {
-    const { actions } = this.#record;
+    const { actions, attempts } = this.#record;
     const ms = this.#ms;
-    const ended = { ...itemOfEntry(entry, end), actions, jobId: this.id, attempts: this.attempt, ms };
-    this.#record = { actions, ms, ended };
+    const ended = {
+      ...itemOfEntry(entry, end),
+      actions,
+      jobId: this.id,
+      attempts: Math.max(this.attempt, attempts),
+      ms,
+    };
+    this.#record = { actions, unproven: null, attempts, ms, ended };
     await this.#keep(this.#record);
     this.#log.end();
   }
@@ -120,6 +138,7 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason }: ItemEnd): R
   rows: entry.rows,
   file: entry.file ? { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 } : null,
   rejected: entry.rejected,
+  warnings: warningsOf(entry),
   reason,
   jobId: null,
   attempts: 0,

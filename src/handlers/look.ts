@@ -1,4 +1,6 @@
 // Looks at everything a plan is made of: wishes, ledger, files, and when asked the portal's own listing. Writes nothing.
+import { datastoreState } from '../dkan/datastore-status.ts';
+import { eachAtOnce } from '../each-at-once.ts';
 import { SluiceError } from '../errors.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
 import { fingerprintFile } from '../intake/fingerprint.ts';
@@ -23,6 +25,10 @@ export interface LookParts {
   /** Asked for its listing; null: it is not asked. */
   portal: Portal | null;
   fetcher: Fetcher;
+  /** Asked for the sizes of the tables that were imported; null: it is not. */
+  counted?: Portal | null;
+  /** True: the state of each datastore is asked for as well, one request for each. */
+  asksStates?: boolean;
   /** Servers of addresses are not believed when they call a file unchanged. */
   isDoubted?: boolean;
   /** Files of resources without a node are left to their jobs, which read them anyway, where no other node may become theirs. */
@@ -34,18 +40,53 @@ export interface LookParts {
 /** Looks at ledger, files and addresses for the wishes of a target. */
 export const lookAt = async (parts: LookParts, signal: AbortSignal): Promise<Knowledge> => {
   const { ledger, target, wishes, portal, fetcher, isDoubted = false, leavesNew = false, onNews } = parts;
+  const { counted = null, asksStates = false } = parts;
   const [entries, sent] = await Promise.all([ledger.entries(target), ledger.sent(target)]);
   if (wishes.some(({ key }) => !entries.has(key))) onNews?.();
-  const [sources, addresses, listed] = await Promise.all([
+  const [sources, addresses, listed, tables] = await Promise.all([
     lookAtFiles(leavesNew ? published(wishes, entries) : wishes, entries, signal),
     lookAtAddresses(wishes, entries, { fetcher, signal, isDoubted }),
     portal ? listNodes(portal, signal) : null,
+    counted ? lookAtTables(counted, importedOf(wishes, entries), { asksStates, signal }) : null,
   ]);
   for (const [key, source] of addresses.unchanged) sources.set(key, source);
-  return { entries, sent, sources, listed, addresses: addresses.others };
+  return { entries, sent, sources, listed, addresses: addresses.others, tables: tables ?? new Map() };
 };
 
-/** Every node the listing shows, by nid; several pages at once until one comes back short. */
+const importedOf = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): LedgerEntry[] =>
+  wishes.flatMap(({ resources }) =>
+    resources.flatMap(({ key }) => {
+      const entry = entries.get(key);
+      return entry?.nid && entry.datastore === 'imported' && entry.removed === null ? [entry] : [];
+    }),
+  );
+
+/** What is wrong with tables that were imported, by key: others may have broken them. */
+const lookAtTables = async (
+  portal: Portal,
+  entries: readonly LedgerEntry[],
+  { asksStates, signal }: { asksStates: boolean; signal: AbortSignal },
+): Promise<Map<string, string>> => {
+  const wrong = new Map<string, string>();
+  if (entries.length === 0) return wrong;
+  const sizes = await portal.tableSizes(
+    entries.map(({ uuid }) => uuid),
+    signal,
+  );
+  await eachAtOnce(entries, pagesAtOnce, async ({ key, uuid, nid, rows }) => {
+    const size = sizes.get(uuid);
+    if (size !== undefined && rows !== null && (size?.rows ?? 0) !== rows) {
+      wrong.set(key, `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`);
+    } else if (asksStates) {
+      const status = await portal.datastoreStatus(nid ?? '', signal);
+      const state = status === null ? 'imported' : datastoreState(status);
+      if (state !== 'imported') wrong.set(key, `its datastore is not imported (${state})`);
+    }
+  });
+  return wrong;
+};
+
+/** Every node the listing shows, by uuid in lower case; several pages at once until one comes back short. */
 const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
   const listed = new Map<string, ListedNode>();
   const fields = ['nid', 'uuid', 'vid', 'changed', 'status', 'title'];
@@ -56,7 +97,7 @@ const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<strin
         portal.listNodes({ fields, page: first + index, pageSize, orderBy }, signal),
       ),
     );
-    for (const row of pages.flat()) listed.set(row.nid, row);
+    for (const row of pages.flat()) listed.set(row.uuid.toLowerCase(), row);
     if (pages.some((page) => page.length < pageSize)) return listed;
   }
 };

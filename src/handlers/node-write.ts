@@ -1,160 +1,178 @@
 // Creating or updating the node of a dataset or resource, with effect once: intent first, look before repeating.
-
-import { besideSent } from '../dkan/compare.ts';
-import { PortalConflictError, PortalGoneError, VerifyFailedError } from '../errors.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { countItems } from '../dkan/compare.ts';
+import { PortalBusyError, PortalConflictError, PortalGoneError, PortalRefusedError } from '../errors.ts';
 import type { Intent, LedgerEntry, SentNode } from '../ledger/entry.ts';
-import type { Ledger } from '../ledger/ledger.ts';
-import type { OnDrift } from '../manifest/schema.ts';
-import type { Portal, PortalNode } from '../portal/client.ts';
-import type { ItemAction } from '../report.ts';
+import type { NodeRow, PortalNode } from '../portal/client.ts';
+import type { NodeFields } from '../wish.ts';
 import { changedBeside, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
-import type { Item } from './item.ts';
-import { differences, markerOf, type NodeWish } from './node-wish.ts';
+import { type Located, locateNode, unknownNode } from './node-locate.ts';
+import type { NodeTarget, WrittenNode } from './node-target.ts';
+import { differences, isKnownDifference, markerOf, type NodeWish } from './node-wish.ts';
+import { withTerms } from './terms.ts';
 
-/** Where a node is written. */
-export interface NodeTarget {
-  item: Item;
-  ledger: Ledger;
-  portal: Portal;
-  /** What to do with a node that somebody edited on the portal. */
-  onDrift: OnDrift;
-  /** Uuids of the nodes that are probably created next when this one is. */
-  next?: readonly string[];
+/** What else is written along with a node. */
+export interface WriteMore {
+  /** Fields that are no part of the wish's fingerprint; given the node as it is (null: a new one), null where nothing need be written. */
+  also?: (node: PortalNode | null) => NodeFields | null;
+  /** True: the node is looked at although the ledger knows nothing against it. */
+  isDoubted?: boolean;
+  /** What only a new node is created with. */
+  atCreation?: NodeFields;
 }
 
 /**
- * Makes the portal hold the node and returns the ledger entry with its nid. Sends nothing when the ledger proves that
- * the portal holds it already. An entry with `metadataFingerprint` null says that the fields are not verified yet.
+ * Makes the portal hold the node and returns the ledger entry with its nid. Before anything is written the node is proved
+ * ours; one that is not, or is gone, is created anew. An entry with `metadataFingerprint` null says that the fields are not
+ * verified yet.
  */
 export const writeNode = async (
   target: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
   intent: Intent | null,
-): Promise<LedgerEntry> => {
-  const known = intent?.action === 'create' ? await resumeCreate(target, wish, entry, intent) : entry;
-  if (!known.nid) return createNode(target, wish, known);
-  if (known.metadataFingerprint === wish.fingerprint && known.removed === null) return known;
+  more: WriteMore = {},
+): Promise<WrittenNode> => {
+  const located = await locateNode(target, wish, entry, intent);
+  const found = located.entry;
+  if (found.nid === null)
+    return entry.nid === null ? createNode(target, wish, found, more) : recreate(target, wish, found, more);
+  if (entry.nid === null || found.nid !== entry.nid) return adopt(target, wish, located, intent, more);
+  if (isSettled(wish, found, located.row, more)) return { entry: found, node: located.node };
   try {
-    return await updateNode(target, wish, known, intent?.action === 'update' ? intent : null);
+    return await updateNode(target, wish, located, intent?.action === 'update' ? intent : null, more);
   } catch (error) {
     if (!(error instanceof PortalGoneError)) throw error;
-    return recreateNode(target, wish, known);
+    return recreate(target, wish, unknownNode(found), more);
   }
 };
 
-/** Creates a node anew that vanished from the portal; what was known of its file goes with it. */
-export const recreateNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<LedgerEntry> => {
-  await target.item.note(`node ${entry.nid} is not on the portal any more: creating it anew`);
-  await target.item.did('recreated');
-  const empty: LedgerEntry = {
-    ...entry,
-    nid: null,
-    vid: null,
-    url: null,
-    metadataFingerprint: null,
-    fieldNames: [],
-    file: null,
-    datastore: 'none',
-    rows: null,
-    live: false,
-    stale: false,
-    refused: entry.refused && { ...entry.refused, isReplaced: false },
-  };
-  await target.ledger.settle(target.item.portal, empty);
-  return createNode(target, wish, empty);
-};
+/** True where the ledger proves that the portal holds the node as wished, and nobody has changed it since. */
+const isSettled = (wish: NodeWish, entry: LedgerEntry, row: NodeRow | null, { also, isDoubted }: WriteMore): boolean =>
+  entry.metadataFingerprint === wish.fingerprint &&
+  entry.removed === null &&
+  isDoubted !== true &&
+  also === undefined &&
+  (row === null || row.status === (wish.published ? '1' : '0'));
 
-const resumeCreate = async (
+/** Creates a node anew that is not on the portal any more; what was known of its file goes with it. */
+export const recreateNode = async (
   target: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
-  intent: Extract<Intent, { action: 'create' }>,
-): Promise<LedgerEntry> => {
-  const { item, portal } = target;
-  const found = (await portal.findByUuid(wish.uuid, item.signal))?.nid ?? (await findAbove(target, wish, intent));
-  if (found === null) {
-    await item.note('an interrupted create left nothing on the portal: creating again');
-    return entry;
-  }
-  await item.note(`an interrupted create had taken effect: going on with node ${found}`);
-  await item.did('created');
-  return settleNode(target, wish, { ...entry, nid: found, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
-};
+  more: WriteMore = {},
+): Promise<WrittenNode> => recreate(target, wish, unknownNode(entry), more);
 
-/** Where lists hide the node or the portal ignores uuids: reads the nodes above the mark one by one. */
-const findAbove = async (
+const recreate = async (
   target: NodeTarget,
   wish: NodeWish,
-  intent: Extract<Intent, { action: 'create' }>,
-): Promise<string | null> => {
-  const { item, portal } = target;
-  if (intent.highestNid === '') return null; // the list was trusted when the create began
-  const highest = Number(await portal.highestNid(item.signal));
-  // Unpublished nodes do not show in the list either, so a few ids above the highest listed one are tried as well.
-  for (let nid = Number(intent.highestNid) + 1; nid <= highest + hiddenBeyond; nid++) {
-    const node = await readOrNull(portal, String(nid), item.signal);
-    if (node && node.type === wish.type && node.title === wish.title && node.log === intent.marker) return node.nid;
-  }
-  return null;
+  entry: LedgerEntry,
+  more: WriteMore,
+): Promise<WrittenNode> => {
+  await target.item.note('creating it anew');
+  await target.item.did('recreated');
+  await target.ledger.settle(target.item.portal, entry);
+  return createNode(target, wish, entry, more);
 };
 
-const hiddenBeyond = 50;
-
-const readOrNull = async (portal: Portal, nid: string, signal: AbortSignal): Promise<PortalNode | null> => {
-  try {
-    return await portal.readNode(nid, signal);
-  } catch (error) {
-    if (error instanceof PortalGoneError) return null;
-    throw error;
-  }
-};
-
-const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<LedgerEntry> => {
+const createNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  { also, atCreation }: WriteMore,
+): Promise<WrittenNode> => {
   const { item, ledger, portal } = target;
-  // Nothing of ours is under way here, so what the dataset's job heard of its resources a moment ago still holds.
-  const there = await portal.findByUuid(wish.uuid, item.signal, {
-    next: target.next ?? [],
-    recent: item.attempt === 1,
-  });
-  if (there) return adopt(target, wish, entry, there.nid);
   const marker = markerOf(wish);
+  await refusePublishing(target, wish);
   // A published node with our uuid shows in the list of an entity portal; elsewhere remember how far the ids went.
   const listed = wish.published && (await portal.dialectInUse(item.signal)) === 'entity';
   const highestNid = listed ? '' : await portal.highestNid(item.signal);
-  return item.step(
-    { name: 'create', on: `${wish.type} "${wish.title}"`, writes: true },
-    async (signal) => {
-      await ledger.begin(item.portal, wish.key, { action: 'create', highestNid, marker, at: Date.now() });
-      try {
-        const { nid } = await portal.createNode(
-          {
-            type: wish.type,
-            title: wish.title,
-            status: wish.published ? 1 : 0,
-            uuid: wish.uuid,
-            log: marker,
-            fields: wish.fields,
-          },
-          signal,
+  return withTerms(target, wish, (fields) =>
+    item.step(
+      { name: 'create', on: `${wish.type} "${wish.title}"`, writes: true },
+      async (signal) => {
+        await ledger.begin(item.portal, wish.key, { action: 'create', highestNid, marker, at: Date.now() });
+        const { type, title, uuid } = wish;
+        const status = wish.published ? 1 : 0;
+        const input = {
+          type,
+          title,
+          status,
+          uuid,
+          log: marker,
+          fields: { ...fields, ...atCreation, ...also?.(null) },
+        } as const;
+        const nid = await retryWhileBusy(
+          target,
+          async () => (await portal.createNode(input, signal)).nid,
+          async () => (await portal.findByUuid(uuid, signal))?.nid ?? null,
         );
         await item.did('created');
-        return await settleNode(target, wish, { ...entry, nid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
-      } catch (error) {
-        if (error instanceof PortalConflictError && error.nid) return adopt(target, wish, entry, error.nid);
-        throw error;
-      }
-    },
-    (settled) => `node ${settled.nid}`,
+        const settled = { ...entry, nid, fieldNames: Object.keys(wish.fields) };
+        return { entry: await settleNode(target, wish, settled, sentOf(wish)), node: null };
+      },
+      (written) => `node ${written.entry.nid}`,
+    ),
   );
 };
 
-/** The portal holds a node with our uuid: it is ours, whatever the ledger has lost. */
-const adopt = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<LedgerEntry> => {
-  await target.item.note(`the portal already holds this ${wish.type} as node ${nid}: adopting it`);
-  await target.item.did('adopted');
-  const known = await settleNode(target, wish, { ...entry, nid, metadataFingerprint: null });
-  return updateNode(target, wish, known, null);
+/** Portals with an editing form publish whatever they create, so a draft would be seen by everybody. @throws PortalRefusedError */
+const refusePublishing = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<void> => {
+  if (wish.published || (await portal.dialectInUse(item.signal)) === 'entity') return;
+  throw new PortalRefusedError(
+    `${portal.name}: this older portal publishes every node that it creates, so "${wish.title}" was not created`,
+    { method: 'POST', path: 'node', mayHaveHappened: false },
+    { hint: 'publish it (`published: true`), or make the draft by hand on the portal and link it by `sluice adopt`' },
+  );
+};
+
+/** Most tries of a write that the portal's database does not take beside others. */
+const busyTries = 10;
+
+/**
+ * Sends a write again that a deadlock or lock wait undid, after a look whether it was done nevertheless. A conflict names
+ * the node that was made.
+ */
+const retryWhileBusy = async (
+  { item }: NodeTarget,
+  write: () => Promise<string>,
+  look: () => Promise<string | null>,
+): Promise<string> => {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await write();
+    } catch (error) {
+      if (error instanceof PortalConflictError && error.nid !== undefined) return error.nid;
+      if (!(error instanceof PortalBusyError) || tries === busyTries) throw error;
+      await item.note(`${error.message}: nothing was stored, trying again`);
+      await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
+      const there = await look();
+      if (there !== null) return there;
+    }
+  }
+};
+
+/** The portal holds the node, whatever the ledger has lost; after an interrupted create it is our own. */
+const adopt = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  located: Located,
+  intent: Intent | null,
+  more: WriteMore,
+): Promise<WrittenNode> => {
+  const { item } = target;
+  const { nid } = located.entry;
+  const fieldNames = Object.keys(wish.fields);
+  if (intent?.action === 'create') {
+    await item.note(`an interrupted create had taken effect: going on with node ${nid}`);
+    await item.did('created');
+    const entry = await settleNode(target, wish, { ...located.entry, fieldNames }, sentOf(wish));
+    return updateNode(target, wish, { ...located, entry }, null, more);
+  }
+  await item.note(`the portal already holds this ${wish.type} as node ${nid}: adopting it`);
+  await item.did('adopted');
+  const entry = await settleNode(target, wish, { ...located.entry, metadataFingerprint: null });
+  return updateNode(target, wish, { ...located, entry }, null, more);
 };
 
 const settleNode = async (
@@ -165,7 +183,7 @@ const settleNode = async (
 ): Promise<LedgerEntry> => {
   const settled: LedgerEntry = {
     ...entry,
-    uuid: wish.uuid,
+    uuid: entry.uuid || wish.uuid,
     title: wish.title,
     removed: null,
     missingSince: null,
@@ -181,22 +199,34 @@ const noOrphan = { field_orphan: { und: [{ value: '0' }] } };
 
 const sentOf = (wish: NodeWish): SentNode => ({ title: wish.title, published: wish.published, fields: wish.fields });
 
+/** What of a node's edits is to stay, and what is overwritten. */
+export interface Edits {
+  kept: ReadonlySet<string>;
+  edited: string[];
+  sent: SentNode | null;
+}
+
 /** Fields that somebody edited on the portal, and those of them that are to stay so. @throws DriftError when the item is to be held */
-const fieldsToKeep = async (
+export const editsOf = async (
   target: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
   node: PortalNode,
-): Promise<{ kept: ReadonlySet<string>; edited: string[]; sent: SentNode | null }> => {
-  const sent = await target.ledger.sentFor(target.item.portal, wish.key);
+): Promise<Edits> => {
+  const { item, ledger, portal, onDrift } = target;
+  const sent = await ledger.sentFor(item.portal, wish.key);
   // What was taken down differs by our own doing.
-  if (entry.removed !== null) return { kept: new Set(), edited: [], sent };
-  const isKept = target.onDrift === 'keep';
-  const fields = (isKept ? keptFields : editedFields)(wish, { entry, sent, node });
+  if (entry.removed !== null || sent === null) return { kept: new Set(), edited: [], sent };
+  const known = await portal.terms.resolve(sent.fields);
+  const isKept = onDrift === 'keep';
+  const compared = { entry, sent: { ...sent, fields: known.fields }, node };
+  const fields = (isKept ? keptFields : editedFields)(wish, compared).filter(
+    (field) => !isKnownDifference(entry, node, field),
+  );
   if (fields.length === 0) return { kept: new Set(), edited: [], sent };
-  if (target.onDrift === 'hold') throw driftHeld(target.portal, node, fields);
+  if (onDrift === 'hold') throw driftHeld(portal, node, fields);
   const choice = isKept ? 'left as they are' : 'overwriting them';
-  await target.item.note(`node ${node.nid} was edited on the portal ${editOf(node)} (${fields.join(', ')}): ${choice}`);
+  await item.note(`node ${node.nid} was edited on the portal ${editOf(node)} (${fields.join(', ')}): ${choice}`);
   return { kept: new Set(isKept ? fields : []), edited: fields, sent };
 };
 
@@ -216,101 +246,117 @@ const sentBeside = (wish: NodeWish, kept: ReadonlySet<string>, before: SentNode 
 const updateNode = async (
   target: NodeTarget,
   wish: NodeWish,
-  entry: LedgerEntry,
+  located: Located,
   intent: Extract<Intent, { action: 'update' }> | null,
-): Promise<LedgerEntry> => {
-  const { item, ledger, portal } = target;
+  { also }: WriteMore,
+): Promise<WrittenNode> => {
+  const { item, portal } = target;
+  const { entry } = located;
   const nid = entry.nid ?? '';
   const marker = markerOf(wish);
-  const before = await portal.readNode(nid, item.signal);
-  if (intent && intent.marker === marker && before.vid !== intent.vid && before.log === marker) {
+  const before = located.node ?? (await portal.readNode(nid, item.signal));
+  const fieldNames = Object.keys(wish.fields);
+  const more = also?.(before) ?? null;
+  if (intent && intent.marker === marker && before.vid !== intent.vid && before.log === marker && more === null) {
     await item.note('an interrupted update had taken effect');
     await item.did('updated');
-    return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
+    return {
+      entry: await settleNode(target, wish, { ...entry, vid: before.vid, fieldNames }, sentOf(wish)),
+      node: before,
+    };
   }
   if (intent) await item.note('an interrupted update had not taken effect: updating again');
-  // The marker vouches for the terms, unless they were edited since: portals carry a log on to later revisions.
-  const isEdited =
-    entry.metadataFingerprint === wish.fingerprint && changedBeside(entry, wish.fields, before).length > 0;
-  if (before.log === marker && !isEdited && differences(wish, before).length === 0) {
+  const { fields, fresh } = await portal.terms.resolve(wish.fields);
+  // Written by us with these very names: their order tells the ids.
+  if (fresh.length > 0 && before.log === marker && (await portal.terms.learn(fresh, before)).length < fresh.length) {
+    return updateNode(target, wish, { ...located, node: before }, intent, also ? { also } : {});
+  }
+  const wished = { ...wish, fields };
+  // The marker vouches for terms whose ids are not known, unless they were edited since: portals carry a log on to later revisions.
+  const isEdited = entry.metadataFingerprint === wish.fingerprint && changedBeside(entry, fields, before).length > 0;
+  const isVouched = before.log === marker || fresh.length === 0;
+  const isEmptied = entry.fieldNames.every((name) => name in wish.fields || isEmptyField(before[name]));
+  const isHeld =
+    isVouched &&
+    isEmptied &&
+    !isEdited &&
+    differences(wished, before).every((field) => isKnownDifference(entry, before, field));
+  if (isHeld && more === null) {
     await item.note(`node ${nid} already holds the wished metadata`);
-    return settleNode(target, wish, { ...entry, vid: before.vid, fieldNames: Object.keys(wish.fields) }, sentOf(wish));
+    return {
+      entry: await settleNode(target, wish, { ...entry, vid: before.vid, fieldNames }, sentOf(wish)),
+      node: before,
+    };
   }
-  const { kept, sent } = await fieldsToKeep(target, wish, entry, before);
-  const isLeft = (name: string): boolean => kept.has(name);
+  const edits = await editsOf(target, wished, entry, before);
+  const isLeft = (name: string): boolean => edits.kept.has(name);
   const emptied = entry.fieldNames.filter((name) => !(name in wish.fields) && !isLeft(name));
-  if (kept.size > 0 && emptied.length === 0 && differences(wish, before).every(isLeft)) {
-    return settleNode(target, wish, { ...entry, vid: before.vid, metadataFingerprint: wish.fingerprint });
+  const isOnlyKept = edits.kept.size > 0 && emptied.length === 0 && differences(wished, before).every(isLeft);
+  if (more === null && isOnlyKept) {
+    const settled = { ...entry, vid: before.vid, metadataFingerprint: wish.fingerprint };
+    return { entry: await settleNode(target, wish, settled), node: before };
   }
-  return item.step({ name: 'update', on: `node ${nid}`, writes: true }, async (signal) => {
-    await ledger.begin(item.portal, wish.key, { action: 'update', nid, vid: before.vid, marker, at: Date.now() });
-    const fields = Object.entries({
+  return withTerms(target, wish, async (resolved) => {
+    const all: NodeFields = {
       ...Object.fromEntries(emptied.map((name) => [name, []])),
       ...(entry.removed === 'orphan' ? noOrphan : {}),
-      ...wish.fields,
-    });
-    await portal.updateNode(
-      nid,
-      {
-        ...(isLeft('title') ? {} : { title: wish.title }),
-        ...(isLeft('status') ? {} : { status: wish.published ? 1 : 0 }),
-        log: marker,
-        fields: Object.fromEntries(fields.filter(([name]) => !isLeft(name))),
-      },
-      signal,
-    );
-    await item.did('updated');
-    const fieldNames = Object.keys({ ...wish.fields, ...Object.fromEntries([...kept].map((name) => [name, true])) });
-    return settleNode(target, wish, { ...entry, fieldNames: fieldNames.filter(isField) }, sentBeside(wish, kept, sent));
+      ...(isHeld ? {} : unchangedTermsOut(resolved, before)),
+      ...more,
+    };
+    return sendUpdate(target, wish, { entry, before, edits, isHeld }, all);
   });
 };
 
-const isField = (name: string): boolean => name !== 'title' && name !== 'status';
+const isEmptyField = (value: unknown): boolean => value === undefined || (countItems(value) ?? 0) === 0;
 
-/**
- * Reads a node back and proves that it holds what is wished. One that was changed on the portal since we wrote it is
- * written again, once; after a write of this job a difference is the portal's doing: {@link VerifyFailedError}.
- */
-export const proveNode = async (
+/** Terms are only sent when they differ: each is a reference that the portal stores anew. */
+const unchangedTermsOut = (fields: NodeFields, node: PortalNode): NodeFields =>
+  Object.fromEntries(
+    Object.entries(fields).filter(
+      ([name, value]) =>
+        !JSON.stringify(value).includes('"tid"') ||
+        differences({ ...asNode(node), fields: { [name]: value } }, node).length > 0,
+    ),
+  );
+
+const asNode = ({ title, status }: PortalNode): Pick<NodeWish, 'title' | 'published'> => ({
+  title,
+  published: status === '1',
+});
+
+const sendUpdate = (
   target: NodeTarget,
   wish: NodeWish,
-  entry: LedgerEntry,
-  signal: AbortSignal,
-): Promise<{ entry: LedgerEntry; node: PortalNode }> => {
-  const node = await target.portal.readNode(entry.nid ?? '', signal);
-  const isWritten = target.item.actions.some((action) => nodeWrites.has(action));
-  const other = differences(wish, node);
-  if (isWritten && other.length === 0 && target.onDrift !== 'keep') return { entry: proven(wish, entry, node), node };
-  const { kept, edited } = isWritten
-    ? { kept: new Set((await target.ledger.sentFor(target.item.portal, wish.key))?.kept), edited: [] }
-    : await fieldsToKeep(target, wish, entry, node);
-  const wrong = [...new Set([...other, ...edited])].filter((field) => !kept.has(field));
-  if (wrong.length === 0) return { entry: proven(wish, entry, node, kept), node };
-  if (isWritten) throw notAsSent(target.portal, wish, node, wrong);
-  await target.item.note(`node ${entry.nid} was changed on the portal (${wrong.join(', ')}): restoring it`);
-  const restored = await updateNode(target, wish, entry, null);
-  const now = await target.portal.readNode(restored.nid ?? '', signal);
-  const still = differences(wish, now).filter((field) => !kept.has(field));
-  if (still.length > 0) throw notAsSent(target.portal, wish, now, still);
-  return { entry: proven(wish, restored, now, kept), node: now };
+  { entry, before, edits, isHeld }: { entry: LedgerEntry; before: PortalNode; edits: Edits; isHeld: boolean },
+  all: NodeFields,
+): Promise<WrittenNode> => {
+  const { item, ledger, portal } = target;
+  const { nid, vid } = before;
+  const { kept, sent } = edits;
+  const marker = markerOf(wish);
+  const isLeft = (name: string): boolean => kept.has(name);
+  return item.step({ name: 'update', on: `node ${nid}`, writes: true }, async (signal) => {
+    await ledger.begin(item.portal, wish.key, { action: 'update', nid, vid, marker, at: Date.now() });
+    const changes = {
+      ...(isHeld || isLeft('title') ? {} : { title: wish.title }),
+      ...(isHeld || isLeft('status') ? {} : { status: wish.published ? (1 as const) : (0 as const) }),
+      log: marker,
+      fields: Object.fromEntries(Object.entries(all).filter(([name]) => !isLeft(name))),
+    };
+    await retryWhileBusy(
+      target,
+      async () => {
+        await portal.updateNode(nid, changes, signal, before);
+        return nid;
+      },
+      async () => null, // a database that undid the update is asked again: the same update twice is one
+    );
+    await item.did('updated');
+    const names = Object.keys({ ...wish.fields, ...Object.fromEntries([...kept].map((name) => [name, true])) });
+    const fieldNames = names.filter((name) => name !== 'title' && name !== 'status');
+    return {
+      entry: await settleNode(target, wish, { ...entry, fieldNames }, sentBeside(wish, kept, sent)),
+      node: null,
+    };
+  });
 };
-
-/** The entry with what the node is seen to hold; of fields that somebody else made, what it held before that. */
-const proven = (
-  wish: NodeWish,
-  entry: LedgerEntry,
-  node: PortalNode,
-  kept: ReadonlySet<string> = new Set(),
-): LedgerEntry => {
-  const now = Object.entries(besideSent(wish.fields, node)).filter(([field]) => !kept.has(field));
-  const before = Object.entries(entry.beside ?? {}).filter(([field]) => kept.has(field));
-  return { ...entry, vid: node.vid, beside: Object.fromEntries([...before, ...now]) };
-};
-
-const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'updated', 'recreated', 'adopted']);
-
-const notAsSent = (portal: Portal, wish: NodeWish, node: PortalNode, wrong: string[]): VerifyFailedError =>
-  new VerifyFailedError(
-    `${portal.name}: node ${node.nid} ("${wish.title}") does not hold what was sent: ${wrong.join(', ')}`,
-    { hint: 'the portal may not allow this user to set these fields, or map them; look at the node and the manifest' },
-  );

@@ -24,7 +24,8 @@ const toldRejects = 20;
  * @throws as `prepareTable`, and SourceChangedError when the source moved meanwhile
  */
 export const prepareSource = async (state: ResourceState, raw: { path: string; name: string }): Promise<void> => {
-  const { item, deps, wish, source } = state;
+  const { deps, wish, source } = state;
+  const { item } = state.target;
   const { recipe } = wish;
   if (!recipe || !source) return;
   const { preparedDir, rejectsDir, maxFileBytes, maxRowBytes } = deps.settings;
@@ -92,7 +93,10 @@ const refuseIfMoved = async (
   });
 };
 
-const noteRejected = async ({ item }: ResourceState, { rejected, rejects }: PreparedTable): Promise<void> => {
+const noteRejected = async (
+  { target: { item } }: ResourceState,
+  { rejected, rejects }: PreparedTable,
+): Promise<void> => {
   const where = rejects === null ? 'left out' : `set aside in ${rejects}`;
   await item.note(`  ${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`);
   for (const line of rejected.told.slice(0, toldRejects)) await item.note(`    ${line}`);

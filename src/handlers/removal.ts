@@ -2,33 +2,39 @@
 import { PortalGoneError } from '../errors.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
 import type { ItemAction } from '../report.ts';
-import type { NodeTarget } from './node-write.ts';
+import { oneAtATime } from './datastore-import.ts';
+import type { HandlerDeps } from './deps.ts';
+import { type Located, locateNode, unknownNode } from './node-locate.ts';
+import type { NodeTarget } from './node-target.ts';
+import type { NodeWish } from './node-wish.ts';
 
 type How = NonNullable<LedgerEntry['removed']>;
 
 const actionOf: Record<How, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 
-/** Takes the node of an entry down and returns the entry that remembers it. A node that is gone already is fine. */
-export const removeNode = async (target: NodeTarget, entry: LedgerEntry, how: How): Promise<LedgerEntry> => {
+/**
+ * Takes the node of an entry down and returns the entry that remembers it. A node that is gone already, or is not ours any
+ * more, is left alone.
+ */
+export const removeNode = async (
+  deps: HandlerDeps,
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  how: How,
+): Promise<LedgerEntry> => {
   const { item, ledger } = target;
+  let found = entry;
   if (entry.nid !== null && entry.removed !== how) {
-    await item.step(
-      { name: how, on: `node ${entry.nid}`, writes: true },
-      async (signal) => {
-        try {
-          await takeDown(target, entry, how, signal);
-        } catch (error) {
-          if (!(error instanceof PortalGoneError)) throw error;
-          await item.note(`node ${entry.nid} is gone already`);
-        }
-      },
-      () => actionOf[how],
-    );
-    await item.did(actionOf[how]);
+    const located = await locateNode(target, wish, entry, null);
+    found = located.entry;
+    if (found.nid === null) await item.note('nothing of ours is left to be taken down');
+    else await takeDown(deps, target, located, how);
+    if (found.nid !== null || how === 'delete') await item.did(actionOf[how]);
   }
   const removed: LedgerEntry = {
-    ...entry,
-    ...(how === 'delete' ? gone : {}),
+    ...(how === 'delete' ? unknownNode(found) : found),
+    refused: entry.refused,
     metadataFingerprint: null,
     removed: how,
     live: false,
@@ -41,25 +47,35 @@ export const removeNode = async (target: NodeTarget, entry: LedgerEntry, how: Ho
   return removed;
 };
 
-/** What a deleted node takes with it. */
-const gone: Pick<LedgerEntry, 'nid' | 'vid' | 'url' | 'file' | 'datastore' | 'rows' | 'fieldNames'> = {
-  nid: null,
-  vid: null,
-  url: null,
-  file: null,
-  datastore: 'none',
-  rows: null,
-  fieldNames: [],
+const takeDown = (deps: HandlerDeps, target: NodeTarget, located: Located, how: How): Promise<void> => {
+  const { item } = target;
+  const { nid } = located.entry;
+  return item.step(
+    { name: how, on: `node ${nid}`, writes: true },
+    async (signal) => {
+      try {
+        // The table of a resource goes with its node.
+        if (how !== 'delete') await hide(target, located, how, signal);
+        else await oneAtATime({ deps, target }, signal, () => target.portal.deleteNode(nid ?? '', signal));
+      } catch (error) {
+        if (!(error instanceof PortalGoneError)) throw error;
+        await item.note(`node ${nid} is gone already`);
+      }
+    },
+    () => actionOf[how],
+  );
 };
 
-const takeDown = async (target: NodeTarget, entry: LedgerEntry, how: How, signal: AbortSignal): Promise<void> => {
-  const { portal } = target;
+const hide = async (
+  { item, portal }: NodeTarget,
+  { entry, node: read }: Located,
+  how: Exclude<How, 'delete'>,
+  signal: AbortSignal,
+): Promise<void> => {
   const nid = entry.nid ?? '';
-  if (how === 'delete') return portal.deleteNode(nid, signal);
   const log = `sluice ${entry.key} ${how}`;
-  const node = await portal.readNode(nid, signal);
-  if (node.status === '0' && node.log === log)
-    return target.item.note(`node ${nid} was taken down before the interruption`);
+  const node = read ?? (await portal.readNode(nid, signal));
+  if (node.status === '0' && node.log === log) return item.note(`node ${nid} was taken down before the interruption`);
   const fields = how === 'orphan' ? { field_orphan: { und: [{ value: '1' }] } } : {};
-  await portal.updateNode(nid, { status: 0, fields, log }, signal);
+  await portal.updateNode(nid, { status: 0, fields, log }, signal, node);
 };

@@ -1,27 +1,28 @@
-// What the steps of a resource job share.
+// What the steps of a resource share.
 import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
-import type { OnDrift } from '../manifest/schema.ts';
-import type { Portal } from '../portal/client.ts';
+import type { PortalNode } from '../portal/client.ts';
 import type { TableReport } from '../table/check.ts';
 import type { ResourceWish } from '../wish.ts';
 import type { HandlerDeps } from './deps.ts';
-import type { Item } from './item.ts';
-import type { NodeTarget } from './node-write.ts';
+import type { NodeTarget } from './node-target.ts';
 
 /** What the steps of one attempt share. */
 export interface ResourceState {
   readonly deps: HandlerDeps;
-  readonly item: Item;
-  /** Node of the dataset. */
-  readonly datasetNid: string;
-  readonly portal: Portal;
+  /** Where its node is written, in the name of which item. */
+  readonly target: NodeTarget;
+  /** Node of the dataset where references are written from the resource's side; null where the dataset lists its resources. */
+  readonly datasetNid: string | null;
+  /** True: its table is proven in this attempt. False: that is left to the job that proves many tables together. */
+  readonly provesNow: boolean;
   /** Once its file is fetched, `source` is that file on this host. */
   wish: ResourceWish;
-  readonly onDrift: OnDrift;
   /** The file as the run saw it, to spare the hash. */
   readonly seen: SourceFingerprint | null;
   entry: LedgerEntry;
   intent: Intent | null;
+  /** The node as it was read last in this attempt; null after a write. */
+  node: PortalNode | null;
   /** Set by `fetch`. */
   source: SourceFingerprint | null;
   /** Set by `prepare`, for wishes with a recipe. */
@@ -30,9 +31,8 @@ export interface ResourceState {
   fetched: FetchedFrom | null;
   /** Set by `check`. */
   table: TableReport | null;
+  /** True once the node was made anew in this attempt. */
   recreated: boolean;
-  /** True once the size of the portal's table was proven in this attempt. */
-  counted: boolean;
   /** True while the previous good file takes the place of one that the portal could not import. */
   readonly fallsBack: boolean;
 }
@@ -53,14 +53,6 @@ export interface PreparedSource extends SentFile {
   isMade: boolean;
   rejected: { rows: number; path: string | null } | null;
 }
-
-/** Where the steps write the node. */
-export const nodeTarget = ({ item, deps, portal, onDrift }: ResourceState): NodeTarget => ({
-  item,
-  ledger: deps.ledger,
-  portal,
-  onDrift,
-});
 
 /** One step: whether the wish needs it, and what it does. */
 export interface ResourceStep {

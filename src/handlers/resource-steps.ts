@@ -1,20 +1,20 @@
-// The steps of a resource job, in order; each looks at what is true before it acts.
+// The steps of a resource, in order; each looks at what is true before it acts.
 import { contentTypeOf } from '../dkan/file-types.ts';
-import { SourceChangedError } from '../errors.ts';
+import { PortalBusyError, SourceChangedError } from '../errors.ts';
 import { isSmall } from '../file-calls.ts';
 import { fingerprintFile } from '../intake/fingerprint.ts';
-import type { Intent, PortalFile } from '../ledger/entry.ts';
-import { isTabular, resourceFingerprint } from '../plan/plan.ts';
+import type { GoodFile, Intent, PortalFile } from '../ledger/entry.ts';
+import { isTabular } from '../plan/plan.ts';
 import { checkTable } from '../table/check.ts';
 import { isOfWeb, sourcePathOf } from '../wish.ts';
 import { importFile } from './datastore-import.ts';
 import { keepGoodFile } from './fall-back.ts';
 import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
-import { fileOf } from './node-file.ts';
+import { type FileItem, fileOf } from './node-file.ts';
 import type { NodeWish } from './node-wish.ts';
 import { writeNode } from './node-write.ts';
 import { prepareSource } from './prepare-source.ts';
-import { nodeTarget, type ResourceState, type ResourceStep, type SentFile } from './resource-state.ts';
+import type { ResourceState, ResourceStep, SentFile } from './resource-state.ts';
 import { verifyResource } from './resource-verify.ts';
 import { importsRows, isHere, sentFile, sourceName, sourcePath } from './sent-file.ts';
 
@@ -34,19 +34,22 @@ export const resourceSteps: readonly ResourceStep[] = [
   { name: 'ledger', applies: () => true, run: (state) => record(state) },
 ];
 
-/** The node a resource's wish asks for, below its dataset. */
-export const nodeWishOf = ({ wish, datasetNid }: ResourceState): NodeWish => ({
+/** The node that a resource's wish asks for. */
+export const nodeWishOf = ({ wish }: Pick<ResourceState, 'wish'>): NodeWish => ({
   ...wish,
   type: 'resource',
-  fields: { ...wish.fields, field_dataset_ref: { und: [{ target_id: datasetNid }] } },
-  fingerprint: resourceFingerprint(wish, datasetNid),
+  fingerprint: wish.metadataFingerprint,
 });
+
+/** What a new node is created with besides: the reference to its dataset, where that is written from this side. */
+export const atCreation = ({ datasetNid }: Pick<ResourceState, 'datasetNid'>) =>
+  datasetNid === null ? {} : { atCreation: { field_dataset_ref: { und: [{ target_id: datasetNid }] } } };
 
 const check = async (state: ResourceState): Promise<void> => {
   const sent = sentFile(state);
   if (!sent) return;
   const { bytes } = sent.source;
-  state.table = await state.item.step(
+  state.table = await state.target.item.step(
     { name: 'check', on: sent.name, light: isSmall(bytes) },
     async (signal) => {
       const table = await checkTable(sent.path, { signal, bytes, rowBytes: state.deps.settings.maxRowBytes });
@@ -63,8 +66,13 @@ const changed = (state: ResourceState): SourceChangedError =>
   });
 
 const node = async (state: ResourceState): Promise<void> => {
-  state.entry = await writeNode(nodeTarget(state), nodeWishOf(state), state.entry, state.intent);
-  if (state.intent?.action === 'create' || state.intent?.action === 'update') state.intent = null;
+  const { target, intent } = state;
+  const before = state.entry.nid;
+  const written = await writeNode(target, nodeWishOf(state), state.entry, intent, atCreation(state));
+  if (before !== null && written.entry.nid !== before) state.recreated = true;
+  state.entry = written.entry;
+  state.node = written.node;
+  if (intent?.action === 'create' || intent?.action === 'update') state.intent = null;
 };
 
 function needsAttach(state: ResourceState): boolean {
@@ -84,7 +92,8 @@ const bringFile = async (state: ResourceState): Promise<void> => {
 
 const attach = async (state: ResourceState): Promise<void> => {
   await bringFile(state);
-  const { item, deps, portal, intent } = state;
+  const { deps, target, intent } = state;
+  const { item, portal } = target;
   const nid = state.entry.nid ?? '';
   const file = sentFile(state);
   if (!file) return;
@@ -93,22 +102,18 @@ const attach = async (state: ResourceState): Promise<void> => {
   await item.step(
     { name: 'attach', on: `${file.name} to node ${nid}`, writes: true },
     async (signal) => {
-      const fid = await fidBefore(state, nid, signal);
-      await deps.ledger.begin(item.portal, state.wish.key, {
-        action: 'attach',
-        nid,
-        fid,
-        bytes,
-        sha256,
-        at: Date.now(),
-      });
+      const before = await fidBefore(state);
+      const begun: Intent = { action: 'attach', nid, fid: before, bytes, sha256, at: Date.now() };
+      await deps.ledger.begin(item.portal, state.wish.key, begun);
       const { path, name } = file;
       const content = state.table?.content;
-      const sent = await portal.attachFile(
-        nid,
-        { path, name, bytes, content, contentType: contentTypeOf(name) },
-        signal,
-      );
+      const upload = { path, name, bytes, content, contentType: contentTypeOf(name) };
+      const sent = await portal.attachFile(nid, upload, signal).catch(async (error: unknown) => {
+        if (!(error instanceof PortalBusyError)) throw error;
+        await item.note(`${error.message}: looking whether the file arrived`);
+        const arrived = await arrivedFile(state, begun);
+        return arrived ? { fid: arrived.fid, sha256: null } : portal.attachFile(nid, upload, signal);
+      });
       await refuseIfMoved(state, file, sent.sha256 ?? (await fingerprintFile(path, file.source, signal)).sha256);
       await settleAttach(state, file, sent.fid ?? '');
       return sent.fid;
@@ -117,10 +122,20 @@ const attach = async (state: ResourceState): Promise<void> => {
   );
 };
 
-/** A fresh node has no file; of an older one the portal is asked, because the ledger may be behind. */
-const fidBefore = async (state: ResourceState, nid: string, signal: AbortSignal): Promise<string | null> => {
-  if (state.entry.file === null && state.item.actions.includes('created')) return null;
-  return fileOf(await state.portal.readNode(nid, signal))?.fid ?? null;
+/** A fresh node has no file; of an older one the ledger knows it, unless what it knew was found wrong. */
+const fidBefore = async ({ entry, node: read, target }: ResourceState): Promise<string | null> => {
+  if (entry.file) return entry.file.fid;
+  if (target.item.actions.includes('created') || target.item.actions.includes('recreated')) return null;
+  return fileOf(read ?? (await target.portal.readNode(entry.nid ?? '', target.item.signal)))?.fid ?? null;
+};
+
+/** The file of the node, if it is another one than before the attach and has the size of what was sent. */
+const arrivedFile = async (
+  { target }: ResourceState,
+  intent: Extract<Intent, { action: 'attach' }>,
+): Promise<FileItem | null> => {
+  const file = fileOf(await target.portal.readNode(intent.nid, target.item.signal));
+  return file !== null && file.fid !== intent.fid && file.filesize === intent.bytes ? file : null;
 };
 
 const attachHappened = async (
@@ -128,14 +143,13 @@ const attachHappened = async (
   intent: Extract<Intent, { action: 'attach' }>,
   sent: SentFile,
 ): Promise<boolean> => {
-  const file = fileOf(await state.portal.readNode(intent.nid, state.item.signal));
-  const happened =
-    file !== null && file.fid !== intent.fid && file.filesize === intent.bytes && intent.sha256 === sent.source.sha256;
-  if (!happened || !file) {
-    await state.item.note('an interrupted attach had not taken effect: attaching again');
+  const { item } = state.target;
+  const file = intent.sha256 === sent.source.sha256 ? await arrivedFile(state, intent) : null;
+  if (!file) {
+    await item.note('an interrupted attach had not taken effect: attaching again');
     return false;
   }
-  await state.item.note(`an interrupted attach had taken effect: going on with file ${file.fid}`);
+  await item.note(`an interrupted attach had taken effect: going on with file ${file.fid}`);
   await settleAttach(state, sent, file.fid);
   return true;
 };
@@ -143,25 +157,24 @@ const attachHappened = async (
 /** What was sent (of a streamed file: what is on disk now) must be what was fingerprinted; otherwise what arrived is unknown. */
 const refuseIfMoved = async (state: ResourceState, { source }: SentFile, sha256: string): Promise<void> => {
   if (sha256 === source.sha256) return;
-  await state.deps.ledger.settle(state.item.portal, {
-    ...state.entry,
-    file: null,
-    datastore: 'pending',
-    live: false,
-  });
+  const unknown = { ...state.entry, file: null, datastore: 'pending', live: false } as const;
+  await state.deps.ledger.settle(state.target.item.portal, unknown);
   throw changed(state);
 };
 
 const settleAttach = async (state: ResourceState, sent: SentFile, fid: string): Promise<void> => {
-  const { deps, item } = state;
+  const { deps, target } = state;
+  const { item } = target;
   const { name, source, from } = sent;
   await item.did('attached');
+  state.node = null;
   state.entry = {
     ...state.entry,
     source: state.source,
     file: { fid, name, bytes: source.bytes, sha256: source.sha256, url: null, ...(from ? { from } : {}) },
     datastore: importsRows(state) ? 'pending' : 'none',
     rows: null,
+    rowsDropped: 0,
     live: false,
     runId: item.runId,
     syncedAt: Date.now(),
@@ -178,28 +191,41 @@ const withOrigin = (file: PortalFile, sent: SentFile | null): PortalFile => {
 };
 
 const record = async (state: ResourceState): Promise<void> => {
+  const { item } = state.target;
+  // Its table is proven later, together with others.
+  const isOpen = state.entry.datastore === 'pending';
   const good = await keepGoodFile(state);
+  const sent = sentFile(state);
   state.entry = {
     ...state.entry,
     title: state.wish.title,
     source: state.source ?? state.entry.source,
-    file: state.entry.file && withOrigin(state.entry.file, sentFile(state)),
+    file: state.entry.file && withOrigin(state.entry.file, sent),
     // What is not fetched again is not made again either.
-    rejected: sentFile(state) ? (state.prepared?.rejected ?? null) : state.entry.rejected,
+    rejected: sent ? (state.prepared?.rejected ?? null) : state.entry.rejected,
     sourcePath: sourcePathOf(state.wish.source),
     fetched: state.fetched ?? (isOfWeb(state.wish.source) ? state.entry.fetched : null),
-    live: state.wish.published,
+    live: state.wish.published && !isOpen,
     stale: false,
     reason: null,
-    good,
-    refused: null,
-    runId: state.item.runId,
+    ...(isOpen ? {} : { good, refused: null }),
+    runId: item.runId,
     syncedAt: Date.now(),
   };
-  await state.item.step(
+  await item.step(
     { name: 'ledger', on: state.wish.key, light: true },
-    () => state.deps.ledger.settle(state.item.portal, state.entry),
-    () => (state.entry.live ? 'live' : 'published as a draft'),
+    () => state.deps.ledger.settle(item.portal, state.entry),
+    () => (isOpen ? 'its table is to be proven' : state.entry.live ? 'live' : 'published as a draft'),
   );
+  if (isOpen && good) await awaitProof(state, good);
   await forgetFetched(state);
 };
+
+const awaitProof = async ({ target, entry, table }: ResourceState, good: GoodFile): Promise<void> =>
+  target.item.awaitProof({
+    nid: entry.nid ?? '',
+    uuid: entry.uuid,
+    rows: table?.rows ?? 0,
+    columns: table?.columns.length ?? 0,
+    good: { ...good, rows: table?.rows ?? null },
+  });

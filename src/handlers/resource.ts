@@ -1,4 +1,4 @@
-// A resource: one file from its folder to a verified datastore, in steps that can each be resumed.
+// A resource: one file from its folder to a verified node, in steps that can each be resumed.
 import { JobLostError, PortalGoneError } from '../errors.ts';
 import { newEntry } from '../ledger/entry.ts';
 import type { ResourceWork } from '../ledger/runs.ts';
@@ -9,32 +9,38 @@ import { type Item, outcomeOf } from './item.ts';
 import { recreateNode } from './node-write.ts';
 import { removePrepared } from './prepare-source.ts';
 import { removeNode } from './removal.ts';
-import { nodeTarget, type ResourceState, type ResourceStep } from './resource-state.ts';
-import { nodeWishOf, resourceSteps } from './resource-steps.ts';
+import type { ResourceState, ResourceStep } from './resource-state.ts';
+import { atCreation, nodeWishOf, resourceSteps } from './resource-steps.ts';
 
-/** Publishes a resource below the node of its dataset. */
-export const publishResource = async (deps: HandlerDeps, item: Item, datasetNid: string): Promise<void> => {
-  const { state, removal } = await openState(deps, item, datasetNid);
+/** How a resource is published. */
+export interface ResourceMode {
+  /** See {@link ResourceState.datasetNid}. */
+  datasetNid: string | null;
+  /** See {@link ResourceState.provesNow}. */
+  provesNow: boolean;
+  /** True where the dataset was created in this run. */
+  isNewDataset: boolean;
+}
+
+/** Publishes a resource, or takes it down; ends its item unless its table is still to be proven. */
+export const publishResource = async (deps: HandlerDeps, item: Item, mode: ResourceMode): Promise<void> => {
+  if (item.unproven && !mode.provesNow) return;
+  const { state, removal } = await openState(deps, item, mode);
   if (removal) return takeDown(state, removal);
   try {
     await publish(state);
   } finally {
     await removePrepared(state);
   }
+  if (item.unproven && !mode.provesNow) return;
   const { reason } = state.entry;
   if (reason) return item.end(state.entry, { outcome: outcomeOf(reason), reason });
   return item.end(state.entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
 };
 
-/** Takes a resource down whose dataset goes as well. */
-export const removeResource = async (deps: HandlerDeps, item: Item): Promise<void> => {
-  const { state, removal } = await openState(deps, item, '');
-  if (removal) await takeDown(state, removal);
-};
-
 const takeDown = async (state: ResourceState, how: NonNullable<ResourceWork['removal']>): Promise<void> => {
-  const entry = await removeNode(nodeTarget(state), state.entry, how);
-  await state.item.end(entry, { outcome: 'done', reason: null });
+  const entry = await removeNode(state.deps, state.target, nodeWishOf(state), state.entry, how);
+  await state.target.item.end(entry, { outcome: 'done', reason: null });
 };
 
 /** All steps; a file that the portal cannot import gives way to the last good one, and the entry tells the reason. */
@@ -56,7 +62,7 @@ const runSteps = async (state: ResourceState): Promise<void> => {
   } catch (error) {
     const why = againBecause(state, error);
     if (why === null) throw error;
-    await state.item.note(why);
+    await state.target.item.note(why);
     await runNamed(state, new Set(['import', 'verify', 'ledger']));
   }
 };
@@ -70,7 +76,7 @@ const runNamed = async (state: ResourceState, names: ReadonlySet<ResourceStep['n
 const openState = async (
   deps: HandlerDeps,
   item: Item,
-  datasetNid: string,
+  { datasetNid, provesNow, isNewDataset }: ResourceMode,
 ): Promise<{ state: ResourceState; removal: ResourceWork['removal'] }> => {
   const [work, { entry, intent }] = await Promise.all([
     deps.runs.resourceWork(item.runId, item.key),
@@ -81,36 +87,38 @@ const openState = async (
       hint: 'publish again',
     });
   }
-  const { wish } = work;
+  const { wish, onDrift, createMissing, removal } = work;
   await noteFound(item, entry, intent);
+  const { ledger } = deps;
   const state: ResourceState = {
     deps,
-    item,
+    target: { item, ledger, portal: deps.portal(item.portal), onDrift, createMissing, isNewDataset },
     datasetNid,
-    portal: deps.portal(item.portal),
+    provesNow,
     wish,
-    onDrift: work.onDrift,
     seen: work.source,
     entry: entry ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title }),
     intent,
+    node: null,
     source: null,
     fetched: null,
     prepared: null,
     table: null,
     recreated: false,
-    counted: false,
     fallsBack: false,
   };
-  return { state, removal: work.removal };
+  return { state, removal };
 };
 
-/** A node that vanished in mid-job is created anew once; the steps that follow then see an empty node. */
+/** A node that vanished meanwhile is created anew once; the steps that follow then see an empty node. */
 const runStep = async (run: (state: ResourceState) => Promise<void>, state: ResourceState): Promise<void> => {
   try {
     await run(state);
   } catch (error) {
     if (!(error instanceof PortalGoneError) || state.recreated || !state.entry.nid) throw error;
-    state.entry = await recreateNode(nodeTarget(state), nodeWishOf(state), state.entry);
+    const written = await recreateNode(state.target, nodeWishOf(state), state.entry, atCreation(state));
+    state.entry = written.entry;
+    state.node = written.node;
     state.recreated = true;
     for (const step of resourceSteps) {
       if (step.applies(state)) await step.run(state);

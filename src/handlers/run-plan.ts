@@ -14,6 +14,7 @@ import type { HandlerDeps } from './deps.ts';
 import { withKnownNames } from './known-names.ts';
 import { lookAt } from './look.ts';
 import { movedItems } from './plan-pins.ts';
+import { refuseOtherPortal } from './portal-content.ts';
 import { WorkBuilder } from './run-work.ts';
 
 /**
@@ -21,29 +22,29 @@ import { WorkBuilder } from './run-work.ts';
  * missing. Throws {@link HeldError} when the guard holds the run; nothing has been touched then.
  */
 export const planRun = async (deps: HandlerDeps, request: RunData, signal: AbortSignal): Promise<RunWork> => {
-  if (request.remove) return planRemoval(deps, request, request.remove);
+  if (request.remove) return planRemoval(deps, request, request.remove, signal);
   const gathered = await deps.gather(request, signal);
   const pins = request.plan === null ? null : await deps.storedPlan(request.plan);
   const limited = request.only !== null || gathered.isDrop;
   const wanted = limitTo(gathered.wishes, request.only);
-  const refresh = !limited && !pins && (await needsRefresh(deps, request));
-  const portal = refresh ? deps.portal(request.portal) : null;
-  const { ledger, fetcher } = deps;
-  const isDoubted = request.refresh;
-  const onNews = (): void => void meet(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
-  const seen = await lookAt(
-    { ledger, target: request, wishes: wanted, portal, fetcher, isDoubted, leavesNew: pins === null, onNews },
-    signal,
-  );
-  if (isDoubted) await forgetVersions(deps, request, seen);
-  const looked = await forgetRefusals(deps, request, wanted, seen);
-  const plan = planManifest(gathered.manifest, withKnownNames(wanted, looked.entries), looked, {
-    limited,
-    now: Date.now(),
-    isSpared: sparedBy(gathered.skipped),
-    ...(pins ? { counts: (key: string) => isPinned(pins, key) } : {}),
-  });
+  let refresh = !limited && !pins && (await needsRefresh(deps, request));
+  const planned = async (): Promise<{ looked: Knowledge; plan: WholePlan }> => {
+    const knowledge = await look(deps, request, { wanted, refresh, isPinned: pins !== null }, signal);
+    const whole = planManifest(gathered.manifest, withKnownNames(wanted, knowledge.entries), knowledge, {
+      limited,
+      now: Date.now(),
+      isSpared: sparedBy(gathered.skipped),
+      ...(pins ? { counts: (key: string) => isPinned(pins, key) } : {}),
+    });
+    return { looked: knowledge, plan: whole };
+  };
+  let { looked, plan } = await planned();
   await passGuard(deps, request, { plan, wished: wanted.length, limited });
+  const isForgetful = hasWork(plan) && (await refuseOtherPortal(deps, request, looked.entries, signal));
+  if (isForgetful && !refresh && !limited && !pins) {
+    refresh = true;
+    ({ looked, plan } = await planned());
+  }
   await learn(deps, request, plan.missing);
   if (refresh) await deps.ledger.refreshed(request, Date.now());
   const known = applyRenames(looked, plan.missing);
@@ -54,10 +55,13 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
     request,
     onDrift: request.onDrift ?? gathered.manifest.onDrift,
     pinned: pins !== null,
+    order: new Map(
+      gathered.isDrop ? [] : gathered.wishes.map(({ key, resources }) => [key, resources.map((each) => each.key)]),
+    ),
   });
   for (const [index, wish] of plan.wishes.entries()) {
-    const planned = plan.datasets[index];
-    if (planned) work.add(wish, pins ? pinned(planned, pins, moved) : planned, moved);
+    const dataset = plan.datasets[index];
+    if (dataset) work.add(wish, pins ? pinned(dataset, pins, moved) : dataset, moved);
   }
   work.joinLookups();
   const released = request.release === null ? null : new Set((await deps.heldRun(request.release)).removals);
@@ -67,6 +71,37 @@ export const planRun = async (deps: HandlerDeps, request: RunData, signal: Abort
   work.skip(gathered.skipped.filter(({ key }) => request.only?.includes(key) ?? true));
   work.work.remarks = request.only === null ? gathered.remarks : [];
   return work.work;
+};
+
+/** Looks at what the plan is made of, and forgets what was found wrong or is doubted. */
+const look = async (
+  deps: HandlerDeps,
+  request: RunData,
+  { wanted, refresh, isPinned }: { wanted: DatasetWish[]; refresh: boolean; isPinned: boolean },
+  signal: AbortSignal,
+): Promise<Knowledge> => {
+  const { ledger, fetcher } = deps;
+  const portal = refresh ? deps.portal(request.portal) : null;
+  const isDoubted = request.refresh;
+  const asksStates = isDoubted || request.why === 'retry';
+  const onNews = (): void => void meet(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
+  const seen = await lookAt(
+    {
+      ledger,
+      target: request,
+      wishes: wanted,
+      portal,
+      fetcher,
+      isDoubted,
+      counted: asksStates ? deps.portal(request.portal) : portal,
+      asksStates,
+      leavesNew: !isPinned,
+      onNews,
+    },
+    signal,
+  );
+  if (isDoubted) await forgetVersions(deps, request, seen);
+  return forgetRefusals(deps, request, wanted, await forgetTables(deps, request, seen));
 };
 
 /**
@@ -89,6 +124,18 @@ const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Know
   }
 };
 
+/** Tables that are not as they were imported are made anew by the jobs of their resources. */
+const forgetTables = async (deps: HandlerDeps, { portal }: RunData, known: Knowledge): Promise<Knowledge> => {
+  const entries = new Map(known.entries);
+  for (const key of known.tables?.keys() ?? []) {
+    const entry = entries.get(key);
+    if (!entry) continue;
+    entries.set(key, { ...entry, datastore: 'pending' });
+    await deps.ledger.put(portal, { ...entry, datastore: 'pending' });
+  }
+  return { ...known, entries };
+};
+
 /** What a portal could not import is tried once more when somebody asks for it: by a retry, or by dropping it again. */
 const forgetRefusals = async (
   deps: HandlerDeps,
@@ -109,7 +156,9 @@ const forgetRefusals = async (
 
 /** Asked for, or the last comparison with the portal's own listing is too long ago. */
 const needsRefresh = async (deps: HandlerDeps, request: RunData): Promise<boolean> =>
-  request.refresh || isStale(await deps.ledger.refreshedAt(request), deps.settings.refreshAfterMs(request.portal));
+  request.refresh ||
+  request.createMissing ||
+  isStale(await deps.ledger.refreshedAt(request), deps.settings.refreshAfterMs(request.portal));
 
 /** Holds a run that the guard does not let go; one that does go answers any held before it. */
 const passGuard = async (
@@ -143,8 +192,10 @@ const planRemoval = async (
   deps: HandlerDeps,
   request: RunData,
   { key, how }: NonNullable<RunData['remove']>,
+  signal: AbortSignal,
 ): Promise<RunWork> => {
   const entries = await deps.ledger.entries(request);
+  await refuseOtherPortal(deps, request, entries, signal);
   const removals: Removal[] = [...entries.values()]
     .filter((entry) => (entry.key === key || entry.key.startsWith(`${key}/`)) && entry.nid !== null)
     .map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
@@ -168,6 +219,12 @@ const limitTo = (wishes: DatasetWish[], only: string[] | null): DatasetWish[] =>
     return resources.length > 0 ? [{ ...wish, resources }] : [];
   });
 };
+
+const hasWork = ({ missing, datasets }: WholePlan): boolean =>
+  missing.removals.length > 0 || datasets.some((dataset) => hasActions(dataset));
+
+const hasActions = ({ actions, resources }: PlannedDataset): boolean =>
+  actions.length > 0 || resources.some((resource) => resource.actions.length > 0);
 
 const isPinned = (pins: PlanFile, key: string): boolean =>
   pins.items.some((item) => item.key === key && item.actions.length > 0);

@@ -19,6 +19,8 @@ export interface WorkOptions {
   onDrift: OnDrift;
   /** True for a run that does a stored plan: a dataset without planned actions is not written, whatever it wishes now. */
   pinned: boolean;
+  /** Keys of the resources of each dataset in the order of the source, also of those that this run leaves alone. */
+  order?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Collects the work of a run. */
@@ -27,19 +29,29 @@ export class WorkBuilder {
   readonly #known: Knowledge;
   readonly #onDrift: OnDrift;
   readonly #pinned: boolean;
+  readonly #createMissing: boolean;
+  /** Keys of the resources of each dataset in the order of the source, also of those that this run leaves alone. */
+  readonly #order: ReadonlyMap<string, readonly string[]>;
+  readonly #below = new Map<string, LedgerEntry[]>();
 
   constructor(
     gathered: Pick<Gathered, 'superseded' | 'refused'>,
     known: Knowledge,
-    { request, onDrift, pinned }: WorkOptions,
+    { request, onDrift, pinned, order = new Map() }: WorkOptions,
   ) {
     this.#known = known;
     this.#onDrift = onDrift;
+    this.#createMissing = request.createMissing;
+    this.#order = order;
+    for (const entry of known.entries.values()) {
+      if (entry.kind !== 'resource' || entry.nid === null) continue;
+      const parent = parentOf(entry.key);
+      this.#below.set(parent, [...(this.#below.get(parent) ?? []), entry]);
+    }
     this.#pinned = pinned;
     this.work = {
       datasets: [],
       resources: [],
-      spare: [],
       remarks: [],
       settled: gathered.refused.map(({ claim, reason }) => refusedItem(request, claim, reason)),
       claims: [
@@ -76,31 +88,28 @@ export class WorkBuilder {
       why: reason ?? 'its resources have work',
       nid,
       resources: busy.map((resource) => resource.wish.key),
-      next: nid === null ? busy.map((resource) => resource.wish.uuid) : [],
-      spare: nid === null ? [] : same.map(({ key }) => key),
+      next: [wish, ...busy.map((resource) => resource.wish)].map(
+        ({ key, uuid }) => this.#known.entries.get(key)?.uuid || uuid,
+      ),
+      order: this.#orderOf(wish),
       // What the listing no longer shows is looked at, too.
       verify: planned.actions.includes('verify') || (nid !== null && planned.actions.includes('create')),
       frozen: this.#pinned && planned.actions.length === 0,
       refused: moved.get(wish.key) ?? null,
       removal: null,
       onDrift: this.#onDrift,
+      createMissing: this.#createMissing,
     });
     this.work.resources.push(...busy);
-    if (nid === null) return;
-    for (const resource of same) {
-      this.work.spare.push(this.#resourceWork(resource, 'the node of its dataset is another one'));
-    }
   }
 
-  /** Lets new datasets be looked for together: the first of as many as one list request holds asks for the others as well. */
+  /** Lets datasets be looked for together: the first of as many as one list request holds asks for the others as well. */
   joinLookups(): void {
     let first: DatasetWork | null = null;
     for (const dataset of this.work.datasets) {
-      if (dataset.nid !== null || dataset.frozen) continue;
-      const uuids = [dataset.wish.uuid, ...dataset.next];
-      // The first is itself one of those that are asked for.
-      if (first && first.next.length + uuids.length < maxPageSize) first.next.push(...uuids);
-      else first = dataset;
+      if (first && first.next.length + dataset.next.length <= maxPageSize) first.next.push(...dataset.next);
+      else first = { ...dataset };
+      if (first.wish.key === dataset.wish.key) dataset.next = first.next;
     }
   }
 
@@ -147,20 +156,32 @@ export class WorkBuilder {
       nid: entry.nid,
       resources: [],
       next: [],
-      spare: [],
+      order: this.#orderOf({ key, resources: [] }),
       verify: false,
       frozen: true,
       refused: settledSelf?.reason ?? null,
       removal: removals.find((removal) => removal.key === key)?.how ?? null,
       onDrift: this.#onDrift,
+      createMissing: this.#createMissing,
     };
     this.work.datasets.push(dataset);
     return dataset;
   }
 
+  /** Resources as the list of their dataset shall name them: by the source, then those that it does not name as they stand. */
+  #orderOf({ key, resources }: { key: string; resources: readonly { key: string }[] }): string[] {
+    const named = this.#order.get(key) ?? resources.map((resource) => resource.key);
+    const links = this.#known.entries.get(key)?.links ?? [];
+    const place = ({ nid }: LedgerEntry): number =>
+      links.includes(nid ?? '') ? links.indexOf(nid ?? '') : links.length;
+    const others = (this.#below.get(key) ?? []).filter((entry) => !named.includes(entry.key));
+    others.sort((a, b) => place(a) - place(b) || (a.key < b.key ? -1 : 1));
+    return [...named, ...others.map((entry) => entry.key)];
+  }
+
   #resourceWork(wish: ResourceWish, why: string): ResourceWork {
     const source = this.#known.sources.get(wish.key) ?? null;
-    return { wish, why, source, removal: null, onDrift: this.#onDrift };
+    return { wish, why, source, removal: null, onDrift: this.#onDrift, createMissing: this.#createMissing };
   }
 
   #removedResource({ how, entry }: Removal, datasetKey: string): ResourceWork {
@@ -170,7 +191,8 @@ export class WorkBuilder {
       source: { kind: 'link', url: '' },
       import: 'never',
     };
-    return { wish, why: 'the manifest no longer names it', source: null, removal: how, onDrift: this.#onDrift };
+    const why = 'the manifest no longer names it';
+    return { wish, why, source: null, removal: how, onDrift: this.#onDrift, createMissing: this.#createMissing };
   }
 
   #quiet(

@@ -1,11 +1,20 @@
 // Job kind `run`: gather, plan, one job for each dataset with work to do, settle, report.
 import { JobLostError, reasonOf } from '../errors.ts';
-import { type ChildOutcome, type DatasetData, type Handler, type JobContext, kindOfKey } from '../job.ts';
+import {
+  type ChildOutcome,
+  childId,
+  type DatasetData,
+  type Handler,
+  type JobContext,
+  kindOfKey,
+  type ProveData,
+} from '../job.ts';
 import { newEntry } from '../ledger/entry.ts';
 import type { Planned } from '../ledger/runs.ts';
 import { countItems, type Reason, type Report, type ReportItem } from '../report.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
+import { tablesAJob } from './prove.ts';
 import { planRun } from './run-plan.ts';
 
 /** Returns the counts of the report; the report itself is kept with the run's record. */
@@ -46,6 +55,8 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
   if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
   const outcomes = await job.children(planned.datasets.map((key) => datasetJob(job, key)));
   await endLost(deps, job, outcomes);
+  const proofs = (await deps.runs.proofs(runId, tablesAJob)).flatMap((keys) => proveJob(job, keys));
+  if (proofs.length > 0) await endLost(deps, job, await job.children(proofs, outcomes.size));
   const items = new Map(planned.settled.map((item) => [item.key, item]));
   for (const [key, item] of await deps.runs.ended(runId)) items.set(key, item);
   const { remarks } = planned;
@@ -59,6 +70,12 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
 const datasetJob = ({ data }: JobContext<'run'>, key: string): DatasetData => {
   const { runId, manifest, portal } = data;
   return { kind: 'dataset', runId, manifest, portal, key };
+};
+
+const proveJob = ({ data }: JobContext<'run'>, keys: string[]): ProveData[] => {
+  const { runId, manifest, portal } = data;
+  const [key] = keys;
+  return key === undefined ? [] : [{ kind: 'prove', runId, manifest, portal, key, keys }];
 };
 
 const reportOf = (job: JobContext<'run'>, startedAt: number, items: ReportItem[], reason: Reason | null): Report => ({
@@ -78,28 +95,37 @@ const endLost = async (
   job: JobContext<'run'>,
   outcomes: ReadonlyMap<string, ChildOutcome>,
 ): Promise<void> => {
-  const { portal, runId } = job.data;
   for (const [key, outcome] of outcomes) {
     if (outcome.state === 'completed') continue;
     const reason: Reason =
       outcome.state === 'failed'
         ? outcome.reason
         : reasonOf(new JobLostError(`the job of ${key} vanished from the queue`, { hint: 'publish again' }));
-    const work = await deps.runs.datasetWork(runId, key);
-    for (const each of [key, ...(work?.resources ?? [])]) {
-      const record = await deps.runs.record(runId, each);
-      if (record.ended) continue;
-      const wish = each === key ? work?.wish : (await deps.runs.resourceWork(runId, each))?.wish;
-      const { uuid = '', title = each } = wish ?? {};
-      const known =
-        (await deps.ledger.entry(portal, each)) ?? newEntry({ key: each, kind: kindOfKey(each), uuid, title });
-      const entry = failedEntry(known, reason, runId);
-      await deps.ledger.put(portal, entry);
-      await deps.runs.keep(runId, each, {
-        ...record,
-        ended: itemOfEntry(entry, { outcome: outcomeOf(reason), reason }),
-      });
-    }
+    await endItems(deps, job, key, reason);
+  }
+};
+
+/** Ends the items of one job with a reason, unless they have ended. */
+const endItems = async (deps: HandlerDeps, job: JobContext<'run'>, key: string, reason: Reason): Promise<void> => {
+  const { portal, runId } = job.data;
+  const isProof = kindOfKey(key) === 'resource';
+  const work = isProof ? null : await deps.runs.datasetWork(runId, key);
+  const keys = isProof
+    ? ((await deps.runs.proofs(runId, tablesAJob)).find(([first]) => first === key) ?? [key])
+    : [key, ...(work?.resources ?? [])];
+  for (const each of keys) {
+    const record = await deps.runs.record(runId, each);
+    if (record.ended) continue;
+    const wish = each === key ? work?.wish : (await deps.runs.resourceWork(runId, each))?.wish;
+    const { uuid = '', title = each } = wish ?? {};
+    const known =
+      (await deps.ledger.entry(portal, each)) ?? newEntry({ key: each, kind: kindOfKey(each), uuid, title });
+    const entry = failedEntry(known, reason, runId);
+    await deps.ledger.put(portal, entry);
+    await deps.runs.keep(runId, each, {
+      ...record,
+      ended: itemOfEntry(entry, { outcome: outcomeOf(reason), reason }),
+    });
   }
 };
 
@@ -128,7 +154,11 @@ const ownReason = (item: ReportItem, report: Report): Reason | null => {
 /** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {
   await deps.notify(report, job.data);
-  await deps.closeJobs(job.data.portal, report.runId, (await deps.runs.planned(report.runId))?.datasets ?? []);
+  const { portal } = job.data;
+  const datasets = (await deps.runs.planned(report.runId))?.datasets ?? [];
+  const proofs = await deps.runs.proofs(report.runId, tablesAJob);
+  const jobs = [...datasets.map((key) => datasetJob(job, key)), ...proofs.flatMap((keys) => proveJob(job, keys))];
+  await deps.closeJobs(portal, jobs.map(childId));
   await deps.runs.drop(report.runId);
   await deps.openGate(job.data, report.runId);
 };

@@ -84,6 +84,11 @@ export class KeptFiles {
     return isKept;
   }
 
+  /** Removes a kept file. */
+  async forget(owner: KeptFor, sha256: string): Promise<void> {
+    await this.#remove(this.#path(owner, sha256));
+  }
+
   /** Path of the kept file with that content, or null. Its bytes are the caller's to check. */
   async find(owner: KeptFor, sha256: string): Promise<string | null> {
     const path = this.#path(owner, sha256);

@@ -79,6 +79,8 @@ export const ledgerEntrySchema = z.object({
   nid: z.string().nullable(),
   /** Revision after our last write or look. */
   vid: z.string().nullable(),
+  /** When the portal says that the node was changed last, Unix seconds, as of our last look; null where unknown. */
+  changed: z.string().nullable().default(null),
   /** Public address of the node. */
   url: z.string().nullable(),
   title: z.string(),
@@ -90,6 +92,10 @@ export const ledgerEntrySchema = z.object({
   metadataFingerprint: z.string().nullable(),
   /** What the proven node held beside what was sent (`besideSent`), to see edits of it; null where it was never looked at. */
   beside: z.record(z.string(), z.string()).nullable().default(null),
+  /** What the portal made of fields that it does not hold as sent, by field name: a known difference, reported as a warning. */
+  notHeld: z.record(z.string(), z.string()).default({}),
+  /** Of a dataset: node ids of its resources, in order, as its list was last proven to hold them; null where it was not. */
+  links: z.array(z.string()).nullable().default(null),
   source: sourceFingerprintSchema.nullable(),
   /** Absolute path of the local file, as last read; the address of a fetched one. */
   sourcePath: z.string().nullable(),
@@ -102,6 +108,8 @@ export const ledgerEntrySchema = z.object({
   datastore: z.enum(['none', 'imported', 'pending', 'failed']),
   /** Data rows (without the header) that were imported, null where nothing is imported. */
   rows: z.number().int().nullable(),
+  /** Rows of the file that the importer of the portal is known to drop; 0 for none. */
+  rowsDropped: z.number().int().default(0),
   /** True while the current wish is verified on the portal. */
   live: z.boolean(),
   /** True while the portal still serves an older version. */
@@ -170,8 +178,11 @@ export const newEntry = ({
   identifier,
   nid: null,
   vid: null,
+  changed: null,
   url: null,
   fieldNames: [],
+  notHeld: {},
+  links: null,
   metadataFingerprint: null,
   beside: null,
   rejected: null,
@@ -181,6 +192,7 @@ export const newEntry = ({
   file: null,
   datastore: 'none',
   rows: null,
+  rowsDropped: 0,
   live: false,
   stale: false,
   reason: null,
@@ -191,3 +203,17 @@ export const newEntry = ({
   runId: '',
   syncedAt: 0,
 });
+
+/** What is live otherwise than it was wished, as the ledger knows it. */
+export const warningsOf = ({
+  notHeld,
+  rows,
+  rowsDropped,
+}: Pick<LedgerEntry, 'notHeld' | 'rows' | 'rowsDropped'>): string[] => [
+  ...Object.entries(notHeld).map(([field, got]) => `the portal does not hold ${field} as sent: it holds ${got}`),
+  ...(rowsDropped > 0 && rows !== null
+    ? [
+        `${rows} of ${rows + rowsDropped} rows: the importer of this portal drops rows that end in the same 32 bytes as every 1,000th one; rows of at least 32 bytes are kept`,
+      ]
+    : []),
+];

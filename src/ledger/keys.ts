@@ -20,6 +20,8 @@ export const redisKeys = (prefix: string) => ({
   intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
   /** Hash: target name -> when it was last compared with the portal's own listing, Unix milliseconds. */
   refreshed: `${prefix}.refreshed`,
+  /** Hash: target name -> address of the portal that its ledger tells of. */
+  addresses: `${prefix}.addresses`,
   /** Hash: key -> what we sent last for the node (JSON). */
   sent: (target: Target) => `${prefix}.sent:${targetName(target)}`,
   /** A stored plan (JSON) that a run is pinned to. */
@@ -56,6 +58,8 @@ export const redisKeys = (prefix: string) => ({
   exclusive: (name: string) => `${prefix}.exclusive:${name}`,
   /** Hash: facts about a portal shared by all workers (dialect, pause, circuit breaker). */
   portal: (portal: string) => `${prefix}.portal:${portal}`,
+  /** Hash: `<vocabulary> <name>` -> id of that term at the address of a portal. */
+  terms: (portal: string, url: string) => `${prefix}.terms:${portal} ${url}`,
   /** Held by the one worker that asks a portal whether it answers. */
   probeLock: (portal: string) => `${prefix}.probe:${portal}`,
   /** Hash: target name -> its open incident (JSON); portal name with `@` before it -> what was told last. */

@@ -140,6 +140,16 @@ export class Ledger {
     await multi.exec();
   }
 
+  /** Address of the portal that the ledger of a target tells of; null where it was not noted yet. */
+  addressOf(target: Target): Promise<string | null> {
+    return this.#redis.hget(this.#keys.addresses, targetName(target));
+  }
+
+  /** Notes the address of the portal that the ledger of a target tells of. */
+  async setAddress(target: Target, url: string): Promise<void> {
+    await this.#redis.hset(this.#keys.addresses, targetName(target), url);
+  }
+
   /** Remembers when a target was compared with the portal's own listing, Unix milliseconds. */
   async refreshed(target: Target, at: number): Promise<void> {
     await this.#redis.hset(this.#keys.refreshed, targetName(target), at);

@@ -6,7 +6,7 @@ import { writeFields } from '../redis/fields.ts';
 import { readField } from '../redis/read-field.ts';
 import { itemActions, type Report, type ReportItem, reasonSchema, reportItemSchema, reportSchema } from '../report.ts';
 import { datasetWishSchema, resourceWishSchema } from '../wish.ts';
-import { sourceFingerprintSchema } from './entry.ts';
+import { goodFileSchema, sourceFingerprintSchema } from './entry.ts';
 import type { RedisKeys, Target } from './keys.ts';
 import { targetName } from './keys.ts';
 import { rememberRun } from './last-runs.ts';
@@ -21,9 +21,9 @@ export const datasetWorkSchema = z.object({
   /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
   nid: z.string().nullable(),
   resources: z.array(z.string()),
-  /** Keys of its resources without work: they have some when its node turns out to be another one. */
-  spare: z.array(z.string()),
-  /** Uuids of what is probably looked for next on the portal: its resources, and the new datasets after it with theirs. */
+  /** Keys of all its resources that have or may get a node, in the order in which its list names them. */
+  order: z.array(z.string()),
+  /** Uuids that are looked for on the portal: its own, those of its resources, and of datasets after it. */
   next: z.array(z.string()).default([]),
   /** True when the node is to be read and proven although the ledger knows nothing against it. */
   verify: z.boolean(),
@@ -34,6 +34,8 @@ export const datasetWorkSchema = z.object({
   /** How the dataset is to be taken down; null when it is to be published. */
   removal: removalSchema,
   onDrift: onDriftSchema,
+  /** Somebody decided that what cannot be found is created. */
+  createMissing: z.boolean().default(false),
 });
 
 /** The planned work on one resource. */
@@ -44,11 +46,33 @@ export const resourceWorkSchema = z.object({
   source: sourceFingerprintSchema.nullable(),
   removal: removalSchema,
   onDrift: onDriftSchema,
+  createMissing: z.boolean().default(false),
 });
+
+/** A table that was ordered to be imported, and what its proof is held against. */
+export const unprovenSchema = z.object({
+  nid: z.string(),
+  uuid: z.string(),
+  /** Rows and columns of the file. */
+  rows: z.number().int(),
+  columns: z.number().int(),
+  /** What becomes the good file of the resource once it is proven. */
+  good: goodFileSchema,
+});
+
+/** See {@link unprovenSchema}. */
+export type Unproven = z.infer<typeof unprovenSchema>;
+
+/** Stands among the outcomes for an item that was sent and is not proven yet. */
+const sent = 'sent';
 
 /** What a run has done to an item so far. */
 export const itemRecordSchema = z.object({
   actions: z.array(z.enum(itemActions)),
+  /** Its table, while that is not proven to be whole; the item ends with the proof. */
+  unproven: unprovenSchema.nullable().default(null),
+  /** Attempts that it took until its table was to be proven. */
+  attempts: z.number().int().default(0),
   /** Milliseconds of work, over all attempts. */
   ms: z.number().int(),
   /** How the item ended; null while it has not. */
@@ -72,8 +96,6 @@ export type SettledClaim = z.infer<typeof settledClaimSchema>;
 export interface RunWork {
   datasets: DatasetWork[];
   resources: ResourceWork[];
-  /** Resources that get a job only when the node of their dataset turns out to be another one. */
-  spare: ResourceWork[];
   /** Items that need no job. */
   settled: ReportItem[];
   /** Dropped files that need no job: what becomes of them when the run closes. */
@@ -145,7 +167,7 @@ export class Runs {
     const items = new Map<string, string>();
     for (const dataset of work.datasets) items.set(dataset.wish.key, JSON.stringify(dataset));
     const dropped: Planned['dropped'] = {};
-    for (const resource of [...work.resources, ...work.spare]) {
+    for (const resource of work.resources) {
       const { key: item, source } = resource.wish;
       items.set(item, JSON.stringify(resource));
       if (source.kind === 'file' && source.claim !== undefined) dropped[item] = source.claim;
@@ -184,15 +206,36 @@ export class Runs {
   async record(runId: string, key: string): Promise<ItemRecord> {
     await this.#writer?.catchUp();
     const text = await readField(this.#redis, this.#keys.runItems(runId), key);
-    return text === null ? { actions: [], ms: 0, ended: null } : itemRecordSchema.parse(JSON.parse(text));
+    return text === null
+      ? { actions: [], unproven: null, attempts: 0, ms: 0, ended: null }
+      : itemRecordSchema.parse(JSON.parse(text));
   }
 
   /** Records what the run has done to an item, and how it ended if it has; in the name of a job with its next write. */
   async keep(runId: string, key: string, record: ItemRecord): Promise<void> {
     const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: JSON.stringify(record) }];
-    if (record.ended) writes.push({ hash: this.#keys.runOutcomes(runId), field: key, value: record.ended.outcome });
+    const outcome = record.ended?.outcome ?? (record.unproven ? sent : null);
+    if (outcome) writes.push({ hash: this.#keys.runOutcomes(runId), field: key, value: outcome });
     if (this.#writer) this.#writer.writeLater(writes);
     else await writeFields(this.#redis, writes);
+  }
+
+  /** Keys of the resources whose tables are to be proven, in lists of at most `size`; the same lists whenever it is asked. */
+  async proofs(runId: string, size: number): Promise<string[][]> {
+    const key = this.#keys.run(runId);
+    const known = await this.#redis.hget(key, 'proofs');
+    if (known !== null) return z.array(z.array(z.string())).parse(JSON.parse(known));
+    const keys: string[] = [];
+    for (const [item, text] of Object.entries(await this.#redis.hgetall(this.#keys.runItems(runId)))) {
+      const record = itemRecordSchema.parse(JSON.parse(text));
+      if (record.unproven && !record.ended) keys.push(item);
+    }
+    keys.sort();
+    const lists = Array.from({ length: Math.ceil(keys.length / size) }, (_, index) =>
+      keys.slice(index * size, (index + 1) * size),
+    );
+    await this.#redis.hset(key, 'proofs', JSON.stringify(lists));
+    return lists;
   }
 
   /** How all items ended that have, by key. */
@@ -234,7 +277,7 @@ export class Runs {
     const seconds = Math.ceil(this.#keepMs / 1000);
     await this.#redis
       .multi()
-      .hdel(key, 'settled', 'planned')
+      .hdel(key, 'settled', 'planned', 'proofs')
       .del(this.#keys.runWork(runId), this.#keys.runItems(runId))
       .expire(key, seconds)
       .expire(this.#keys.runOutcomes(runId), seconds)

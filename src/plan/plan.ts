@@ -64,8 +64,10 @@ export interface Knowledge {
   sources: ReadonlyMap<string, SourceFingerprint | null>;
   /** What we sent last, by key. */
   sent: ReadonlyMap<string, SentNode>;
-  /** The portal's published nodes by nid; null when it was not asked. */
+  /** The portal's published nodes by uuid in lower case; null when it was not asked. */
   listed: ReadonlyMap<string, ListedNode> | null;
+  /** What is wrong with tables that were imported, by key, where the portal was asked. */
+  tables?: ReadonlyMap<string, string>;
 }
 
 /** Files that the datastore takes. */
@@ -85,28 +87,39 @@ export const isSent = (
   return file.from?.sha256 === sha256 && file.from.recipe === recipe.fingerprint;
 };
 
-/** Fingerprint of a resource's metadata on a portal; it covers the dataset node the resource belongs to. */
-export const resourceFingerprint = (wish: ResourceWish, datasetNid: string): string =>
-  hash('sha256', `${wish.metadataFingerprint}@${datasetNid}`);
-
 /** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which an address may only tell later. */
-export const offerFingerprint = (wish: ResourceWish, datasetNid: string): string => {
-  const offer = [resourceFingerprint(wish, datasetNid), wish.import, wish.recipe?.fingerprint ?? null];
+export const offerFingerprint = (wish: ResourceWish): string => {
+  const offer = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
   return hash('sha256', JSON.stringify(offer));
 };
 
 /** True when the portal could not import exactly this: the good file of before stands, or is on its way back. */
 export const isRefusedOffer = (
   { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
-  { wish, datasetNid, sha256 }: { wish: ResourceWish; datasetNid: string; sha256: string },
-): boolean => good !== null && refused?.sha256 === sha256 && refused.offer === offerFingerprint(wish, datasetNid);
+  wish: ResourceWish,
+  sha256: string,
+): boolean => good !== null && refused?.sha256 === sha256 && refused.offer === offerFingerprint(wish);
 
 /** Plans one dataset with its resources. */
 export const planDataset = (wish: DatasetWish, known: Knowledge): PlannedDataset => {
   const entry = known.entries.get(wish.key);
-  const need = nodeNeed(wish, entry, wish.metadataFingerprint, known);
+  const need = linkNeed(wish, entry, known) ?? nodeNeed(wish, entry, wish.metadataFingerprint, known);
   const dataset = planned(wish, 'dataset', entry, need, known);
-  return { ...dataset, resources: wish.resources.map((resource) => planResource(resource, entry?.nid ?? '', known)) };
+  return { ...dataset, resources: wish.resources.map((resource) => planResource(resource, known)) };
+};
+
+/** What a dataset needs for its list of resources alone; null where that is fine, or its node has work anyway. */
+const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: Knowledge): Need | null => {
+  const own = nodeNeed(wish, entry, wish.metadataFingerprint, known);
+  const nids = wish.resources.flatMap(({ key }) => known.entries.get(key)?.nid ?? []);
+  if (own.actions.length > 0 || !entry || nids.length === 0) return null;
+  const { links } = entry;
+  if (links === null) return { actions: ['verify'], why: ['its list of resources is not proven'] };
+  const wished = new Set(nids);
+  const held = links.filter((nid) => wished.has(nid));
+  // One that has left the ledger's list is linked by the job of the dataset, which has work on it then.
+  if (held.join() === nids.filter((nid) => links.includes(nid)).join()) return null;
+  return { actions: ['update'], why: ['the order of its resources changed'] };
 };
 
 interface Need {
@@ -128,7 +141,7 @@ const planned = (
     title: wish.title,
     uuid: wish.uuid,
     nid,
-    vid: (nid && known.listed?.get(nid)?.vid) || (entry?.vid ?? null),
+    vid: (entry && rowOf(known, entry)?.vid) || (entry?.vid ?? null),
     actions: need.actions,
     why: need.why.length > 0 ? need.why.join('; ') : null,
     bytes: 0,
@@ -157,14 +170,15 @@ const nodeNeed = (
   wish: { published: boolean },
   entry: LedgerEntry | undefined,
   fingerprint: string,
-  { listed }: Knowledge,
+  known: Knowledge,
 ): Need => {
   if (!entry?.nid) return { actions: ['create'], why: ['not on the portal yet'] };
   if (entry.removed) return { actions: ['update'], why: ['it was taken down and is wished again'] };
-  const row = listed?.get(entry.nid);
-  if (listed && !row && wish.published && entry.live) {
+  const row = rowOf(known, entry);
+  if (known.listed && !row && wish.published && entry.live) {
     return { actions: ['create'], why: ['it is not on the portal any more'] };
   }
+  if (row && row.nid !== entry.nid) return { actions: ['verify'], why: [`it is node ${row.nid} now`] };
   if (entry.metadataFingerprint !== fingerprint) return { actions: ['update'], why: ['its metadata changed'] };
   if (row && entry.vid !== null && row.vid !== entry.vid) {
     return { actions: ['verify'], why: [`it was edited on the portal (revision ${row.vid}, ours was ${entry.vid})`] };
@@ -172,24 +186,24 @@ const nodeNeed = (
   return isProven(wish, entry) ? { actions: [], why: [] } : { actions: ['verify'], why: ['not proven live'] };
 };
 
+const rowOf = ({ listed }: Knowledge, { uuid }: LedgerEntry): ListedNode | undefined => listed?.get(uuid.toLowerCase());
+
 /** Live, or published as a draft as wished. */
 const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
   entry.live || (!wish.published && entry.reason === null);
 
-const planResource = (wish: ResourceWish, datasetNid: string, known: Knowledge): PlannedItem => {
+const planResource = (wish: ResourceWish, known: Knowledge): PlannedItem => {
   const entry = known.entries.get(wish.key);
   const source = known.sources.get(wish.key) ?? null;
-  const isRefused = !!entry && !!source && isRefusedOffer(entry, { wish, datasetNid, sha256: source.sha256 });
+  const isRefused = !!entry && !!source && isRefusedOffer(entry, wish, source.sha256);
   const isStanding = isRefused && entry.refused?.isReplaced === true;
-  const need = nodeNeed(
-    wish,
-    isStanding ? { ...entry, live: true } : entry,
-    resourceFingerprint(wish, datasetNid),
-    known,
-  );
+  const need = nodeNeed(wish, isStanding ? { ...entry, live: true } : entry, wish.metadataFingerprint, known);
   const isNew = need.actions.includes('create');
   const look = known.addresses?.get(wish.key);
-  const file = isStanding ? { actions: [], why: [] } : fileNeed(wish, entry, source ?? look ?? null, isNew);
+  const own: Need = isStanding ? { actions: [], why: [] } : fileNeed(wish, entry, source ?? look ?? null, isNew);
+  const table = known.tables?.get(wish.key);
+  const file: Need =
+    table === undefined || own.actions.includes('attach') ? own : { actions: ['import'], why: [table] };
   const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
   const item = planned(wish, 'resource', entry, both, known);
   return {

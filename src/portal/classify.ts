@@ -1,6 +1,7 @@
 // From a reply or a network fault to the error class that says whether a repeat can help.
 import type { IncomingHttpHeaders } from 'node:http';
 import {
+  PortalBusyError,
   type PortalError,
   PortalGoneError,
   PortalNotApiError,
@@ -40,6 +41,15 @@ export const isTransient = (reply: Reply): boolean =>
   reply.status === 429 ||
   (reply.status >= 500 && !lastingFaults.test(wordsOf(reply)));
 
+/**
+ * True where the portal's database, or its lock over the states of datastores, could not take the request beside others:
+ * deadlock, lock wait time-out, or a savepoint that a deadlock took away.
+ */
+export const isBusy = (reply: Reply): boolean => reply.status === 500 && busyFaults.test(wordsOf(reply));
+
+const busyFaults =
+  /\b1213 Deadlock found|\b1205 Lock wait timeout|\b1305 SAVEPOINT \w+ does not exist|Failed to get datastore variable lock/;
+
 /** Messages that these servers answer with status 500 although the input is at fault (recorded behaviour 8, 12). */
 const lastingFaults =
   /Field validation errors|Invalid option for field|You cannot upload so many files|SQLSTATE\[22|SQLSTATE\[23000\].* 1048 /;
@@ -69,6 +79,7 @@ export const factsOf = (reply: Reply): PortalRequestFacts => {
 export const failureOf = (reply: Reply, portal: PortalFacts): PortalError => {
   const message = describe(reply, portal);
   const facts = factsOf(reply);
+  if (isBusy(reply)) return new PortalBusyError(message, facts, { hint: busyHint });
   if (isTransient(reply)) return new PortalUnreachableError(message, facts, { hint: transientHint(reply.status) });
   if (reply.status >= 300 && reply.status < 400) return redirected(reply, portal);
   if (reply.status === 401 && !missingArgument.test(wordsOf(reply))) {
@@ -152,6 +163,9 @@ const title = (reply: Reply, portal: PortalFacts): string => {
   const words = portal.redact(wordsOf(reply));
   return words === '' ? '' : ` ("${words}")`;
 };
+
+const busyHint =
+  'nothing: it is tried again soon; where it happens often, lower concurrency of this portal, or let others import at another time';
 
 const transientHint = (status: number): string =>
   status === 429

@@ -6,15 +6,21 @@ import { Caller, type WriteLease } from './caller.ts';
 import { Datastore, type TableDialectSettings, type TableSize } from './datastore.ts';
 import type { Dialect } from './dialect.ts';
 import { DialectChoice } from './dialect-choice.ts';
-import { type Attached, Files, type PortalFile } from './files.ts';
-import { type LookupOptions, UuidLookup } from './lookup.ts';
+import { type Attached, Files, filePath, type PortalFile } from './files.ts';
+import { Groups } from './groups.ts';
+import { type HiddenNodes, hiddenNodes } from './hidden-nodes.ts';
+import { UuidLookup } from './lookup.ts';
 import { type ListQuery, type NodeChanges, type NodeInput, Nodes } from './nodes.ts';
+import { type PublicDataset, publicDataset } from './packages.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import { type Identity, Session } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
+import { surveyTerms } from './survey.ts';
+import { type TermStore, Terms } from './terms.ts';
 import { Traits } from './traits.ts';
 
+export type { TableSize } from './datastore.ts';
 export type { Dialect } from './dialect.ts';
 export type { PortalFile } from './files.ts';
 export type { ListQuery, NodeChanges, NodeInput } from './nodes.ts';
@@ -27,6 +33,12 @@ export { type PortalTraits, traitsSchema } from './traits.ts';
 /** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */
 export const openPortal = (settings: PortalSettings, hooks: PortalHooks): Portal => Portal.open(settings, hooks);
 
+/** Remembers terms for as long as the client lives. */
+const memoryTerms = (): TermStore => {
+  const known: Record<string, string> = {};
+  return { read: async () => ({ ...known }), write: async (terms) => void Object.assign(known, terms) };
+};
+
 /** What every view of one portal shares. */
 interface SharedParts {
   session: Session;
@@ -34,6 +46,8 @@ interface SharedParts {
   traits: Traits;
   dialect: DialectChoice;
   lookup: UuidLookup;
+  terms: Terms;
+  groups: Groups;
 }
 
 /**
@@ -74,7 +88,10 @@ export class Portal {
     const dialect = new DialectChoice({ set: settings.dialect, traits, caller, hasDatastore });
     const nodes = new Nodes(caller, dialect);
     const lookup = new UuidLookup((query, signal) => nodes.list(query, signal), session.signal);
-    return new Portal({ session, settings, traits, dialect, lookup }, null);
+    const stated = settings.terms ?? { vocabularies: {}, terms: {} };
+    const terms = new Terms(hooks.terms ?? memoryTerms(), stated, traits);
+    const groups = new Groups(settings.name, nodes);
+    return new Portal({ session, settings, traits, dialect, lookup, terms, groups }, null);
   }
 
   /** The same portal for one job: what changes something is only sent while the lease stands. */
@@ -99,8 +116,9 @@ export class Portal {
 
   /** What `check --portal` tells: reachable, this API, login, rights, dialect, datastore. Reads only, never rejects. */
   probe(signal: AbortSignal): Promise<PortalProbe> {
-    const { session, dialect } = this.#shared;
-    return probePortal({ session, dialect, datastore: this.#datastore }, signal);
+    const { session, dialect, terms } = this.#shared;
+    const survey = (until: AbortSignal) => this.surveyTerms(until);
+    return probePortal({ session, dialect, datastore: this.#datastore, terms, survey }, signal);
   }
 
   /** The dialect writes are made in; found by at most two reads the first time. */
@@ -126,9 +144,17 @@ export class Portal {
     });
   }
 
-  /** Updates a node with one PUT; keys that are not given stay. @throws PortalGoneError when the node is gone. */
-  updateNode(nid: string, changes: NodeChanges, signal: AbortSignal): Promise<void> {
-    return this.#nodes.update(nid, changes, signal);
+  /**
+   * Updates a node with one PUT; keys that are not given stay. `node` as it was read before: editing forms lose, or refuse,
+   * what is not sent along. @throws PortalGoneError when the node is gone.
+   */
+  updateNode(nid: string, changes: NodeChanges, signal: AbortSignal, node?: PortalNode): Promise<void> {
+    return this.#nodes.update(nid, changes, signal, node);
+  }
+
+  /** Why fields cannot be said in the portal's dialect, by name; such a field is left out of what is sent. */
+  unsendable(fields: NodeInput['fields'], signal: AbortSignal): Promise<Record<string, string[]>> {
+    return this.#nodes.unsendable(fields, signal);
   }
 
   /** Deletes a node. @throws PortalGoneError when it is gone already. */
@@ -147,8 +173,48 @@ export class Portal {
   }
 
   /** The listed node with that uuid, or null; calls within a few milliseconds share one list request (up to 20 uuids). */
-  findByUuid(uuid: string, signal: AbortSignal, options?: LookupOptions): Promise<NodeRow | null> {
+  findByUuid(uuid: string, signal: AbortSignal, options: { recent?: boolean } = {}): Promise<NodeRow | null> {
     return this.#shared.lookup.find(uuid, signal, options);
+  }
+
+  /** Asks beforehand for uuids that are looked for soon (`recent`), up to 20 in one list request. */
+  expectNodes(uuids: readonly string[]): void {
+    this.#shared.lookup.expect(uuids);
+  }
+
+  /** Listed nodes of a type with exactly that title, by nid. */
+  findByTitle(type: string, title: string, signal: AbortSignal): Promise<NodeRow[]> {
+    return this.#nodes.titled(type, title, signal);
+  }
+
+  /** Nodes that this account may read and that no list shows it: its own drafts. Looked for once in five minutes. */
+  hiddenNodes(signal: AbortSignal): Promise<HiddenNodes> {
+    return hiddenNodes(this.#shared.session, this.#nodes, signal);
+  }
+
+  /** A dataset as readers of the portal see it; null where the portal does not offer that, or not of this one. */
+  publicDataset(uuid: string, signal: AbortSignal): Promise<PublicDataset | null> {
+    return publicDataset(new Caller(this.#shared.session, null), this.traits, uuid, signal);
+  }
+
+  /** Groups by title. */
+  get groups(): Groups {
+    return this.#shared.groups;
+  }
+
+  /** Ids of terms by name. */
+  get terms(): Terms {
+    return this.#shared.terms;
+  }
+
+  /** Learns ids of terms from some nodes that carry them; once for each portal, and again from more of them for terms that were lost. */
+  surveyTerms(signal: AbortSignal, isLost = false): Promise<void> {
+    return surveyTerms(this, signal, isLost);
+  }
+
+  /** True where the list of a dataset's resources is written with the dataset, and the portal sets the other side. */
+  async linksByList(signal: AbortSignal): Promise<boolean> {
+    return (await this.dialectInUse(signal)) === 'entity' && this.traits.get('linksByList') !== false;
   }
 
   /** One read of one row, sent once: does the portal answer? Logs in when needed. */
@@ -219,7 +285,18 @@ export class Portal {
     return (await this.tableSize(uuid, signal))?.rows ?? null;
   }
 
-  /** Closes the connections; what is in flight is given two seconds. Idempotent. */
+  /** sha256 (hex) of a file by its `uri` (`public://…`, `private://…`), as this account is served it; null when it is not. */
+  fileHash(uri: string, signal: AbortSignal): Promise<string | null> {
+    const path = filePath(uri);
+    return path === null ? Promise.resolve(null) : this.#shared.session.hashOf(path, signal);
+  }
+
+  /** Ends the session; the next call logs in again. Never rejects. */
+  logout(): Promise<void> {
+    return this.#shared.session.logout();
+  }
+
+  /** Logs out and closes the connections; what is in flight is given two seconds. Idempotent. */
   close(): Promise<void> {
     return this.#shared.session.close();
   }

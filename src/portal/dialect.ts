@@ -1,5 +1,6 @@
 // How the two kinds of portal want node fields written: one table, from the entity shape to the editing form's shape.
 import type { NodeFields } from '../wish.ts';
+import type { PortalNode } from './replies.ts';
 
 /**
  * `entity` portals (DKAN 7.15.2 and later, and the embedded one) store bare structures as they come; `form` portals
@@ -12,8 +13,8 @@ type Item = Record<string, unknown>;
 /** Node fields ready to be sent, with what could not be said; any problem means that nothing should be sent. */
 export interface ShapedFields {
   fields: NodeFields;
-  /** One sentence a field, beginning with its name. */
-  problems: string[];
+  /** Why a field cannot be sent, by its name; it is left out then. */
+  problems: Record<string, string[]>;
 }
 
 /**
@@ -21,17 +22,42 @@ export interface ShapedFields {
  * same in both, and values that are written in another way already, are passed through as they are.
  */
 export const fieldsFor = (dialect: Dialect, fields: NodeFields): ShapedFields => {
-  const table = dialect === 'form' ? formShapes : entityShapes;
+  if (dialect === 'entity') return { fields, problems: {} };
   const shaped: NodeFields = {};
-  const problems: string[] = [];
+  const problems: Record<string, string[]> = {};
   for (const [field, value] of Object.entries(fields)) {
-    const shape = Object.hasOwn(table, field) ? table[field] : undefined;
+    const shape = Object.hasOwn(formShapes, field) ? formShapes[field] : undefined;
     const items = shape === undefined ? null : itemsOf(value);
-    const report = (problem: string) => problems.push(`${field}: ${problem}`);
-    if (dialect === 'form' && shape === undefined && isEmpty(value)) shaped[field] = emptied(field);
-    else shaped[field] = shape === undefined || items === null ? value : shape(items, report);
+    const report = (problem: string) => {
+      problems[field] = [...(problems[field] ?? []), problem];
+    };
+    const own = shape === undefined || items === null ? value : shape(items, report);
+    if (problems[field]) continue;
+    shaped[field] = shape === undefined && isEmpty(value) ? emptied(field) : own;
   }
   return { fields: shaped, problems };
+};
+
+/**
+ * What has to go along with every update of a node through its editing form, unless it is among the changes: the file,
+ * which is removed or refused otherwise, and the period, whose date is refused without its time. In form shape.
+ */
+export const echoedFields = (node: PortalNode, changes: NodeFields): NodeFields => {
+  const echoed: NodeFields = {};
+  const file = itemsOf(node.field_upload)?.[0];
+  if (file?.fid !== undefined && !('field_upload' in changes)) {
+    const flag = (name: string): number => (file[name] === null || file[name] === undefined ? 1 : Number(file[name]));
+    const view = { grid: flag('grid'), graph: flag('graph'), map: flag('map') };
+    const delimiter = typeof file.delimiter === 'string' ? file.delimiter : ',';
+    echoed.field_upload = { und: [{ fid: String(file.fid), view, embed: flag('embed'), delimiter }] };
+  }
+  const period = itemsOf(node.field_temporal_coverage)?.filter(
+    ({ value }) => typeof value === 'string' && value !== '',
+  );
+  if (period && period.length > 0 && !('field_temporal_coverage' in changes)) {
+    echoed.field_temporal_coverage = periods(period, () => undefined);
+  }
+  return echoed;
 };
 
 /** True for fields that the two dialects write differently; errors about these tell the dialect. */
@@ -50,10 +76,14 @@ const tids: Shape = (items, report) => ({
   und: items.map((item) => {
     const tid = textOf(item, 'tid', report);
     if (!/^\d+$/.test(tid))
-      report(`terms by name cannot be sent to this older portal; give their ids: {und: [{tid: "2"}]}`);
+      report(
+        `this older portal takes topics by number only: set \`terms: {topics: {${nameOf(item)}: N}}\` of this portal`,
+      );
     return tid;
   }),
 });
+
+const nameOf = ({ name }: Item): string => (typeof name === 'string' ? name : 'NAME');
 
 const values: Shape = (items, report) => ({ und: items.map((item) => textOf(item, 'value', report)) });
 
@@ -91,6 +121,21 @@ const terms: Shape = (items, report) => ({
   },
 });
 
+/** The date widget takes day and time apart, the day as in the United States. */
+const periods: Shape = (items, report) => ({
+  und: items.map((item) => {
+    const value = dayAndTime(textOf(item, 'value', report));
+    const end = typeof item.value2 === 'string' ? dayAndTime(item.value2) : value;
+    return { value, value2: end, show_todate: 1 };
+  }),
+});
+
+const dayAndTime = (text: string): { date: string; time: string } => {
+  const [day = '', time = '00:00:00'] = text.split(/[T ]/);
+  const [year = '', month = '', date = ''] = day.split('-');
+  return { date: `${month}/${date}/${year}`, time: time.length === 5 ? `${time}:00` : time.slice(0, 8) };
+};
+
 /** The form leaves a field alone that has no items; an item without content empties it (recorded behaviour 8a, 9). */
 const emptied = (field: string): unknown => ({ und: [linkFields.has(field) ? { url: '', title: '' } : { value: '' }] });
 
@@ -107,17 +152,8 @@ const formShapes: Record<string, Shape> = {
   field_language: values,
   field_resources: references,
   field_dataset_ref: references,
+  field_temporal_coverage: periods,
 };
-
-/** A term by name is made by the portal when it is marked so (recorded behaviour 8); 4 is the default site's `tags`. */
-const newTags: Shape = (items) => ({
-  und: items.map((item) => {
-    const named = typeof item.name === 'string' && (item.tid === undefined || item.tid === 'autocreate');
-    return named ? { vid: '4', vocabulary_machine_name: 'tags', ...item, tid: 'autocreate' } : item;
-  }),
-});
-
-const entityShapes: Record<string, Shape> = { field_tags: newTags };
 
 const licenses = new Set(
   `cc-by cc-by-sa cc-zero cc-nc gfdl notspecified odc-by odc-odbl odc-pddl other-at other-nc other-closed other-open

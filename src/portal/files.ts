@@ -59,6 +59,16 @@ export class Files {
   }
 }
 
+/** Where Drupal serves the schemes of files, below the portal's address. */
+const served: Record<string, string> = { public: '/sites/default/files/', private: '/system/files/' };
+
+/** Path of a file of the portal by its `uri`; null for a scheme that is not served. */
+export const filePath = (uri: string): string | null => {
+  const [, scheme = '', rest = ''] = /^(\w+):\/\/(.+)$/.exec(uri) ?? [];
+  const base = Object.hasOwn(served, scheme) ? served[scheme] : undefined;
+  return base === undefined ? null : base + rest.split('/').map(encodeURIComponent).join('/');
+};
+
 type MultipartBody = Required<Pick<HttpRequest, 'body' | 'headers'>> & Pick<Attached, 'sha256'>;
 
 const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {

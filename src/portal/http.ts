@@ -1,13 +1,14 @@
 // One portal's connections: requests with limits and time-outs, reads repeated, writes never.
+import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { Pool } from 'undici';
+import { Pool, request as requestOnce } from 'undici';
 import { PortalReplyError, PortalUnreachableError, SluiceError } from '../errors.ts';
-import { failureOf, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
+import { failureOf, isBusy, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { Slots } from './slots.ts';
 import { exchangeText } from './text-reply.ts';
-import { pause, readPause } from './wait.ts';
+import { busyPause, busyRetries, pause, readPause } from './wait.ts';
 
 /** A request before session headers are added. */
 export interface HttpRequest {
@@ -81,6 +82,10 @@ export class Http {
       try {
         const reply = await this.follow(request, signal);
         if (!isTransient(reply)) return reply;
+        if (isRead && isBusy(reply) && attempt < busyRetries) {
+          await pause(busyPause(attempt, Math.random()), signal);
+          continue;
+        }
         const waitMs =
           attempt < retries
             ? readPause(attempt, retryAfter(reply.headers['retry-after'], Date.now()), Math.random())
@@ -91,6 +96,41 @@ export class Http {
         if (signal.aborted || attempt >= retries || !isRepeatable(error)) throw error;
         await pause(readPause(attempt, undefined, Math.random()) ?? 0, signal);
       }
+    }
+  }
+
+  /** sha256 (hex) of a file as the portal serves it, streamed; null when it is not served. No API reply, so of any size. */
+  async hashOf(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<string | null> {
+    await this.slots.take(signal);
+    try {
+      await this.hooks.takeToken?.(signal);
+      const { headersMs, bodyMs } = this.settings.timeouts;
+      const reply = await requestOnce(`${this.url}${path}`, {
+        headers: { 'user-agent': 'sluice', ...headers },
+        headersTimeout: headersMs,
+        bodyTimeout: bodyMs,
+        signal,
+      });
+      if (reply.statusCode !== 200) {
+        await reply.body.dump();
+        const { statusCode: status } = reply;
+        if (status < 500 && status !== 429) return null;
+        throw new PortalUnreachableError(`portal ${this.facts.name}: GET ${path} answered ${status}`, {
+          method: 'GET',
+          path,
+          status,
+          mayHaveHappened: false,
+        });
+      }
+      const hash = createHash('sha256');
+      for await (const chunk of reply.body) hash.update(chunk);
+      return hash.digest('hex');
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof SluiceError) throw error;
+      throw networkFailure({ method: 'GET', path }, error, this.facts);
+    } finally {
+      this.slots.give();
     }
   }
 

@@ -9,21 +9,12 @@ import type { NodeRow } from './replies.ts';
 const gatherMs = 5;
 
 /** How long an answer that was asked for beforehand may be used. */
-const recentMs = 3000;
+const recentMs = 10_000;
 
 type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;
 
-/** What a look-up may ask beforehand, or take from one that did. */
-export interface LookupOptions {
-  /** Uuids that are looked for next: they are asked for in the same request while it has room. */
-  next?: readonly string[];
-  /** Takes the answer that was asked for, at most three seconds ago, as the `next` of another; once, then it is forgotten. */
-  recent?: boolean;
-}
-
 interface Batch {
   uuids: Set<string>;
-  next: Set<string>;
   rows: Promise<Map<string, NodeRow>>;
   /** Sends the request now. */
   go: () => void;
@@ -43,18 +34,32 @@ export class UuidLookup {
     this.shared = shared;
   }
 
-  /** The row of the node with that uuid, the one with the lowest nid where there are several; null when none is listed. */
-  async find(
-    uuid: string,
-    signal: AbortSignal,
-    { next = [], recent = false }: LookupOptions = {},
-  ): Promise<NodeRow | null> {
+  /** Asks beforehand for uuids that are looked for soon, unless that was done a moment ago. */
+  expect(uuids: readonly string[]): void {
+    const now = performance.now();
+    for (const [uuid, { until }] of this.early) {
+      if (until > now) break;
+      this.early.delete(uuid);
+    }
+    const fresh = [...new Set(uuids.map((uuid) => uuid.toLowerCase()))].filter((uuid) => !this.early.has(uuid));
+    for (let at = 0; at < fresh.length; at += maxPageSize) {
+      const page = fresh.slice(at, at + maxPageSize);
+      const rows = this.request(page);
+      rows.catch(() => undefined); // made again by whoever looks for one of them
+      for (const uuid of page) this.early.set(uuid, { rows, until: now + recentMs });
+    }
+  }
+
+  /**
+   * The row of the node with that uuid, the one with the lowest nid where there are several; null when none is listed.
+   * `recent`: takes an answer that was asked for beforehand; once, then it is forgotten.
+   */
+  async find(uuid: string, signal: AbortSignal, { recent = false } = {}): Promise<NodeRow | null> {
     signal.throwIfAborted();
     const key = uuid.toLowerCase();
     const early = this.early.get(key);
     this.early.delete(key);
     if (recent && early && performance.now() < early.until) {
-      // A request that failed for others is made again for this one.
       const rows = await abortable(early.rows, signal).catch(() => null);
       if (rows) return rows.get(key) ?? null;
       signal.throwIfAborted();
@@ -62,25 +67,17 @@ export class UuidLookup {
     this.open ??= this.begin();
     const batch = this.open;
     batch.uuids.add(key);
-    for (const other of next) batch.next.add(other.toLowerCase());
     if (batch.uuids.size === maxPageSize) batch.go();
     return (await abortable(batch.rows, signal)).get(key) ?? null;
   }
 
   private begin(): Batch {
     const uuids = new Set<string>();
-    const next = new Set<string>();
     const gathered = Promise.withResolvers<void>();
-    const rows = gathered.promise.then(() => {
-      const early = [...next].filter((uuid) => !uuids.has(uuid)).slice(0, maxPageSize - uuids.size);
-      this.expect(early, rows);
-      return this.request([...uuids, ...early]);
-    });
     const timer = setTimeout(() => batch.go(), gatherMs);
     const batch: Batch = {
       uuids,
-      next,
-      rows,
+      rows: gathered.promise.then(() => this.request([...uuids])),
       go: () => {
         clearTimeout(timer);
         if (this.open === batch) this.open = null;
@@ -88,18 +85,6 @@ export class UuidLookup {
       },
     };
     return batch;
-  }
-
-  private expect(uuids: string[], rows: Batch['rows']): void {
-    const now = performance.now();
-    for (const [uuid, { until }] of this.early) {
-      if (until > now) break;
-      this.early.delete(uuid);
-    }
-    for (const uuid of uuids) {
-      this.early.delete(uuid);
-      this.early.set(uuid, { rows, until: now + recentMs });
-    }
   }
 
   private async request(uuids: string[]): Promise<Map<string, NodeRow>> {

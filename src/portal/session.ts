@@ -29,7 +29,17 @@ interface Live {
   identity: Identity;
   cookies: Cookies;
   token: string | null;
+  /** Instead of a session. */
+  authorization: string | null;
+  /** True once it was logged out. */
+  isEnded: boolean;
 }
+
+/** How long a session is kept that nobody uses, milliseconds. */
+const idleMs = 60_000;
+
+/** How long a log-out may take, milliseconds. */
+const logoutMs = 2000;
 
 /** The session of one portal; lazy: nothing is sent before the first call. */
 export class Session {
@@ -42,6 +52,7 @@ export class Session {
   private live: Live | null = null;
   private pending: Promise<Live> | null = null;
   private refused: PortalLoginError | null = null;
+  private idle: NodeJS.Timeout | undefined;
 
   constructor(settings: PortalSettings, hooks: PortalHooks) {
     this.settings = settings;
@@ -83,9 +94,16 @@ export class Session {
    * @throws PortalSessionError or PortalRefusedError when the repeat is answered the same way; PortalError as `failureOf`.
    */
   async call(call: Call, signal: AbortSignal): Promise<Reply> {
+    this.logoutLater();
     const live = await this.current(signal);
     const first = await this.send(call, live, signal);
     if (!this.isSessionLost(first, call, live)) return this.accept(first, call);
+    if (live.authorization !== null) {
+      this.refused = new PortalLoginError(describe(first, this.facts), factsOf(first), {
+        hint: 'the portal does not take the token of this portal in the configuration; make a new one, then start again',
+      });
+      throw this.refused;
+    }
     if (this.live === live) {
       this.live = null;
       const { action } = call;
@@ -99,10 +117,46 @@ export class Session {
     return this.accept(await this.send(call, renewed, signal), call);
   }
 
-  /** Ends shared work and closes the connections. */
+  /** sha256 of a file of the portal, asked for in the session, so that unpublished files are served as well; null when it is not. */
+  async hashOf(path: string, signal: AbortSignal): Promise<string | null> {
+    const { cookies, authorization } = await this.current(signal);
+    const cookie = cookies.header(path);
+    const headers = { ...(cookie === '' ? {} : { cookie }), ...(authorization === null ? {} : { authorization }) };
+    return this.http.hashOf(path, headers, signal);
+  }
+
+  /** A session that nobody uses is ended: portals keep one for weeks. */
+  private logoutLater(): void {
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => void this.logout(), idleMs);
+    this.idle.unref();
+  }
+
+  /** Ends the session on the portal, where there is one; the next call logs in again. Never rejects. */
+  async logout(): Promise<void> {
+    const { live } = this;
+    this.live = null;
+    await this.end(live);
+  }
+
+  /** Ends shared work, logs out and closes the connections. */
   async close(): Promise<void> {
+    clearTimeout(this.idle);
     this.closing.abort(new Error(`the client of portal ${this.facts.name} was closed`));
+    await this.end(this.live);
     await this.http.close();
+  }
+
+  private async end(live: Live | null): Promise<void> {
+    if (live === null || live.authorization !== null || live.isEnded) return;
+    live.isEnded = true;
+    const headers = { 'content-type': 'application/json' };
+    const call = { action: 'log out', method: 'POST', path: paths.logout, headers, body: '' } as const;
+    try {
+      await this.send(call, live, AbortSignal.timeout(logoutMs));
+    } catch (error) {
+      this.hooks.log.debug({ portal: this.facts.name, err: error }, 'could not log out');
+    }
   }
 
   private async current(signal: AbortSignal): Promise<Live> {
@@ -119,6 +173,7 @@ export class Session {
     const cookie = live.cookies.header(call.path);
     const headers: Record<string, string> = { ...call.headers };
     if (cookie !== '') headers.cookie = cookie;
+    if (live.authorization !== null) headers.authorization = live.authorization;
     if (live.token !== null && call.method !== 'GET') headers['x-csrf-token'] = live.token;
     const reply = await this.http.exchange({ ...call, headers }, signal);
     live.cookies.store(call.path, reply.headers['set-cookie']);
@@ -164,7 +219,17 @@ export class Session {
   }
 
   private async requestLogin(): Promise<Live> {
-    const { username, password } = this.settings;
+    const { username, password, token } = this.settings;
+    if (token) {
+      const identity = { uid: '', name: username || 'token', roles: {} };
+      return {
+        identity,
+        cookies: new Cookies(this.http.url),
+        token: null,
+        authorization: `Bearer ${token}`,
+        isEnded: false,
+      };
+    }
     if (username === '') throw this.noCredentials();
     const request = {
       method: 'POST',
@@ -185,9 +250,9 @@ export class Session {
     const cookies = new Cookies(this.http.url);
     cookies.store(paths.login, reply.headers['set-cookie']);
     cookies.ensure(paths.login, result.session_name, result.sessid);
-    const token = await this.tokenOf(result, cookies);
+    const csrf = await this.tokenOf(result, cookies);
     this.hooks.log.debug({ portal: this.facts.name, user: result.user.name }, 'logged in');
-    return { identity: result.user, cookies, token };
+    return { identity: result.user, cookies, token: csrf, authorization: null, isEnded: false };
   }
 
   private loginFailure(reply: Reply): Error {
@@ -227,7 +292,12 @@ export class Session {
   }
 
   private redact(text: string): string {
-    const secrets = [this.settings.password, this.live?.token ?? '', ...(this.live?.cookies.values() ?? [])];
+    const secrets = [
+      this.settings.password,
+      this.settings.token ?? '',
+      this.live?.token ?? '',
+      ...(this.live?.cookies.values() ?? []),
+    ];
     return secrets
       .filter((secret) => secret.length > 2)
       .reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);

@@ -2,6 +2,7 @@
 import type { PortalLoginError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Dialect } from './dialect.ts';
+import type { StatedTerms, TermStore } from './terms.ts';
 import type { PortalTraits } from './traits.ts';
 
 /** Where a portal is, who logs in there, and how patient the client is. */
@@ -12,6 +13,8 @@ export interface PortalSettings {
   url: string;
   username: string;
   password: string;
+  /** Sent with every request instead of a login; null or absent: username and password log in. */
+  token?: string | null;
   dialect: 'auto' | Dialect;
   /** Most requests in flight at once, each on a connection of its own. */
   connections: number;
@@ -20,6 +23,8 @@ export interface PortalSettings {
    * reply body, `uploadMs` for a file upload and `importMs` (as long where absent) for a datastore import as a whole.
    */
   timeouts: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; importMs?: number };
+  /** What a person stated about the terms of the portal. */
+  terms?: StatedTerms;
   /** How often a read is repeated after a transient failure; writes are never repeated here. */
   readRetries: number;
 }
@@ -29,6 +34,8 @@ export interface PortalHooks {
   log: Log;
   /** Awaited before every single request (the token bucket of requests per second). */
   takeToken?: (signal: AbortSignal) => Promise<void>;
+  /** Where ids of terms are remembered; in memory when absent. */
+  terms?: TermStore;
   /** What was learnt about the portal earlier; no request is spent on finding it again. */
   traits?: PortalTraits;
   /** Called with everything that is known whenever something was learnt. */

@@ -16,6 +16,8 @@ export const traitsSchema = z.object({
   linksByList: z.boolean().exactOptional(),
   /** The public view of a dataset (`package_show`) is there; it names terms with their vocabularies. */
   packages: z.boolean().exactOptional(),
+  /** Some datasets were looked at to learn the ids of their terms. */
+  surveyed: z.boolean().exactOptional(),
   /** Ids of vocabularies in which terms were seen to be visible, by machine name. */
   vocabularies: z.record(z.string(), z.string()).exactOptional(),
 });

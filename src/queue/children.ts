@@ -20,6 +20,8 @@ export interface ParentJob {
   queues: Queues;
   /** Resolves when what the job had to write down has been written; it loses its lock when it goes. */
   settled: Promise<void>;
+  /** How many other children had ended before these are added. */
+  after: number;
 }
 
 /**
@@ -38,16 +40,16 @@ const chunk = 100;
  * attempt: a parent that was killed between adding and waiting would otherwise wait for a child that failed meanwhile.
  */
 export const runChildren = async (
-  { parent, token, queues, settled }: ParentJob,
+  { parent, token, queues, settled, after }: ParentJob,
   children: ChildJob[],
 ): Promise<Map<string, ChildOutcome>> => {
   const first = children[0];
   if (!first || parent.id === undefined) return new Map();
   const queue = queues.portal(first.data.portal);
   // Begun for the first time, it has no child yet that could have ended.
-  const isFirst = parent.attemptsStarted === 1;
+  const isFirst = after === 0 && parent.attemptsStarted === 1;
   if (!isFirst) {
-    if (await hasEnded(parent, children.length)) return outcomes(queue, children);
+    if (await hasEnded(parent, after + children.length)) return outcomes(queue, children);
   }
   const link = { parent: { id: parent.id, queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
   const jobs = children.map(({ id, name, data }) => ({

@@ -1,7 +1,14 @@
 // What a handler gets of its job: data, steps that are logged, items, children.
 import type { Job } from 'bullmq';
-import type { ChildOutcome, DatasetData, JobContext, JobDataOf, JobKind } from '../job.ts';
-import { itemId } from '../job.ts';
+import {
+  type ChildOutcome,
+  childId,
+  type DatasetData,
+  type JobContext,
+  type JobDataOf,
+  type JobKind,
+  type ProveData,
+} from '../job.ts';
 import { runChildren } from './children.ts';
 import type { Exclusive } from './exclusive.ts';
 import type { JobJournal } from './journal.ts';
@@ -43,12 +50,12 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     item: (key) => trace.item(key),
     poisonOf: (key) => poisonOf(trace.data, key),
     exclusive: (name, stop, work) => exclusive.run(name, journal.lease, stop, work),
-    children: async (list: DatasetData[]): Promise<Map<string, ChildOutcome>> => {
+    children: async (list: (DatasetData | ProveData)[], after = 0): Promise<Map<string, ChildOutcome>> => {
       trace.silently('children');
       const settled = journal.flush();
       settled.catch(() => undefined); // told when the job is about to leave this worker
-      const children = list.map((data) => ({ id: itemId(data.runId, data.key), name: data.kind, data }));
-      return runChildren({ parent: job, token, queues, settled }, children);
+      const children = list.map((data) => ({ id: childId(data), name: data.kind, data }));
+      return runChildren({ parent: job, token, queues, settled, after }, children);
     },
   };
 };

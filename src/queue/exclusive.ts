@@ -69,6 +69,7 @@ export class Exclusive {
       if (found === holder) return;
       if (typeof found !== 'string') {
         await lease.check(); // rejects: the job is not ours
+        await sleep(pollMs, undefined, { signal });
         continue;
       }
       gone = (await this.#isGone(found)) ? found : '';

@@ -1,6 +1,5 @@
 // Logs of items and runs, and the removal of the jobs of a closed run.
 import type { Redis } from 'ioredis';
-import { itemId } from '../job.ts';
 import type { RedisKeys } from '../ledger/keys.ts';
 import type { Queues } from './queues.ts';
 
@@ -31,11 +30,10 @@ export class JobLogs {
   }
 
   /** Removes the jobs of a closed run. Idempotent. */
-  async closeRun(portal: string, runId: string, datasets: string[]): Promise<void> {
+  async closeRun(portal: string, ids: string[]): Promise<void> {
     const queue = this.#queues.portal(portal);
-    for (let at = 0; at < datasets.length; at += chunk) {
-      const ids = datasets.slice(at, at + chunk).map((key) => itemId(runId, key));
-      await Promise.all(ids.map((id) => queue.remove(id, { removeChildren: false })));
+    for (let at = 0; at < ids.length; at += chunk) {
+      await Promise.all(ids.slice(at, at + chunk).map((id) => queue.remove(id, { removeChildren: false })));
     }
   }
 }

@@ -1,12 +1,15 @@
 // Finds the nodes of a portal that wishes stand for: by uuid, by a mapping, by exact type and title.
 import { missingFields } from '../dkan/compare.ts';
+import { findUnlisted } from '../handlers/node-locate.ts';
 import type { NodeRow, Portal } from '../portal/client.ts';
-import type { DatasetWish, ResourceWish } from '../wish.ts';
+import type { DatasetWish } from '../wish.ts';
 
 /** What the search for one wish found. */
 export type Found =
-  | { how: 'uuid' | 'mapping' | 'title' | 'content'; nid: string }
+  | { how: 'uuid' | 'mark' | 'mapping' | 'title' | 'content'; nid: string }
   | { how: 'ambiguous'; nids: string[] }
+  /** It may be there, and could not be looked for; `why` says so in words. */
+  | { how: 'unclear'; why: string }
   /** Its only candidate belongs to another key. */
   | { how: 'taken'; node: string; by: string }
   | { how: 'none' };
@@ -21,66 +24,59 @@ export interface FindOptions {
   byContent: boolean;
 }
 
+/** What is looked for. */
+export type Sought = Pick<DatasetWish, 'key' | 'uuid' | 'title' | 'published'>;
+
 /** Finds the node of a dataset. */
 export const findDataset = async (
   portal: Portal,
-  wish: Pick<DatasetWish, 'key' | 'uuid' | 'title'>,
+  wish: Sought,
   options: FindOptions,
   signal: AbortSignal,
 ): Promise<Found> => {
-  const known = await byIdentity(portal, wish, options, signal);
-  if (known || !options.byTitle) return known ?? { how: 'none' };
-  return oneOf(await titled(portal, 'dataset', wish.title, signal));
+  const known = await byIdentity(portal, { ...wish, type: 'dataset' }, options, signal);
+  if (!options.byTitle || (known && known.how !== 'unclear')) return known ?? { how: 'none' };
+  return oneOf(await portal.findByTitle('dataset', wish.title, signal), known);
 };
 
 /** Finds the node of a resource; by title only among those that belong to the dataset node. */
 export const findResource = async (
   portal: Portal,
-  wish: Pick<ResourceWish, 'key' | 'uuid' | 'title'>,
+  wish: Sought,
   datasetNid: string | null,
   options: FindOptions,
   signal: AbortSignal,
 ): Promise<Found> => {
-  const known = await byIdentity(portal, wish, options, signal);
-  if (known || !options.byTitle || datasetNid === null) return known ?? { how: 'none' };
+  const known = await byIdentity(portal, { ...wish, type: 'resource' }, options, signal);
+  if (known && known.how !== 'unclear') return known;
+  if (!options.byTitle || datasetNid === null) return known ?? { how: 'none' };
   const ours: NodeRow[] = [];
-  for (const row of await titled(portal, 'resource', wish.title, signal)) {
+  for (const row of await portal.findByTitle('resource', wish.title, signal)) {
     const node = await portal.readNode(row.nid, signal);
     const reference = { field_dataset_ref: { und: [{ target_id: datasetNid }] } };
     if (missingFields(reference, node).length === 0) ours.push(row);
   }
-  return oneOf(ours);
+  return oneOf(ours, known);
 };
 
 const byIdentity = async (
   portal: Portal,
-  wish: { key: string; uuid: string },
+  wish: Sought & { type: 'dataset' | 'resource' },
   { mapping }: FindOptions,
   signal: AbortSignal,
 ): Promise<Found | null> => {
   const row = await portal.findByUuid(wish.uuid, signal);
   if (row) return { how: 'uuid', nid: row.nid };
   const mapped = mapping.get(wish.key);
-  return mapped === undefined ? null : { how: 'mapping', nid: mapped };
+  if (mapped !== undefined) return { how: 'mapping', nid: mapped };
+  const { nid, doubt } = await findUnlisted(portal, wish, signal);
+  if (nid !== null) return { how: 'mark', nid };
+  return doubt && { how: 'unclear', why: doubt.message };
 };
 
-const titled = async (portal: Portal, type: string, title: string, signal: AbortSignal): Promise<NodeRow[]> => {
-  // A comma in the title would be read as a list of titles; then all nodes of the type are looked through.
-  const rows: NodeRow[] = [];
-  const parameters = title.includes(',') ? { type } : { type, title };
-  for (let page = 0; ; page++) {
-    const query = { fields: ['nid', 'type', 'title'], parameters, page, pageSize: 20, orderBy };
-    const found = await portal.listNodes(query, signal);
-    rows.push(...found.filter((row) => row.title === title));
-    if (found.length < 20) return rows;
-  }
-};
-
-/** Without an order, nodes could move between pages. */
-const orderBy = { column: 'nid', direction: 'ASC' } as const;
-
-const oneOf = (rows: NodeRow[]): Found => {
+/** `doubt` where a node may be there although none has the title. */
+const oneOf = (rows: NodeRow[], doubt: Found | null): Found => {
   const [first, ...more] = rows;
-  if (!first) return { how: 'none' };
+  if (!first) return doubt ?? { how: 'none' };
   return more.length === 0 ? { how: 'title', nid: first.nid } : { how: 'ambiguous', nids: rows.map((row) => row.nid) };
 };

@@ -7,6 +7,7 @@ import { withSource } from '../handlers/known-names.ts';
 import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '../ledger/entry.ts';
 import { isSent, isTabular } from '../plan/plan.ts';
 import { checkTable, type TableReport } from '../table/check.ts';
+import { rowsDropped } from '../table/rows-dropped.ts';
 import { prepareTable, removePreparedFile } from '../transform/prepare.ts';
 import type { ResourceSource, ResourceWish } from '../wish.ts';
 
@@ -19,6 +20,8 @@ export interface LocalFile {
   sent: Pick<PortalFile, 'bytes' | 'sha256' | 'from'> | null;
   /** Null for files that are no tables. */
   table: Pick<TableReport, 'rows'> | null;
+  /** Rows of the table that the importer of some portals drops. */
+  rowsDropped: number;
   /** Of a fetched file: what its server told. */
   fetched: FetchedFrom | null;
 }
@@ -51,7 +54,7 @@ export const withLocalFile = async <T>(
   tools: LocalTools,
   work: (local: LocalFile) => Promise<T>,
 ): Promise<T> => {
-  const nothing: LocalFile = { wish, source: null, sent: null, table: null, fetched: null };
+  const nothing: LocalFile = { wish, source: null, sent: null, table: null, rowsDropped: 0, fetched: null };
   const { source } = wish;
   if (source.kind === 'file') return work(await lookAtFile({ ...nothing, source: known.source }, tools));
   if (source.kind !== 'url') return work(nothing);
@@ -80,12 +83,14 @@ const fetchedFile = async (
   if (got === 'unchanged') {
     if (!entry?.file) return nothing;
     const { bytes, sha256, from } = entry.file;
-    const table = entry.rows === null ? null : { rows: entry.rows };
+    const { rows, rowsDropped } = entry;
+    const table = rows === null ? null : { rows: rows + rowsDropped };
     return {
       ...nothing,
       source: entry.source,
       sent: { bytes, sha256, ...(from ? { from } : {}) },
       table,
+      rowsDropped,
       fetched: entry.fetched,
     };
   }
@@ -105,16 +110,16 @@ const lookAtFile = async (local: LocalFile, tools: LocalTools): Promise<LocalFil
   if (wish.source.kind !== 'file' || source === null) return local;
   const { path, name } = wish.source;
   const plain = { bytes: source.bytes, sha256: source.sha256 };
-  if (!wish.recipe) return { ...local, sent: plain, table: await tableOf(path, name, tools) };
+  if (!wish.recipe) return { ...local, sent: plain, ...(await tableOf(path, name, tools)) };
   const from = { sha256: source.sha256, recipe: wish.recipe.fingerprint };
   const { preparedDir: folder, maxFileBytes: maxBytes, maxRowBytes: rowBytes, signal } = tools;
   const how = { path, name, recipe: wish.recipe, folder, label: randomUUID(), rejects: null };
   const made = await orNull(prepareTable({ ...how, maxBytes, rowBytes, signal }));
   if (made === null) return local;
-  if (made.kind === 'as-is') return { ...local, sent: { ...plain, from }, table: await tableOf(path, name, tools) };
+  if (made.kind === 'as-is') return { ...local, sent: { ...plain, from }, ...(await tableOf(path, name, tools)) };
   try {
     const table = await tableOf(made.path, '.csv', tools);
-    return { ...local, sent: { bytes: made.bytes, sha256: made.sha256, from }, table };
+    return { ...local, sent: { bytes: made.bytes, sha256: made.sha256, from }, ...table };
   } finally {
     await removePreparedFile(made.path);
   }
@@ -124,7 +129,11 @@ const tableOf = async (
   path: string,
   name: string,
   { maxRowBytes: rowBytes, signal }: LocalTools,
-): Promise<TableReport | null> => (isTabular(name) ? orNull(checkTable(path, { signal, rowBytes })) : null);
+): Promise<Pick<LocalFile, 'table' | 'rowsDropped'>> => {
+  const table = isTabular(name) ? await orNull(checkTable(path, { signal, rowBytes })) : null;
+  const dropped = table ? await rowsDropped(path, table.rows, signal) : [];
+  return { table, rowsDropped: dropped.length };
+};
 
 const orNull = async <T>(pending: Promise<T>): Promise<T | null> => {
   try {

@@ -1,15 +1,14 @@
 // Compares what a portal holds with what is wished, without writing: the entry that can be proven, and every fault.
-import { createHash } from 'node:crypto';
-import { request } from 'undici';
-import { besideSent } from '../dkan/compare.ts';
+import { besideSent, shownField } from '../dkan/compare.ts';
 import { datastoreState } from '../dkan/datastore-status.ts';
-import { PortalGoneError } from '../errors.ts';
+import { holdsLinks, linkedNids } from '../handlers/links.ts';
 import { fileOf } from '../handlers/node-file.ts';
-import { differences, markerOf, type NodeWish } from '../handlers/node-wish.ts';
+import { readOrNull } from '../handlers/node-locate.ts';
+import { differences, isKnownDifference, isOurs, markerOf, type NodeWish } from '../handlers/node-wish.ts';
 import { type LedgerEntry, newEntry, type SentNode } from '../ledger/entry.ts';
 import { wantsImport } from '../plan/plan.ts';
 import type { Portal, PortalNode } from '../portal/client.ts';
-import { sourcePathOf } from '../wish.ts';
+import { type NodeFields, sourcePathOf } from '../wish.ts';
 import type { LocalFile } from './local-file.ts';
 
 /** What was proven of one item. */
@@ -20,6 +19,8 @@ export interface Proof {
   faults: string[];
   /** What the node proves to hold as it was sent; null when it differs. */
   sent: SentNode | null;
+  /** What the ledger must not believe any more, so that the next publish mends it; edits of fields are left to `onDrift`. */
+  broken: Partial<Pick<LedgerEntry, 'links' | 'file' | 'datastore'>>;
 }
 
 /** What a proof is made with. */
@@ -30,57 +31,87 @@ export interface ProofParts {
   signal: AbortSignal;
 }
 
-/** Proves the node of a dataset or resource. */
+/** The node that shall be proven. */
+export interface ProvenNid {
+  nid: string;
+  /** What the ledger knows of the item; undefined where the node was found otherwise. */
+  known: LedgerEntry | undefined;
+}
+
+/** Proves the node of a dataset or resource: that it is the one, and holds what is wished, as far as the portal holds that at all. */
 export const proveNodeOnly = async (
-  parts: ProofParts,
+  { portal, signal }: ProofParts,
   wish: NodeWish,
-  nid: string,
+  { nid, known }: ProvenNid,
 ): Promise<Proof & { node: PortalNode | null }> => {
   const { key, uuid, title, identifier } = wish;
   const entry = newEntry({ key, uuid, title, identifier, kind: wish.type });
-  let node: PortalNode;
-  try {
-    node = await parts.portal.readNode(nid, parts.signal);
-  } catch (error) {
-    if (!(error instanceof PortalGoneError)) throw error;
-    return { entry, faults: [`node ${nid} is not on the portal`], sent: null, node: null };
-  }
-  if (node.type !== wish.type) {
-    return { entry, faults: [`node ${nid} is a ${node.type}, not a ${wish.type}`], sent: null, node: null };
-  }
-  const wrong = differences(wish, node);
-  const isOurs = wrong.length === 0;
+  const missing = (fault: string) => ({ entry, faults: [fault], sent: null, node: null, broken: {} });
+  const node = await readOrNull(portal, nid, signal);
+  if (node === null) return missing(`node ${nid} is not on the portal`);
+  if (node.type !== wish.type) return missing(`node ${nid} is a ${node.type}, not a ${wish.type}`);
+  const dialect = await portal.dialectInUse(signal);
+  if (known && !isOurs(node, wish, known.uuid, dialect))
+    return missing(`node ${nid} ("${node.title}") is not ours any more`);
+  const fields = await resolvedBy(portal, wish, node);
+  const notHeld = known?.notHeld ?? {};
+  const wrong = differences({ ...wish, fields }, node).filter((field) => !isKnownDifference({ notHeld }, node, field));
+  const isAsWished = wrong.length === 0;
   return {
     node,
-    sent: isOurs ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
-    faults: wrong.map((field) => `node ${nid}: ${field} is not as wished`),
+    broken: {},
+    sent: isAsWished ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
+    faults: wrong.map((field) => `node ${nid}: ${field} is not as wished: it is ${shownField(node, field)}`),
     entry: {
       ...entry,
       nid,
       uuid: node.uuid || wish.uuid,
       vid: node.vid,
+      changed: node.changed || null,
       url: node.path,
       fieldNames: Object.keys(wish.fields),
-      beside: isOurs ? besideSent(wish.fields, node) : null,
-      metadataFingerprint: isOurs && provesTerms(wish, node) ? wish.fingerprint : null,
-      live: isOurs && wish.published,
+      beside: isAsWished ? besideSent(fields, node) : null,
+      notHeld,
+      metadataFingerprint: isAsWished && provesTerms({ ...wish, fields }, node) ? wish.fingerprint : null,
+      live: isAsWished && wish.published,
       syncedAt: Date.now(),
     },
   };
 };
 
-/** Terms sent by name cannot be compared; our marker in the revision's log vouches for them. */
+/** The fields with ids of terms; a node that we wrote with these very names tells those that are not known. */
+const resolvedBy = async (portal: Portal, wish: NodeWish, node: PortalNode): Promise<NodeFields> => {
+  const { fields, fresh } = await portal.terms.resolve(wish.fields);
+  if (fresh.length === 0 || node.log !== markerOf(wish)) return fields;
+  await portal.terms.learn(fresh, node);
+  return (await portal.terms.resolve(wish.fields)).fields;
+};
+
+/** Terms whose ids are not known cannot be compared; our marker in the revision's log vouches for them. */
 const provesTerms = (wish: NodeWish, node: PortalNode): boolean =>
   node.log === markerOf(wish) || !JSON.stringify(wish.fields).includes('"autocreate"');
+
+/** Adds to the proof of a dataset that its list holds its resources, in order; `links` are their node ids. */
+export const proveLinks = (proof: Proof & { node: PortalNode | null }, links: readonly string[]): Proof => {
+  if (!proof.node) return proof;
+  const held = linkedNids(proof.node);
+  if (holdsLinks(held, links)) return { ...proof, entry: { ...proof.entry, links: [...links] } };
+  const missing = links.filter((nid) => !held.includes(nid));
+  const fault =
+    missing.length > 0
+      ? `node ${proof.node.nid}: its list lacks the resource nodes ${missing.join(', ')}`
+      : `node ${proof.node.nid}: its list holds the resources in another order`;
+  return { ...proof, faults: [...proof.faults, fault], broken: { ...proof.broken, links: null } };
+};
 
 /** Proves node, file and datastore of a resource. */
 export const proveResource = async (
   parts: ProofParts,
   node: NodeWish,
-  nid: string,
+  at: ProvenNid,
   local: LocalFile,
 ): Promise<Proof> => {
-  const proof = await proveNodeOnly(parts, node, nid);
+  const proof = await proveNodeOnly(parts, node, at);
   if (!proof.node || !('name' in local.wish.source)) return proof;
   const faults = [...proof.faults];
   let entry: LedgerEntry = {
@@ -91,68 +122,63 @@ export const proveResource = async (
   const file = await proveFile(parts, proof.node, local);
   faults.push(...file.faults);
   entry = { ...entry, file: file.file, source: local.source };
+  let { broken } = proof;
+  if (file.isBroken) broken = { ...broken, file: null, datastore: 'pending' };
   if (wantsImport(local.wish)) {
-    const table = await proveTable(parts, nid, { uuid: entry.uuid, table: local.table });
-    faults.push(...table.faults);
-    entry = { ...entry, datastore: table.datastore, rows: table.rows };
+    const rowsDropped = at.known?.rowsDropped ?? 0;
+    const { faults: ofTable, ...table } = await proveTable(parts, at.nid, { uuid: entry.uuid, local, rowsDropped });
+    faults.push(...ofTable);
+    if (ofTable.length > 0) broken = { ...broken, datastore: 'failed' };
+    entry = { ...entry, ...table };
   }
-  return { ...proof, entry: { ...entry, live: entry.live && faults.length === 0 }, faults };
+  return { ...proof, entry: { ...entry, live: entry.live && faults.length === 0 }, faults, broken };
 };
 
 const proveFile = async (
   { portal, content, signal }: ProofParts,
   node: PortalNode,
   { source, sent }: LocalFile,
-): Promise<{ file: LedgerEntry['file']; faults: string[] }> => {
+): Promise<{ file: LedgerEntry['file']; faults: string[]; isBroken: boolean }> => {
+  const unknown = (fault: string) => ({ file: null, faults: [fault], isBroken: false });
+  const broken = (fault: string) => ({ file: null, faults: [fault], isBroken: true });
   const item = fileOf(node);
-  if (!item) return { file: null, faults: [`node ${node.nid} has no file`] };
-  if (!source) return { file: null, faults: ['the local file cannot be read, so nothing can be compared'] };
-  if (!sent) return { file: null, faults: ['no table can be made of the local file, so nothing can be compared'] };
-  if (item.filesize !== sent.bytes) {
-    return {
-      file: null,
-      faults: [`file ${item.filename} has ${item.filesize} bytes on the portal, ${sent.bytes} here`],
-    };
-  }
-  const file = { fid: item.fid, name: item.filename, url: null, ...sent };
-  if (!content) return { file, faults: [] };
-  const sha256 = await hashOfFile(portal, typeof item.uri === 'string' ? item.uri : '', signal);
-  if (sha256 === null) return { file: null, faults: [`file ${item.filename} cannot be downloaded`] };
-  if (sha256 !== sent.sha256)
-    return { file: null, faults: [`file ${item.filename} holds other bytes than the local file`] };
-  return { file, faults: [] };
+  if (!item) return broken(`node ${node.nid} has no file`);
+  if (!source) return unknown('the local file cannot be read, so nothing can be compared');
+  if (!sent) return unknown('no table can be made of the local file, so nothing can be compared');
+  const { filename, filesize, fid, uri } = item;
+  if (filesize !== sent.bytes)
+    return broken(`file ${filename} has ${filesize} bytes on the portal, ${sent.bytes} here`);
+  const file = { fid, name: filename, url: null, ...sent };
+  if (!content) return { file, faults: [], isBroken: false };
+  const sha256 = await portal.fileHash(typeof uri === 'string' ? uri : '', signal);
+  if (sha256 === null) return broken(`file ${filename} cannot be downloaded`);
+  if (sha256 !== sent.sha256) return broken(`file ${filename} holds other bytes than the local file`);
+  return { file, faults: [], isBroken: false };
 };
 
-/** sha256 of a public file as the portal serves it, streamed; null when it is not served. */
-export const hashOfFile = async (portal: Portal, uri: string, signal: AbortSignal): Promise<string | null> => {
-  if (!uri.startsWith('public://')) return null;
-  const path = uri.slice('public://'.length).split('/').map(encodeURIComponent).join('/');
-  const reply = await request(`${portal.url}/sites/default/files/${path}`, { signal });
-  if (reply.statusCode !== 200) {
-    await reply.body.dump();
-    return null;
-  }
-  const hash = createHash('sha256');
-  for await (const chunk of reply.body) hash.update(chunk);
-  return hash.digest('hex');
-};
+type ProvenTable = Pick<LedgerEntry, 'datastore' | 'rows' | 'rowsDropped'> & { faults: string[] };
 
 const proveTable = async (
   { portal, signal }: ProofParts,
   nid: string,
-  { uuid, table }: { uuid: string; table: LocalFile['table'] },
-): Promise<{ datastore: LedgerEntry['datastore']; rows: number | null; faults: string[] }> => {
+  { uuid, local, rowsDropped }: { uuid: string; local: LocalFile; rowsDropped: number },
+): Promise<ProvenTable> => {
   const status = await portal.datastoreStatus(nid, signal);
-  if (status === null) return { datastore: 'none', rows: null, faults: [] };
+  if (status === null) return { datastore: 'none', rows: null, rowsDropped: 0, faults: [] };
   const state = datastoreState(status);
   if (state !== 'imported')
-    return { datastore: 'pending', rows: null, faults: [`the datastore is not imported (${state})`] };
+    return { datastore: 'pending', rows: null, rowsDropped: 0, faults: [`the datastore is not imported (${state})`] };
   const size = await portal.tableSize(uuid, signal);
-  if (!table || size === null) return { datastore: 'imported', rows: table?.rows ?? null, faults: [] };
-  if (size.rows === table.rows) return { datastore: 'imported', rows: table.rows, faults: [] };
+  const { table } = local;
+  if (!table || size === null || size.rows === table.rows)
+    return { datastore: 'imported', rows: table?.rows ?? null, rowsDropped: 0, faults: [] };
+  const dropped = table.rows - size.rows;
+  if (dropped === rowsDropped || dropped === local.rowsDropped)
+    return { datastore: 'imported', rows: size.rows, rowsDropped: dropped, faults: [] };
   return {
     datastore: 'failed',
     rows: size.rows,
+    rowsDropped: 0,
     faults: [`the datastore holds ${size.rows} rows, the file ${table.rows}`],
   };
 };

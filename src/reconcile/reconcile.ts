@@ -3,17 +3,16 @@ import type { Fetcher } from '../fetch/fetch.ts';
 import type { FetchedFiles } from '../fetch/fetched-files.ts';
 import { withKnownNames } from '../handlers/known-names.ts';
 import { lookAt } from '../handlers/look.ts';
-import { asTaken, type NodeWish } from '../handlers/node-wish.ts';
+import type { NodeWish } from '../handlers/node-wish.ts';
 import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { withKnownUuids } from '../plan/known-uuids.ts';
-import { resourceFingerprint } from '../plan/plan.ts';
-import type { Portal } from '../portal/client.ts';
+import type { Portal, PortalNode } from '../portal/client.ts';
 import type { DatasetWish, ResourceWish } from '../wish.ts';
 import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
 import { type KnownFile, withLocalFile } from './local-file.ts';
-import { type Proof, proveNodeOnly, proveResource } from './prove.ts';
+import { type Proof, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
 import { findRenamed } from './renamed.ts';
 
 /** What was found for one wish. */
@@ -68,7 +67,8 @@ const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEn
   const owners = new Map<string, string>();
   for (const { key, nid } of entries.values()) if (nid !== null) owners.set(nid, key);
   for (const { key, found } of results) {
-    if ((found.how === 'uuid' || found.how === 'mapping') && !owners.has(found.nid)) owners.set(found.nid, key);
+    if ((found.how === 'uuid' || found.how === 'mark' || found.how === 'mapping') && !owners.has(found.nid))
+      owners.set(found.nid, key);
   }
   const titled = new Map<string, string[]>();
   for (const { key, found } of results) {
@@ -89,32 +89,41 @@ interface Known {
 }
 
 const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, known: Known): Promise<Reconciled[]> => {
-  const { portal, content, signal } = options;
-  const parts = { portal, content, signal };
+  const { portal, signal } = options;
   const found = await locate(options, wish.key, known, (find) => findDataset(portal, wish, find, signal));
   const nid = 'nid' in found ? found.nid : null;
-  const whole: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
-  const node = wish.optional ? asTaken(whole, await portal.dialectInUse(signal)).wish : whole;
-  const proof = nid === null ? null : await proveNodeOnly(parts, node, nid);
-  const results: Reconciled[] = [{ key: wish.key, found, proof }];
-  for (const resource of wish.resources) results.push(await reconcileResource(options, resource, nid, known));
-  if (!options.find?.byContent || !proof?.node) return results;
-  const lost = wish.resources.filter(({ key }) => results.find((result) => result.key === key)?.found.how === 'none');
-  const renamed = await findRenamed(proof.node, lost, {
-    portal,
+  const fields = await portal.groups.resolve(wish.fields, signal);
+  const node: NodeWish = { ...wish, fields, type: 'dataset', fingerprint: wish.metadataFingerprint };
+  const at = { nid: nid ?? '', known: known.entries.get(wish.key) };
+  const proof = nid === null ? null : await proveNodeOnly(options, node, at);
+  const resources: Reconciled[] = [];
+  for (const resource of wish.resources) resources.push(await reconcileResource(options, resource, nid, known));
+  if (options.find?.byContent && proof?.node)
+    await findByContent(options, { wish, proof: proof.node, known }, resources);
+  const links = resources.flatMap(({ proof: resource }) => resource?.entry.nid ?? []);
+  return [{ key: wish.key, found, proof: proof && proveLinks(proof, links) }, ...resources];
+};
+
+/** Puts in the place of resources that were not found those of our nodes below the dataset that hold their very bytes. */
+const findByContent = async (
+  options: ReconcileOptions,
+  { wish, proof, known }: { wish: DatasetWish; proof: PortalNode; known: Known },
+  resources: Reconciled[],
+): Promise<void> => {
+  const lost = wish.resources.filter(({ key }) => resources.find((result) => result.key === key)?.found.how === 'none');
+  const renamed = await findRenamed(proof, lost, {
+    portal: options.portal,
     manifest: options.target.manifest,
-    wished: new Set(options.wishes.flatMap(({ resources }) => resources.map(({ uuid }) => uuid))),
+    wished: new Set(options.wishes.flatMap((other) => other.resources.map(({ uuid }) => uuid))),
     tools: options,
     fileOf: (resource) => knownFile(options, resource, known),
   });
-  return Promise.all(
-    results.map(async (result) => {
-      const resource = lost.find(({ key }) => key === result.key);
-      const there = renamed.get(result.key);
-      if (!resource || there === undefined) return result;
-      return proveFound(options, resource, { datasetNid: nid, found: { how: 'content', nid: there } }, known);
-    }),
-  );
+  for (const [index, { key }] of resources.entries()) {
+    const resource = lost.find((other) => other.key === key);
+    const nid = renamed.get(key);
+    if (resource && nid !== undefined)
+      resources[index] = await proveFound(options, resource, { how: 'content', nid }, known);
+  }
 };
 
 const reconcileResource = async (
@@ -126,25 +135,19 @@ const reconcileResource = async (
   const { portal, signal } = options;
   const found = await locate(options, wish.key, known, (find) => findResource(portal, wish, datasetNid, find, signal));
   if (!('nid' in found)) return { key: wish.key, found, proof: null };
-  return proveFound(options, wish, { datasetNid, found }, known);
+  return proveFound(options, wish, found, known);
 };
 
 const proveFound = async (
   options: ReconcileOptions,
   wish: ResourceWish,
-  { datasetNid, found }: { datasetNid: string | null; found: Extract<Reconciled['found'], { nid: string }> },
+  found: Extract<Reconciled['found'], { nid: string }>,
   known: Known,
 ): Promise<Reconciled> => {
-  const { portal, content, signal } = options;
-  const reference = { field_dataset_ref: { und: [{ target_id: datasetNid ?? '' }] } };
-  const node: NodeWish = {
-    ...wish,
-    type: 'resource',
-    fields: { ...wish.fields, ...reference },
-    fingerprint: resourceFingerprint(wish, datasetNid ?? ''),
-  };
+  const node: NodeWish = { ...wish, type: 'resource', fingerprint: wish.metadataFingerprint };
+  const at = { nid: found.nid, known: known.entries.get(wish.key) };
   const proof = await withLocalFile(wish, knownFile(options, wish, known), options, (local) =>
-    proveResource({ portal, content, signal }, node, found.nid, local),
+    proveResource(options, node, at, local),
   );
   return { key: wish.key, found, proof };
 };

@@ -4,7 +4,6 @@ import type { Portal, PortalNode } from '../portal/client.ts';
 import { fieldItems } from '../portal/replies.ts';
 import type { ResourceWish } from '../wish.ts';
 import { type KnownFile, type LocalTools, withLocalFile } from './local-file.ts';
-import { hashOfFile } from './prove.ts';
 
 /** What is known when resources are looked for. */
 export interface RenamedOptions {
@@ -59,5 +58,5 @@ const hasBytes = async (
 ): Promise<boolean> => {
   const file = fileOf(node);
   if (file?.filesize !== sent.bytes) return false;
-  return (await hashOfFile(portal, typeof file.uri === 'string' ? file.uri : '', tools.signal)) === sent.sha256;
+  return (await portal.fileHash(typeof file.uri === 'string' ? file.uri : '', tools.signal)) === sent.sha256;
 };

@@ -93,6 +93,40 @@ describe('what a file becomes', () => {
     });
   });
 
+  it('a token stands for username and password, and shows nowhere', async () => {
+    const text = 'portals: { city: { kind: remote, url: "https://data.example.org", token: "${TOKEN}" } }';
+    const { city: portal } = (await load(text, { TOKEN: 'hunter2' })).portals;
+    expect({ ...portal }).toMatchObject({ username: '', password: '', token: 'hunter2' });
+    for (const shown of [JSON.stringify(portal), inspect(portal)]) expect(shown).not.toContain('hunter2');
+    const clear = await problemsOf(load(text.replace('${TOKEN}', 'hunter2')));
+    expect(clear).toEqual([expect.stringMatching(/^1:\d+ portals\.city\.token: must be a reference/)]);
+    expect(clear.join()).not.toContain('hunter2');
+  });
+
+  it('numbers of vocabularies and terms become text', async () => {
+    const keys = 'vocabularies: { formats: 7, tags: 8 }, terms: { topics: { transport: 23, "2024": 24 } }';
+    const config = await load(`portals: { a: { kind: embedded, ${keys} }, b: { kind: embedded } }`);
+    expect(config.portals.a).toMatchObject({
+      vocabularies: { format: '7', tags: '8' },
+      terms: { dkan_topics: { transport: '23', '2024': '24' } },
+    });
+    expect(config.portals.b).toMatchObject({ vocabularies: {}, terms: {} });
+    const wrong = 'portals: { a: { kind: embedded, vocabularies: { tags: 0, other: 1 }, terms: { tags: { x: y } } } }';
+    expect(await problemsOf(load(wrong))).toHaveLength(3);
+  });
+
+  it('imports run one after the other elsewhere, beside each other on the embedded portal, unless told', async () => {
+    const config = await load(
+      `${city}    password: \${PW}\n  a: { kind: embedded }\n  b: { kind: embedded, imports: serial }\n`,
+      { PW: 'x' },
+    );
+    expect(Object.values(config.portals).map(({ name, imports }) => [name, imports])).toEqual([
+      ['city', 'serial'],
+      ['a', 'parallel'],
+      ['b', 'serial'],
+    ]);
+  });
+
   it('environment variables stand for any text', async () => {
     const config = await load('portals: { a: { kind: embedded, host: "${HOST}", dataDir: "${DIR}/p" } }', {
       HOST: '0.0.0.0',
@@ -206,9 +240,15 @@ describe('faults', () => {
   });
 
   it('a remote portal needs address and login', async () => {
-    expect(await problemsOf(load('portals: { city: { kind: remote } }'))).toEqual(
-      ['url', 'username', 'password'].map((key) => `1:12 portals.city.${key}: this key is required`),
-    );
+    expect(await problemsOf(load('portals: { city: { kind: remote } }'))).toEqual([
+      '1:12 portals.city.url: this key is required',
+    ]);
+    const url = 'url: https://data.example.org';
+    const login = '1:18 portals.city: needs username and password, or a token';
+    for (const half of ['', ', username: me', ', password: "${PW}"']) {
+      const text = `portals: { city: { kind: remote, ${url}${half} } }`;
+      expect(await problemsOf(load(text, { PW: 'x' }))).toEqual([login]);
+    }
   });
 });
 

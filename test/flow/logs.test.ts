@@ -35,7 +35,7 @@ it('log shows a job, a run and a key after the run is closed; retry repeats only
 
   const byKey = await place.run(['log', 'told/one/sound']);
   expect(byKey.code).toBe(0);
-  const steps = ['fetch', 'check', 'create', 'attach', 'import', 'verify', 'ledger'];
+  const steps = ['fetch', 'check', 'create', 'attach', 'import', 'verify', 'ledger', 'prove'];
   expect(
     byKey.out
       .trimEnd()
@@ -71,7 +71,7 @@ it('log shows a job, a run and a key after the run is closed; retry repeats only
   place.write('data/faulty.csv', 'id,secret\n1,2\n');
   const mended = await place.run(['retry', report.runId]);
   expect(mended.code, mended.out).toBe(0);
-  expect(gateway.takeWrites()).toHaveLength(2);
+  expect(gateway.takeWrites()).toHaveLength(3);
   const status = await place.run(['status', 'told/one/faulty']);
   expect(status.code).toBe(0);
   expect(status.out).toContain(': live');
@@ -111,7 +111,7 @@ it('log -f follows a job until its run ends; no log holds a password, a token or
   gateway.before = () => undefined;
   expect(await Promise.all(followers.map((follower) => follower.ended))).toEqual([0, 0]);
   expect(await asked.ended).toBe(3);
-  expect(followers[0].out()).toContain('ledger followed/one/sound: live');
+  expect(followers[0].out()).toContain('prove followed/one/sound: live');
   expect(followers[1].out()).toContain('ended: ');
 
   // Everything that was written or kept anywhere.

@@ -124,8 +124,9 @@ describe('publish', () => {
     place.write('data/gone.csv', 'x\n1\n');
     const mended = await place.publish(manifest);
     expect(mended.code).toBe(0);
-    expect(gateway.takeWrites()).toHaveLength(4);
-    expect(mended.report.counts.actions).toEqual({ created: 2, attached: 2, imported: 2 });
+    // The last one adds both to the list of their dataset.
+    expect(gateway.takeWrites()).toHaveLength(5);
+    expect(mended.report.counts.actions).toEqual({ updated: 1, created: 2, attached: 2, imported: 2 });
 
     // One title: one update.
     place.manifest(budget({ title: 'City budget 2027' }));

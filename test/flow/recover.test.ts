@@ -101,6 +101,10 @@ describe('docs/how-to/recover.md', () => {
     expect(await nidOf('City parks')).not.toBe('');
   });
 
+  it('the portal forgot', async () => {
+    expect(next('--create-missing').code).toBe(0);
+  });
+
   it('a run is held', async () => {
     const publish = () => place.run(['publish', 'jobs/city.yaml']);
     write(ids.slice(0, 4));

@@ -124,7 +124,7 @@ describe('what the manifest no longer names', () => {
     place.write('data/names/d1-was.csv', 'id,value\n1,another\n');
     const third = await place.publish(manifest);
     expect(third.code).toBe(0);
-    expect(did(third.report)).toEqual({ 'names/d1/was': 'created+attached+imported' });
+    expect(did(third.report)).toEqual({ 'names/d1': 'updated', 'names/d1/was': 'created+attached+imported' });
     expect(await reader.records(itemOf(third.report, 'names/d1/is').uuid)).toMatchObject([{ value: 'd1' }]);
     expect((await reader.list()).length).toBe(before.length + 1);
   });

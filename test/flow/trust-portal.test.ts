@@ -193,7 +193,7 @@ describe('verify', () => {
     const without = await place.run(['verify', manifest]);
     expect(without.code).toBe(3);
     expect(lines(without.out)).toEqual([
-      `proof/title: node ${nid('title', false)}: title is not as wished`,
+      `proof/title: node ${nid('title', false)}: title is not as wished: it is "Edited"`,
       expect.stringMatching(/^proof\/size\/t: file .* has 21 bytes on the portal, 15 here$/),
       'proof/size/t: the datastore holds 2 rows, the file 1',
       expect.stringMatching(/^proof\/rows\/t: the datastore is not imported/),

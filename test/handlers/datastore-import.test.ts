@@ -3,6 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ImportFailedError } from '../../src/errors.ts';
 import { importFile } from '../../src/handlers/datastore-import.ts';
 import type { ResourceState } from '../../src/handlers/resource-state.ts';
+import type { PortalTraits } from '../../src/portal/client.ts';
+import type { ItemAction } from '../../src/report.ts';
 import { openForTest } from '../portal/support/open.ts';
 import { type SmallPortal, startSmallPortal } from '../portal/support/small-portal.ts';
 import { attachedState, itemOf, useLedger } from './support/job.ts';
@@ -19,8 +21,19 @@ interface Case {
   orders: () => string[];
 }
 
+interface Given {
+  /** Rows that the search tells of the table; null where the portal offers none. */
+  total?: number | null;
+  actions?: ItemAction[];
+  traits?: PortalTraits;
+}
+
 let count = 0;
-const prepare = async (told: Told[], more: Partial<ResourceState> = {}, total: number | null = 2): Promise<Case> => {
+const prepare = async (
+  told: Told[],
+  more: Partial<ResourceState> = {},
+  { total = 2, actions = [], traits = {} }: Given = {},
+): Promise<Case> => {
   let turn = 0;
   const portal = await startSmallPortal({
     intercept: ({ method, path }) => {
@@ -36,8 +49,8 @@ const prepare = async (told: Told[], more: Partial<ResourceState> = {}, total: n
   });
   onTestFinished(() => portal.close());
   portal.nodes.set('7', { nid: '7', type: 'resource' });
-  const { item } = itemOf(`import/one/case-${count++}`);
-  const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url), item }, more);
+  const { item } = itemOf(`import/one/case-${count++}`, { actions });
+  const state = attachedState({ ledger: ledger(), portal: openForTest(portal.url, {}, { traits }), item }, more);
   return {
     portal,
     state,
@@ -56,7 +69,7 @@ describe('the import step', () => {
     await importFile(state);
     expect(orders()).toEqual([]);
     expect(state.entry).toMatchObject({ datastore: 'imported', rows: 2 });
-    expect(state.item.actions).toEqual(['imported']);
+    expect(state.target.item.actions).toEqual(['imported']);
   });
 
   it('orders the import of a file that is ready, and waits until it is done', async () => {
@@ -81,13 +94,27 @@ describe('the import step', () => {
     expect(state.entry.datastore).toBe('imported');
   });
 
-  it('removes the rows of the former file where the portal would keep them', async () => {
+  const doneTwice: Told[] = [
+    [1, 6],
+    [1, 6],
+  ];
+
+  it.each([
+    ['others than those of the file', { total: 5 }],
+    ['as many as the file has, which was attached just now', { total: 2, actions: ['attached' as const] }],
+  ])('removes the rows of the former file where the portal would keep them: %s', async (_what, given) => {
+    const { state, orders } = await prepare(doneTwice, {}, given);
+    await importFile(state);
+    expect(orders()).toEqual(['DELETE ', importOrder]);
+  });
+
+  it('leaves rows in their place of which only the state was lost', async () => {
     const { state, orders } = await prepare([
-      [1, 6],
+      [0, 3],
       [1, 6],
     ]);
     await importFile(state);
-    expect(orders()).toEqual(['DELETE ', importOrder]);
+    expect(orders()).toEqual([importOrder]);
   });
 
   it.each([
@@ -117,7 +144,7 @@ describe('the import step', () => {
   ])(
     'believes nothing of what the portal says of the file before that %s, when a good one comes back',
     async (_what, told) => {
-      const { state, orders } = await prepare(told, { fallsBack: true }, 5);
+      const { state, orders } = await prepare(told, { fallsBack: true }, { total: 5 });
       await importFile(state);
       expect(orders()).toEqual(['DELETE ', importOrder]);
       expect(state.entry.datastore).toBe('imported');
@@ -145,7 +172,7 @@ describe('the import step', () => {
         [1, 6],
       ],
       { fallsBack: true },
-      5,
+      { total: 5 },
     );
     state.entry = { ...state.entry, refused };
     await importFile(state);
@@ -160,25 +187,24 @@ describe('the import step', () => {
   });
 
   it('does not take an open import of another node for its own', async () => {
-    const { state, orders } = await prepare(
-      [
-        [1, 6],
-        [1, 6],
-      ],
-      { intent: { action: 'import', nid: '6', at: 1 } },
-    );
+    const intent = { action: 'import', nid: '6', at: 1 } as const;
+    const { state, orders } = await prepare(doneTwice, { intent }, { total: 5 });
     await importFile(state);
     expect(orders()).toEqual(['DELETE ', importOrder]);
   });
 
-  it('imports again what was counted and found wrong', async () => {
-    const { state, orders } = await prepare([
-      [1, 2],
-      [1, 2],
-    ]);
+  it('makes rows anew that were counted and found wrong', async () => {
+    const { state, orders } = await prepare(
+      [
+        [1, 2],
+        [1, 2],
+      ],
+      {},
+      { total: 1 },
+    );
     state.entry = { ...state.entry, datastore: 'failed' };
     await importFile(state);
-    expect(orders()).toEqual([importOrder]);
+    expect(orders()).toEqual(['DELETE ', importOrder]);
   });
 
   it('believes no success: a portal that says yes and then tells an error has failed', async () => {
@@ -188,17 +214,46 @@ describe('the import step', () => {
     ]);
     await expect(importFile(state)).rejects.toBeInstanceOf(ImportFailedError);
     expect(orders()).toEqual([importOrder]);
-    expect(await ledger().intent('city', state.item.key)).toMatchObject({ action: 'import', nid: '7' });
+    expect(await ledger().intent('city', state.target.item.key)).toMatchObject({ action: 'import', nid: '7' });
   });
 
-  it('keeps the rows of a portal that failed before, until new ones are in', async () => {
-    const { state, orders } = await prepare([
-      [1, 7],
-      [1, 6],
-    ]);
+  it.each([
+    [
+      'keeps the rows of an import that failed before, until new ones are in, where attaching imports',
+      true,
+      [importOrder],
+    ],
+    ['removes them first where attaching imports nothing', false, ['DELETE ', importOrder]],
+  ])('%s', async (_what, importsOnAttach, expected) => {
+    const { state, orders } = await prepare(
+      [
+        [1, 7],
+        [1, 6],
+      ],
+      {},
+      { total: 5, traits: { importsOnAttach } },
+    );
     await importFile(state);
-    expect(orders()).toEqual([importOrder]);
+    expect(orders()).toEqual(expected);
   });
+
+  it.each([
+    ['orders', false, [importOrder]],
+    ['leaves to the portal', true, []],
+  ])(
+    '%s the import of a new file without a look at its state, and leaves the proof for later',
+    async (_what, importsOnAttach, expected) => {
+      const { portal, state, orders } = await prepare(
+        [[0, 3]],
+        { provesNow: false },
+        { actions: ['created', 'attached'], traits: { importsOnAttach } },
+      );
+      await importFile(state);
+      expect(orders()).toEqual(expected);
+      expect(state.entry.datastore).toBe('pending');
+      expect(portal.requests('GET', '/api/dataset/datastore/7')).toEqual([]);
+    },
+  );
 
   it('asks nothing of a portal without a datastore', async () => {
     const portal = await startSmallPortal({ datastore: false });

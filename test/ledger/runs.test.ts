@@ -1,7 +1,7 @@
 // Records of runs: what was asked, how far it is, and the report.
 import { describe, expect, it } from 'vitest';
 import { redisKeys } from '../../src/ledger/keys.ts';
-import { type DatasetWork, type ResourceWork, Runs } from '../../src/ledger/runs.ts';
+import { type DatasetWork, type ItemRecord, type ResourceWork, Runs } from '../../src/ledger/runs.ts';
 import { countItems, type Report, type ReportItem } from '../../src/report.ts';
 import { useLedger } from '../handlers/support/job.ts';
 
@@ -23,18 +23,26 @@ const item = (key: string, outcome: ReportItem['outcome']): ReportItem => ({
   rows: null,
   file: null,
   rejected: null,
+  warnings: [],
   reason: null,
   jobId: null,
   attempts: 1,
   ms: 1,
 });
 
-const common = { removal: null, onDrift: 'overwrite' as const, frozen: false, refused: null, verify: false };
+const common = {
+  removal: null,
+  onDrift: 'overwrite' as const,
+  frozen: false,
+  refused: null,
+  verify: false,
+  createMissing: false,
+};
 const uuid = 'f4660933-c557-589c-bd84-ee83ec75e507';
 const wish = { uuid, title: 't', published: true, fields: {}, metadataFingerprint: 'm' };
 const dataset = (key: string): DatasetWork => {
   const of = { wish: { ...wish, key }, why: 'new', nid: null };
-  return { ...of, resources: [`${key}/a`], spare: [], next: [], ...common };
+  return { ...of, resources: [`${key}/a`], order: [`${key}/a`, `${key}/b`], next: [], ...common };
 };
 const resource = (key: string): ResourceWork => {
   const source = { kind: 'link' as const, url: 'https://x.example' };
@@ -60,7 +68,6 @@ describe('a run', () => {
     const work = {
       datasets: [dataset('city/one')],
       resources: [resource('city/one/a')],
-      spare: [resource('city/one/b')],
       settled: [item('city/two', 'unchanged')],
       claims: [{ claim: 'c1', reason: null }],
       remarks: ['`x` has no field on the portal (in "a")'],
@@ -76,21 +83,34 @@ describe('a run', () => {
     expect(await runs().datasetWork('r1', 'city/one')).toMatchObject({
       wish: { key: 'city/one' },
       resources: ['city/one/a'],
+      order: ['city/one/a', 'city/one/b'],
     });
-    expect((await runs().resourceWork('r1', 'city/one/b'))?.wish.key).toBe('city/one/b');
+    expect((await runs().resourceWork('r1', 'city/one/a'))?.wish.key).toBe('city/one/a');
     expect(await runs().resourceWork('r1', 'city/nothing')).toBeNull();
 
     const ended = (key: string, outcome: ReportItem['outcome']) =>
-      runs().keep('r1', key, { actions: [], ms: 1, ended: item(key, outcome) });
-    expect(await runs().record('r1', 'city/one')).toEqual({ actions: [], ms: 0, ended: null });
-    await runs().keep('r1', 'city/one', { actions: ['created'], ms: 7, ended: null });
-    expect(await runs().record('r1', 'city/one')).toEqual({ actions: ['created'], ms: 7, ended: null });
+      runs().keep('r1', key, { actions: [], unproven: null, attempts: 0, ms: 1, ended: item(key, outcome) });
+    expect(await runs().record('r1', 'city/one')).toEqual({
+      actions: [],
+      unproven: null,
+      attempts: 0,
+      ms: 0,
+      ended: null,
+    });
+    await runs().keep('r1', 'city/one', { actions: ['created'], unproven: null, attempts: 0, ms: 7, ended: null });
+    expect(await runs().record('r1', 'city/one')).toEqual({
+      actions: ['created'],
+      unproven: null,
+      attempts: 0,
+      ms: 7,
+      ended: null,
+    });
     expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 0 });
     await ended('city/one', 'done');
     await ended('city/one/a', 'quarantined');
     expect([...(await runs().ended('r1')).keys()].sort()).toEqual(['city/one', 'city/one/a']);
     expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 2, failed: 1 });
-    // A spare resource that got a job after all: never more done than there are.
+    // A resource that got a job after all: never more done than there are.
     await ended('city/one/b', 'done');
     expect(await runs().progress('r1')).toMatchObject({ total: 3, done: 3 });
 
@@ -103,6 +123,23 @@ describe('a run', () => {
     expect(await runs().report('r1')).toEqual(report('r1'));
     expect(await runs().target('r1')).toEqual(target);
     expect(await redis().ttl(redisKeys('test').run('r1'))).toBeGreaterThan(0);
+  });
+
+  it('lists the tables that wait for their proof, the same however often it is asked', async () => {
+    const good = { fid: '1', name: 't.csv', bytes: 1, sha256: 's', url: null, rows: 1, delimiter: ',' };
+    const unproven = { nid: '7', uuid, rows: 1, columns: 1, good };
+    const keep = (key: string, more: Partial<ItemRecord>) =>
+      runs().keep('r2', key, { actions: [], unproven, attempts: 0, ms: 1, ended: null, ...more });
+    await runs().begin('r2', target);
+    for (const key of ['city/a/3', 'city/a/1', 'city/a/2']) await keep(key, {});
+    await keep('city/a/0', { unproven: null });
+    await keep('city/a/4', { ended: item('city/a/4', 'failed') });
+    const lists = [['city/a/1', 'city/a/2'], ['city/a/3']];
+    expect(await runs().proofs('r2', 2)).toEqual(lists);
+    await keep('city/a/1', { unproven: null, ended: item('city/a/1', 'done') });
+    await keep('city/a/5', {});
+    expect(await runs().proofs('r2', 2)).toEqual(lists);
+    expect(await runs().record('r2', 'city/a/3')).toMatchObject({ unproven });
   });
 
   it('is listed by age, newest first, as long as it is kept', async () => {

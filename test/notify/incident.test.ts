@@ -22,6 +22,7 @@ const item = (key: string, outcome: ItemOutcome, why: Reason | null = null): Rep
   rows: null,
   file: null,
   rejected: null,
+  warnings: [],
   reason: why,
   jobId: null,
   attempts: 1,

@@ -1,5 +1,6 @@
 // What has to be done for one dataset, and why.
 import { expect, it } from 'vitest';
+import { uuidOfKey } from '../../src/dkan/identity.ts';
 import type { LedgerEntry } from '../../src/ledger/entry.ts';
 import { type Knowledge, offerFingerprint, planDataset } from '../../src/plan/plan.ts';
 import { datasetWish, liveKnowledge, resourceWish, sha, source } from './support/make.ts';
@@ -86,12 +87,61 @@ it('what was taken down comes back, and says how', () => {
 });
 
 it('the listing shows what was edited and what is gone', () => {
-  const row = (nid: string, vid: string) => [nid, { nid, vid, status: '1', title: '', changed: '0' }] as const;
-  const known = { ...liveKnowledge([wish]), listed: new Map([row('1', '9')]) };
+  const row = (key: string, nid: string, vid: string) =>
+    [uuidOfKey(key).toLowerCase(), { nid, vid, status: '1', title: '', changed: '0' }] as const;
+  const known = { ...liveKnowledge([wish]), listed: new Map([row('m/d', '1', '9')]) };
   const plan = planDataset(wish, known);
   expect(plan).toMatchObject({ actions: ['verify'], vid: '9', why: expect.stringContaining('revision 9, ours was 1') });
   expect(plan.resources[0]).toMatchObject({ actions: ['create', 'attach', 'import'], nid: '2' });
-  expect(actionsOf({ ...known, listed: new Map([row('1', '1'), row('2', '1')]) })).toEqual([[], []]);
+  expect(actionsOf({ ...known, listed: new Map([row('m/d', '1', '1'), row('m/d/r', '2', '1')]) })).toEqual([[], []]);
+});
+
+it('a uuid that the listing shows at another node is looked at', () => {
+  const listed = new Map(
+    ['m/d', 'm/d/r'].map((key, index) => [
+      uuidOfKey(key),
+      { nid: String(index + 11), vid: '1', status: '1', title: '', changed: '0' },
+    ]),
+  );
+  const plan = planDataset(wish, { ...liveKnowledge([wish]), listed });
+  expect([plan.actions, plan.resources[0]?.actions]).toEqual([['verify'], ['verify']]);
+  expect(plan.why).toBe('it is node 11 now');
+});
+
+it('a uuid in capitals is found in the listing', () => {
+  const known = changed('m/d', { uuid: uuidOfKey('m/d').toUpperCase() });
+  const rows = ['m/d', 'm/d/r'].map(
+    (key, index) =>
+      [uuidOfKey(key), { nid: String(index + 1), vid: '1', status: '1', title: '', changed: '0' }] as const,
+  );
+  expect(actionsOf({ ...known, listed: new Map(rows) })).toEqual([[], []]);
+});
+
+it('a list of resources that is not proven is looked at, one in another order is written', () => {
+  const two = datasetWish('m/d', ['a', 'b']);
+  const known = liveKnowledge([two]);
+  const withLinks = (links: string[] | null) => {
+    const entry = known.entries.get('m/d');
+    if (!entry) throw new Error('no entry m/d');
+    return planDataset(two, { ...known, entries: new Map([...known.entries, ['m/d', { ...entry, links }]]) });
+  };
+  expect(withLinks(null)).toMatchObject({ actions: ['verify'], why: 'its list of resources is not proven' });
+  expect(withLinks(['3', '2'])).toMatchObject({ actions: ['update'], why: 'the order of its resources changed' });
+  // Those that others linked may stand anywhere.
+  expect(withLinks(['2', '99', '3'])).toMatchObject({ actions: [], why: null });
+});
+
+it('a table that the portal was asked for and that is wrong is imported again, unless its file is sent anyway', () => {
+  const known = { ...liveKnowledge([wish]), tables: new Map([['m/d/r', 'its table holds 1 of 2 rows']]) };
+  expect(planDataset(wish, known).resources[0]).toMatchObject({
+    actions: ['import'],
+    why: 'its table holds 1 of 2 rows',
+  });
+  known.sources.set('m/d/r', source('a\n2\n'));
+  expect(planDataset(wish, known).resources[0]).toMatchObject({
+    actions: ['attach', 'import'],
+    why: 'its file changed',
+  });
 });
 
 /** The second file `b` could not be imported; the good one, of the live knowledge, is in its place or on its way there. */
@@ -100,7 +150,7 @@ const refusedKnowledge = (isReplaced: boolean, more: Partial<LedgerEntry> = {}) 
   const before = liveKnowledge([wish]).entries;
   const file = before.get('m/d/r')?.file;
   if (!resource || !file) throw new Error('no file');
-  const offer = offerFingerprint(resource, before.get('m/d')?.nid ?? '');
+  const offer = offerFingerprint(resource);
   const reason = { code: 'import-failed', message: 'no', hint: null };
   const known = changed('m/d/r', {
     live: false,

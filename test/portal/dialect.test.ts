@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { PortalTraits } from '../../src/portal/client.ts';
-import { type Dialect, fieldsFor } from '../../src/portal/dialect.ts';
+import type { PortalNode, PortalTraits } from '../../src/portal/client.ts';
+import { type Dialect, echoedFields, fieldsFor } from '../../src/portal/dialect.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';
 
@@ -38,10 +38,21 @@ describe('fields for a form portal', () => {
     ['field_author', [], [{ value: '' }]],
     ['field_link_api', [], [{ url: '', title: '' }]],
     ['field_resources', [{ target_id: 'Budget (7)' }], [{ target_id: 'Budget (7)' }]],
+    [
+      'field_temporal_coverage',
+      [{ value: '2024-03-01T00:00:00' }],
+      [
+        {
+          value: { date: '03/01/2024', time: '00:00:00' },
+          value2: { date: '03/01/2024', time: '00:00:00' },
+          show_todate: 1,
+        },
+      ],
+    ],
   ])('%s %j becomes %j', (field, items, shape) => {
     expect(fieldsFor('form', { [field]: { und: items } })).toEqual({
       fields: { [field]: { und: shape } },
-      problems: [],
+      problems: {},
     });
   });
 
@@ -52,7 +63,7 @@ describe('fields for a form portal', () => {
       field_license: { und: { select: { value: 'cc-by' } } },
       field_own: 'anything',
     };
-    expect(fieldsFor('form', fields)).toEqual({ fields, problems: [] });
+    expect(fieldsFor('form', fields)).toEqual({ fields, problems: {} });
   });
 
   it('name what cannot be said', () => {
@@ -61,26 +72,60 @@ describe('fields for a form portal', () => {
       field_tags: { und: [{ tid: '8' }] },
       field_topic: { und: [{ tid: 'autocreate', name: 'Education' }] },
     });
-    expect(problems).toHaveLength(3);
-    expect(problems[2]).toContain('field_topic: terms by name');
-    expect(problems[0]).toContain('field_frequency: "R/PT1H" has no number');
-    expect(problems[1]).toContain('field_tags: an item has no "name"');
+    expect(problems).toEqual({
+      field_frequency: [expect.stringContaining('"R/PT1H" has no number')],
+      field_tags: [expect.stringContaining('an item has no "name"')],
+      field_topic: [expect.stringContaining('terms: {topics:')],
+    });
   });
 });
 
 describe('fields for an entity portal', () => {
-  it('are sent as they are, and new tags are marked as such', () => {
+  it('are sent as they are', () => {
     const fields = {
       ...license,
       field_frequency: { und: [{ value: 'R/P1Y' }] },
       field_dataset_ref: { und: [{ target_id: '7' }] },
-    };
-    expect(fieldsFor('entity', fields).fields).toEqual(fields);
-    expect(fieldsFor('entity', { field_tags: { und: [{ name: 'budget' }, { tid: '9' }] } }).fields).toEqual({
       field_tags: {
         und: [{ tid: 'autocreate', name: 'budget', vid: '4', vocabulary_machine_name: 'tags' }, { tid: '9' }],
       },
+    };
+    expect(fieldsFor('entity', fields)).toEqual({ fields, problems: {} });
+  });
+});
+
+describe('what goes along with an update through the editing form', () => {
+  const node = (more: Record<string, unknown>) => more as PortalNode; // as read
+  const upload = { und: [{ fid: 31, grid: '1', graph: '0', map: null, embed: '0', delimiter: ';' }] };
+  const period = { und: [{ value: '2024-03-01 00:00:00', value2: '2024-12-31 12:30:00' }] };
+
+  it('is its file, with how it is shown and read', () => {
+    expect(echoedFields(node({ field_upload: upload }), {})).toEqual({
+      field_upload: { und: [{ fid: '31', view: { grid: 1, graph: 0, map: 1 }, embed: 0, delimiter: ';' }] },
     });
+    expect(echoedFields(node({ field_upload: { und: [{ fid: '31' }] } }), {})).toMatchObject({
+      field_upload: { und: [{ delimiter: ',' }] },
+    });
+  });
+
+  it('is its period, with day and time apart', () => {
+    expect(echoedFields(node({ field_temporal_coverage: period }), {})).toEqual({
+      field_temporal_coverage: {
+        und: [
+          {
+            value: { date: '03/01/2024', time: '00:00:00' },
+            value2: { date: '12/31/2024', time: '12:30:00' },
+            show_todate: 1,
+          },
+        ],
+      },
+    });
+  });
+
+  it('is nothing that the update changes, and nothing that is not there', () => {
+    const full = node({ field_upload: upload, field_temporal_coverage: period });
+    expect(echoedFields(full, { field_upload: { und: [] }, field_temporal_coverage: { und: [] } })).toEqual({});
+    expect(echoedFields(node({ field_upload: [], field_temporal_coverage: { und: [{ value: '' }] } }), {})).toEqual({});
   });
 });
 
@@ -169,15 +214,12 @@ describe('the dialect of a portal', () => {
     expect(await portal.dialectInUse(calm)).toBe('form');
   });
 
-  it('stops a write with a value that the portal cannot take before anything is sent', async () => {
+  it('leaves out what the portal cannot take, and says why', async () => {
     const { portal, sent } = await open({ dialect: 'form' }, { known: 'form' });
-    const fields = { field_frequency: { und: [{ value: 'R/PT1H' }] } };
-    expect(await failureFrom(portal.updateNode('1', { log: 'l', fields }, calm))).toMatchObject({
-      code: 'portal-refused',
-      message: expect.stringContaining('PUT /api/dataset/node/1 was not sent: field_frequency'),
-      request: { mayHaveHappened: false },
-    });
-    expect(sent('PUT')).toHaveLength(0);
+    const fields = { field_frequency: { und: [{ value: 'R/PT1H' }] }, field_rights: { und: [{ value: 'none' }] } };
+    await portal.updateNode('1', { log: 'l', fields }, calm).catch(() => undefined);
+    expect(JSON.parse(sent('PUT')[0]?.body ?? '{}')).not.toHaveProperty('field_frequency');
+    expect(await portal.unsendable(fields, calm)).toEqual({ field_frequency: [expect.stringContaining('R/PT1H')] });
   });
 });
 

@@ -50,7 +50,7 @@ const startSlowReader = async (onUpload: (seen: Seen) => Promise<unknown>): Prom
       await setImmediate();
     }
     const { method = '', url: path = '', headers } = request;
-    const isLogin = path.endsWith('/login');
+    const isLogin = /\/log(in|out)$/.test(path);
     if (!isLogin) await onUpload({ method, path, headers, body: Buffer.concat(chunks) });
     answer(response, { body: isLogin ? { sessid: 's', session_name: 'S', token: 't', user: { uid: '3' } } : [] });
   });

@@ -281,7 +281,8 @@ describe('every request', () => {
     await portal.listNodes({}, calm);
     await portal.close();
     await portal.close();
+    expect(server.requests('POST', '/api/dataset/user/logout')).toHaveLength(1);
     expect(await failureFrom(portal.listNodes({}, calm))).toBeInstanceOf(PortalUnreachableError);
-    expect(server.seen).toHaveLength(2);
+    expect(server.seen).toHaveLength(3);
   });
 });

@@ -149,7 +149,7 @@ describe('looking up by uuid', () => {
     const { server, portal } = await start();
     server.nodes.set('2', { nid: '2', uuid: uuidOf(2), status: '1' });
     const asked = () => server.requests('GET', '/api/dataset/node').length;
-    expect(await portal.findByUuid(uuidOf(1), calm, { next: [uuidOf(2), uuidOf(3)] })).toBeNull();
+    portal.expectNodes([uuidOf(2), uuidOf(3)]);
     expect(await portal.findByUuid(uuidOf(2), calm, { recent: true })).toMatchObject({ nid: '2' });
     server.nodes.set('3', { nid: '3', uuid: uuidOf(3), status: '1' });
     expect(await portal.findByUuid(uuidOf(3), calm, { recent: true })).toBeNull();
@@ -160,7 +160,8 @@ describe('looking up by uuid', () => {
 
   it('asks anew, whatever was asked beforehand, unless a recent answer will do', async () => {
     const { server, portal } = await start();
-    await portal.findByUuid(uuidOf(1), calm, { next: [uuidOf(2)] });
+    portal.expectNodes([uuidOf(2)]);
+    await vi.waitFor(() => expect(server.requests('GET', '/api/dataset/node')).toHaveLength(1));
     server.nodes.set('2', { nid: '2', uuid: uuidOf(2), status: '1' });
     expect(await portal.findByUuid(uuidOf(2), calm)).toMatchObject({ nid: '2' });
     expect(await portal.findByUuid(uuidOf(2), calm, { recent: true })).toMatchObject({ nid: '2' });
@@ -176,11 +177,11 @@ describe('looking up by uuid', () => {
       return true;
     });
     const asked = () => server.requests('GET', '/api/dataset/node').length;
-    const first = portal.findByUuid(uuidOf(1), calm, { next: [uuidOf(2)] });
+    portal.expectNodes([uuidOf(1), uuidOf(2)]);
     await vi.waitFor(() => expect(asked()).toBe(1));
-    const second = portal.findByUuid(uuidOf(2), calm, { recent: true });
+    const both = Promise.all([1, 2].map((n) => portal.findByUuid(uuidOf(n), calm, { recent: true })));
     held.resolve();
-    expect([await first, await second]).toMatchObject([null, { nid: '2' }]);
+    expect(await both).toMatchObject([null, { nid: '2' }]);
     expect(asked()).toBe(1);
   });
 
@@ -190,16 +191,21 @@ describe('looking up by uuid', () => {
       seen.path.startsWith('/api/dataset/node?') && isDown ? { status: 404, body: 'gone' } : undefined,
     );
     server.nodes.set('2', { nid: '2', uuid: uuidOf(2), status: '1' });
-    await expect(portal.findByUuid(uuidOf(1), calm, { next: [uuidOf(2)] })).rejects.toThrow('404');
+    portal.expectNodes([uuidOf(2)]);
+    await vi.waitFor(() => expect(server.requests('GET', '/api/dataset/node')).toHaveLength(1));
     isDown = false;
     expect(await portal.findByUuid(uuidOf(2), calm, { recent: true })).toMatchObject({ nid: '2' });
   });
 
-  it('asks for no more than a page beforehand', async () => {
+  it('asks beforehand by pages, and not again for what was asked a moment ago', async () => {
     const { server, portal } = await start();
-    await portal.findByUuid(uuidOf(1), calm, { next: Array.from({ length: 30 }, (_, n) => uuidOf(n)) });
-    const [only] = server.requests('GET', '/api/dataset/node');
-    expect(new URL(only?.path ?? '', 'http://x').searchParams.get('parameters[uuid]')?.split(',')).toHaveLength(20);
+    const asked = () =>
+      server
+        .requests('GET', '/api/dataset/node')
+        .map(({ path }) => new URL(path, 'http://x').searchParams.get('parameters[uuid]')?.split(',').length);
+    portal.expectNodes(Array.from({ length: 30 }, (_, n) => uuidOf(n)));
+    portal.expectNodes([uuidOf(29).toUpperCase(), uuidOf(30)]);
+    await vi.waitFor(() => expect(asked().sort()).toEqual([1, 10, 20]));
   });
 
   it('finds a node that others with one uuid push off the page', async () => {

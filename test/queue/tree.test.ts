@@ -61,8 +61,8 @@ describe('a parent job', () => {
     const logs = new JobLogs(toy.redis, redisKeys('toy'), toy.queues);
     const before = await logs.read(id);
     expect(before.join('\n')).toContain('boom');
-    await logs.closeRun('p', 'r4', ['m/kill-0']);
-    await logs.closeRun('p', 'r4', ['m/kill-0']);
+    await logs.closeRun('p', [id]);
+    await logs.closeRun('p', [id]);
     expect(await toy.queues.portal('p').getJob(id)).toBeUndefined();
     expect(await logs.read(id)).toEqual(before);
     expect(await toy.redis.ttl(redisKeys('toy').itemLog(id))).toBeGreaterThan(0);

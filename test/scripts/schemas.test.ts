@@ -30,7 +30,7 @@ const written = (schema: z.ZodType): string[] => [
       .map(({ key }) => key.replace(/\|\d/, ''))
       .filter(
         (key) =>
-          !/^defaults$|^defaults\.(dataset|resource)\..+|^drop\.folders\.<name>\..+|\.(password|url|secret)\.file$/.test(
+          !/^defaults$|^defaults\.(dataset|resource)\..+|^drop\.folders\.<name>\..+|\.(password|token|url|secret)\.file$/.test(
             key,
           ),
       ),

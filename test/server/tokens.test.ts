@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { Io } from '../../src/commands/io.ts';
 import { portalTokenCommand } from '../../src/commands/portal-token.ts';
+import { openForTest } from '../portal/support/open.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -44,6 +46,20 @@ describe('access tokens', () => {
     expect(list).not.toContain(token);
     await run({ action: 'revoke', id: '1' }, dataDir);
     expect((await create(portal, `Bearer ${token}`)).status).toBe(401);
+  });
+
+  it('are taken by our client in the place of a password', async () => {
+    const portal = await startTestPortal({ tokens: true });
+    const token = await run({ action: 'add', user: 'creator' }, portal.server.dataDir);
+    const client = openForTest(portal.url, { username: '', password: '', token });
+    const { signal } = new AbortController();
+    const core = { title: 'By token', uuid: randomUUID(), log: '', fields: {} } as const;
+    const { nid } = await client.createNode({ ...core, type: 'dataset', status: 1 }, signal);
+    expect(await portal.anonymous.read(nid)).toMatchObject({ name: 'creator', title: 'By token' });
+    await client.updateNode(nid, { title: 'Changed', log: '' }, signal);
+    const other = openForTest(portal.url, { username: '', password: '', token: 'wrong' });
+    await expect(other.deleteNode(nid, signal)).rejects.toMatchObject({ code: 'portal-login' });
+    expect(await portal.anonymous.read(nid)).toMatchObject({ title: 'Changed' });
   });
 
   it.each([

@@ -15,8 +15,6 @@ export interface EntryNames {
 /** A dataset with the identifier it has in the catalogue. */
 export interface CatalogueDataset extends DatasetSpec {
   identifier: string;
-  /** Node fields that may be left out where a portal does not take them. */
-  optional: string[];
 }
 
 /** How entries are read. */
@@ -65,24 +63,12 @@ export const datasetOf = (
     dataset: {
       identifier,
       id: idOfIdentifier(identifier),
-      optional: optionalFields,
       title: draft.short('title', title),
       details: { ...details, ...draft.metadata, fields: { ...draft.fields, ...fields } },
       resources,
     },
   };
 };
-
-/** Older portals have no way to take these; a catalogue is published all the same. */
-const optionalFields = [
-  'field_spatial',
-  'field_temporal_coverage',
-  'field_harvest_source_issued',
-  'field_harvest_source_modified',
-  'field_frequency',
-  'field_is_part_of',
-  'field_pod_theme',
-];
 
 const identifierFault = (value: unknown): string => {
   if (isNothing(value)) return 'it has no identifier';

@@ -86,8 +86,8 @@ class Gathering {
       return;
     }
     this.#places.set(dataset.id, entry.index);
-    const { identifier, optional } = dataset;
-    this.#wishes.push({ ...datasetWish(this.#manifest, dataset), identifier, optional });
+    const { identifier } = dataset;
+    this.#wishes.push({ ...datasetWish(this.#manifest, dataset), identifier });
   }
 
   end(): GatheredCatalogue {

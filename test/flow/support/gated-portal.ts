@@ -11,8 +11,8 @@ export interface GatedPortal {
   gateway: Gateway;
 }
 
-/** Opens all of it; it ends with the test file. */
-export const openGatedPortal = async (): Promise<GatedPortal> => {
-  const portal = await startPortalProcess();
+/** Opens all of it; `more` are further arguments of `sluice portal`. It ends with the test file. */
+export const openGatedPortal = async (more: string[] = []): Promise<GatedPortal> => {
+  const portal = await startPortalProcess(more);
   return { portal, reader: await portal.reader(), gateway: await openGateway(portal.url) };
 };

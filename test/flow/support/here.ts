@@ -21,6 +21,7 @@ const flags = {
   state: { type: 'string' },
   portal: { type: 'string' },
   'on-drift': { type: 'string' },
+  'create-missing': { type: 'boolean' },
   output: { type: 'string', short: 'o' },
   mapping: { type: 'string' },
   how: { type: 'string' },
@@ -61,11 +62,15 @@ export const runHere = async (
   { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv },
 ): Promise<Ended> => {
   const { values, positionals } = parseArgs({ args, options: flags, allowPositionals: true });
-  const { 'on-drift': onDrift, ...rest } = values;
+  const { 'on-drift': onDrift, 'create-missing': createMissing, ...rest } = values;
   const { io, out, err } = commandIo(cwd, { env });
   const end = (code: number, more = ''): Ended => ({ code, out: out(), err: err() + more });
   try {
-    const options = { ...rest, ...(onDrift === undefined ? {} : { onDrift }) };
+    const options = {
+      ...rest,
+      ...(onDrift === undefined ? {} : { onDrift }),
+      ...(createMissing ? { createMissing } : {}),
+    };
     return end((await commands[name]?.(positionals[0] ?? '', options, io, positionals)) ?? -1);
   } catch (error) {
     const told = error instanceof SluiceError ? `${error.message}\n-> ${error.hint ?? ''}` : String(error);

@@ -22,6 +22,8 @@ export const editor = { username: 'editor' };
 export interface PortalProcess {
   url: string;
   process: Sluice;
+  /** Folder of its store; to be copied only while the portal does not run. */
+  store: string;
   reader(): Promise<Reader>;
   /** Starts it again after its end, on the same port. */
   restart(): Promise<void>;
@@ -45,6 +47,7 @@ export const startPortalProcess = async (more: string[] = []): Promise<PortalPro
   const portal: PortalProcess = {
     url: '',
     process: await start('0'),
+    store: join(dir, 'store'),
     reader: () => openReader(portal.url, publisher.username, publisher.password),
     restart: async () => {
       portal.process = await start(new URL(portal.url).port);

@@ -64,7 +64,7 @@ export const itemOf = (
         note: async (line) => void said.push(line),
         end: () => undefined,
       },
-      record: { actions: more.actions ?? [], ms: 0, ended: null },
+      record: { actions: more.actions ?? [], unproven: null, attempts: 0, ms: 0, ended: null },
     },
   );
   return { item, said };
@@ -95,14 +95,19 @@ export const attachedState = (
 ): ResourceState => {
   const { ledger, portal, item } = parts;
   const limits = { importTimeoutMs: () => 5000, refreshAfterMs: () => null, maxFileBytes: 1e9, maxRowBytes: 1e6 };
-  const settings = { ...limits, preparedDir: '/nowhere/prepared', rejectsDir: '/nowhere/rejects' };
+  const settings = {
+    ...limits,
+    importsTogether: () => false,
+    preparedDir: '/nowhere/prepared',
+    rejectsDir: '/nowhere/rejects',
+  };
   const sha256 = 'a'.repeat(64);
   const deps = { ledger, settings, portal: () => portal } as Partial<HandlerDeps> as HandlerDeps; // all that steps use
   return {
     deps,
-    item,
-    datasetNid: '1',
-    portal,
+    target: { item, ledger, portal, onDrift: 'overwrite', createMissing: false },
+    datasetNid: null,
+    provesNow: true,
     wish: {
       key: item.key,
       uuid: uuidOfKey(item.key),
@@ -114,7 +119,6 @@ export const attachedState = (
       import: 'auto',
       metadataFingerprint: 'm',
     },
-    onDrift: 'overwrite',
     seen: null,
     entry: entryOf(item.key, {
       nid: '7',
@@ -122,12 +126,12 @@ export const attachedState = (
       datastore: 'pending',
     }),
     intent: null,
+    node: null,
     source: null,
     fetched: null,
     prepared: null,
     table: { rows: 2, columns: ['a'], delimiter: ',', bom: false, bytes: 9, sha256 },
     recreated: false,
-    counted: false,
     fallsBack: false,
     ...more,
   };

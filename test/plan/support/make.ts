@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { uuidOfKey } from '../../../src/dkan/identity.ts';
 import { type LedgerEntry, newEntry, type SourceFingerprint } from '../../../src/ledger/entry.ts';
-import { type Knowledge, resourceFingerprint } from '../../../src/plan/plan.ts';
+import type { Knowledge } from '../../../src/plan/plan.ts';
 import type { DatasetWish, ResourceWish } from '../../../src/wish.ts';
 
 /** sha256 of a text, as of a file with that content. */
@@ -76,6 +76,7 @@ export const liveKnowledge = (
     };
     known.entries.set(key, dataset);
     known.sent.set(key, { title, published: true, fields: wish.fields });
+    const links: string[] = [];
     for (const resource of wish.resources) {
       const text = `${content}${resource.key}`;
       known.sources.set(resource.key, source(text));
@@ -83,12 +84,14 @@ export const liveKnowledge = (
         ...newEntry({ key: resource.key, kind: 'resource', uuid: resource.uuid, title: resource.title }),
         nid: String(++nid),
         vid: '1',
-        metadataFingerprint: resourceFingerprint(resource, dataset.nid ?? ''),
+        metadataFingerprint: resource.metadataFingerprint,
         file: { fid: '1', name: 'table.csv', bytes: text.length, sha256: sha(text), url: null },
         datastore: 'imported',
         live: true,
       });
+      links.push(String(nid));
     }
+    known.entries.set(key, { ...dataset, links });
   }
   return known;
 };

@@ -159,6 +159,7 @@ const handlers: Handlers = {
     run: item,
     failed: async (job, reason) => void (await redis.hset('toy.failed', job.data.key, reason.code)),
   },
+  prove: { run: async () => null },
 };
 
 const common = {

@@ -14,10 +14,13 @@ import { tempDir } from '../../support/temp-dir.ts';
 export interface City {
   /** A client for the running test. */
   portal(): Portal;
-  /** Makes a node; returns number and uuid. */
+  /** One of an account that sees no drafts in lists. */
+  ordinary(): Portal;
+  /** Makes a node; returns number and uuid. A draft is one of the ordinary account. */
   make(node: {
     type: 'dataset' | 'resource';
     title: string;
+    status?: 0 | 1;
     log?: string;
     fields?: NodeFields;
   }): Promise<{ nid: string; uuid: string }>;
@@ -39,16 +42,21 @@ export const useCity = (): City => {
   beforeAll(async () => {
     server = await startPortalServer({
       dataDir: join(dir, 'portal'),
-      users: [{ name: 'creator', password: 'open-sesame', roles: ['administrator'] }],
+      users: [
+        { name: 'creator', password: 'open-sesame', roles: ['administrator'] },
+        { name: 'ordinary', password: 'open-sesame', roles: ['content creator'] },
+      ],
       log: createLog({ level: 'silent' }),
     });
   });
   afterAll(() => server.close());
   const city: City = {
     portal: () => openForTest(server.url),
-    make: async ({ type, title, log = 'by a person', fields = {} }) => {
+    ordinary: () => openForTest(server.url, { username: 'ordinary' }),
+    make: async ({ type, title, status = 1, log = 'by a person', fields = {} }) => {
       const uuid = randomUUID();
-      const { nid } = await city.portal().createNode({ type, title, status: 1, uuid, log, fields }, calm);
+      const portal = status === 1 ? city.portal() : city.ordinary();
+      const { nid } = await portal.createNode({ type, title, status, uuid, log, fields }, calm);
       return { nid, uuid };
     },
     makeTable: async ({ dataset, title, log = 'by a person', content }) => {

@@ -1,0 +1,76 @@
+// Drafts that lists hide from ordinary users are found by looking at the ids that no list shows.
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { calm, openForTest } from './support/open.ts';
+import { refusal } from './support/scripted-server.ts';
+import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';
+
+const start = async (options: SmallPortalOptions = {}) => {
+  const server = await startSmallPortal(options);
+  onTestFinished(() => server.close());
+  const node = (nid: number, status: '0' | '1') =>
+    server.nodes.set(String(nid), { nid: String(nid), vid: '1', uuid: `u${nid}`, type: 'dataset', title: 'T', status });
+  const reads = () => server.requests('GET', '/api/dataset/node/').map(({ path }) => Number(path.split('/').pop()));
+  return { server, portal: openForTest(server.url), node, reads };
+};
+
+describe('hidden nodes', () => {
+  it('are looked for above, between and below those that lists show', async () => {
+    const { portal, node, reads } = await start();
+    for (const nid of [2, 4]) node(nid, '1');
+    for (const nid of [1, 3, 30]) node(nid, '0');
+    const { nodes, ...rest } = await portal.hiddenNodes(calm);
+    expect(nodes.map(({ nid }) => nid)).toEqual(['30', '3', '1']);
+    expect(rest).toEqual({ isComplete: true, unread: 0 });
+    expect(reads()).toHaveLength(52);
+    expect(reads()).not.toContain(2);
+  });
+
+  it('are looked for once, for all who ask', async () => {
+    const { portal, node, reads } = await start();
+    node(3, '0');
+    const both = await Promise.all([portal.hiddenNodes(calm), portal.inNameOf(null).hiddenNodes(calm)]);
+    await portal.hiddenNodes(calm);
+    expect(both.map(({ nodes }) => nodes.length)).toEqual([1, 1]);
+    expect(reads()).toHaveLength(50);
+  });
+
+  it('of other accounts are none that are found', async () => {
+    const { portal, node } = await start({
+      intercept: ({ path }) => (path.endsWith('/node/2') ? refusal(403, 'Access denied for user creator') : undefined),
+    });
+    node(1, '0');
+    node(2, '0');
+    const { nodes, isComplete } = await portal.hiddenNodes(calm);
+    expect([nodes.map(({ nid }) => nid), isComplete]).toEqual([['1'], true]);
+  });
+
+  it('are none for an account that lists show everything', async () => {
+    const { portal, node, reads, server } = await start({ roles: { 2: 'authenticated user', 4: 'Site Manager' } });
+    node(1, '0');
+    expect(await portal.hiddenNodes(calm)).toEqual({ nodes: [], isComplete: true, unread: 0 });
+    expect([reads(), server.requests('GET', '/api/dataset/node')]).toEqual([[], []]);
+  });
+
+  it('are looked for only among the newest where there are too many ids', async () => {
+    const { portal, node, reads } = await start();
+    node(600, '1');
+    node(1, '0');
+    node(599, '0');
+    const { nodes, ...rest } = await portal.hiddenNodes(calm);
+    expect(nodes.map(({ nid }) => nid)).toEqual(['599']);
+    // 650 ids, of which one is listed.
+    expect(rest).toEqual({ isComplete: false, unread: 149 });
+    expect(reads()).toHaveLength(500);
+  });
+
+  it('are looked for again when the walk has failed', async () => {
+    let isDown = true;
+    const { portal, node } = await start({
+      intercept: ({ path }) => (isDown && path.endsWith('/node/7') ? { status: 500, body: 'down' } : undefined),
+    });
+    node(1, '0');
+    await expect(portal.hiddenNodes(calm)).rejects.toMatchObject({ code: 'portal-unreachable' });
+    isDown = false;
+    expect((await portal.hiddenNodes(calm)).nodes).toHaveLength(1);
+  });
+});
