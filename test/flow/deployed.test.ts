@@ -1,0 +1,235 @@
+// What deployed releases do with what the worker sends, release by release, and what the worker makes of it.
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Report } from '../../src/report.ts';
+import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
+import { itemOf } from './support/items.ts';
+import type { Place } from './support/place.ts';
+import { doubles } from './support/reader.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+
+interface There extends GatedPortal {
+  place: Place;
+}
+
+const open = async (profile: string): Promise<There> => {
+  const gated = await openGatedPortal(['--profile', profile]);
+  return { ...gated, place: makeRemotePlace(gated.gateway.url) };
+};
+
+interface Details extends Record<string, unknown> {
+  tables?: Record<string, string>;
+}
+
+/** Writes a manifest with one dataset; `tables` are CSV texts by resource id. */
+const write = (
+  place: Place,
+  name: string,
+  { tables = { t: 'id,what\n1,a\n2,b\n' }, ...more }: Details = {},
+): string => {
+  const resources = Object.entries(tables).map(([id, text]) => ({
+    id,
+    title: `${name} ${id}`,
+    file: place.write(`data/${name}-${id}.csv`, text),
+  }));
+  return place.manifest({ name, datasets: [{ id: 'd', title: `${name} dataset`, ...more, resources }] });
+};
+
+const reasons = (report: Report): string => JSON.stringify(report.items.map(({ reason }) => reason).filter(Boolean));
+const items = (value: unknown): Record<string, unknown>[] =>
+  (value as { und?: Record<string, unknown>[] } | undefined)?.und ?? [];
+
+describe.each(['dkan-7.18', 'dkan-7.18.16'])('%s', (profile) => {
+  let there: There;
+  beforeAll(async () => {
+    there = await open(profile);
+  });
+
+  const publish = async (manifest: string): Promise<Report> => {
+    const { code, report } = await there.place.publish(manifest);
+    expect(code, reasons(report)).toBe(0);
+    return report;
+  };
+
+  it('terms: a tag is made once, in the vocabulary of tags, and sent by number from then on', async () => {
+    const { place, gateway, reader } = there;
+    await publish(write(place, 'one', { tags: ['budget', 'harbour'] }));
+    const report = await publish(write(place, 'two', { tags: ['harbour', 'roads'] }));
+    const firstReport = await publish(write(place, 'one', { tags: ['budget', 'harbour'], description: 'New words' }));
+    const tidsOf = async (from: Report, key: string) =>
+      items((await reader.read(itemOf(from, key).nid ?? '')).field_tags).map(({ tid }) => tid);
+    const [, harbour] = await tidsOf(firstReport, 'one/d');
+    expect((await tidsOf(report, 'two/d'))[0]).toBe(harbour);
+    const made = gateway.requests.flatMap(({ body }) => body.match(/"tid":"autocreate","name":"[^"]*"/g) ?? []);
+    expect(made.filter((text) => text.includes('harbour')).length).toBeLessThanOrEqual(1);
+    const { uuid } = itemOf(report, 'two/d');
+    const seen = await (await fetch(`${there.portal.url}/api/3/action/package_show?id=${uuid}&page=0`)).text();
+    expect(seen).toContain('"name":"harbour"');
+  });
+
+  it('rows: a table that is not there is no fault of the portal', async () => {
+    const { place, reader } = there;
+    const manifest = write(place, 'gone');
+    const report = await publish(manifest);
+    await reader.dropRows(itemOf(report, 'gone/d/t').nid ?? '');
+    expect((await place.run(['verify', manifest])).code).toBe(3);
+    expect((await publish(manifest)).counts.actions).toEqual({ imported: 1 });
+    expect((await place.run(['verify', manifest])).code).toBe(0);
+  });
+
+  it('datastores that others broke are seen and healed by --refresh', async () => {
+    const { place, reader } = there;
+    const manifest = write(place, 'broken');
+    const report = await publish(manifest);
+    await reader.dropRows(itemOf(report, 'broken/d/t').nid ?? '');
+    const { code, out } = await place.run(['publish', manifest, '--refresh', '--json']);
+    expect(code, out).toBe(0);
+    expect((JSON.parse(out) as Report).counts.actions).toEqual({ imported: 1 });
+    expect(await reader.count(itemOf(report, 'broken/d/t').uuid)).toBe(2);
+  });
+
+  it('fields: what the portal does not hold is told and blocks nothing; geometries are compared by value', async () => {
+    const { place } = there;
+    const report = await publish(
+      write(place, 'fields', { modified: '2026-05-01', spatial: { wkt: 'POINT (13.0 52.50)' } }),
+    );
+    expect(itemOf(report, 'fields/d')).toMatchObject({
+      live: true,
+      warnings: [expect.stringContaining('field_modified_source_date')],
+    });
+    expect(itemOf(report, 'fields/d/t')).toMatchObject({ live: true });
+  });
+
+  it('lists: a damaged list is found by verify and written whole, in order, by one request', async () => {
+    const { place, gateway, reader } = there;
+    const row = 'id\n1\n';
+    const manifest = write(place, 'list', { tables: { a: row, b: row, c: row } });
+    const report = await publish(manifest);
+    const nids = ['a', 'b', 'c'].map((id) => itemOf(report, `list/d/${id}`).nid);
+    const dataset = itemOf(report, 'list/d').nid ?? '';
+    await reader.change(dataset, { field_resources: { und: [{ target_id: nids[1] }] } });
+    const { code, out } = await place.run(['verify', manifest]);
+    expect([code, out]).toEqual([3, expect.stringContaining('its list lacks the resource nodes')]);
+    gateway.takeWrites();
+    await publish(manifest);
+    expect(gateway.takeWrites()).toEqual([`PUT /api/dataset/node/${dataset}`]);
+    expect(items((await reader.read(dataset)).field_resources).map(({ target_id }) => String(target_id))).toEqual(nids);
+  });
+
+  it('requests: a new file takes at most seven, a changed one at most six', async () => {
+    const { place, gateway } = there;
+    const tables = (version: number) =>
+      Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`t${index}`, `id\n${version}\n`]));
+    const count = async (manifest: string): Promise<number> => {
+      const before = gateway.requests.length;
+      await publish(manifest);
+      return gateway.requests.slice(before).filter(({ path }) => !/\/(user|session)\//.test(path)).length;
+    };
+    const created = await count(write(place, 'many', { tables: tables(1) }));
+    const changed = await count(write(place, 'many', { tables: tables(2) }));
+    expect(created / 20).toBeLessThanOrEqual(7);
+    expect(changed / 20).toBeLessThanOrEqual(6);
+  });
+
+  it('groups may be named by title; one that the portal does not list is told', async () => {
+    const { place, reader } = there;
+    const nid = await reader.create({ type: 'group', title: 'Parks Department' });
+    const report = await publish(write(place, 'grouped', { groups: ['Parks Department'] }));
+    const node = await reader.read(itemOf(report, 'grouped/d').nid ?? '');
+    expect(items(node.og_group_ref).map(({ target_id }) => String(target_id))).toEqual([nid]);
+    const { code, report: refused } = await place.publish(write(place, 'ungrouped', { groups: ['Nobody'] }));
+    expect([code, itemOf(refused, 'ungrouped/d').reason?.message]).toEqual([
+      3,
+      expect.stringContaining('no group is titled "Nobody"'),
+    ]);
+  });
+
+  it('a run ends its session', async () => {
+    const { gateway, place } = there;
+    gateway.requests.length = 0;
+    await publish(write(place, 'session'));
+    const paths = gateway.requests.map(({ path }) => path);
+    expect(paths.filter((path) => path.endsWith('/user/login'))).toHaveLength(1);
+    expect(paths.filter((path) => path.endsWith('/user/logout'))).toHaveLength(1);
+  });
+});
+
+describe('dkan-7.14', () => {
+  let there: There;
+  beforeAll(async () => {
+    there = await open('dkan-7.14');
+  });
+
+  it('without a datastore and a search, files are live; check says so and finds nothing wrong', async () => {
+    const { place, gateway } = there;
+    const { code, out } = await place.run(['check', '--portal', 'local']);
+    expect([code, out]).toEqual([0, expect.stringContaining('no datastore endpoints')]);
+    gateway.requests.length = 0;
+    const { report } = await place.publish(write(place, 'plain'));
+    expect(itemOf(report, 'plain/d/t')).toMatchObject({ live: true, rows: null });
+    expect(gateway.requests.filter(({ path }) => path.includes('/datastore/search'))).toEqual([]);
+  });
+
+  it('takes periods and, one more with each write, all items of a field; tells what it does not take', async () => {
+    const { place, reader } = there;
+    const { code, report } = await place.publish(
+      write(place, 'odd', {
+        temporal: { from: '2026-01-01', to: '2026-12-31' },
+        spatial: { wkt: 'POINT (13 52)' },
+        topics: ['City Planning'],
+        additionalInfo: { Source: 'Ledger', Second: 'Two', Third: 'Three' },
+        relatedContent: [
+          { title: 'One', url: 'https://example.org/1' },
+          { title: 'Two', url: 'https://example.org/2' },
+        ],
+      }),
+    );
+    expect(code, reasons(report)).toBe(0);
+    const node = await reader.read(itemOf(report, 'odd/d').nid ?? '');
+    expect(items(node.field_additional_info)).toHaveLength(3);
+    expect(items(node.field_related_content)).toHaveLength(2);
+    expect(items(node.field_temporal_coverage)[0]?.value).toContain('2026-01-01');
+    const { warnings } = itemOf(report, 'odd/d');
+    expect(warnings.filter((text) => /field_(spatial|topic)/.test(text))).toHaveLength(2);
+    expect(warnings.join()).toContain('terms: {topics: {City Planning: N}}');
+  });
+
+  it('a resource with a file is updated, and keeps it', async () => {
+    const { place, reader } = there;
+    await place.publish(write(place, 'kept'));
+    const manifest = place.manifest({
+      name: 'kept',
+      datasets: [
+        {
+          id: 'd',
+          title: 'kept dataset',
+          resources: [{ id: 't', title: 'Another title', file: 'data/kept-t.csv' }],
+        },
+      ],
+    });
+    const { code, report } = await place.publish(manifest);
+    expect(code, reasons(report)).toBe(0);
+    const { nid } = itemOf(report, 'kept/d/t');
+    expect((await reader.read(nid ?? '')).title).toBe('Another title');
+    expect((await reader.file(nid ?? ''))?.content).toContain('1,a');
+  });
+
+  it('a draft, which it would publish, is refused before it is created', async () => {
+    const { place, reader } = there;
+    const { code, report } = await place.publish(write(place, 'draft', { published: false }));
+    expect([code, itemOf(report, 'draft/d').reason?.message]).toEqual([
+      3,
+      expect.stringContaining('publishes every node that it creates'),
+    ]);
+    expect(await reader.titles('dataset')).not.toContain('draft dataset');
+  });
+
+  it('a node that others made under the same title is not taken, nor doubled, until somebody decides', async () => {
+    const { place, reader } = there;
+    await reader.create({ type: 'dataset', title: 'twin dataset', log: 'by hand' });
+    const manifest = write(place, 'twin');
+    const { code, report } = await place.publish(manifest);
+    expect([code, itemOf(report, 'twin/d').reason?.code]).toEqual([3, 'node-unclear']);
+    expect((await place.run(['publish', manifest, '--create-missing'])).code).toBe(0);
+    expect(doubles(await reader.list())).toEqual(['dataset twin dataset']);
+  });
+});
