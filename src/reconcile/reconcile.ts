@@ -1,10 +1,11 @@
 // Goes through all wishes of a manifest and proves each against the portal; what is found may be written to the ledger.
+import { PortalError, PortalLoginError } from '../errors.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
 import type { FetchedFiles } from '../fetch/fetched-files.ts';
 import { withKnownNames } from '../handlers/known-names.ts';
 import { lookAt } from '../handlers/look.ts';
 import type { NodeWish } from '../handlers/node-wish.ts';
-import type { LedgerEntry, SourceFingerprint } from '../ledger/entry.ts';
+import { type LedgerEntry, newEntry, type SourceFingerprint } from '../ledger/entry.ts';
 import type { Target } from '../ledger/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { withKnownUuids } from '../plan/known-uuids.ts';
@@ -95,7 +96,7 @@ const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, kn
   const fields = await portal.groups.resolve(wish.fields, signal);
   const node: NodeWish = { ...wish, fields, type: 'dataset', fingerprint: wish.metadataFingerprint };
   const at = { nid: nid ?? '', known: known.entries.get(wish.key) };
-  const proof = nid === null ? null : await proveNodeOnly(options, node, at);
+  const proof = nid === null ? null : await orFault(node, () => proveNodeOnly(options, node, at));
   const resources: Reconciled[] = [];
   for (const resource of wish.resources) resources.push(await reconcileResource(options, resource, nid, known));
   if (options.find?.byContent && proof?.node)
@@ -146,10 +147,25 @@ const proveFound = async (
 ): Promise<Reconciled> => {
   const node: NodeWish = { ...wish, type: 'resource', fingerprint: wish.metadataFingerprint };
   const at = { nid: found.nid, known: known.entries.get(wish.key) };
-  const proof = await withLocalFile(wish, knownFile(options, wish, known), options, (local) =>
-    proveResource(options, node, at, local),
+  const proof = await orFault(node, () =>
+    withLocalFile(wish, knownFile(options, wish, known), options, (local) => proveResource(options, node, at, local)),
   );
   return { key: wish.key, found, proof };
+};
+
+/** A request that the portal fails is a fault of that item; the others are looked at all the same. */
+const orFault = async <T extends Proof>(
+  { key, uuid, title, type }: NodeWish,
+  prove: () => Promise<T>,
+): Promise<T | (Proof & { node: null })> => {
+  try {
+    return await prove();
+  } catch (error) {
+    if (!(error instanceof PortalError) || error instanceof PortalLoginError || error.request.status === undefined)
+      throw error;
+    const entry = newEntry({ key, uuid, title, kind: type });
+    return { entry, faults: [`cannot be looked at: ${error.message}`], sent: null, broken: {}, node: null };
+  }
 };
 
 const knownFile = ({ target }: ReconcileOptions, { key }: ResourceWish, { entries, sources }: Known): KnownFile => ({

@@ -207,6 +207,20 @@ describe('verify', () => {
     expect(faults).toContainEqual({ key: 'proof/bytes/t', fault: expect.stringContaining('holds other bytes') });
     expect(gateway.takeWrites()).toEqual([]);
 
+    // A node that the portal fails to give is a fault like others, and does not end the look at them.
+    gateway.before = ({ path }) => {
+      if (path.endsWith(`/node/${nid('sound')}`)) throw new Error('out of order');
+    };
+    const failing = await place.run(['verify', manifest]);
+    gateway.before = () => undefined;
+    expect(failing.out).toContain('proof/sound/t: cannot be looked at: ');
+    expect(lines(failing.out).at(-1)).toBe('12 items checked, 6 faults');
+
+    // What was found broken is sent again by the next publish; edits of fields stay with `onDrift`.
+    await place.publish(manifest);
+    const mended = await place.run(['verify', manifest, '--content']);
+    expect(lines(mended.out).filter((line) => /proof\/(bytes|size|rows)/.test(line))).toEqual([]);
+
     // A file that is not there to compare with is a fault, no crash; so is what was never published.
     rmSync(join(place.dir, 'data/v-sound.csv'));
     place.manifest({ name: 'proof', datasets: [...datasets.slice(5), { id: 'new', title: 'New' }] });
