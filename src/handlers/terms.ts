@@ -33,6 +33,9 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Prom
   const { terms } = portal;
   // A form finds terms by their names itself; two that make the same one at once would make it twice nevertheless.
   const isForm = (await portal.dialectInUse(item.signal)) === 'form';
+  const { fresh: unknown } = await terms.resolve(wish.fields, true);
+  const topics = unknown.filter(({ vocabulary }) => vocabulary === 'dkan_topics').map(({ name }) => name);
+  await portal.learnTopics(topics, item.signal);
   const { fields, fresh } = isForm ? await terms.resolve(wish.fields, true) : await afterOtherMakers(target, wish);
   if (!isForm) await terms.announce(fresh, wish.uuid);
   const { entry } = await write(fields).catch(async (error: unknown) => {

@@ -18,6 +18,7 @@ import { type Identity, Session } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { surveyTerms } from './survey.ts';
 import { type TermStore, Terms } from './terms.ts';
+import { findTopics } from './topics.ts';
 import { Traits } from './traits.ts';
 
 export type { TableSize } from './datastore.ts';
@@ -210,6 +211,12 @@ export class Portal {
   /** Learns ids of terms from some nodes that carry them; once for each portal, and again from more of them for terms that were lost. */
   surveyTerms(signal: AbortSignal, isLost = false): Promise<void> {
     return surveyTerms(this, signal, isLost);
+  }
+
+  /** Learns ids of topics that the portal has by these names, where it tells them. */
+  async learnTopics(names: readonly string[], signal: AbortSignal): Promise<void> {
+    if (names.length === 0) return;
+    await this.terms.remember('dkan_topics', await findTopics(this.#shared.session.http, names, signal));
   }
 
   /** True where the list of a dataset's resources is written with the dataset, and the portal sets the other side. */

@@ -30,6 +30,8 @@ export interface HttpRequest {
   mayWrite?: () => Promise<void>;
   /** True for a look whether the portal answers at all: it does not wait for the requests that are in flight. */
   isProbe?: boolean;
+  /** True: a reply that tells another address is wanted itself, not what stands there. */
+  keepsRedirect?: boolean;
 }
 
 /** Largest reply body that is read; a node with thousands of references stays far below. */
@@ -149,7 +151,7 @@ export class Http {
       const reply = await this.send(request, target, signal);
       const { location } = reply.headers;
       const redirect = reply.status >= 301 && reply.status <= 308 && reply.status !== 304 && location !== undefined;
-      if (!redirect || request.method !== 'GET' || hops === maxRedirects) return reply;
+      if (!redirect || request.keepsRedirect || request.method !== 'GET' || hops === maxRedirects) return reply;
       const next = URL.parse(location, `${this.origin}${target}`);
       if (next?.origin !== this.origin) return reply;
       target = `${next.pathname}${next.search}`;

@@ -156,7 +156,8 @@ const lookAtSearch = async ({ session }: Parts, probe: PortalProbe, signal: Abor
 /** Which terms would be sent by their ids, and into which vocabularies new ones would go. */
 const lookAtTerms = async ({ terms, survey }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   if (probe.dialect === 'form') {
-    const hint = 'topics are taken by number only: state them as `terms: {topics: …}` of this portal';
+    const hint =
+      'topics that the portal does not tell of are taken by number only: state them as `terms: {topics: …}` of this portal';
     probe.findings.push({ ok: true, what: 'tags and formats are taken by name', hint });
     return;
   }

@@ -66,6 +66,16 @@ describe.each(['dkan-7.18', 'dkan-7.18.16'])('%s', (profile) => {
     expect(seen).toContain('"name":"harbour"');
   });
 
+  it('terms: a topic that the portal has is found by its name and not made again', async () => {
+    const { gateway } = there;
+    gateway.requests.length = 0;
+    const report = await publish(write(there.place, 'topical', { topics: ['City Planning'] }));
+    expect(itemOf(report, 'topical/d').warnings).toEqual([]);
+    expect(gateway.requests.filter(({ body }) => body.includes('"tid":"autocreate","name":"City Planning"'))).toEqual(
+      [],
+    );
+  });
+
   it('rows: a table that is not there is no fault of the portal', async () => {
     const { place, reader } = there;
     const manifest = write(place, 'gone');
@@ -175,7 +185,7 @@ describe('dkan-7.14', () => {
       write(place, 'odd', {
         temporal: { from: '2026-01-01', to: '2026-12-31' },
         spatial: { wkt: 'POINT (13 52)' },
-        topics: ['City Planning'],
+        topics: ['City Planning', 'Nobody knows'],
         additionalInfo: { Source: 'Ledger', Second: 'Two', Third: 'Three' },
         relatedContent: [
           { title: 'One', url: 'https://example.org/1' },
@@ -190,7 +200,7 @@ describe('dkan-7.14', () => {
     expect(items(node.field_temporal_coverage)[0]?.value).toContain('2026-01-01');
     const { warnings } = itemOf(report, 'odd/d');
     expect(warnings.filter((text) => /field_(spatial|topic)/.test(text))).toHaveLength(2);
-    expect(warnings.join()).toContain('terms: {topics: {City Planning: N}}');
+    expect(warnings.join()).toContain('terms: {topics: {Nobody knows: N}}');
   });
 
   it('a resource with a file is updated, and keeps it', async () => {

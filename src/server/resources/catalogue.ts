@@ -1,6 +1,8 @@
 // What a site tells of its datasets beside the service: package_show, package_list, group_list and data.json, as deployed
 // portals answer them.
+
 import { createHash } from 'node:crypto';
+import { slugOf } from '../../dkan/slug.ts';
 import { licenses } from '../../dkan/values.ts';
 import type { Answer } from '../answer.ts';
 import type { Call } from '../call.ts';
@@ -206,8 +208,28 @@ const pages: Readonly<Record<string, (call: Call) => Answer>> = {
   '/data.json': (call) => answerOf(catalogueOf(call)),
 };
 
+const searchFields: Readonly<Record<string, string>> = { tags: 'field_tags', dkan_topics: 'field_topic' };
+
+/** Deployed portals send the page of a term to a search for it. */
+const termAnswer = (call: Call, path: string): Answer | null => {
+  const tid = /^\/taxonomy\/term\/(\d{1,9})$/.exec(path)?.[1];
+  const term = tid === undefined ? null : call.portal.store.terms.byTid(Number(tid));
+  if (term === null) return null;
+  const field = Object.hasOwn(searchFields, term.vocabulary) ? searchFields[term.vocabulary] : undefined;
+  const slug = slugOf(term.name) ?? term.name;
+  const address = field === undefined ? `/format/${slug}` : `/search/${field}/${slug}-${tid}`;
+  return {
+    status: 301,
+    contentType: 'text/html; charset=UTF-8',
+    headers: { location: `${call.baseUrl}${address}` },
+    body: '',
+  };
+};
+
 /** The answer at a path of the catalogue; null at any other. Where the profile pages it, one without `page` is sent to the first. */
 export const catalogueAnswer = (call: Call, path: string): Answer | null => {
+  const term = termAnswer(call, path);
+  if (term) return term;
   const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
   if (page === undefined) return null;
   if (call.portal.profile.pagesCatalogue && call.query.page === undefined) {
