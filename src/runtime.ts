@@ -8,6 +8,7 @@ import { UsageError } from './errors.ts';
 import { type Fetcher, openFetcher } from './fetch/fetch.ts';
 import { FetchedFiles } from './fetch/fetched-files.ts';
 import { proxyOf } from './fetch/proxy.ts';
+import { closeCataloguePool } from './gather/catalogue/json-ld.ts';
 import { datasetHandler } from './handlers/dataset.ts';
 import type { HandlerDeps } from './handlers/deps.ts';
 import { proveHandler } from './handlers/prove.ts';
@@ -255,7 +256,7 @@ export class Runtime {
     await this.stopWorkers(force);
     await this.fetcher.close();
     await this.portals.close();
-    await Promise.all([closeTablePool(), closePreparePool()]);
+    await Promise.all([closeTablePool(), closePreparePool(), closeCataloguePool()]);
     await this.queues.close();
     this.redis.disconnect();
     await this.redisHandle.close();

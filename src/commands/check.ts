@@ -3,6 +3,7 @@ import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { ConfigError, InterruptedError, UsageError } from '../errors.ts';
+import { closeCataloguePool } from '../gather/catalogue/json-ld.ts';
 import { closeTablePool } from '../table/check.ts';
 import { closePreparePool } from '../transform/prepare.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
@@ -33,7 +34,7 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
     if (io.stop.aborted) throw new InterruptedError('interrupted; nothing was changed', { cause: error });
     throw error;
   } finally {
-    await Promise.all([closeTablePool(), closePreparePool()]);
+    await Promise.all([closeTablePool(), closePreparePool(), closeCataloguePool()]);
   }
 };
 

@@ -43,7 +43,7 @@ const rooms: Record<string, string[]> = {
   handlers: ['portal', 'ledger', 'gather', 'intake', 'fetch', 'table', 'plan', 'transform'],
   reconcile: ['portal', 'ledger', 'handlers', 'intake', 'plan', 'fetch', 'table', 'transform'],
   queue: ['redis'],
-  gather: ['manifest', 'fetch'],
+  gather: ['manifest', 'fetch', 'table'],
   intake: ['table'],
   // The file system steps that survive kills.
   fetch: ['intake'],

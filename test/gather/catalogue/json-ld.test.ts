@@ -1,6 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { gatherCatalogue } from '../../../src/gather/catalogue/gather-catalogue.ts';
+import { closeCataloguePool, readJsonLd } from '../../../src/gather/catalogue/json-ld.ts';
 import { catalogueManifest, chunksOf } from './support/catalogue.ts';
+
+afterAll(closeCataloguePool);
 
 const gather = (document: unknown, size = 1000) =>
   gatherCatalogue(
@@ -137,7 +140,7 @@ describe('a DCAT-AP catalogue in JSON-LD', () => {
     ['a context elsewhere', { '@context': 'https://example.org/context.jsonld', '@graph': [] }, 'is not fetched'],
     ['no dataset', [{ '@id': 'urn:a', 'http://purl.org/dc/terms/title': 'x' }], 'it names no dataset'],
     ['a broken document', '{"@graph": [', 'it is not JSON'],
-    ['a nested document', `{"@graph": ${'['.repeat(100_000)}`, 'more than 40 deep'],
+    ['a nested document', `{"@graph": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'more than 40 deep'],
     ['no JSON-LD', '{"@context": {"a": 3}, "@graph": [{"a": 1}]}', 'it cannot be read as JSON-LD'],
   ])('that cannot be read is told: %s', async (_what, document, message) => {
     await expect(gather(document)).rejects.toMatchObject({
@@ -157,5 +160,50 @@ describe('a DCAT-AP catalogue in JSON-LD', () => {
     }));
     const { wishes } = await gather({ '@context': context, '@graph': nodes });
     expect(wishes).toHaveLength(60);
+  });
+});
+
+describe('a document made to fill the memory', () => {
+  const fault = { code: 'catalogue-fault', hint: expect.stringContaining('one context') };
+  const node = { '@id': 'https://example.org/d', '@type': 'http://www.w3.org/ns/dcat#Dataset' };
+  const terms = (count: number, prefix = 't') =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, `https://example.org/${at}`]));
+
+  it('by a list of contexts is refused before it is expanded, with the place of the list', async () => {
+    const contexts = Array.from({ length: 20_000 }, (_, at) => ({ [`t${at}`]: `https://example.org/${at}` }));
+    await expect(gather([{ ...node, '@context': contexts }], 65_536)).rejects.toMatchObject({
+      ...fault,
+      message: expect.stringContaining('at `0.@context` more than 100 contexts apply at once'),
+    });
+  });
+
+  it('by contexts inside each other, or inside terms, is refused as well', async () => {
+    const inner = {
+      '@type': node['@type'],
+      '@context': Array.from({ length: 60 }, () => ({ a: 'https://example.org/a' })),
+    };
+    await expect(gather([{ '@context': inner['@context'], '@graph': [inner] }])).rejects.toMatchObject(fault);
+    const scoped = { '@context': { term: { '@id': 'https://example.org/t', ...inner } }, '@graph': [inner] };
+    await expect(gather([{ '@context': inner['@context'], '@graph': [scoped] }])).rejects.toMatchObject(fault);
+  });
+
+  it('by too many terms is refused; some thousands are read', async () => {
+    const many = [{ ...node, '@context': [terms(15_000), terms(15_000, 'u')] }];
+    await expect(gather(many, 65_536)).rejects.toMatchObject({
+      ...fault,
+      message: expect.stringContaining('more than 20,000 terms are defined at once'),
+    });
+    const { wishes, skipped } = await gather([{ ...node, '@context': [context, terms(3000)] }], 65_536);
+    expect(wishes.length + skipped.length).toBe(1);
+  });
+
+  it('takes down its own thread only, when it takes too long', async () => {
+    const nodes = Array.from({ length: 50_000 }, (_, at) => ({ ...node, '@id': `https://example.org/${at}` }));
+    const bytes = chunksOf(JSON.stringify(nodes), 65_536);
+    await expect(readJsonLd(bytes, 'slow.jsonld', 20)).rejects.toMatchObject({
+      code: 'catalogue-fault',
+      message: 'slow.jsonld:1:1: reading it as JSON-LD does not come to its end',
+    });
+    expect((await gather(graph)).wishes).toHaveLength(1);
   });
 });
