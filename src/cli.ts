@@ -85,7 +85,7 @@ const example = (command: Command, ...lines: string[]): Command =>
 example(
   common(program.command('publish').description('run manifests once and wait for the report'))
     .argument('<manifest...>', 'manifest files')
-    .option('--wait <duration>', 'how long to wait for a paused portal', duration)
+    .option('--wait <duration>', 'how long to wait for a portal that is paused or asks for a pause', duration)
     .option(
       '--refresh',
       "compare with the portal's own listing and with every file of the web, not only with what we remember",

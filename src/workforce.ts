@@ -48,7 +48,13 @@ export class Workforce {
   private constructor(parts: WorkforceParts) {
     const { config, log, redis, keys, pauses, limits, notifier } = parts;
     const portals = Object.keys(limits);
-    const breaker = new CircuitBreaker({ redis, keys, pauses, settings: config.breaker, log });
+    const breaker = new CircuitBreaker({
+      redis,
+      keys,
+      pauses,
+      settings: { ...config.breaker, longestAskedMs: config.retry.maxBackoffMs },
+      log,
+    });
     this.#parts = parts;
     this.#presence = new Presence(redis, keys, { role: parts.role, limits }, log);
     this.#watch = new PortalWatch({

@@ -8,12 +8,14 @@ import { targetName } from '../ledger/keys.ts';
 import { listedFolders } from '../manifest/drop-names.ts';
 import { loadManifest } from '../manifest/load.ts';
 import { isDropManifest } from '../manifest/schema.ts';
+import { standstillOf } from '../queue/standstill.ts';
 import type { KnownTarget, Runtime } from '../runtime.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { reasonLines, rejectedText } from './report-text.ts';
 import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { standstillText } from './wait.ts';
 
 /** One key as `status` shows it. */
 interface KeyStatus extends LedgerEntry {
@@ -161,6 +163,7 @@ const targetStatus = async (runtime: Runtime, target: { manifest: string; portal
       .length,
     takenDown: own.filter((entry) => entry.removed !== null).length,
     running: current,
+    standstill: current === null ? null : await standstillOf(runtime.queues, { runId: current, portal: target.portal }),
     pause: await runtime.pauses.state(target.portal),
     lastPause: await runtime.pauses.last(target.portal),
   };
@@ -196,8 +199,9 @@ const overviewLines = (
 /** Ended pauses that are still worth a line, milliseconds. */
 const recentMs = 24 * 3600 * 1000;
 
-const pauseLines = ({ pause, lastPause }: TargetStatus): string[] => {
+const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): string[] => {
   if (!pause) {
+    if (standstill) return [`  everything left of the run waits until ${standstillText(standstill)}`];
     if (!lastPause || Date.now() - lastPause.until > recentMs) return [];
     const [since, until] = [isoTime(lastPause.since), isoTime(lastPause.until)];
     return [`  the portal was paused from ${since} to ${until} (${lastPause.reason.code}) and works again`];

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError, UnfinishedError } from '../errors.ts';
 import { datasetDataSchema } from '../job.ts';
 import { targetName } from '../ledger/keys.ts';
+import { type Standstill, standstillOf } from '../queue/standstill.ts';
 import type { Report } from '../report.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Io, plural } from './io.ts';
@@ -18,7 +19,7 @@ export interface AwaitedRun {
 export interface WaitOptions {
   /** Show progress on standard error. */
   progress: boolean;
-  /** Longest wait in milliseconds for a portal that stays paused; the runs stay queued. */
+  /** Longest wait in milliseconds for a portal that stays paused, or asks for a longer pause; the runs stay queued. */
   pausedMs: number;
 }
 
@@ -27,7 +28,7 @@ const pollMs = 50;
 /**
  * Waits until every run has its report. Workers of this process are started when no other process has any, also when
  * those vanish on the way. Throws {@link InterruptedError} when the command is stopped, {@link UnfinishedError} when a
- * portal stays paused.
+ * portal stays paused or asks for too long a pause.
  */
 export const waitForRuns = async (
   runtime: Runtime,
@@ -46,6 +47,11 @@ export const waitForRuns = async (
         if (!(await runtime.hasWorkers())) await runtime.startWorkers([...new Set(runs.map((run) => run.portal))]);
         checkedWorkers = Date.now();
         await refusePaused(runtime, runs, { begun, pausedMs: options.pausedMs });
+        await refuseLongPause(
+          runtime,
+          runs.filter(({ runId }) => !reports.has(runId)),
+          options.pausedMs,
+        );
       }
       for (const run of runs) {
         const report = reports.has(run.runId) ? null : await runtime.runs.report(run.runId);
@@ -82,6 +88,22 @@ const refusePaused = async (
     );
   }
 };
+
+/** Attempts that are nearer are waited for: each may be the one that works. */
+const refuseLongPause = async (runtime: Runtime, runs: AwaitedRun[], pausedMs: number): Promise<void> => {
+  for (const run of runs) {
+    if (await runtime.pauses.state(run.portal)) continue; // it has a limit of its own
+    const standstill = await standstillOf(runtime.queues, run);
+    if (standstill === null || standstill.until - Date.now() <= pausedMs) continue;
+    throw new UnfinishedError(`portal ${run.portal} is not asked again before ${standstillText(standstill)}`, {
+      hint: 'the run stays queued, and publishing again resumes it; `--wait` says how long to wait',
+    });
+  }
+};
+
+/** When it ends, and what led to it. */
+export const standstillText = ({ until, why }: Standstill): string =>
+  `${new Date(until).toISOString()}${why === '' ? '' : `: ${why}`}`;
 
 /** One line that is rewritten on a terminal; one plain line every few seconds elsewhere. */
 class Progress {
@@ -122,13 +144,24 @@ class Progress {
       failed += progress.failed;
     }
     this.#items = total;
-    const flight = await this.#inFlight(runtime, runs);
+    const flight = (await this.#waits(runtime, runs)) ?? (await this.#inFlight(runtime, runs));
     const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
     if (total === 0) return `${name}: ${begun ? 'planning' : 'waiting to begin'}${flight}`;
     const seconds = (Date.now() - this.#begun) / 1000;
     const rate = done / Math.max(seconds, 0.001);
     const eta = done > 0 && rate > 0 ? `, ${Math.ceil((total - done) / rate)} s left` : '';
     return `${name}: ${done}/${total} items, ${rate.toFixed(1)}/s${eta}${failed > 0 ? `, ${failed} failed` : ''}${flight}`;
+  }
+
+  /** Why nothing goes on: a portal is paused, or everything waits for its next attempt. */
+  async #waits(runtime: Runtime, runs: AwaitedRun[]): Promise<string | null> {
+    for (const run of runs) {
+      const pause = await runtime.pauses.state(run.portal);
+      if (pause) return ` | portal ${run.portal} is paused: ${pause.reason.message}`;
+      const standstill = await standstillOf(runtime.queues, run);
+      if (standstill) return ` | waits until ${standstillText(standstill)}`;
+    }
+    return null;
   }
 
   async #inFlight(runtime: Runtime, runs: AwaitedRun[]): Promise<string> {

@@ -11,8 +11,8 @@ export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
 };
 
 const firstBackoffMs = 250;
-/** A longer `Retry-After` is left to the job's own retry. */
-const longestPauseMs = 30_000;
+/** A longer `Retry-After` is left to the job's own retry, which everybody can see. */
+const longestPauseMs = 10_000;
 
 /** How often a read is repeated that a busy database did not take, and how long it waits at most in between. */
 export const busyRetries = 12;
@@ -24,7 +24,7 @@ export const busyPause = (attempt: number, random: number): number =>
 
 /**
  * Milliseconds before the next try of a read: what the portal asked for, else a span that doubles with every attempt
- * (from 0), of which `random` (0 to 1) takes away up to half. Undefined when the portal asked for more than 30 s.
+ * (from 0), of which `random` (0 to 1) takes away up to half. Undefined when the portal asked for more than 10 s.
  */
 export const readPause = (attempt: number, askedMs: number | undefined, random: number): number | undefined => {
   if (askedMs !== undefined) return askedMs <= longestPauseMs ? askedMs : undefined;

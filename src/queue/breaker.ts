@@ -1,6 +1,6 @@
 // The circuit breaker of each portal: counts passing faults in a row, over all workers, and pauses the portal's queue.
 import type { Redis } from 'ioredis';
-import { PortalError, PortalReplyError, PortalUnreachableError, type SluiceError } from '../errors.ts';
+import { PortalReplyError, PortalUnreachableError, type SluiceError } from '../errors.ts';
 import type { RedisKeys } from '../ledger/keys.ts';
 import type { Log } from '../log.ts';
 import { RedisScript } from '../redis/script.ts';
@@ -15,6 +15,8 @@ export interface BreakerSettings {
   probeMs: number;
   /** Longest time between two probes, milliseconds. */
   maxProbeMs: number;
+  /** A portal that asks for a longer pause by `Retry-After` than this (milliseconds) is paused at once. */
+  longestAskedMs: number;
 }
 
 // Fields of the portal's hash: `failures` in a row; `doubt`: resumed, and no job has succeeded since; `confirm`: the reason
@@ -22,7 +24,7 @@ export interface BreakerSettings {
 const countFailure = new RedisScript(`
 if redis.call('HEXISTS', KEYS[1], 'pause') == 1 then return 'open' end
 local count = redis.call('HINCRBY', KEYS[1], 'failures', 1)
-if count < tonumber(ARGV[1]) then return 'closed' end
+if count < tonumber(ARGV[1]) and ARGV[3] == '0' then return 'closed' end
 if redis.call('HEXISTS', KEYS[1], 'doubt') == 1 then
   redis.call('HSETNX', KEYS[1], 'confirm', ARGV[2])
   return 'closed'
@@ -59,15 +61,17 @@ export class CircuitBreaker {
   async failed(portal: string, error: unknown): Promise<boolean> {
     if (!isOutage(error)) return false;
     this.#toldAt.delete(portal);
-    const reason = this.#reason(portal, error);
+    const askedMs = error.request.retryAfterMs ?? 0;
+    const isAsked = askedMs > this.settings.longestAskedMs;
+    const reason = isAsked ? askedReason(portal, error, askedMs) : this.#reason(portal, error);
     const state = await countFailure.run(
       this.#redis,
       [this.#keys.portal(portal)],
-      [this.settings.failures, JSON.stringify(reason)],
+      [this.settings.failures, JSON.stringify(reason), isAsked ? '1' : '0'],
     );
     if (state === 'closed') return false;
     if (state === 'open') await this.#pauses.hold(portal);
-    else await this.open(portal, reason, retryAfterOf(error));
+    else await this.open(portal, reason, askedMs);
     return true;
   }
 
@@ -103,4 +107,8 @@ export class CircuitBreaker {
 export const isOutage = (error: unknown): error is PortalUnreachableError | PortalReplyError =>
   error instanceof PortalUnreachableError || error instanceof PortalReplyError;
 
-const retryAfterOf = (error: unknown): number => (error instanceof PortalError ? (error.request.retryAfterMs ?? 0) : 0);
+const askedReason = (portal: string, error: SluiceError, ms: number): Reason => ({
+  code: 'portal-unreachable',
+  message: `portal ${portal} asked for a pause of ${Math.ceil(ms / 1000)} s: ${error.message}`,
+  hint: 'nothing: it is asked whether it answers, earlier where the pause is very long, and its jobs go on by themselves then',
+});

@@ -14,7 +14,8 @@ export const isRetryable = (error: unknown): boolean => error instanceof SluiceE
 
 /**
  * Milliseconds to wait before the next attempt: exponential with full jitter over the upper half, never less than what
- * the portal, or the server of a source, asked for by `Retry-After`.
+ * the portal, or the server of a source, asked for by `Retry-After`. What a portal asks for counts up to the longest
+ * delay: beyond that the portal is paused, where everybody can see it.
  */
 export const backoffMs = (
   attemptsMade: number,
@@ -24,10 +25,10 @@ export const backoffMs = (
 ): number => {
   const ceiling = Math.min(settings.maxBackoffMs, settings.backoffMs * 2 ** Math.max(0, attemptsMade - 1));
   const jittered = Math.round(ceiling * (0.5 + random() / 2));
-  return Math.max(jittered, askedMs(error));
+  return Math.max(jittered, askedMs(error, settings));
 };
 
-const askedMs = (error: unknown): number => {
-  if (error instanceof PortalError) return error.request.retryAfterMs ?? 0;
+const askedMs = (error: unknown, { maxBackoffMs }: RetrySettings): number => {
+  if (error instanceof PortalError) return Math.min(error.request.retryAfterMs ?? 0, maxBackoffMs);
   return error instanceof SourceUnreachableError ? (error.retryAfterMs ?? 0) : 0;
 };

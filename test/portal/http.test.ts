@@ -245,7 +245,7 @@ describe('every request', () => {
   });
 
   it('ends with the reason of an aborted signal, also while it waits to repeat', async () => {
-    const server = await startPlanned(() => ({ ...refusal(429, 'Too many'), headers: { 'retry-after': '20' } }));
+    const server = await startPlanned(() => ({ ...refusal(429, 'Too many'), headers: { 'retry-after': '9' } }));
     const stop = new AbortController();
     const ended = failureFrom(openForTest(server.url).listNodes({}, stop.signal));
     await waitUntil('the first try', () => server.requests('GET', '/api/dataset/node').length === 1);

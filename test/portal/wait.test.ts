@@ -8,8 +8,8 @@ describe('the pause between tries of a read', () => {
     expect(readPause(2, 0, 0.3)).toBe(0);
   });
 
-  it('is none when the portal asked for more than half a minute', () => {
-    expect(readPause(0, 30_001, 0)).toBeUndefined();
+  it('is none when the portal asked for more than ten seconds', () => {
+    expect(readPause(0, 10_001, 0)).toBeUndefined();
   });
 
   it('doubles with every attempt and varies by half', () => {

@@ -27,6 +27,21 @@ const paused = (name = 'p') => waitUntil(`the pause of ${name}`, () => pauses.st
 const failedProbes = (atLeast: number, name = 'p') =>
   waitUntil(`${atLeast} probes of ${name}`, async () => ((await pauses.state(name))?.probe?.failed ?? 0) >= atLeast);
 
+describe('a portal that asks for a long pause by Retry-After', () => {
+  it('is paused at once with that reason, and asked again long before the pause would be over', async () => {
+    portal.down.add('p');
+    portal.retryAfter = 86_400;
+    await toy.start();
+    await toy.addRun('r1', keys(1));
+    const { reason } = await paused();
+    expect(reason.message).toBe('portal p asked for a pause of 86400 s: portal p: 503');
+    expect(count('p/work')).toBe(1);
+    portal.down.clear();
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));
+    expect(outcomes['m/http-0']).toEqual({ state: 'completed' });
+  });
+});
+
 describe('a portal that fails several times in a row', () => {
   it('is paused with the reason, and its jobs go on by themselves once it answers', async () => {
     portal.down.add('p');

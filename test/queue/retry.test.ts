@@ -21,8 +21,9 @@ describe('backoffMs', () => {
     expect(backoffMs(30, null, settings, () => 1)).toBe(60_000);
   });
 
-  it('is never shorter than the portal asked for', () => {
-    const error = new PortalUnreachableError('busy', { ...facts, status: 429, retryAfterMs: 90_000 });
-    expect(backoffMs(1, error, settings, () => 0)).toBe(90_000);
+  it('is never shorter than the portal asked for, which counts up to the longest delay', () => {
+    const error = (retryAfterMs: number) => new PortalUnreachableError('busy', { ...facts, status: 429, retryAfterMs });
+    expect(backoffMs(1, error(40_000), settings, () => 0)).toBe(40_000);
+    expect(backoffMs(1, error(86_400_000), settings, () => 0)).toBe(60_000);
   });
 });

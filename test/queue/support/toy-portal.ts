@@ -7,6 +7,8 @@ export interface ToyPortal {
   url: string;
   /** Names of portals that answer 503. */
   down: Set<string>;
+  /** Seconds a portal that answers 503 asks for by `Retry-After`; null: none. */
+  retryAfter: number | null;
   /** Names of portals that answer 503 to work, but not to probes. */
   broken: Set<string>;
   /** `<portal>/work` and `<portal>/probe`, in order. */
@@ -31,11 +33,14 @@ export const openToyPortal = async (): Promise<ToyPortal> => {
     }
     const name = path.split('/')[0] ?? '';
     const fails = portal.down.has(name) || (portal.broken.has(name) && !isProbe);
-    reply.writeHead(fails ? 503 : 200).end();
+    const { retryAfter } = portal;
+    const headers = fails && retryAfter !== null ? { 'retry-after': String(retryAfter) } : {};
+    reply.writeHead(fails ? 503 : 200, headers).end();
   });
   const portal: ToyPortal = {
     url: '',
     down: new Set(),
+    retryAfter: null,
     broken: new Set(),
     asked: [],
     probesAtOnce: 0,

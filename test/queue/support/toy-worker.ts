@@ -24,7 +24,7 @@ const breaker = new CircuitBreaker({
   redis,
   keys: redisKeys('toy'),
   pauses,
-  settings: { failures: 5, probeMs: 200, maxProbeMs: 1000 },
+  settings: { failures: 5, probeMs: 200, maxProbeMs: 1000, longestAskedMs: 200 },
   log: createLog({ level: 'silent' }),
 });
 const facts = { method: 'POST', path: '/api/dataset/node', status: 400 };
@@ -60,7 +60,10 @@ const ask = async (portal: string, what: string): Promise<void> => {
   const url = await redis.get('toy.portal');
   const reply = url === null ? null : await fetch(`${url}/${portal}/${what}`);
   await reply?.text();
-  if (reply?.status !== 200) throw new PortalUnreachableError(`portal ${portal}: 503`, { ...facts, status: 503 });
+  if (reply?.status === 200) return;
+  const retryAfter = reply?.headers.get('retry-after');
+  const asked = retryAfter ? { retryAfterMs: Number(retryAfter) * 1000 } : {};
+  throw new PortalUnreachableError(`portal ${portal}: 503`, { ...facts, status: 503, ...asked });
 };
 
 /** The first worker of the job stands still where the key says; whoever gets through to a write is put down. */
@@ -142,11 +145,23 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
   return `${name} attempt ${job.attempt}`;
 };
 
+/** Ends the process at each start of a run or trigger that is limited to `m/deadly`. */
+const dieWhere = ({ only }: { only: string[] | null }): void => {
+  if (only?.includes('m/deadly')) die();
+};
+
 const handlers: Handlers = {
-  trigger: { run: async () => null },
+  trigger: {
+    run: async (job) => dieWhere(job.data),
+    failed: async (job, reason) => void (await redis.hset('toy.failed', job.id, reason.message)),
+  },
   run: {
     run: async (job) => {
       const { runId, manifest, portal, only } = job.data;
+      await job.step({ name: 'gather', on: manifest }, async () => {
+        await sleep(only?.includes('m/deadly') ? 50 : 0);
+        dieWhere(job.data);
+      });
       if (only?.includes('m/plan')) await job.step({ name: 'plan', on: manifest }, () => ask(portal, 'plan'));
       const outcomes = await job.children(
         (only ?? []).map((key) => ({ kind: 'dataset' as const, runId, manifest, portal, key })),
