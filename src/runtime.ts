@@ -116,6 +116,7 @@ export class Runtime {
       keys: this.keys,
       config: config.notify,
       enqueue: (id, job) => this.#notices.add(id, job),
+      post: (url, posting) => this.fetcher.post(url, posting),
       log: options.log,
     });
   }

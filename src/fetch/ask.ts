@@ -29,6 +29,13 @@ export interface Question {
   log?: Log | undefined;
 }
 
+/** What is posted. */
+export interface Posting {
+  headers: Record<string, string>;
+  body: string;
+  signal: AbortSignal;
+}
+
 /** Connections to the servers of sources. `close()` when done. */
 export class Asker {
   private readonly policy: FetchPolicy;
@@ -78,6 +85,21 @@ export class Asker {
       }
       url = this.admitted(URL.parse(location, url.href), trail);
     }
+  }
+
+  /**
+   * Sends one POST and resolves with the status of the answer, whatever it is; no redirect is followed.
+   * @throws SourceRefusedError for an address that must not be reached; rejects as undici does when no answer comes
+   */
+  async post(address: string, { headers, body, signal }: Posting): Promise<number> {
+    const url = new URL(address);
+    const refusal = refusalOfHost(this.guard, url.hostname);
+    if (refusal !== null) throw refusal;
+    if (this.policy.proxy) await this.judgeName(url, url.origin);
+    const path = `${url.pathname}${url.search}`;
+    const reply = await this.agent.request({ method: 'POST', origin: url.origin, path, headers, body, signal });
+    release(reply.body);
+    return reply.statusCode;
   }
 
   /** Notes what a host asked for by Retry-After and returns it. */

@@ -1,7 +1,7 @@
 // Fetches files of the web: whole or not at all, resumed, only when changed, and only from where it may.
 import type { LookupFunction } from 'node:net';
 import { SluiceError, SourceUnreachableError } from '../errors.ts';
-import { type Answer, Asker, release } from './ask.ts';
+import { type Answer, Asker, type Posting, release } from './ask.ts';
 import { acceptEncoding, decodersFor, encodingsOf, mediaType, wrongType } from './content.ts';
 import { networkFailure, shown, statusFailure } from './failures.ts';
 import { fileNameOf, nameInPath } from './file-name.ts';
@@ -64,6 +64,11 @@ export class Fetcher {
     if (isSameVersion(options.known, validators)) return { status: 'unchanged' };
     const encoded = answer.headers['content-encoding'] !== undefined;
     return { status: 'changed', bytes: encoded ? null : lengthOf(answer), validators };
+  }
+
+  /** Posts to where a fetch may go; see {@link Asker.post}. */
+  post(url: string, posting: Posting): Promise<number> {
+    return this.asker.post(url, posting);
   }
 
   /** Ends all connections at once. Idempotent. */

@@ -233,7 +233,8 @@ export const manifestFileSchema = z
           examples: [['budget@example.org']],
         }),
         webhook: webAddress.exactOptional().meta({
-          description: 'Address instead of the webhook of the configuration, whose secret signs.',
+          description:
+            'Address instead of the webhook of the configuration; public unless `sources.allow` names it, and not signed.',
           examples: ['https://ops.example.org/finance'],
         }),
       })

@@ -10,7 +10,7 @@ import type { Reason, Report } from '../report.ts';
 import { sendEmail } from './email.ts';
 import { hasFaults, type Incident, incidentSchema, judge, type Told } from './incident.ts';
 import { listedItems, type Notice, noticeItem, noticeSchema } from './notice.ts';
-import { sendWebhook } from './webhook.ts';
+import { type Post, sendWebhook } from './webhook.ts';
 
 /** One notice to one channel, as it waits in the queue. Recipients are null where the configuration names them. */
 export const noticeJobSchema = z.discriminatedUnion('channel', [
@@ -28,6 +28,8 @@ export interface NotifierParts {
   config: NotifyConfig;
   /** Puts a notice into the durable queue; the same id again changes nothing. */
   enqueue: (id: string, job: NoticeJob) => Promise<void>;
+  /** Posts to addresses that manifests name: whoever writes one need not be trusted with the network. */
+  post: Post;
   log: Log;
 }
 
@@ -90,7 +92,10 @@ export class Notifier {
     this.#seen.set(portal, sign);
   }
 
-  /** Delivers one notice of the queue. @throws NoticeFailedError: it is tried again. */
+  /**
+   * Delivers one notice of the queue; only addresses of the configuration get signatures, and may be inside.
+   * @throws NoticeFailedError: it is tried again; SourceRefusedError for an address that must not be reached
+   */
   async deliver(data: unknown, signal: AbortSignal): Promise<void> {
     const job = noticeJobSchema.parse(data);
     const { webhook, email } = this.#parts.config;
@@ -99,9 +104,12 @@ export class Notifier {
       await sendEmail(job.notice, email, job.to ?? email.to);
       return;
     }
-    const url = job.url ?? webhook?.url;
-    if (url === undefined) throw notHere('notify.webhook');
-    await sendWebhook(job.notice, { url, secret: webhook?.secret ?? null }, signal);
+    if (job.url !== null && job.url !== webhook?.url) {
+      await sendWebhook(job.notice, { url: job.url, secret: null, post: this.#parts.post }, signal);
+      return;
+    }
+    if (!webhook) throw notHere('notify.webhook');
+    await sendWebhook(job.notice, webhook, signal);
   }
 
   #hasChannel({ email, webhook }: ManifestNotify): boolean {

@@ -1,7 +1,7 @@
 // Sends a notice to a web address: JSON by POST, signed.
 import { createHmac } from 'node:crypto';
 import { request } from 'undici';
-import { NoticeFailedError, sayingOf } from '../errors.ts';
+import { NoticeFailedError, SourceRefusedError, sayingOf } from '../errors.ts';
 import type { Notice } from './notice.ts';
 
 /** Milliseconds one delivery may take. */
@@ -11,22 +11,28 @@ const deliveryMs = 10_000;
 export const signatureOf = (body: string, secret: string): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
+/** Sends one POST and resolves with the status of its answer. */
+export type Post = (
+  url: string,
+  posting: { headers: Record<string, string>; body: string; signal: AbortSignal },
+) => Promise<number>;
+
 /**
  * Posts a notice; any 2xx answer is success, redirects are not followed. Headers: `sluice-event`, `sluice-notice` (the id,
- * the same for every repeat) and, with a secret, `sluice-signature`. @throws NoticeFailedError, whose message holds no
- * more of the address than its origin.
+ * the same for every repeat) and, with a secret, `sluice-signature`. `post` is for addresses that must be guarded.
+ * @throws NoticeFailedError, or SourceRefusedError where `post` refuses the address; the messages hold no more of it than
+ * its origin.
  */
 export const sendWebhook = async (
   notice: Notice,
-  to: { url: string; secret: string | null },
+  to: { url: string; secret: string | null; post?: Post },
   signal: AbortSignal,
 ): Promise<void> => {
   const body = JSON.stringify(notice);
   const origin = new URL(to.url).origin;
   let status: number;
   try {
-    const reply = await request(to.url, {
-      method: 'POST',
+    status = await (to.post ?? postDirectly)(to.url, {
       body,
       headers: {
         'content-type': 'application/json',
@@ -37,9 +43,13 @@ export const sendWebhook = async (
       },
       signal: AbortSignal.any([signal, AbortSignal.timeout(deliveryMs)]),
     });
-    status = reply.statusCode;
-    await reply.body.dump();
   } catch (cause) {
+    if (cause instanceof SourceRefusedError) {
+      throw new SourceRefusedError(`the webhook at ${origin} gets no notice: ${cause.message}`, {
+        hint: 'name its host in `sources.allow` of the configuration if it is meant; `notify.webhook` there may be inside',
+        cause,
+      });
+    }
     const why = sayingOf(cause);
     throw new NoticeFailedError(`the webhook at ${origin} did not take a notice: ${why.replaceAll(to.url, origin)}`, {
       hint: 'check notify.webhook.url and that its server runs',
@@ -49,4 +59,10 @@ export const sendWebhook = async (
   throw new NoticeFailedError(`the webhook at ${origin} answered a notice with status ${status}`, {
     hint: 'check notify.webhook.url, and the secret on both sides',
   });
+};
+
+const postDirectly: Post = async (url, posting) => {
+  const reply = await request(url, { method: 'POST', ...posting });
+  await reply.body.dump();
+  return reply.statusCode;
 };

@@ -1,7 +1,7 @@
 // The queue of notices: each is one job, so that a kill loses none and a refused one is tried again.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Job, Worker } from 'bullmq';
-import { reasonOf } from '../errors.ts';
+import { type Job, UnrecoverableError, Worker } from 'bullmq';
+import { reasonOf, SluiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { noticesQueue, type Queues } from './queues.ts';
 
@@ -49,7 +49,7 @@ export class NoticeQueue {
     if (this.#worker) return;
     this.#stop = new AbortController();
     const { signal } = this.#stop;
-    this.#worker = new Worker(noticesQueue, async (job: Job) => deliver(job.data, signal), {
+    this.#worker = new Worker(noticesQueue, (job: Job) => deliver(job.data, signal).catch(orGiveUp), {
       connection: this.#queues.connection,
       prefix: this.#queues.settings.prefix,
       concurrency: 2,
@@ -83,7 +83,14 @@ export class NoticeQueue {
 
   #tellFailure(job: Job | undefined, error: Error): void {
     const facts = { action: 'notify', notice: job?.id, reason: reasonOf(error) };
-    if (job && job.attemptsMade >= attempts) this.#log.error(facts, 'a notice was given up');
+    if (job && (job.attemptsMade >= attempts || error instanceof UnrecoverableError))
+      this.#log.error(facts, 'a notice was given up');
     else this.#log.warn(facts, 'a notice was not delivered yet; it is tried again');
   }
 }
+
+/** What no repeat can mend is not tried again. */
+const orGiveUp = (error: unknown): never => {
+  if (error instanceof SluiceError && !error.retryable) throw new UnrecoverableError(error.message);
+  throw error;
+};

@@ -2,12 +2,14 @@
 import { Redis } from 'ioredis';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { NotifyConfig } from '../../src/config/config.ts';
+import { openFetcher } from '../../src/fetch/fetch.ts';
 import { redisKeys } from '../../src/ledger/keys.ts';
 import { createLog } from '../../src/log.ts';
 import { Notifier } from '../../src/notify/notifier.ts';
 import { NoticeQueue } from '../../src/queue/notices.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import type { Report } from '../../src/report.ts';
+import { fetchPolicy } from '../support/fetch-policy.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Hook, openHook } from './support/hook.ts';
@@ -22,7 +24,11 @@ beforeEach(async () => {
 });
 
 /** A worker process in small: its own connection, queue and notifier. */
-const openWorker = async (config: Partial<NotifyConfig> = { webhook: { url: hook.url, secret: null } }) => {
+const openWorker = async (
+  config: Partial<NotifyConfig> = { webhook: { url: hook.url, secret: null } },
+  allowPrivate: string[] = [],
+) => {
+  const fetcher = openFetcher({ ...fetchPolicy, allowPrivate });
   const connection = new Redis({ ...options, maxRetriesPerRequest: null });
   const queues = new Queues(connection, { prefix: 'n', attempts: 3, keepLogs: 10, keepMs: 60_000 });
   const queue = new NoticeQueue(queues, { backoffMs: 20, lockMs: 1500, stalledCheckMs: 500 }, log);
@@ -31,10 +37,12 @@ const openWorker = async (config: Partial<NotifyConfig> = { webhook: { url: hook
     keys: redisKeys('n'),
     config: { webhook: null, email: null, ...config },
     enqueue: (id, job) => queue.add(id, job),
+    post: (url, posting) => fetcher.post(url, posting),
     log,
   });
   await queue.work((data, signal) => notifier.deliver(data, signal));
   onTestFinished(async () => {
+    await fetcher.close();
     await queue.stop(true);
     await queues.close();
     connection.disconnect();
@@ -126,5 +134,37 @@ describe('a notice', () => {
     await notifier.portalState('p', { pause: { reason: down, since: 1 }, last: null });
     expect(await queues.notices.getJobCounts()).toMatchObject({ waiting: 0, delayed: 0, completed: 0 });
     expect(await redis.exists(redisKeys('n').incidents)).toBe(0);
+  });
+});
+
+describe('the webhook of a manifest', () => {
+  const own = (url: string) => async () => ({ notify: { email: null, webhook: url }, isWhole: true });
+  const signed = { webhook: { url: 'http://127.0.0.1:1/', secret: 's3cret' } };
+
+  it('gets nothing at a private address, and the notice is given up with the reason', async () => {
+    const { notifier, queues } = await openWorker(signed);
+    await notifier.runClosed(failed('r1'), own(hook.url));
+    await waitUntil('the end of the notice', async () => (await queues.notices.getFailedCount()) === 1);
+    const [job] = await queues.notices.getFailed();
+    expect(job?.failedReason).toMatch(
+      /^the webhook at http:\/\/127\.0\.0\.1:\d+ gets no notice: .* is a loopback address/,
+    );
+    expect(job?.failedReason).not.toContain('t0ken');
+    expect(job?.attemptsMade).toBe(1);
+    expect(hook.taken).toEqual([]);
+  });
+
+  it('gets notices without a signature where its address is allowed', async () => {
+    const { notifier } = await openWorker(signed, ['127.0.0.1']);
+    await notifier.runClosed(failed('r1'), own(hook.url));
+    await waitUntil('the notice', () => hook.events().length === 1);
+    expect(hook.taken[0]?.headers).not.toHaveProperty('sluice-signature');
+  });
+
+  it('that is the one of the configuration is signed, and may be inside', async () => {
+    const { notifier } = await openWorker({ webhook: { url: hook.url, secret: 's3cret' } });
+    await notifier.runClosed(failed('r1'), own(hook.url));
+    await waitUntil('the notice', () => hook.events().length === 1);
+    expect(hook.taken[0]?.headers).toHaveProperty('sluice-signature');
   });
 });
