@@ -10,6 +10,10 @@ import {
   type ResourceDetails,
   resourceDetailsFileSchema,
 } from './schema.ts';
+import { untrustedProblems } from './untrusted.ts';
+
+/** `all`: the manifest vouches for whoever may write the file; `plain`: it may not refer to nodes or release anything. */
+export type SidecarRights = 'plain' | 'all';
 
 /** Details with the title that the file may give. */
 export interface Titled<Details> {
@@ -21,18 +25,28 @@ export interface Titled<Details> {
  * Loads `dataset.yaml` over `defaults` (a manifest's `defaults.dataset`). Throws ManifestError with all problems at once,
  * also when the file is missing.
  */
-export const loadDatasetDetails = async (path: string, defaults: DatasetDetails): Promise<Titled<DatasetDetails>> =>
-  await load(path, datasetDetailsFileSchema, defaults, limitedAccess(defaults));
+export const loadDatasetDetails = async (
+  path: string,
+  defaults: DatasetDetails,
+  rights: SidecarRights = 'plain',
+): Promise<Titled<DatasetDetails>> =>
+  await load(path, datasetDetailsFileSchema, defaults, (document) => [
+    ...limitedAccess(defaults)(document),
+    ...beyond(rights, defaults)(document),
+  ]);
 
 /** Loads `<resource>.yaml` over `defaults` (a manifest's `defaults.resource`). Throws as {@link loadDatasetDetails}. */
-export const loadResourceDetails = async (path: string, defaults: ResourceDetails): Promise<Titled<ResourceDetails>> =>
-  await load(path, resourceDetailsFileSchema, defaults);
+export const loadResourceDetails = async (
+  path: string,
+  defaults: ResourceDetails,
+  rights: SidecarRights = 'plain',
+): Promise<Titled<ResourceDetails>> => await load(path, resourceDetailsFileSchema, defaults, beyond(rights, defaults));
 
 const load = async <Details extends object>(
   path: string,
   schema: z.ZodType<Details & { title?: string }>,
   defaults: Details,
-  cross: (document: YamlDocument) => FileProblem[] = () => [],
+  cross: (document: YamlDocument) => FileProblem[],
 ): Promise<Titled<Details>> => {
   const { document, problems } = await readYaml(path);
   if (document === null) throw new ManifestError(problems);
@@ -43,6 +57,11 @@ const load = async <Details extends object>(
   const merged = { ...defaults, ...details } as Details; // rest of a Details & {title}
   return title === undefined ? { details: merged } : { title, details: merged };
 };
+
+const beyond =
+  (rights: SidecarRights, defaults: { published?: boolean }) =>
+  (document: YamlDocument): FileProblem[] =>
+    rights === 'all' ? [] : untrustedProblems(document, defaults);
 
 const limitedAccess =
   (defaults: DatasetDetails) =>

@@ -45,13 +45,14 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
 };
 
 const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string): DropManifest['drop'] => {
-  const { folder, files = '**/*.csv', folders, settle, marker } = file;
+  const { folder, files = '**/*.csv', folders, settle, marker, trusted } = file;
   return {
     folder: resolve(dir, folder),
     files: typeof files === 'string' ? [files] : files,
     settleMs: settle === undefined ? null : durationMs(settle),
     ...(marker === undefined ? {} : { marker }),
     ...(folders === undefined ? {} : { folders }),
+    ...(trusted === undefined ? {} : { trusted }),
   };
 };
 

@@ -133,6 +133,15 @@ const dropSchema = z.strictObject({
       description: 'Folders that hold datasets (`transport/<dataset>/<resource>.csv`), with what these share.',
       examples: [{ transport: { topics: ['Transport'] } }],
     }),
+  trusted: z
+    .boolean()
+    .exactOptional()
+    .meta({
+      default: false,
+      description:
+        'True: who may write into the folder may do what the manifest may, with `fields` of any kind, `groups` and `published` in the files beside the data.',
+      examples: [true],
+    }),
   marker: z
     .string()
     .regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' })
@@ -396,6 +405,8 @@ export interface DropManifest extends ManifestBase {
     files: string[];
     /** Folders that hold datasets, too, by their paths in the inbox, with what these share. */
     folders?: Record<string, DatasetDetails>;
+    /** True: the files beside the data may say what the manifest may. */
+    trusted?: boolean;
     /** Null: as the configuration says (`inbox.settle`). */
     settleMs: number | null;
     /** Ending of marker files, such as `.done`; without it files settle by size and time. */

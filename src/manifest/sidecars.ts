@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { titleOfName } from '../dkan/slug.ts';
 import { ManifestError, SourceRefusedError } from '../errors.ts';
 import { loadPackagedDataset, loadPackagedResource } from './datapackage/package-details.ts';
-import { loadDatasetDetails, loadResourceDetails, type Titled } from './details.ts';
+import { loadDatasetDetails, loadResourceDetails, type SidecarRights, type Titled } from './details.ts';
 import { droppedNames, listedFolders } from './drop-names.ts';
 import type { DatasetDetails, DropManifest, ResourceDetails } from './schema.ts';
 
@@ -40,24 +40,30 @@ const standsAt = async (inbox: string, path: string): Promise<boolean> => {
  */
 export const datasetOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<DatasetDetails>> => {
   const { folder: inbox, folders = {} } = manifest.drop;
+  const rights = rightsIn(manifest);
   const { around, path, dataset } = droppedNames(dropped, listedFolders(manifest.drop));
-  let shared = await inherited(inbox, 'dataset.yaml', manifest.defaults.dataset);
+  let shared = await inherited({ inbox, path: 'dataset.yaml', rights }, manifest.defaults.dataset);
   for (const folder of around) {
-    shared = await inherited(inbox, `${folder}/dataset.yaml`, { ...shared, ...folders[folder] });
+    shared = await inherited({ inbox, path: `${folder}/dataset.yaml`, rights }, { ...shared, ...folders[folder] });
   }
   const packaged = (await standsAt(inbox, `${path}/datapackage.json`))
     ? await loadPackagedDataset(join(inbox, path, 'datapackage.json'), shared)
     : { details: shared };
   const own = (await standsAt(inbox, `${path}/dataset.yaml`))
-    ? await loadDatasetDetails(join(inbox, path, 'dataset.yaml'), packaged.details)
+    ? await loadDatasetDetails(join(inbox, path, 'dataset.yaml'), packaged.details, rights)
     : packaged;
   return { title: titleOfName(dataset), ...packaged, ...own };
 };
 
+const rightsIn = ({ drop }: DropManifest): SidecarRights => (drop.trusted === true ? 'all' : 'plain');
+
 /** Details from a `dataset.yaml` that stands above the datasets it is for, so it has no title. */
-const inherited = async (inbox: string, path: string, defaults: DatasetDetails): Promise<DatasetDetails> => {
+const inherited = async (
+  { inbox, path, rights }: { inbox: string; path: string; rights: SidecarRights },
+  defaults: DatasetDetails,
+): Promise<DatasetDetails> => {
   if (!(await standsAt(inbox, path))) return defaults;
-  const { title, details } = await loadDatasetDetails(join(inbox, path), defaults);
+  const { title, details } = await loadDatasetDetails(join(inbox, path), defaults, rights);
   if (title === undefined) return details;
   const message = 'a title is for one dataset: put it into the `dataset.yaml` in the folder of that dataset';
   throw new ManifestError([{ file: join(inbox, path), line: 1, column: 1, key: 'title', message }]);
@@ -78,6 +84,6 @@ export const resourceOfDrop = async (manifest: DropManifest, dropped: string): P
     : { details: defaults };
   const beside = folder === '' ? `${resource}.yaml` : `${folder}/${resource}.yaml`;
   const own = resource !== 'dataset' && (await standsAt(inbox, beside));
-  const loaded = own ? await loadResourceDetails(join(inbox, beside), packaged.details) : packaged;
+  const loaded = own ? await loadResourceDetails(join(inbox, beside), packaged.details, rightsIn(manifest)) : packaged;
   return { title: titleOfName(resource), ...packaged, ...loaded };
 };

@@ -75,6 +75,18 @@ describe('gatherDrop', () => {
     expect(wishes[0]?.fields).toMatchObject({ field_license: { und: [{ value: 'cc-by' }] }, field_tags: {} });
   });
 
+  it('quarantines a file whose sidecar wants to link nodes, unless the manifest trusts the folder', async () => {
+    const folder = tempDir();
+    write(folder, 'budget/dataset.yaml', 'fields: { field_resources: { und: [{ target_id: "7" }] } }\n');
+    const manifest = manifestOf(folder);
+    const { wishes, refused } = await gatherDrop(manifest, [claimOf('budget/spending.csv')]);
+    expect(wishes).toEqual([]);
+    expect(refused[0]?.reason.message).toContain('budget/dataset.yaml:1:11: fields.field_resources: is no field of');
+    const trusting = { ...manifest, drop: { ...manifest.drop, trusted: true } };
+    const trusted = await gatherDrop(trusting, [claimOf('budget/spending.csv')]);
+    expect(trusted.wishes[0]?.fields).toMatchObject({ field_resources: { und: [{ target_id: '7' }] } });
+  });
+
   it('finds the sidecars of a root file beside it and in the folder of its name', async () => {
     const folder = tempDir();
     write(folder, 'parks.yaml', 'title: List of parks\n');
