@@ -190,6 +190,23 @@ describe('tables without measure', () => {
   });
 });
 
+describe('a cell that points at a text the workbook does not hold', () => {
+  it.each(['2', '-1', '1.5', 'x'])(
+    'is a fault with sheet, row and cell, never a row that vanishes: %s',
+    async (index) => {
+      const rows = `<row r="1"><c r="A1" t="s"><v>0</v></c></row><row r="2"><c r="A2" t="s"><v>${index}</v></c></row>`;
+      const sheet = `<worksheet><sheetData>${rows}</sheetData></worksheet>`;
+      const book = await workbookOf([['a'], ['b']], { name: 'Data', parts: { 'xl/worksheets/sheet1.xml': sheet } });
+      await expect(made('t.xlsx', book)).rejects.toMatchObject({
+        code: 'table-input',
+        line: 2,
+        message: `sheet "Data", row 2, cell A2 points at text "${index}", but the workbook holds 2 shared texts`,
+        hint: expect.stringContaining('the workbook is damaged'),
+      });
+    },
+  );
+});
+
 describe('rejected rows that nobody wants to see', () => {
   it('leave nothing behind', async () => {
     const dir = tempDir();

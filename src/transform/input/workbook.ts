@@ -37,6 +37,7 @@ export const openWorkbook = async (
   const sheet = chosenSheet(archive, sheets, wanted);
   said(`sheet ${shown(sheet.name)} of a workbook`);
   const content = {
+    sheet: sheet.name,
     shared: await sharedTexts(archive, limits),
     styles: await stylesOf(archive),
     since1904,
@@ -181,6 +182,8 @@ const stylesOf = async (archive: Archive): Promise<ReturnType<typeof dateStyles>
 };
 
 interface SheetContent {
+  /** Name of the sheet. */
+  sheet: string;
   shared: string[];
   styles: ReturnType<typeof dateStyles>;
   since1904: boolean;
@@ -260,10 +263,25 @@ class SheetReader {
     cells[this.#column] = cell;
   }
 
+  /** Some programs write cells of this kind without any number, for no text. */
+  #noText(index: string): string {
+    if (index === '') return '';
+    const { line } = this.#row;
+    const cell = this.#place || `${this.#column + 1} of its row`;
+    throw new TableInputError(
+      `sheet ${shown(this.#content.sheet)}, row ${line}, cell ${cell} points at text ${shown(index)}, but the workbook holds ${this.#content.shared.length.toLocaleString('en')} shared texts`,
+      {
+        line,
+        column: this.#column + 1,
+        hint: 'the workbook is damaged: open it, look at that cell, and save it again',
+      },
+    );
+  }
+
   #value(): string {
     const text = this.#text;
     const { shared, styles, since1904 } = this.#content;
-    if (this.#kind === 's') return shared[Number(text)] ?? '';
+    if (this.#kind === 's') return shared[Number(text)] ?? this.#noText(text);
     if (this.#kind === 'b') return text === '1' ? 'true' : 'false';
     if (this.#kind !== 'n') return unescaped(text);
     if (text === '') return '';
