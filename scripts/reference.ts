@@ -47,11 +47,12 @@ const everyError = (): errors.SluiceError[] => {
     if (typeof value !== 'function' || !(value.prototype instanceof errors.SluiceError)) return [];
     if (value === errors.PortalError) return []; // a base class
     // Each constructor takes a message or a list first, and what is needed to place a fault second.
-    const make = value as unknown as new (first: never[], second: object) => errors.SluiceError;
+    const first = value === errors.ConfigError || value === errors.ManifestError ? [] : '';
+    const make = value as unknown as new (first: '' | never[], second: object) => errors.SluiceError;
     const table = codes.filter((code) => code.startsWith('table-'));
     return value === errors.TableFaultError
-      ? table.map((code) => new make([], { code, line: 1 }))
-      : [new make([], { method: '', path: '' })];
+      ? table.map((code) => new make(first, { code, line: 1 }))
+      : [new make(first, { method: '', path: '' })];
   });
 };
 

@@ -7,7 +7,7 @@ import type { CheckCommandOptions } from './commands/check.ts';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { type CommonOptions, type Io, warn } from './commands/io.ts';
 import type { TokenAction } from './commands/portal-token.ts';
-import { SluiceError } from './errors.ts';
+import { machineFault, SluiceError } from './errors.ts';
 import { keepCompiled } from './keep-compiled.ts';
 import { durationMs } from './quantity.ts';
 
@@ -402,7 +402,8 @@ example(
 
 try {
   await program.parseAsync();
-} catch (error) {
+} catch (thrown) {
+  const error = machineFault(thrown);
   if (error instanceof CommanderError) exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
   else {
     exitCode = exitCodeOfError(error);

@@ -8,6 +8,11 @@ export interface ErrorDetails {
   cause?: unknown;
 }
 
+/** The text without what would steer a terminal or turn its direction: control characters but newline and tab, and bidirectional ones. */
+export const printable = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it takes out
+  text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '');
+
 /** Base of all errors that sluice raises on purpose; anything else that is thrown is a bug (exit code 1). */
 export abstract class SluiceError extends Error {
   /** Stable identifier, listed in `docs/reference/errors.md`. */
@@ -17,9 +22,9 @@ export abstract class SluiceError extends Error {
   readonly hint: string | undefined;
 
   constructor(message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? {} : { cause: details.cause });
+    super(printable(message), details.cause === undefined ? {} : { cause: details.cause });
     this.name = new.target.name;
-    this.hint = details.hint;
+    this.hint = details.hint === undefined ? undefined : printable(details.hint);
   }
 }
 
@@ -32,6 +37,8 @@ export const errorCodes = {
   'redis-missing': 'No Redis server could be found or fetched for the embedded default.',
   'redis-failed': 'The embedded Redis server was found but did not start.',
   'state-mismatch': 'The spool folder or state folder belongs to another Redis.',
+  'state-full':
+    'A disk or Redis takes no more data: no room left, a memory limit reached, or a disk that can only be read.',
   'portal-unreachable': 'The portal did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
   'portal-busy':
     'The database of the portal could not take the request beside others (deadlock, lock wait); nothing was stored, and it is tried again soon.',
@@ -152,6 +159,12 @@ export class RedisFailedError extends SluiceError {
 /** A spool or state folder is paired with another Redis. */
 export class StateMismatchError extends SluiceError {
   readonly code = 'state-mismatch';
+}
+
+/** A disk or Redis takes no more data. What was going on is tried again: nothing is lost, and room may come. */
+export class StateFullError extends SluiceError {
+  readonly code = 'state-full';
+  override readonly retryable = true;
 }
 
 /** What is known of the request that failed. */
@@ -434,12 +447,48 @@ export class NotFoundError extends SluiceError {
   readonly code = 'not-found';
 }
 
+/** Codes of the operating system for a disk that takes no more. */
+const fullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);
+
+/** True for the code of the operating system that a disk takes no more. */
+export const isFullCode = (code: unknown): boolean => fullCodes.has(code);
+
+const fullHint = 'nothing is lost: it goes on by itself, or with the next command';
+
+/** What Redis answers when it takes no more data, with what it means and what to do. */
+const redisFaults: readonly [words: RegExp, what: string, hint: string][] = [
+  [
+    /\bMISCONF\b/,
+    'cannot write its data to its disk',
+    'make room on the disk of Redis (the state folder), see its log',
+  ],
+  [
+    /\bOOM command not allowed\b/,
+    'has reached its memory limit',
+    'raise `maxmemory` of Redis, or give it a larger plan',
+  ],
+  [/^READONLY\b/, 'is a copy that takes no writes', 'let `redis.url` name the primary server'],
+];
+
+/** The error for a machine that takes no more data, where that is what was thrown; anything else as it is. */
+export const machineFault = (thrown: unknown): unknown => {
+  if (!(thrown instanceof Error) || thrown instanceof SluiceError) return thrown;
+  if ('code' in thrown && isFullCode(thrown.code)) {
+    const hint = `make room on that disk, or mount it for writing; ${fullHint}`;
+    return new StateFullError(`a file could not be written: ${thrown.message}`, { hint, cause: thrown });
+  }
+  const [, what, todo] = redisFaults.find(([words]) => words.test(thrown.message)) ?? [];
+  if (what === undefined) return thrown;
+  return new StateFullError(`Redis ${what}: ${thrown.message}`, { hint: `${todo}; ${fullHint}`, cause: thrown });
+};
+
 /** What anything thrown says of itself, in one line; some system errors have a name only. */
 export const sayingOf = (cause: unknown): string =>
   cause instanceof Error ? cause.message || cause.name : String(cause);
 
 /** Turns anything thrown into a reason; what is not a {@link SluiceError} becomes code `bug`. */
-export const reasonOf = (error: unknown): Reason => {
+export const reasonOf = (thrown: unknown): Reason => {
+  const error = machineFault(thrown);
   if (error instanceof SluiceError) {
     const reason: Reason = { code: error.code, message: error.message, hint: error.hint ?? null };
     if (error instanceof TableFaultError) {
@@ -452,5 +501,9 @@ export const reasonOf = (error: unknown): Reason => {
     if (error instanceof CatalogueFaultError) Object.assign(reason, { line: error.line, column: error.column });
     return reason;
   }
-  return { code: 'bug', message: sayingOf(error), hint: 'this is a fault of sluice; the job log holds the details' };
+  return {
+    code: 'bug',
+    message: printable(sayingOf(error)),
+    hint: 'this is a fault of sluice; the job log holds the details',
+  };
 };

@@ -25,6 +25,7 @@ import type { ResourceWish } from './wish.ts';
 
 /** Reasons that are not the fault of a dropped file; it stays in the spool and is tried again. */
 const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
+  'state-full',
   'portal-unreachable',
   'portal-session',
   'portal-login',

@@ -1,5 +1,6 @@
 // What a command may touch of the process it runs in.
 import type { Readable, Writable } from 'node:stream';
+import { printable } from '../errors.ts';
 
 /** Streams, environment and working directory of a command. */
 export interface Io {
@@ -25,14 +26,14 @@ export interface CommonOptions {
   verbose?: boolean;
 }
 
-/** Writes one line to standard output. */
+/** Writes one line to standard output; what portals and files say in it steers no terminal. */
 export const say = (io: Io, line = ''): void => {
-  io.stdout.write(`${line}\n`);
+  io.stdout.write(`${printable(line)}\n`);
 };
 
 /** Writes one line to standard error. */
 export const warn = (io: Io, line: string): void => {
-  io.stderr.write(`${line}\n`);
+  io.stderr.write(`${printable(line)}\n`);
 };
 
 /** `1 dataset`, `2 datasets`. */

@@ -1,6 +1,6 @@
 // Waits for runs, shows how far they are, and works the jobs itself where nobody else does.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { InterruptedError, UnfinishedError } from '../errors.ts';
+import { InterruptedError, printable, UnfinishedError } from '../errors.ts';
 import { datasetDataSchema } from '../job.ts';
 import { targetName } from '../ledger/keys.ts';
 import { type Standstill, standstillOf } from '../queue/standstill.ts';
@@ -123,7 +123,7 @@ class Progress {
     const now = Date.now();
     if (now - (this.#shownAt || (this.#io.terminal ? 0 : this.#begun)) < everyMs) return;
     this.#shownAt = now;
-    const line = await this.#line(runtime, runs);
+    const line = printable(await this.#line(runtime, runs));
     if (this.#io.terminal) this.#io.stderr.write(`\r\x1b[K${line}`);
     else this.#io.stderr.write(`${line}\n`);
     this.#dirty = this.#io.terminal;

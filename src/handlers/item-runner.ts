@@ -1,6 +1,7 @@
 // Runs the items of a dataset job one by one or beside each other, and decides what a failure of one means for the job.
 import {
   JobLostError,
+  machineFault,
   PortalLoginError,
   PortalReplyError,
   PortalUnreachableError,
@@ -82,7 +83,7 @@ export class ItemRunner {
     const { runId, portal } = this.#job.data;
     const item = await this.#open(key);
     if (item.ended) return;
-    if (error !== undefined && !(error instanceof SluiceError))
+    if (error !== undefined && !(machineFault(error) instanceof SluiceError))
       this.#job.log.error({ err: error }, 'item failed by a bug');
     await item.note(`failed for good: ${reason.code}: ${reason.message}`);
     const known = (await ledger.entry(portal, key)) ?? (await this.#newEntry(key));
@@ -147,5 +148,7 @@ export class ItemRunner {
 const isOutage = (error: unknown): boolean =>
   error instanceof PortalUnreachableError || error instanceof PortalReplyError;
 
-const isTriedAgain = (error: unknown, isLast: boolean): boolean =>
-  error instanceof SluiceError && error.retryable && (!isLast || isOutage(error));
+const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
+  const error = machineFault(thrown);
+  return error instanceof SluiceError && error.retryable && (!isLast || isOutage(error));
+};

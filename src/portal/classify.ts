@@ -11,7 +11,7 @@ import {
   PortalSessionError,
   PortalUnreachableError,
 } from '../errors.ts';
-import { formErrorFields, isHtmlPage, wordsOf } from './words.ts';
+import { formErrorFields, isHtmlPage, type Redact, wordsOf } from './words.ts';
 
 /** A complete reply of the portal, whatever its status. */
 export interface Reply {
@@ -31,7 +31,7 @@ export interface PortalFacts {
   /** True once a login succeeded: the address is known to be this API, so odd replies are failures of it. */
   proven: boolean;
   /** Takes secrets out of a text the portal sent. */
-  redact: (text: string) => string;
+  redact: Redact;
 }
 
 /** True where a repeat may help by itself: 408, 425, 429 and 5xx, unless the portal's words say that it never will. */
@@ -56,7 +56,7 @@ const lastingFaults =
 
 /** The sentence every error about a reply begins with: portal, method, path, status and the portal's own words. */
 export const describe = (reply: Reply, portal: PortalFacts): string => {
-  const words = portal.redact(wordsOf(reply));
+  const words = wordsOf(reply, portal.redact);
   return `portal ${portal.name}: ${reply.method} ${reply.path} answered ${reply.status}${words === '' ? '' : `: ${words}`}`;
 };
 
@@ -143,7 +143,7 @@ const nodePath = /\/(?:node|datastore)\/[^/?]+/;
 const nodeNotFound = /\bnode\b.*\b(?:could not be|not) found\b/i;
 
 const redirected = (reply: Reply, portal: PortalFacts): PortalError => {
-  const location = safeLocation(reply.headers.location);
+  const location = portal.redact(safeLocation(reply.headers.location));
   return new PortalRefusedError(
     `${describe(reply, portal)} (to ${location}); ${reply.method === 'GET' ? 'only redirects on the same address are followed' : 'a write follows no redirect'}`,
     factsOf(reply),
@@ -160,7 +160,7 @@ const safeLocation = (location: string | undefined): string => {
 };
 
 const title = (reply: Reply, portal: PortalFacts): string => {
-  const words = portal.redact(wordsOf(reply));
+  const words = wordsOf(reply, portal.redact);
   return words === '' ? '' : ` ("${words}")`;
 };
 

@@ -300,6 +300,8 @@ export class Session {
     ];
     return secrets
       .filter((secret) => secret.length > 2)
+      .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+      .sort((one, other) => other.length - one.length) // one may be a part of another
       .reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
   }
 }

@@ -14,14 +14,18 @@ const maxWords = 300;
 export const isHtmlPage = (text: string): boolean =>
   /^\s*(?:<!--[\s\S]*?-->\s*)?<(?:!doctype html|html|head)\b/i.test(text);
 
+/** Takes secrets out of a text. */
+export type Redact = (text: string) => string;
+
 /**
  * The message of an error reply as one clean line of at most 300 characters, '' when there is none. It is looked for in
  * `["msg"]`, `{form_errors: {…}}`, `{error: …}`, a bare string, an HTML page's title, and for an empty body in the
- * reason phrase (`Not found : msg`, `: msg`).
+ * reason phrase (`Not found : msg`, `: msg`). Secrets are taken out before anything is cut or stripped, which would leave
+ * parts of them, and again where entities stood for their characters.
  */
-export const wordsOf = (reply: ReplyText): string => {
-  const body = clean(fromBody(reply.text));
-  const words = body === '' ? clean(fromReason(reply.reason)) : body;
+export const wordsOf = (reply: ReplyText, redact: Redact = (text) => text): string => {
+  const body = redact(clean(redact(fromBody(reply.text))));
+  const words = body === '' ? redact(clean(redact(fromReason(reply.reason)))) : body;
   return words.length > maxWords ? `${words.slice(0, maxWords - 1)}…` : words;
 };
 
@@ -69,6 +73,7 @@ const clean = (text: string): string =>
     .replace(/&(lt|gt|quot|#0?39|amp);/g, (_, name: string) => entities[name] ?? ' ')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: what a portal sends must not reach a terminal as it is
     .replace(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ')
+    .replace(/[\u202a-\u202e\u2066-\u2069]/g, '')
     .trim();
 
 const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#039': "'", '#39': "'", amp: '&' };

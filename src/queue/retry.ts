@@ -1,5 +1,5 @@
 // When a failed job is tried again: by class of its error.
-import { PortalError, SluiceError, SourceUnreachableError } from '../errors.ts';
+import { machineFault, PortalError, SluiceError, SourceUnreachableError } from '../errors.ts';
 
 /** How retries are spaced. */
 export interface RetrySettings {
@@ -10,7 +10,10 @@ export interface RetrySettings {
 }
 
 /** True when the same job may succeed later without anybody changing anything. Unknown errors are bugs: not retried. */
-export const isRetryable = (error: unknown): boolean => error instanceof SluiceError && error.retryable;
+export const isRetryable = (thrown: unknown): boolean => {
+  const error = machineFault(thrown);
+  return error instanceof SluiceError && error.retryable;
+};
 
 /**
  * Milliseconds to wait before the next attempt: exponential with full jitter over the upper half, never less than what

@@ -1,6 +1,6 @@
 // A worker on one queue: validates job data, calls the handler, and sorts what it throws.
 import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
-import { PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
+import { machineFault, PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
 import {
   GiveBack,
   type Handler,
@@ -209,7 +209,7 @@ export class QueueWorker {
 
   /** Decides what the engine is told: move back, try again later, or failed for good with its reason kept. */
   async #sort(thrown: unknown, job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
-    const error = thrown instanceof UnfinishedItemsError ? thrown.first : thrown;
+    const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
     if (isEngineSignal(error)) return error;
     if (error instanceof GiveBack || this.#isOfStop(error)) return this.#giveBack(job, token, context.data.portal);
     if (error instanceof PortalLoginError) {

@@ -4,7 +4,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
+  isFullCode,
   SourceMissingError,
+  StateFullError,
   sayingOf,
   type TableFaultCode,
   TableFaultError,
@@ -168,6 +170,11 @@ const errorOf = (
   path: string,
   rejects: string | null,
 ): Error => {
+  if (answer.kind === 'unreadable' && isFullCode(answer.code)) {
+    return new StateFullError(`the table of ${path} could not be written: ${answer.message}`, {
+      hint: 'make room on the disk of the state folder; it is tried again by itself',
+    });
+  }
   if (answer.kind === 'unreadable') {
     return new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
       hint:

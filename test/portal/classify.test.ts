@@ -106,6 +106,13 @@ describe('a reply that is no success', () => {
   });
 });
 
+describe('words that would steer a terminal', () => {
+  it('reach no message: control and bidirectional characters are taken out', () => {
+    const { message } = failureOf(reply(400, '"\\u001b[2Jno\\u202eevil\\u2066\\u009b1m"'), proven);
+    expect(message).toBe('portal city: GET /api/dataset/node/12 answered 400: [2Jnoevil 1m');
+  });
+});
+
 describe('a success of the wrong shape', () => {
   it('is another site before the first login, and a failure afterwards', () => {
     expect(wrongShape(reply(200, page), unknown, 'a node')).toMatchObject({

@@ -238,6 +238,20 @@ describe('a refused login', () => {
     expect(String(error)).toContain('[redacted]');
   });
 
+  it.each([
+    ['holds what looks like a tag', 'open<b>sesame</b>', (password: string) => password],
+    ['is cut off', 'open-sesame', (password: string) => `${'x'.repeat(293)}${password}`],
+    ['is cut off far behind', 'open-sesame', (password: string) => `${'<br>'.repeat(2498)}no: ${password}`],
+    ['comes with entities', 'open&<sesame', (password: string) => password.replace('&', '&amp;').replace('<', '&lt;')],
+    ['comes in another dress', 'open "sesame"', (password: string) => encodeURIComponent(password)],
+  ])('never shows parts of a password that %s when the portal repeats it', async (_what, password, repeated) => {
+    const server = await start({
+      intercept: (seen) => (seen.path.endsWith('/login') ? refusal(401, repeated(password)) : undefined),
+    });
+    const error = await failureFrom(openForTest(server.url, { password }).listNodes({}, calm));
+    expect(JSON.stringify([error, String(error)])).not.toMatch(/open|sesam/);
+  });
+
   it('needs no request where there is no username', async () => {
     const server = await start();
     expect(await failureFrom(openForTest(server.url, { username: '' }).listNodes({}, calm))).toBeInstanceOf(
