@@ -12,6 +12,9 @@ import {
 } from './schema.ts';
 import { untrustedProblems } from './untrusted.ts';
 
+/** Largest file that describes dropped data, bytes. */
+const maxBytes = 1024 * 1024;
+
 /** `all`: the manifest vouches for whoever may write the file; `plain`: it may not refer to nodes or release anything. */
 export type SidecarRights = 'plain' | 'all';
 
@@ -48,7 +51,7 @@ const load = async <Details extends object>(
   defaults: Details,
   cross: (document: YamlDocument) => FileProblem[],
 ): Promise<Titled<Details>> => {
-  const { document, problems } = await readYaml(path);
+  const { document, problems } = await readYaml(path, maxBytes);
   if (document === null) throw new ManifestError(problems);
   const checked = checkDocument(document, schema);
   const all = [...checked.problems, ...cross(document)];

@@ -15,6 +15,9 @@ const schema = CORE_SCHEMA.withTags(mergeTag);
 /** Largest YAML file that is read, in bytes (64 MiB). */
 const maxBytes = 64 * 1024 * 1024;
 
+/** Most marks that may part two values: each value costs some hundred bytes of memory, however short it is. */
+const maxMarks = 3_000_000;
+
 /** A YAML file that was read: its value, and where each part of it stands. */
 export class YamlDocument {
   /** The path as it was given; shown in problems. */
@@ -75,21 +78,25 @@ export type PlacedValue = Pick<YamlDocument, 'value' | 'problem' | 'position'>;
 /** What reading a YAML file gave: a document when its text is sound, otherwise problems. */
 export type YamlReading = { document: YamlDocument; problems: [] } | { document: null; problems: FileProblem[] };
 
-/** Reads a YAML file; a file that is missing or unreadable is a problem, too. Never throws. */
-export const readYaml = async (file: string): Promise<YamlReading> => {
-  const read = await readYamlText(file);
+/** Reads a YAML file of at most `limit` bytes; a file that is missing or unreadable is a problem, too. Never throws. */
+export const readYaml = async (file: string, limit: number = maxBytes): Promise<YamlReading> => {
+  const read = await readYamlText(file, limit);
   return 'problem' in read ? { document: null, problems: [read.problem] } : parseYaml(read.text, file);
 };
 
 /** What {@link readYaml} parses: the text of a file, or why there is none. Never throws. */
-export const readYamlText = async (file: string): Promise<{ text: string } | { problem: FileProblem }> => {
+export const readYamlText = async (
+  file: string,
+  limit: number = maxBytes,
+): Promise<{ text: string } | { problem: FileProblem }> => {
   let bytes: Buffer;
   try {
     bytes = await readFile(file);
   } catch (error) {
     return { problem: ofFile(file, unreadable(error)) };
   }
-  if (bytes.byteLength > maxBytes) return { problem: ofFile(file, `the file is larger than ${maxBytes} bytes`) };
+  if (bytes.byteLength > limit)
+    return { problem: ofFile(file, `the file is larger than ${limit.toLocaleString('en')} bytes`) };
   try {
     return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch {
@@ -102,6 +109,10 @@ export const readYamlText = async (file: string): Promise<{ text: string } | { p
  * and aliases that would grow the document out of all proportion are problems, all of them at once. Never throws.
  */
 export const parseYaml = (text: string, file: string): YamlReading => {
+  if (marksIn(text) > maxMarks) {
+    const message = `the file may hold more than ${maxMarks.toLocaleString('en')} values; split it, or list the resources in an \`index\``;
+    return { document: null, problems: [ofFile(file, message)] };
+  }
   const parsed = orProblem(file, () => parseEvents(text, { filename: file }));
   if ('problem' in parsed) return { document: null, problems: [parsed.problem] };
   const { root, faults } = buildPlaces(parsed.value, text);
@@ -115,6 +126,17 @@ export const parseYaml = (text: string, file: string): YamlReading => {
   if ('problem' in constructed) return { document: null, problems: [constructed.problem] };
   return { document: new YamlDocument(file, text, constructed.value, root), problems: [] };
 };
+
+/** At least as many as there are values: each begins behind one of these marks. */
+const marksIn = (text: string): number => {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) if (isMark[text.charCodeAt(at)] === 1) count += 1;
+  return count;
+};
+
+const isMark = Uint8Array.from({ length: 128 }, (_, code) =>
+  ',:-?[{\n\r'.includes(String.fromCharCode(code)) ? 1 : 0,
+);
 
 const construct = (events: Event[], source: string, filename: string): unknown =>
   // Aliases are bounded by what they expand to (`buildPlaces`), so the merge bound need only be out of the way.

@@ -170,7 +170,8 @@ class Builder {
       const key = this.#key();
       const value = this.#child(key.text, key.start);
       place.size += 1 + value.size;
-      if (key.text === '<<' && key.plain) place.merged.push(...(value.target?.items ?? value.items ?? [value]));
+      if (key.text === '<<' && key.plain)
+        place.merged = place.merged.concat(value.target?.items ?? value.items ?? [value]);
       const earlier = entries.get(key.text);
       entries.set(key.text, { key: key.start, value });
       if (earlier !== undefined) this.#twice(key.text, earlier.key);

@@ -234,3 +234,12 @@ describe('a faulty data package', () => {
     expect(remarks).toEqual([expect.stringMatching(/^no file fits `.*packagez\/\*\/datapackage\.json`$/)]);
   });
 });
+
+describe('a data package made to fill the memory', () => {
+  it('is skipped by its size', async () => {
+    const { places } = await gather({ large: `{"resources": [${'1,'.repeat(4_500_000)}1]}` });
+    expect(places).toEqual([
+      expect.stringContaining('large/datapackage.json:1 : the file is larger than 8388608 bytes'),
+    ]);
+  });
+});

@@ -69,6 +69,13 @@ describe('the YAML file beside dropped data that nobody vouches for', () => {
     await expect(loadDatasetDetails(path, {})).resolves.toMatchObject({ details: { published: true } });
   });
 
+  it('may have a megabyte', async () => {
+    const path = writeText(tempDir(), 'dataset.yaml', `tags: [${'a,'.repeat(600_000)}a]`);
+    expect(await problemsOf(loadDatasetDetails(path, {}))).toEqual([
+      expect.stringContaining('the file is larger than 1,048,576 bytes'),
+    ]);
+  });
+
   it('may set fields of plain text', async () => {
     const fields = { field_granularity: { und: [{ value: 'Street' }] } };
     const path = writeText(tempDir(), 'dataset.yaml', `fields: ${JSON.stringify(fields)}`);

@@ -85,6 +85,16 @@ describe('faults of the text', () => {
     ]);
   });
 
+  it('a file of millions of tiny values is refused before it is parsed', () => {
+    expect(faults(`x: [${'1,'.repeat(3_000_001)}1]`)).toEqual([
+      expect.stringContaining('the file may hold more than 3,000,000 values; split it'),
+    ]);
+  });
+
+  it('a merge key with a list without measure is a problem, not a crash', () => {
+    expect(faults(`a: &a {b: 1}\nx: {<<: [${Array(200_000).fill('*a').join(',')}]}`)[0]).toContain('not valid YAML');
+  });
+
   it('aliases that would fill the memory are refused at once', () => {
     const ten = (name: string, of: string): string => `${name}: &${name} [${Array(10).fill(of).join(', ')}]`;
     const bomb = [ten('a', '1'), ...['ba', 'cb', 'dc', 'ed', 'fe', 'gf', 'hg'].map(([n = '', o]) => ten(n, `*${o}`))];

@@ -13,7 +13,10 @@ export interface ReadPackage {
 }
 
 /** Largest description of a package, bytes. */
-const maxBytes = 32 * 1024 * 1024;
+const maxBytes = 8 * 1024 * 1024;
+
+/** In larger ones a fault is placed at the beginning: to know where every value stands takes a hundred times the memory. */
+const placedBytes = 1024 * 1024;
 
 /** Throws ManifestError with all problems at once, also when there is no such file. */
 export const readPackage = async (file: string): Promise<ReadPackage> => {
@@ -22,7 +25,8 @@ export const readPackage = async (file: string): Promise<ReadPackage> => {
   if (isDeeperThan(deepest, value))
     throw refused([{ file, line: 1, column: 1, key: '', message: `the file nests deeper than ${deepest} levels` }]);
   // JSON is YAML, whose reader knows the places; what it does not take (a key twice) is placed at the beginning.
-  const places = parseYaml(text, file).document ?? new YamlDocument(file, text, value, null);
+  const places =
+    (text.length <= placedBytes ? parseYaml(text, file).document : null) ?? new YamlDocument(file, text, value, null);
   const checked = checkDocument(places, packageSchema, withoutNulls(value));
   if (checked.value === null) throw refused(checked.problems);
   return { value: checked.value, document: places };
@@ -62,7 +66,7 @@ const parseJson = (file: string, text: string): unknown => {
     const message = sayingOf(error);
     // JSON.parse does not always tell where; the reader of YAML, which stumbles over the same, does.
     const at = /line (\d+) column (\d+)/.exec(message)?.slice(1).map(Number);
-    const place = parseYaml(text, file).problems[0];
+    const place = text.length <= placedBytes ? parseYaml(text, file).problems[0] : undefined;
     const [line = place?.line ?? 1, column = place?.column ?? 1] = at ?? [];
     const words = message.replace(/(?: in JSON at position|, (?:\.{3})?").*$/s, '');
     throw refused([{ file, line, column, key: '', message: `not valid JSON: ${words}` }]);
