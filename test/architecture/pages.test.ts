@@ -1,5 +1,5 @@
 // The documentation against the program: links, commands, codes, YAML.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandNames, madePages } from '../../scripts/reference.ts';
@@ -19,6 +19,19 @@ const made = await madePages();
 describe('pages made from the program', () => {
   it.each(made)('$path is in step (else run `node scripts/reference.ts`)', ({ path, text }) => {
     expect(pageText(path)).toBe(text);
+  });
+});
+
+describe('the threat model', () => {
+  const rows = [...pageText('docs/explanation/security.md').matchAll(/^\|.*\| `(test\/\S+)`: (.*) \|$/gm)];
+
+  it.each(rows.map(([, path = '', title = '']) => [path, title]))('names a test that exists: %s: %s', (path, title) => {
+    expect(readFileSync(join(root, path), 'utf8')).toContain(title);
+  });
+
+  it('names a test in every row', () => {
+    const lines = pageText('docs/explanation/security.md').match(/^\| (?!A |.*Shown by).*$/gm) ?? [];
+    expect(rows).toHaveLength(lines.length);
   });
 });
 
