@@ -1,7 +1,9 @@
 // Who may do what with a node (recorded behaviour 14).
 import type { Permission } from '../dkan/permissions.ts';
 import { accessDenied } from './refusal.ts';
+import type { StoredFile } from './store/files.ts';
 import type { StoredNode } from './store/nodes.ts';
+import type { Store } from './store/open.ts';
 import type { User } from './store/users.ts';
 
 /** True when a role of the user has the permission; user 1 may everything. */
@@ -19,6 +21,19 @@ export const mayRead = (user: User, node: Owned): boolean =>
 /** True when the user may update, delete or attach to the node. */
 export const mayEdit = (user: User, node: StoredNode): boolean =>
   may(user, 'edit any content') || (owns(user, node) && may(user, 'edit own content'));
+
+/** True when the user may read one of the nodes that use the file. */
+export const mayReadFile = (store: Store, user: User, { fid }: StoredFile): boolean =>
+  store.files.nodesOf(fid).some((nid) => {
+    const node = store.nodes.byNid(nid);
+    return node !== null && mayRead(user, node);
+  });
+
+/** True when the user may put the file on the node (null: a new one): it is there already, he uploaded it, or may read it. */
+export const mayUseFile = (store: Store, user: User, { file, node }: { file: StoredFile; node: StoredNode | null }) =>
+  (node !== null && store.files.nodesOf(file.fid).includes(node.nid)) ||
+  (user.uid !== 0 && file.uid === user.uid) ||
+  mayReadFile(store, user, file);
 
 /** Throws 403 unless `allowed`. */
 export const demand = (user: User, allowed: boolean): void => {

@@ -1,5 +1,6 @@
 // Items that point into the store: terms, references, files.
 import { escapeHtml } from '../refusal.ts';
+import type { StoredFile } from '../store/files.ts';
 import type { Store } from '../store/open.ts';
 import type { Field } from './fields.ts';
 import { FieldFault, type RawItem, textOf } from './items.ts';
@@ -67,10 +68,15 @@ export const readReference = (store: Store, field: Field, raw: RawItem): number 
   return nid;
 };
 
-/** The fid of a file item, which must exist; throws {@link FieldFault}. */
-export const readFile = (store: Store, field: Field, raw: RawItem): number => {
+/** The fid of a file item, which must exist and be one of those that `isFor` lets pass; throws {@link FieldFault}. */
+export const readFile = (
+  store: Store,
+  field: Field,
+  { raw, isFor = () => true }: { raw: RawItem; isFor?: (file: StoredFile) => boolean },
+): number => {
   const fid = idOf(raw.fid);
-  if (fid === null || store.files.byFid(fid) === null) {
+  const file = fid === null ? null : store.files.byFid(fid);
+  if (fid === null || file === null || !isFor(file)) {
     throw new FieldFault(
       field.name,
       `The file ${escapeHtml(textOf(raw.fid) ?? '')} referenced by ${field.name} does not exist.`,

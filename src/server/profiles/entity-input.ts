@@ -147,7 +147,7 @@ const readTid = ({ store }: ReadContext, field: Field, raw: RawItem): number => 
 
 const knownFile = ({ store }: ReadContext, field: Field, raw: RawItem): number[] => {
   try {
-    return [readFile(store, field, raw)];
+    return [readFile(store, field, { raw })];
   } catch (error) {
     if (error instanceof FieldFault) return [];
     throw error;

@@ -1,7 +1,7 @@
 // How the `spec` profile reads the body of a node: both styles of spec 4.5 and 4.6, everything checked.
 
 import { frequencies } from '../../dkan/values.ts';
-import { may } from '../access.ts';
+import { may, mayUseFile } from '../access.ts';
 import type { Field } from '../content/fields.ts';
 import type { RawItem } from '../content/items.ts';
 import { FieldFault, readItem, textOf } from '../content/items.ts';
@@ -9,6 +9,7 @@ import { idOf, readFile, readReference, readTerm } from '../content/links.ts';
 import { isTextFormat, safeText } from '../content/safe-text.ts';
 import { fileSettings, itemsIn } from '../content/shapes.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
+import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 
@@ -181,10 +182,12 @@ const checkOwned = (field: Field, raw: RawItem[], { node, shownStatus }: ReadCon
   }
 };
 
-const readFiles = (field: Field, raw: RawItem[], { store }: ReadContext): FieldChanges => {
+/** Files of the node itself, and those that the caller uploaded or may read: another one would become public with the node. */
+const readFiles = (field: Field, raw: RawItem[], { store, user, node }: ReadContext): FieldChanges => {
+  const isFor = (file: StoredFile): boolean => mayUseFile(store, user, { file, node });
   const settingsOf = (one: RawItem): RawItem =>
     Object.fromEntries(fileSettings.flatMap((key) => (textOf(one[key]) ? [[key, textOf(one[key])]] : [])));
-  const fids = raw.map((one) => readFile(store, field, one));
+  const fids = raw.map((one) => readFile(store, field, { raw: one, isFor }));
   return { fids, items: { [field.name]: raw.map((one, index) => ({ fid: String(fids[index]), ...settingsOf(one) })) } };
 };
 

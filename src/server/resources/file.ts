@@ -1,11 +1,10 @@
 // The file resource: what the `uri` of an attach answers (spec 2.6), and the bytes at their public address.
-import { demand, mayRead } from '../access.ts';
+import { demand, mayReadFile } from '../access.ts';
 import type { Portal } from '../call.ts';
 import { type Call, operation, type Resource, type Result, type StreamedBody } from '../call.ts';
 import { fileItem } from '../content/view.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
-import type { User } from '../store/users.ts';
 
 const needFile = ({ portal, args }: Call): StoredFile => {
   const id = args[0] ?? '';
@@ -13,13 +12,6 @@ const needFile = ({ portal, args }: Call): StoredFile => {
   if (file === null) throw new Refusal(404, `There is no file with ID ${escapeHtml(id)}.`);
   return file;
 };
-
-/** True when the user may read one of the nodes that use the file. */
-export const mayReadFile = (portal: Portal, user: User, file: StoredFile): boolean =>
-  portal.store.files.nodesOf(file.fid).some((nid) => {
-    const node = portal.store.nodes.byNid(nid);
-    return node !== null && mayRead(user, node);
-  });
 
 /** Types that a browser shows without running anything of them; all others go out as they are, but as a download. */
 const shownTypes = new Set([
@@ -61,7 +53,7 @@ const retrieve = (call: Call): Result => {
 /** The file resource (`spec` profile only; deployed servers answer 404). */
 export const fileResource: Resource = {
   retrieve: operation({
-    access: (call) => demand(call.user, mayReadFile(call.portal, call.user, needFile(call))),
+    access: (call) => demand(call.user, mayReadFile(call.portal.store, call.user, needFile(call))),
     run: retrieve,
   }),
 };

@@ -1,6 +1,6 @@
 // What the site answers outside the service: session token, files, datastore search, health, and its 404 page.
 import { createHash } from 'node:crypto';
-import { demand } from '../access.ts';
+import { demand, mayReadFile } from '../access.ts';
 import { type Answer, formatError, formatValue } from '../answer.ts';
 import { readRaw } from '../body.ts';
 import type { Call, Portal } from '../call.ts';
@@ -11,7 +11,7 @@ import { logFault } from '../profiles/recorded-search.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import { catalogueAnswer } from './catalogue.ts';
 import { searchAnswer } from './datastore.ts';
-import { fileBytes, mayReadFile } from './file.ts';
+import { fileBytes } from './file.ts';
 import { tokenOf } from './user.ts';
 
 const page = (status: number, title: string, siteName: string): Answer => ({
@@ -43,7 +43,7 @@ const file = (call: Call, path: string): Answer => {
   const found = portal.store.files.byName(name);
   if (found === null) return page(404, 'Page not found', portal.profile.siteName);
   try {
-    demand(call.user, portal.profile.filesArePublic || mayReadFile(portal, call.user, found));
+    demand(call.user, portal.profile.filesArePublic || mayReadFile(portal.store, call.user, found));
   } catch (error) {
     if (error instanceof Refusal) return formatError(error, null, { style: 'sound' });
     throw error;
