@@ -33,6 +33,8 @@ interface Live {
   authorization: string | null;
   /** True once it was logged out. */
   isEnded: boolean;
+  /** When it began, by `performance.now()`. */
+  since: number;
 }
 
 /** How long a session is kept that nobody uses, milliseconds. */
@@ -40,6 +42,15 @@ const idleMs = 60_000;
 
 /** How long a log-out may take, milliseconds. */
 const logoutMs = 2000;
+
+/** After so long a login that was refused because too many had failed is tried again, milliseconds. */
+const blockedMs = 300_000;
+
+const blockedHint =
+  'the portal takes no logins of this account or address for now, because too many failed (for up to six hours); sluice tries again by itself';
+
+/** A session is renewed before a portal ends it in the middle of the work (embedded ones after twelve hours), milliseconds. */
+const renewMs = 6 * 3_600_000;
 
 /** The session of one portal; lazy: nothing is sent before the first call. */
 export class Session {
@@ -162,7 +173,7 @@ export class Session {
   private async current(signal: AbortSignal): Promise<Live> {
     signal.throwIfAborted();
     if (this.refused !== null) throw this.refused;
-    if (this.live !== null) return this.live;
+    if (this.live !== null && performance.now() - this.live.since < renewMs) return this.live;
     this.pending ??= this.logIn().finally(() => {
       this.pending = null;
     });
@@ -228,6 +239,7 @@ export class Session {
         token: null,
         authorization: `Bearer ${token}`,
         isEnded: false,
+        since: performance.now(),
       };
     }
     if (username === '') throw this.noCredentials();
@@ -252,7 +264,14 @@ export class Session {
     cookies.ensure(paths.login, result.session_name, result.sessid);
     const csrf = await this.tokenOf(result, cookies);
     this.hooks.log.debug({ portal: this.facts.name, user: result.user.name }, 'logged in');
-    return { identity: result.user, cookies, token: csrf, authorization: null, isEnded: false };
+    return {
+      identity: result.user,
+      cookies,
+      token: csrf,
+      authorization: null,
+      isEnded: false,
+      since: performance.now(),
+    };
   }
 
   private loginFailure(reply: Reply): Error {
@@ -262,6 +281,10 @@ export class Session {
       return new PortalNotApiError(message, factsOf(reply), { hint: notApiHint });
     }
     if (isTransient(reply) || status < 400 || status >= 500) return failureOf(reply, this.facts);
+    if (/temporarily blocked/i.test(wordsOf(reply))) {
+      const facts = { ...factsOf(reply), retryAfterMs: blockedMs };
+      return new PortalUnreachableError(message, facts, { hint: blockedHint });
+    }
     return new PortalLoginError(message, factsOf(reply), { hint: loginHint(reply) });
   }
 
@@ -310,6 +333,6 @@ const loginHint = (reply: Reply): string => {
   if (isHtmlPage(reply.text))
     return 'an HTML page came instead of the API: look at what stands before the portal, then start again';
   return /blocked/i.test(wordsOf(reply))
-    ? 'the portal has blocked this account or address, after failed logins for up to six hours; wait, or ask its administrator, then start again'
+    ? 'the portal has blocked this account; ask its administrator, then start again'
     : 'check username and password of this portal in the configuration, then start again; nothing more is sent until then';
 };

@@ -229,6 +229,22 @@ describe('a refused login', () => {
     expect(await portal.listNodes({}, calm)).toEqual([]);
   });
 
+  it('because too many failed is no verdict: it is tried again after some minutes, without a person', async () => {
+    let blocked = true;
+    const server = await start({
+      intercept: (seen) =>
+        blocked && seen.path.endsWith('/login') ? refusal(406, 'This IP address is temporarily blocked.') : undefined,
+    });
+    const portal = openForTest(server.url);
+    expect(await failureFrom(portal.listNodes({}, calm))).toMatchObject({
+      code: 'portal-unreachable',
+      retryable: true,
+      request: { retryAfterMs: 300_000 },
+    });
+    blocked = false;
+    expect(await portal.listNodes({}, calm)).toEqual([]);
+  });
+
   it('never shows the password, even when the portal repeats it', async () => {
     const server = await start({
       intercept: (seen) => (seen.path.endsWith('/login') ? refusal(401, `no: ${seen.body.toString()}`) : undefined),
