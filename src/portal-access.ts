@@ -11,7 +11,21 @@ const loadKeeper = () => import('./server/keeper.ts');
 
 /** How the configuration says that an embedded portal is served. */
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
-  const { dataDir, host, port, profile, attachWaitMs, publicUrl, roles, expose, tokens, xmlrpc, users, races } = config;
+  const {
+    dataDir,
+    host,
+    port,
+    profile,
+    attachWaitMs,
+    publicUrl,
+    roles,
+    expose,
+    tokens,
+    xmlrpc,
+    users,
+    races,
+    trustedProxies,
+  } = config;
   return {
     dataDir,
     host,
@@ -19,6 +33,7 @@ export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerO
     profile,
     attachWaitMs,
     roles,
+    trustedProxies,
     tokens,
     xmlrpc,
     ...(races === null ? {} : { races }),
@@ -36,7 +51,8 @@ export const embeddedPortal = async (
   const username = config.password === null ? serviceAccount : config.username;
   const password = config.password ?? (await servicePassword(config.dataDir));
   const users = [{ name: username, password, roles: ['administrator'] }];
-  return { login: { username, password }, options: { ...serverSettings(config), users } };
+  const ownAccount = { name: username, isGuessable: config.password !== null };
+  return { login: { username, password }, options: { ...serverSettings(config), users, ownAccount } };
 };
 
 /** Opens the portals of a configuration, each once; needs no queue. */

@@ -43,6 +43,8 @@ export interface EmbeddedPortalConfig extends PortalConfigBase {
   attachWaitMs: number;
   /** Address before a proxy, without a slash at the end; null where it is reached directly. */
   publicUrl: string | null;
+  /** Proxies whose X-Forwarded-For is believed: addresses and networks. */
+  trustedProxies: string[];
   /** Permissions of the roles that the file names; see `portal-access-schema.ts`. */
   roles: Record<string, Permission[]>;
   /** Operations that exist by resource; null for all. */

@@ -34,6 +34,18 @@ export const portalAccessKeys = {
       description: 'Address under which clients reach it when a proxy stands before it; on https cookies are secure.',
       examples: ['https://data.example.org'],
     }),
+  trustedProxies: z
+    .array(
+      z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+        error: 'must be an IP address or a network, such as `10.0.0.0/8`',
+      }),
+    )
+    .exactOptional()
+    .meta({
+      description:
+        "Addresses and networks of the proxies before it. Their X-Forwarded-For tells the client's address, by which failed logins and connections are counted; nobody else's is believed.",
+      examples: [['127.0.0.1', '10.0.0.0/8']],
+    }),
   roles: z
     .record(roleName, z.array(z.enum(permissions)))
     .exactOptional()

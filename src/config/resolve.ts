@@ -147,6 +147,7 @@ const embeddedPortal = (
     dataDir: file.dataDir === undefined ? join(stateDir, 'portal', name) : resolve(dir, file.dataDir),
     attachWaitMs: durationMs(all.attachWait),
     publicUrl: file.publicUrl === undefined ? null : normalUrl(file.publicUrl),
+    trustedProxies: file.trustedProxies ?? [],
     roles: file.roles ?? {},
     expose: file.expose ?? null,
     tokens: all.tokens,

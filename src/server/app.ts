@@ -262,6 +262,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: 0,
+    trustProxy: portal.trustedProxies.length === 0 ? false : [...portal.trustedProxies],
     clientErrorHandler: answerClientError,
     http: {
       headersTimeout: limits.headersMs,

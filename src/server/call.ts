@@ -5,6 +5,7 @@ import type { Reason } from '../report.ts';
 import type { ImportOutcome, SearchQuery } from './datastore/datastore.ts';
 import type { AttachedFile } from './datastore/records.ts';
 import type { DatastoreStatus } from './datastore/status.ts';
+import type { LoginQueue } from './login-queue.ts';
 import type { FormTree } from './media/form.ts';
 import type { UploadedFile } from './media/multipart.ts';
 import type { ResultShape } from './media/value.ts';
@@ -44,6 +45,13 @@ export interface PortalDatastore {
   close(): Promise<void>;
 }
 
+/** The account by which the workers of this installation log in. */
+export interface OwnAccount {
+  name: string;
+  /** False for a password of random bytes: guesses at it need no limit. */
+  isGuessable: boolean;
+}
+
 /** The running portal, as every request sees it. */
 export interface Portal {
   store: Store;
@@ -63,6 +71,11 @@ export interface Portal {
   expose: Readonly<Record<string, readonly string[]>> | null;
   /** Unix seconds. */
   now: () => number;
+  logins: LoginQueue;
+  /** On this machine it is not bound by the limit of an address, which a proxy beside it shares with everybody. */
+  ownAccount: OwnAccount | null;
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
   counts: { reads: number; writes: number };
   rendered: RenderedBodies;
   /** Level of the access log. */
@@ -79,8 +92,10 @@ export interface Call {
   isSecure: boolean;
   /** Name of the session cookie for that address. */
   cookieName: string;
-  /** The client's IP address. */
+  /** The client's IP address, as the first proxy that is not trusted gives it. */
   address: string;
+  /** True when the connection itself comes from this machine. */
+  isLocal: boolean;
   session: Session | null;
   user: User;
   query: FormTree;

@@ -1,6 +1,7 @@
 // Opens a call: address of the portal, session, user.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { Call, Portal } from './call.ts';
 import type { FormTree } from './media/form.ts';
@@ -31,6 +32,12 @@ const baseUrlOf = (portal: Portal, { headers, socket }: IncomingMessage): string
   const sent = headers.host ?? '';
   return `http://${hostPattern.test(sent) ? sent : `${socket.localAddress}:${socket.localPort}`}`;
 };
+
+const isLoopback = (address: string): boolean => /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/.test(address);
+
+/** The client's address: that of the connection, or what trusted proxies forward, where that is one. */
+const addressOf = ({ ip, raw }: FastifyRequest): string =>
+  isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip.replace(/^::ffff:(?=\d+\.)/i, '');
 
 const cookieValue = (header: string | undefined, name: string): string | null => {
   for (const part of header?.split(';') ?? []) {
@@ -87,7 +94,8 @@ export const openCall = (
     baseUrl,
     isSecure: baseUrl.startsWith('https:'),
     cookieName,
-    address: request.raw.socket.remoteAddress ?? '',
+    address: addressOf(request),
+    isLocal: isLoopback(request.raw.socket.remoteAddress ?? ''),
     session,
     user: byToken ?? (session === null ? null : users.byUid(session.uid)) ?? users.anonymous,
     query,

@@ -6,8 +6,9 @@ import type { Permission } from '../dkan/permissions.ts';
 import { PortalPortError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createApp } from './app.ts';
-import type { Portal, PortalDatastore } from './call.ts';
+import type { OwnAccount, Portal, PortalDatastore } from './call.ts';
 import { Datastore } from './datastore/datastore.ts';
+import { LoginQueue } from './login-queue.ts';
 import { defaultLimits, type PortalLimits } from './portal-limits.ts';
 import type { Profile, ProfileName } from './profiles/profile.ts';
 import { RecordedDatastore } from './profiles/recorded-datastore.ts';
@@ -18,7 +19,7 @@ import { assignableRoles, roleTableOf } from './roles.ts';
 import { applySeed, readSeed, type Seed } from './seed.ts';
 import { addDefaultTerms, openStore, type Store } from './store/open.ts';
 import { Tokens } from './store/tokens.ts';
-import { readUsersFile, saveUsers, type UserSpec } from './users-file.ts';
+import { readUsersFile, saveUsers, saveUsersOfFile, type UserSpec } from './users-file.ts';
 
 /** How a portal is started. */
 export interface PortalServerOptions {
@@ -32,6 +33,10 @@ export interface PortalServerOptions {
   usersFile?: string;
   /** Accounts added or updated beside those of the file. */
   users?: UserSpec[];
+  /** The account of the installation's own workers, which nobody at another machine can lock out. */
+  ownAccount?: OwnAccount;
+  /** Addresses and networks of proxies whose X-Forwarded-For tells the client's address; none when absent. */
+  trustedProxies?: readonly string[];
   profile?: ProfileName;
   /** Whether requests that overlap get in each other's way as on deployed portals; as the profile has it when absent. */
   races?: boolean | RaceOptions;
@@ -90,7 +95,7 @@ const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Pr
   const given = users.find(({ name }) => name.toLowerCase() === 'admin');
   const password = given?.password ?? randomBytes(15).toString('base64url');
   const admin = { name: 'admin', password, roles: ['administrator'], uid: 1 };
-  await saveUsers(store, [admin], unixNow());
+  await saveUsers(store, [admin], { now: unixNow() });
   return given === undefined ? password : null;
 };
 
@@ -141,7 +146,8 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   };
   try {
     const newAdminPassword = await fillStore(store, users, seed);
-    await saveUsers(store, users, unixNow());
+    if (usersFile !== undefined) await saveUsersOfFile(store, fromFile, unixNow());
+    await saveUsers(store, options.users ?? [], { now: unixNow() });
     await datastore.sweep();
     const portal: Portal = {
       store,
@@ -155,6 +161,9 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       tokens: options.tokens === true ? new Tokens(store.db) : null,
       expose: options.expose ?? null,
       now: unixNow,
+      logins: new LoginQueue(),
+      ownAccount: options.ownAccount ?? null,
+      trustedProxies: options.trustedProxies ?? [],
       counts: { reads: 0, writes: 0 },
       rendered: new RenderedBodies(store.changes),
       accessLevel: options.accessLevel ?? 'debug',

@@ -42,7 +42,7 @@ export const applySeed = async (store: Store, seed: Seed, now: number): Promise<
       hint: 'seed a new data folder, or start without --seed',
     });
   }
-  await saveUsers(store, seed.users, now);
+  await saveUsers(store, seed.users, { now });
   // Whoever installed such a site had logged in before.
   await store.write(() => store.users.loggedIn(1, { access: now, login: now }));
   const setSequence = store.db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)');

@@ -1,12 +1,12 @@
-// The users file of a portal: accounts that are added or updated at every start (architecture, "Config and paths").
+// The users file of a portal: accounts that are added, updated or blocked at every start (architecture, "Config and paths").
 import { readFileSync, statSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { z } from 'zod';
 import { UsersFileError } from '../errors.ts';
-import { hashPassword, isPasswordHash } from './password.ts';
+import { checkPassword, hashPassword, isPasswordHash, isWeakHash } from './password.ts';
 import { assignableRoles } from './roles.ts';
 import type { Store } from './store/open.ts';
-import type { UserInput } from './store/users.ts';
+import type { User, UserInput } from './store/users.ts';
 
 /** One account as files write it; `roles` must be among the given names. */
 export const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
@@ -69,22 +69,56 @@ export const readUsersFile = (path: string, roleNames?: string[]): UserSpec[] =>
   return users;
 };
 
-/** Adds accounts, or updates those of the same name; never removes any. */
-export const saveUsers = async (store: Store, users: UserSpec[], now: number): Promise<void> => {
-  const inputs: UserInput[] = [];
-  for (const { name, password, roles, mail, uid, status } of users) {
-    const pass = isPasswordHash(password) ? password : await hashPassword(password);
-    inputs.push({
-      uid: uid ?? null,
-      name,
-      pass,
-      mail: mail ?? `${name.replace(/[^\w.-]/g, '.')}@example.org`,
-      status: status ?? 1,
-      roles,
-      created: now,
-    });
+/** The hash to store: that of before where the password is the same, so that sessions go on and a renewed one is kept. */
+const passOf = async (known: User | null, { password }: UserSpec): Promise<{ pass: string; isChanged: boolean }> => {
+  if (isPasswordHash(password)) {
+    const isSame = known !== null && (known.given ?? known.pass) === password;
+    return { pass: isSame ? known.pass : password, isChanged: !isSame };
   }
+  const isSame = known !== null && (await checkPassword(password, known.pass));
+  const pass = isSame && !isWeakHash(known.pass) ? known.pass : await hashPassword(password);
+  return { pass, isChanged: !isSame };
+};
+
+const inputOf = async (store: Store, spec: UserSpec, { now, fromFile }: { now: number; fromFile: boolean }) => {
+  const { name, password, roles, mail, uid, status = 1 } = spec;
+  const known = store.users.byName(name);
+  const { pass, isChanged } = await passOf(known, spec);
+  const input: UserInput = {
+    uid: uid ?? null,
+    name,
+    pass,
+    given: isPasswordHash(password) ? password : null,
+    fromFile,
+    mail: mail ?? `${name.replace(/[^\w.-]/g, '.')}@example.org`,
+    status,
+    roles,
+    created: now,
+  };
+  const isSame = !isChanged && known?.status === status && known.roles.toSorted().join() === roles.toSorted().join();
+  return { input, endsSessions: !isSame };
+};
+
+/** Adds accounts, or updates those of the same name; who gets another password, status or role is logged out. Never removes any. */
+export const saveUsers = async (
+  store: Store,
+  users: UserSpec[],
+  { now, fromFile = false }: { now: number; fromFile?: boolean },
+): Promise<void> => {
+  const inputs: Awaited<ReturnType<typeof inputOf>>[] = [];
+  for (const spec of users) inputs.push(await inputOf(store, spec, { now, fromFile }));
   await store.write(() => {
-    for (const input of inputs) store.users.save(input);
+    for (const { input, endsSessions } of inputs) {
+      const { uid } = store.users.save(input);
+      if (endsSessions) store.sessions.endAll(uid);
+    }
+  });
+};
+
+/** Saves the accounts of a users file; those that stood in it before and do not any more are blocked and logged out. */
+export const saveUsersOfFile = async (store: Store, users: UserSpec[], now: number): Promise<void> => {
+  await saveUsers(store, users, { now, fromFile: true });
+  await store.write(() => {
+    for (const uid of store.users.blockOthers(users.map(({ name }) => name))) store.sessions.endAll(uid);
   });
 };

@@ -72,11 +72,7 @@ describe('Login', () => {
     [{ password: 'pass' }, 401, 'Missing required argument username'],
     [{}, 401, 'Missing required argument username'],
     [{ username: null, password: null }, 401, 'Missing required argument username'],
-    [
-      { username: 'blocked', password: 'pass' },
-      403,
-      'The username <em class="placeholder">blocked</em> has not been activated or is blocked.',
-    ],
+    [{ username: 'blocked', password: 'pass' }, 401, 'Wrong username or password.'],
     [
       { username: '', password: '' },
       403,

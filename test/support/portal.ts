@@ -2,6 +2,7 @@
 import { request } from 'node:http';
 import { afterAll } from 'vitest';
 import { createLog } from '../../src/log.ts';
+import { hashPassword } from '../../src/server/password.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from '../../src/server/portal-server.ts';
 import { tempDir } from './temp-dir.ts';
 
@@ -45,8 +46,11 @@ const accounts = [
   { uid: 9, name: 'blocked', roles: [], status: 0 as const },
 ];
 
+/** Hashed once for all of them: a hash costs as much as it should. */
+const password = await hashPassword('pass');
+
 /** The users of every test portal; the password of each is `pass`. */
-export const testUsers = accounts.map((account) => ({ ...account, password: 'pass' }));
+export const testUsers = accounts.map((account) => ({ ...account, password }));
 
 /** Sends one request over HTTP, the path byte for byte. */
 export const sendRaw = (url: string, method: string, path: string, sent: Sent = {}): Promise<Reply> =>

@@ -53,6 +53,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   tendsCookies: true,
   strictLists: false,
   fullAccounts: false,
+  tellsAccounts: true,
   operators: 'any',
   mergesSlashes: false,
   cookieAttributes: '',

@@ -153,6 +153,8 @@ export interface Profile {
    * false: `uri` comes along whatever is named, as recorded.
    */
   strictLists: boolean;
+  /** True: answers tell which accounts exist and which are blocked, and show every account to everybody. */
+  tellsAccounts: boolean;
   /** True: the user object tells `init` to the user himself, and `data` is always a text. */
   fullAccounts: boolean;
   /** Comparisons of a list's filters: equality only, those that exist, or any, where unknown ones count as equality. */

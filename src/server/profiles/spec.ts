@@ -78,6 +78,7 @@ export const specProfile: Profile = {
   tendsCookies: false,
   strictLists: true,
   fullAccounts: true,
+  tellsAccounts: false,
   operators: 'equality',
   mergesSlashes: true,
   cookieAttributes: '; SameSite=Lax',

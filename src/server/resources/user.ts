@@ -3,8 +3,9 @@ import { timingSafeEqual } from 'node:crypto';
 import { may } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
-import { checkPassword } from '../password.ts';
+import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
+import type { Attempt } from '../store/flood.ts';
 import { cookieSeconds, randomToken } from '../store/sessions.ts';
 import type { User } from '../store/users.ts';
 
@@ -91,23 +92,55 @@ const refuseLogin = (status: number, message: string): never => {
   throw new Refusal(status, message);
 };
 
-const verify = async (call: Call, name: string, password: string): Promise<User> => {
-  const { portal, address } = call;
-  const { users, flood } = portal.store;
-  const user = users.byName(name);
-  if (name === '' || user?.status === 0) {
+const blockedWords = { user: 'Account is temporarily blocked.', address: 'This IP address is temporarily blocked.' };
+
+const refuseBlocked = (call: Call, attempt: Attempt): void => {
+  const blocked = call.portal.store.flood.blocked(attempt);
+  if (blocked !== null) refuseLogin(406, blockedWords[blocked]);
+};
+
+/** What an attempt is counted by; null for one that needs no limit. */
+const attemptOf = ({ portal, address, isLocal }: Call, name: string, user: User | null): Attempt | null => {
+  const { ownAccount, profile, now } = portal;
+  const isOwn = isLocal && user !== null && user.name === ownAccount?.name;
+  if (isOwn && !ownAccount.isGuessable) return null;
+  const unknown = profile.tellsAccounts ? null : name.toLowerCase().slice(0, 60);
+  return { user: user?.uid ?? unknown, address, countsByAddress: !isOwn, now: now() };
+};
+
+/** A password that was right. */
+interface Verified {
+  user: User;
+  /** Stronger than the one that is stored; null where that is strong enough. */
+  pass: string | null;
+  /** Gives the attempt back; inside a write. */
+  giveBack: () => void;
+}
+
+const verify = async (call: Call, name: string, password: string): Promise<Verified> => {
+  const { store, logins, profile } = call.portal;
+  const { flood } = store;
+  const user = store.users.byName(name);
+  if (name === '' || (user?.status === 0 && profile.tellsAccounts)) {
     refuseLogin(
       403,
       `The username <em class="placeholder">${escapeHtml(name)}</em> has not been activated or is blocked.`,
     );
   }
-  const now = portal.now();
-  if (flood.isAddressBlocked(address, now)) refuseLogin(406, 'This IP address is temporarily blocked.');
-  if (user !== null && flood.isUserBlocked(user.uid, address, now)) refuseLogin(406, 'Account is temporarily blocked.');
-  const isRight = await checkPassword(password, user?.pass ?? '');
-  if (user !== null && isRight) return user;
-  await portal.store.write(() => flood.fail(user?.uid ?? null, address, now));
-  return refuseLogin(401, 'Wrong username or password.');
+  const attempt = attemptOf(call, name, user);
+  if (attempt !== null) refuseBlocked(call, attempt);
+  return logins.run(async () => {
+    const reserved = await store.write(() => {
+      if (attempt === null) return [];
+      refuseBlocked(call, attempt);
+      return flood.reserve(attempt);
+    });
+    const pass = user?.status === 1 ? user.pass : '';
+    const isRight = await checkPassword(password, pass);
+    if (user === null || !isRight) return refuseLogin(401, 'Wrong username or password.');
+    const giveBack = (): void => (attempt === null ? undefined : flood.giveBack(reserved, attempt));
+    return { user, pass: isWeakHash(pass) ? await hashPassword(password) : null, giveBack };
+  });
 };
 
 /** The user name; of a list the first, where deployed servers look for any of them. */
@@ -121,10 +154,12 @@ const login = async (call: Call): Promise<Result> => {
   const { store } = portal;
   if (call.session !== null) throw new Refusal(406, `Already logged in as ${escapeHtml(call.user.name)}.`);
   const [nameKey, passwordKey] = loginKeys(call);
-  const user = await verify(call, nameOf(call, call.body[nameKey]), textOf(call.body[passwordKey]) ?? '');
+  const name = nameOf(call, call.body[nameKey]);
+  const { user, pass, giveBack } = await verify(call, name, textOf(call.body[passwordKey]) ?? '');
   const now = portal.now();
   const { id, token } = await store.write(() => {
-    store.flood.clear(user.uid, call.address);
+    giveBack();
+    if (pass !== null) store.users.renewPass(user.uid, pass);
     store.users.loggedIn(user.uid, { access: now, login: now });
     return store.sessions.start(user.uid, now);
   });

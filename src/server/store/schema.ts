@@ -101,6 +101,12 @@ ALTER TABLE file ADD COLUMN height INTEGER;
 ALTER TABLE file ADD COLUMN width INTEGER;
 `;
 
+const fourth = `
+ALTER TABLE user ADD COLUMN given TEXT;
+ALTER TABLE user ADD COLUMN from_file INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX session_uid ON session (uid);
+`;
+
 /** What leads from version n to n + 1; never changed once released, only added to. */
 const migrations: ((db: DatabaseSync) => void)[] = [
   (db) => {
@@ -113,6 +119,9 @@ const migrations: ((db: DatabaseSync) => void)[] = [
   },
   (db) => {
     db.exec(third);
+  },
+  (db) => {
+    db.exec(fourth);
   },
 ];
 

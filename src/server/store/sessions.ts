@@ -5,8 +5,11 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 /** Seconds a cookie lives in the browser (recorded behaviour 5). */
 export const cookieSeconds = 2_000_000;
 
-/** Seconds without a request after which a session ends (recorded behaviour 5). */
-export const idleSeconds = 200_000;
+/** Seconds without a request after which a session ends. */
+export const idleSeconds = 2 * 3600;
+
+/** Seconds after which a session ends however much it is used. */
+export const longestSeconds = 12 * 3600;
 
 /** How often "last seen" is written, seconds. */
 const seenEvery = 180;
@@ -20,6 +23,7 @@ export interface Session {
   uid: number;
   /** CSRF token, the same for the life of the session. */
   token: string;
+  created: number;
   seen: number;
 }
 
@@ -34,6 +38,7 @@ export class Sessions {
   readonly #select: StatementSync;
   readonly #insert: StatementSync;
   readonly #delete: StatementSync;
+  readonly #deleteAll: StatementSync;
   readonly #touch: StatementSync;
   readonly #expire: StatementSync;
   /** By the id itself: hashing it for each request would cost more than the rest of the look-up. */
@@ -41,11 +46,12 @@ export class Sessions {
 
   constructor(db: DatabaseSync) {
     this.#secret = String(db.prepare("SELECT value FROM setting WHERE name = 'key'").get()?.value);
-    this.#select = db.prepare('SELECT uid, seen FROM session WHERE id = ?');
+    this.#select = db.prepare('SELECT uid, created, seen FROM session WHERE id = ?');
     this.#insert = db.prepare('INSERT INTO session (id, uid, created, seen) VALUES (?, ?, ?, ?)');
     this.#delete = db.prepare('DELETE FROM session WHERE id = ?');
+    this.#deleteAll = db.prepare('DELETE FROM session WHERE uid = ?');
     this.#touch = db.prepare('UPDATE session SET seen = ? WHERE id = ?');
-    this.#expire = db.prepare('DELETE FROM session WHERE seen < ?');
+    this.#expire = db.prepare('DELETE FROM session WHERE seen < ? OR created < ?');
   }
 
   /** The session of a cookie value, or null when it is unknown or expired. `now` in Unix seconds. */
@@ -60,12 +66,13 @@ export class Sessions {
         key: hash.toString('base64url'),
         uid: Number(row.uid),
         token: this.#tokenOf(id),
+        created: Number(row.created),
         seen: Number(row.seen),
       };
       if (this.#live.size > 50_000) this.#live.clear();
       this.#live.set(id, session);
     }
-    if (session.seen + idleSeconds < now) {
+    if (session.seen + idleSeconds < now || session.created + longestSeconds < now) {
       this.#live.delete(id);
       return null;
     }
@@ -85,7 +92,7 @@ export class Sessions {
 
   /** Starts a session with a new id and drops expired ones; to be called inside a write. */
   start(uid: number, now: number): { id: string; token: string } {
-    this.#expire.run(now - idleSeconds);
+    this.#expire.run(now - idleSeconds, now - longestSeconds);
     const id = randomToken();
     this.#insert.run(keyOf(id), uid, now, now);
     return { id, token: this.#tokenOf(id) };
@@ -95,6 +102,12 @@ export class Sessions {
   end(session: Session): void {
     this.#live.delete(session.id);
     this.#delete.run(Buffer.from(session.key, 'base64url'));
+  }
+
+  /** Ends every session of an account; to be called inside a write. */
+  endAll(uid: number): void {
+    this.#live.clear();
+    this.#deleteAll.run(uid);
   }
 
   #tokenOf(id: string): string {

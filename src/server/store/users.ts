@@ -11,6 +11,8 @@ export interface User {
   mail: string;
   /** `scrypt:…`, never the password itself. */
   pass: string;
+  /** The hash that a file gave, of which `pass` may be a stronger one; null: it gave the password, or nothing. */
+  given: string | null;
   status: number;
   /** Stored roles by name, such as `editor`; "authenticated user" is implied. */
   roles: string[];
@@ -30,6 +32,9 @@ export interface UserInput {
   name: string;
   mail: string;
   pass: string;
+  given: string | null;
+  /** True: it stands in the users file, and is blocked when it leaves it. */
+  fromFile: boolean;
   status: number;
   roles: string[];
   created: number;
@@ -41,6 +46,7 @@ const anonymousOf = (table: RoleTable): User => ({
   name: '',
   mail: '',
   pass: '',
+  given: null,
   status: 0,
   roles: [],
   ...grantsOf(table, { uid: 0, roles: [] }),
@@ -55,6 +61,7 @@ const toUser = (row: Record<string, unknown>): Omit<User, 'permissions' | 'roleM
   name: String(row.name),
   mail: String(row.mail),
   pass: String(row.pass),
+  given: row.given === null ? null : String(row.given),
   status: Number(row.status),
   roles: JSON.parse(String(row.roles)) as string[], // written by save() only
   created: Number(row.created),
@@ -69,6 +76,9 @@ export class Users {
   readonly #byName: StatementSync;
   readonly #insert: StatementSync;
   readonly #update: StatementSync;
+  readonly #setPass: StatementSync;
+  readonly #ofFile: StatementSync;
+  readonly #block: StatementSync;
   readonly #seen: StatementSync;
   readonly #count: StatementSync;
   readonly #cache = new Map<number, User>();
@@ -80,9 +90,14 @@ export class Users {
     this.#byUid = db.prepare('SELECT * FROM user WHERE uid = ?');
     this.#byName = db.prepare('SELECT * FROM user WHERE name = ?');
     this.#insert = db.prepare(
-      'INSERT INTO user (uid, name, mail, pass, status, roles, created, uuid) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO user (uid, name, mail, pass, given, from_file, status, roles, created, uuid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     );
-    this.#update = db.prepare('UPDATE user SET name = ?, mail = ?, pass = ?, status = ?, roles = ? WHERE uid = ?');
+    this.#update = db.prepare(
+      'UPDATE user SET name = ?, mail = ?, pass = ?, given = ?, from_file = ?, status = ?, roles = ? WHERE uid = ?',
+    );
+    this.#setPass = db.prepare('UPDATE user SET pass = ? WHERE uid = ?');
+    this.#ofFile = db.prepare('SELECT uid, name FROM user WHERE from_file = 1 AND status = 1');
+    this.#block = db.prepare('UPDATE user SET status = 0 WHERE uid = ?');
     this.#seen = db.prepare('UPDATE user SET access = ?, login = ? WHERE uid = ?');
     this.#count = db.prepare('SELECT count(*) AS n FROM user');
   }
@@ -127,13 +142,29 @@ export class Users {
     const known = this.byName(input.name);
     const roles = JSON.stringify(input.roles);
     if (known === null) {
-      const { uid, name, mail, pass, status, created } = input;
-      this.#insert.run(uid, name, mail, pass, status, roles, created, randomUUID());
+      const { uid, name, mail, pass, given, fromFile, status, created } = input;
+      this.#insert.run(uid, name, mail, pass, given, fromFile ? 1 : 0, status, roles, created, randomUUID());
     } else {
-      this.#update.run(input.name, input.mail, input.pass, input.status, roles, known.uid);
+      const { name, mail, pass, given, fromFile, status } = input;
+      this.#update.run(name, mail, pass, given, fromFile ? 1 : 0, status, roles, known.uid);
     }
     this.#cache.clear();
     return this.byName(input.name) ?? this.#anonymous;
+  }
+
+  /** Keeps another hash of the same password; to be called inside a write. */
+  renewPass(uid: number, pass: string): void {
+    this.#setPass.run(pass, uid);
+    this.#cache.delete(uid);
+  }
+
+  /** Blocks the accounts of a users file that it does not name (any more) and returns their uids; inside a write. */
+  blockOthers(names: readonly string[]): number[] {
+    const kept = new Set(names.map((name) => name.toLowerCase()));
+    const gone = this.#ofFile.all().filter(({ name }) => !kept.has(String(name).toLowerCase()));
+    for (const { uid } of gone) this.#block.run(Number(uid));
+    this.#cache.clear();
+    return gone.map(({ uid }) => Number(uid));
   }
 
   /** Notes a login (both times, Unix seconds); to be called inside a write. */
