@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../log.ts';
 import type { Reason } from '../report.ts';
+import type { LongTexts } from './content/long-texts.ts';
 import type { ImportOutcome, SearchQuery } from './datastore/datastore.ts';
 import type { AttachedFile } from './datastore/records.ts';
 import type { DatastoreStatus } from './datastore/status.ts';
@@ -71,6 +72,7 @@ export interface Portal {
   expose: Readonly<Record<string, readonly string[]>> | null;
   /** Unix seconds. */
   now: () => number;
+  texts: LongTexts;
   logins: LoginQueue;
   /** On this machine it is not bound by the limit of an address, which a proxy beside it shares with everybody. */
   ownAccount: OwnAccount | null;

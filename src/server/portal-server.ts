@@ -7,6 +7,7 @@ import { PortalPortError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createApp } from './app.ts';
 import type { OwnAccount, Portal, PortalDatastore } from './call.ts';
+import { LongTexts } from './content/long-texts.ts';
 import { Datastore } from './datastore/datastore.ts';
 import { LoginQueue } from './login-queue.ts';
 import { defaultLimits, type PortalLimits } from './portal-limits.ts';
@@ -136,11 +137,13 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   const { races: wanted = profile.races } = options;
   const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);
   const datastore = openDatastore(store, profile, { log, attachWaitMs, races });
+  const texts = new LongTexts();
   let app: FastifyInstance | null = null;
   const close = async (): Promise<void> => {
     const open = app;
     app = null;
     await open?.close();
+    await texts.close();
     await datastore.close();
     store.close();
   };
@@ -161,6 +164,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       tokens: options.tokens === true ? new Tokens(store.db) : null,
       expose: options.expose ?? null,
       now: unixNow,
+      texts,
       logins: new LoginQueue(),
       ownAccount: options.ownAccount ?? null,
       trustedProxies: options.trustedProxies ?? [],

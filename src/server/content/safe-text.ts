@@ -59,7 +59,8 @@ const plain = (text: string): string => {
   return paragraphs.join('');
 };
 
-const formatted = (text: string): string => {
+/** Markdown as HTML with a limited set of tags. May take seconds for a long text: see `long-texts.ts`. */
+export const formatted = (text: string): string => {
   const html = sanitizeHtml(marked.parse(text, { async: false, gfm: true }), allowed)
     .replace(/<p>\s*<\/p>/g, '')
     .replaceAll('</p><p>', '</p>\n<p>')
@@ -67,8 +68,20 @@ const formatted = (text: string): string => {
   return html === '' ? '' : `${html}\n`;
 };
 
-/** The text as HTML that may be shown anywhere: `html` is Markdown with a limited set of tags, anything else is plain. */
-export const safeText = (text: string, format: TextFormat): string => {
+/** Longest Markdown that is rendered at once, characters. */
+const short = 500;
+
+/** True for a text that needs no thread of its own. */
+export const isShort = (text: string): boolean => text.length <= short;
+
+/**
+ * The text as HTML that may be shown anywhere: `html` is Markdown with a limited set of tags, anything else is plain. Of
+ * long Markdown the HTML is in `rendered`; what is not there is shown as plain text.
+ */
+export const safeText = (text: string, format: TextFormat, rendered: ReadonlyMap<string, string> = none): string => {
   if (text === '') return '';
-  return format === 'html' ? formatted(text) : plain(text);
+  if (format !== 'html') return plain(text);
+  return isShort(text) ? formatted(text) : (rendered.get(text) ?? plain(text));
 };
+
+const none: ReadonlyMap<string, string> = new Map();

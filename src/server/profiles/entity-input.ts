@@ -85,23 +85,35 @@ const badDate = (field: Field, value: string): Error =>
     `SQLSTATE[22007]: Invalid datetime format: 1292 Incorrect datetime value: '${escapeHtml(value)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`${field.name}_value\` at row 1`,
   );
 
+/** `13.0` is `13`; in steps that grow with the length of the number only. */
+const withoutZeros = (number: string): string => {
+  if (!/^\d+\.\d*0$/.test(number)) return number;
+  let end = number.length;
+  while (number[end - 1] === '0') end -= 1;
+  return number.slice(0, number[end - 1] === '.' ? end - 1 : end);
+};
+
 /** A geometry as the recorded library writes it: `13.0` is `13`, one space behind the type and behind each comma. */
 const rewritten = (wkt: string): string =>
   wkt
-    .trim()
-    .replace(/(\d+)\.(\d*?)0+(?!\d)/g, (_, whole, rest) => (rest === '' ? whole : `${whole}.${rest}`))
-    .replace(/\s*,\s*/g, ', ')
-    .replace(/\s*\(\s*/g, '(')
+    .replace(/[\d.]+/g, withoutZeros)
+    .split(',')
+    .map((part) => part.trim())
+    .join(', ')
+    .split('(')
+    .map((part) => part.trim())
+    .join('(')
     .replace(/^([a-z]+)\(/i, (_, type) => `${String(type).toUpperCase()} (`);
 
-const readPlain = (field: Field, raw: RawItem): RawItem => {
+const readPlain = ({ rendered }: ReadContext, field: Field, raw: RawItem): RawItem => {
   checkItem(field, raw);
   const value = textOf(raw.value);
   if (value === null && (field.kind === 'text' || field.kind === 'long')) {
     return { value: null, format: textOf(raw.format), ...(field.kind === 'text' ? { safe_value: '' } : {}) };
   }
   try {
-    return readItem(field, field.kind === 'geo' ? { ...raw, wkt: rewritten(textOf(raw.wkt) ?? '') } : raw);
+    const item = field.kind === 'geo' ? { ...raw, wkt: rewritten(textOf(raw.wkt) ?? '') } : raw;
+    return readItem(field, item, rendered);
   } catch (error) {
     if (!(error instanceof FieldFault)) throw error;
     if (field.kind === 'geo') return emptyGeometry();
@@ -191,7 +203,7 @@ export const readEntityFields = (body: Record<string, unknown>, context: ReadCon
       const { items, ...linked } = readLinked(context, field, raw);
       Object.assign(changes.items, items);
       Object.assign(changes, linked);
-    } else changes.items[field.name] = raw.map((one) => readPlain(field, one));
+    } else changes.items[field.name] = raw.map((one) => readPlain(context, field, one));
   }
   return changes;
 };

@@ -95,7 +95,7 @@ const formattedText: Widget = (field, und, context) => {
   const value = textOf(row.value) ?? '';
   if (value === '') return { items: [] };
   const summary = field.kind === 'body' ? { summary: textOf(row.summary) ?? '' } : {};
-  return { items: [readItem(field, { value, format, ...summary })] };
+  return { items: [readItem(field, { value, format, ...summary }, context.rendered)] };
 };
 
 /** The values of an input that names options. */
@@ -163,7 +163,7 @@ const links: Widget = (field, und, context) => {
     }
     let item: RawItem | null = null;
     try {
-      const { title, attributes } = readItem(field, { url, title: row.title });
+      const { title, attributes } = readItem(field, { url, title: row.title }, context.rendered);
       item = { url, title, attributes };
     } catch (error) {
       if (!(error instanceof FieldFault)) throw error;
@@ -181,7 +181,7 @@ const pairs: Widget = (field, und, context) => {
   const rows = rowsOf(und);
   if (rows.length === 0) return nothing;
   const items = placed(field, { rows, context }, (row) => {
-    const item = readItem(field, row);
+    const item = readItem(field, row, context.rendered);
     return item.first === '' && item.second === '' ? null : item;
   });
   return { items };

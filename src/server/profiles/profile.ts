@@ -1,5 +1,6 @@
 // What can differ between the specification and the releases in the field, in one place.
 import type { Field, NodeType } from '../content/fields.ts';
+import type { RenderedTexts } from '../content/long-texts.ts';
 import type { DefaultFormats } from '../media/negotiate.ts';
 import type { WriteStyle } from '../media/value.ts';
 import type { Refusal } from '../refusal.ts';
@@ -46,6 +47,8 @@ export interface ReadContext {
   /** The node as it is, null on create. */
   node: StoredNode | null;
   fields: readonly Field[];
+  /** HTML of the long texts in the body. */
+  rendered: RenderedTexts;
   /** Value of `field_datastore_status` as a read shows it. */
   shownStatus: string;
   /** Unix seconds. */

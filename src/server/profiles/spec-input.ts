@@ -6,6 +6,7 @@ import type { Field } from '../content/fields.ts';
 import type { RawItem } from '../content/items.ts';
 import { FieldFault, readItem, textOf } from '../content/items.ts';
 import { idOf, readFile, readReference, readTerm } from '../content/links.ts';
+import type { RenderedTexts } from '../content/long-texts.ts';
 import { isTextFormat, safeText } from '../content/safe-text.ts';
 import { fileSettings, itemsIn } from '../content/shapes.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
@@ -158,7 +159,7 @@ export const readSpecCore = (body: Record<string, unknown>, context: ReadContext
 };
 
 /** The body text of this profile always has a safe text (spec 2.1): an unknown format counts as plain text, none as `html`. */
-const withSafeText = (item: RawItem): RawItem => {
+const withSafeText = (item: RawItem, rendered: RenderedTexts): RawItem => {
   if (isTextFormat(item.format)) return item;
   const format = item.format === null ? 'html' : item.format;
   const used = format === 'html' ? 'html' : 'plain_text';
@@ -168,8 +169,8 @@ const withSafeText = (item: RawItem): RawItem => {
     value,
     summary,
     format,
-    safe_value: safeText(value, used),
-    safe_summary: safeText(summary ?? '', used),
+    safe_value: safeText(value, used, rendered),
+    safe_summary: safeText(summary ?? '', used, rendered),
   };
 };
 
@@ -199,7 +200,7 @@ const withCode = (item: RawItem): RawItem => {
 };
 
 const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChanges => {
-  const { store } = context;
+  const { store, rendered } = context;
   if (!field.many && raw.length > 1) {
     throw new FieldFault(field.name, `${field.name} takes one value; ${raw.length} were sent.`);
   }
@@ -213,8 +214,8 @@ const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChang
     const tids = [...new Set(raw.map((one) => readTerm(store, field, one)))];
     return { items: { [field.name]: tids.map((tid) => ({ tid: String(tid) })) } };
   }
-  const items = raw.map((one) => readItem(field, field.name === 'field_frequency' ? withCode(one) : one));
-  return { items: { [field.name]: field.kind === 'body' ? items.map(withSafeText) : items } };
+  const items = raw.map((one) => readItem(field, field.name === 'field_frequency' ? withCode(one) : one, rendered));
+  return { items: { [field.name]: field.kind === 'body' ? items.map((item) => withSafeText(item, rendered)) : items } };
 };
 
 /** Fields under `spec`: every shape of `itemsIn`, every value checked, all faults told at once. */

@@ -78,9 +78,10 @@ const create = async (call: Call): Promise<Result> => {
   const type = typeIn(call);
   const body = nodeBody(call);
   const fields = profile.fields[type];
+  const rendered = await portal.texts.render(fields, [body]);
   const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
     store.write(() => {
-      const context = { store, user, type, node: null, fields, shownStatus: '0', now: portal.now() };
+      const context = { store, user, type, node: null, fields, rendered, shownStatus: '0', now: portal.now() };
       const core = profile.readCore(body, context);
       checkUuid(portal, core.uuid);
       const changes = profile.readFields(body, context);
@@ -95,10 +96,19 @@ const create = async (call: Call): Promise<Result> => {
   return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
 };
 
+/** What a body that changes a part of a field may fall back to. */
+const onlyKeys = (items: StoredNode['fields'], body: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(items).filter(([name]) => name in body));
+
 const update = async (call: Call): Promise<Result> => {
   const { portal, user } = call;
   const { store, profile } = portal;
   const body = nodeBody(call);
+  const begun = needNode(call);
+  const rendered = await portal.texts.render(isNodeType(begun.type) ? profile.fields[begun.type] : [], [
+    body,
+    onlyKeys(begun.fields, body),
+  ]);
   const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
     store.write(() => {
       const present = needNode(call);
@@ -110,7 +120,7 @@ const update = async (call: Call): Promise<Result> => {
       const nodeType = isNodeType(node.type) ? node.type : 'dataset';
       const fields = profile.fields[nodeType];
       const shownStatus = shownStatusOf(call, node) ?? '0';
-      const context = { store, user, type: nodeType, node, fields, shownStatus, now: portal.now() };
+      const context = { store, user, type: nodeType, node, fields, rendered, shownStatus, now: portal.now() };
       const core = profile.readCore(body, context);
       const changes = profile.readFields(body, context);
       const before = changes.fids === undefined ? [] : store.files.ofNode(node.nid);
@@ -119,8 +129,7 @@ const update = async (call: Call): Promise<Result> => {
       renewDatasetsOf(call, node.nid, copies);
       return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, before) };
     });
-  const { nid } = needNode(call);
-  const { saved, change } = await inRace(call, () => touchedBy(call, nid, body), save);
+  const { saved, change } = await inRace(call, () => touchedBy(call, begun.nid, body), save);
   await settleFileChange(portal, saved.nid, change);
   removeBytes(portal, saved.droppedFiles);
   return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
