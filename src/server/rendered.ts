@@ -23,6 +23,7 @@ export class RenderedBodies {
     const known = this.#bodies.get(key);
     if (known !== undefined) return known;
     const body = write();
+    if (body.length > most / 4) return body; // it would take the place of all others
     if (this.#length + body.length + key.length > most) this.#forget();
     this.#length += body.length + key.length;
     this.#bodies.set(key, body);

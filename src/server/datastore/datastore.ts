@@ -4,6 +4,7 @@ import { contentTypeOf } from '../../dkan/file-types.ts';
 import type { Log } from '../../log.ts';
 import type { Reason } from '../../report.ts';
 import { defaultRowBytes } from '../../table/dialect.ts';
+import { type AnswerBudget, answerLength } from './answer-budget.ts';
 import { changedConfiguration, dialectOf, isImportable } from './configuration.ts';
 import type { ImportAnswer } from './import-worker.ts';
 import { Imports, type RunningImport } from './imports.ts';
@@ -36,6 +37,8 @@ export interface SearchQuery extends SearchWish {
   nid: string;
   /** Shown in the answer. */
   resourceUuid: string;
+  /** Shared by the searches of one request; that of one answer when absent. */
+  budget?: AnswerBudget;
 }
 
 /**
@@ -180,10 +183,10 @@ export class Datastore {
    * Searches the rows of a resource. Throws a Refusal: 404 where nothing is imported, 400 for a wish that names unknown
    * columns or is no number; its body has the recorded shape of such errors.
    */
-  async search({ nid, resourceUuid, ...wish }: SearchQuery): Promise<SearchAnswer> {
+  async search({ nid, budget = { left: answerLength }, ...wish }: SearchQuery): Promise<SearchAnswer> {
     const table = this.#records.get(nid)?.table ?? null;
     if (table === null) throw searchRefused(404, 'The resource has no datastore table.');
-    return this.#search.search(table, resourceUuid, wish);
+    return this.#search.search(table, { ...wish, budget });
   }
 
   /**

@@ -1,5 +1,6 @@
 // Worker-thread entry: searches that look at every row of a large table.
 import type { DatabaseSync } from 'node:sqlite';
+import { type Taken, takeWithin } from './answer-budget.ts';
 import type { Statement } from './query.ts';
 import { openTable } from './table-files.ts';
 
@@ -8,28 +9,30 @@ export interface SearchTask {
   path: string;
   rows: Statement;
   count: Statement | null;
+  /** Most characters of the records. */
+  most: number;
 }
 
 /** Records in the order asked for; `total` is null where it was not counted. */
-export interface SearchRows {
-  records: Record<string, unknown>[];
+export interface SearchRows extends Taken {
   total: number | null;
 }
 
+function* copied(rows: Iterable<Record<string, unknown>>): Generator<Record<string, unknown>> {
+  for (const row of rows) yield { ...row };
+}
+
 /** Runs the statements of a search on an open table. */
-export const runSearch = (db: DatabaseSync, { rows, count }: Omit<SearchTask, 'path'>): SearchRows => ({
-  records: db
-    .prepare(rows.sql)
-    .all(...rows.parameters)
-    .map((row) => ({ ...row })),
+export const runSearch = (db: DatabaseSync, { rows, count, most }: Omit<SearchTask, 'path'>): SearchRows => ({
+  ...takeWithin(copied(db.prepare(rows.sql).iterate(...rows.parameters)), most),
   total: count === null ? null : Number(db.prepare(count.sql).get(...count.parameters)?.total),
 });
 
 /** Opens the table, searches, closes it. */
-export const searchTable = ({ path, rows, count }: SearchTask): SearchRows => {
+export const searchTable = ({ path, ...search }: SearchTask): SearchRows => {
   const db = openTable(path);
   try {
-    return runSearch(db, { rows, count });
+    return runSearch(db, search);
   } finally {
     db.close();
   }

@@ -1,5 +1,7 @@
 // Answers searches over imported tables without holding up the event loop.
+import { statSync } from 'node:fs';
 import { WorkerPool } from '../../table/worker-pool.ts';
+import { type AnswerBudget, takeWithin } from './answer-budget.ts';
 import { serialColumn } from './columns.ts';
 import { planSearch, type SearchPlan, type SearchWish, searchRefused } from './query.ts';
 import type { TablePointer } from './records.ts';
@@ -21,8 +23,8 @@ export interface SearchAnswer {
 
 const help = 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.';
 
-/** A search that looks at more values than this goes to a worker thread. */
-const cheapScan = 20_000;
+/** A search that looks at more values, or a larger file, than this goes to a worker thread. */
+const cheapScan = { values: 20_000, bytes: 4_000_000 };
 
 const timeLimitMs = 30_000;
 
@@ -40,17 +42,25 @@ export class TableSearch {
     this.#files = files;
   }
 
-  /** Searches one table. Throws a Refusal: 400 for a wish that cannot be met, 503 when it takes over 30 s. */
-  async search(table: TablePointer, resourceUuid: string, wish: SearchWish): Promise<SearchAnswer> {
+  /**
+   * Searches one table. Rows that do not fit into the budget are left out, and `limit` then says how many came. Throws a
+   * Refusal: 400 for a wish that cannot be met, 413 where nothing is left of the budget, 503 when it takes over 30 s.
+   */
+  async search(
+    table: TablePointer,
+    { resourceUuid, budget, ...wish }: SearchWish & { resourceUuid: string; budget: AnswerBudget },
+  ): Promise<SearchAnswer> {
     const plan = planSearch(table, wish);
-    const { records, total } = await this.#rows(table, plan);
+    if (budget.left <= 0) throw searchRefused(413, 'The answer is too large; ask for less at once.');
+    const { records, total, length, isCut } = await this.#rows(table, plan, budget.left);
+    budget.left -= length;
     return {
       help,
       success: true,
       result: {
         fields: plan.fields.map((id) => ({ id, type: id === serialColumn ? 'serial' : 'text' })),
         resource_id: [resourceUuid],
-        limit: plan.limit,
+        limit: isCut ? records.length : plan.limit,
         total: total ?? table.rows,
         records,
       },
@@ -62,19 +72,23 @@ export class TableSearch {
     return this.#pool.close();
   }
 
-  async #rows(table: TablePointer, plan: SearchPlan): Promise<SearchRows> {
+  async #rows(table: TablePointer, plan: SearchPlan, most: number): Promise<SearchRows> {
     const { rows, count, slice } = plan;
     const records = this.#ofHead(table, plan);
-    if (records !== null) return { records, total: null };
-    if (slice !== null || table.rows * table.columns.length <= cheapScan) {
-      return runSearch(this.#files.connection(table.file), { rows, count });
+    if (records !== null) return { ...takeWithin(records, most), total: null };
+    if (slice !== null || this.#isCheap(table)) {
+      return runSearch(this.#files.connection(table.file), { rows, count, most });
     }
     return this.#files.lease(table.file, async (path) => {
       const tooLong = AbortSignal.timeout(timeLimitMs);
-      return this.#pool.run({ path, rows, count }, tooLong).catch((error: unknown) => {
+      return this.#pool.run({ path, rows, count, most }, tooLong).catch((error: unknown) => {
         throw tooLong.aborted ? searchRefused(503, 'The search took too long.') : error;
       });
     });
+  }
+
+  #isCheap({ file, rows, columns }: TablePointer): boolean {
+    return rows * columns.length <= cheapScan.values && statSync(this.#files.path(file)).size <= cheapScan.bytes;
   }
 
   /** Rows that are at hand; null when some of those asked for are not. */

@@ -1,5 +1,6 @@
 // The datastore search of release B as recorded.
 import { textOf } from '../content/items.ts';
+import { answerLength, takeWithin } from '../datastore/answer-budget.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
 import type { SearchFaults } from './profile.ts';
 
@@ -84,9 +85,12 @@ export const recordedSearch = (
   const found = table.rows.map((row) => entryOf(table, row)).filter((entry) => matches(entry, query));
   const taken = isNumber ? sorted(found, query.sort).slice(offset, limit === 0 ? undefined : offset + limit) : [];
   const wanted = Array.isArray(query.fields) ? query.fields.map(String) : null;
-  const records = taken.map((entry) =>
+  const shaped = taken.map((entry) =>
     wanted === null ? entry : Object.fromEntries(wanted.map((column) => [column, entry[column] ?? null])),
   );
+  const budget = query.budget ?? { left: answerLength };
+  const { records, length } = takeWithin(shaped, budget.left);
+  budget.left -= length;
   const all = shown.includes('entry_id') ? shown : [...shown, 'entry_id'];
   const fields = (wanted ?? all).map((id) => ({
     id,

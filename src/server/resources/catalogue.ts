@@ -9,6 +9,7 @@ import type { Call } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { vocabularyIds } from '../content/links.ts';
 import { publicPath } from '../content/view.ts';
+import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { Term } from '../store/terms.ts';
@@ -167,19 +168,46 @@ const entryOf = (call: Call, node: StoredNode): Record<string, unknown> => {
   });
 };
 
-const catalogueOf = (call: Call): Record<string, unknown> => ({
-  '@context': 'https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld',
-  '@id': `${call.baseUrl}/data.json`,
-  '@type': 'dcat:Catalog',
-  conformsTo: 'https://project-open-data.cio.gov/v1.1/schema',
-  describedBy: 'https://project-open-data.cio.gov/v1.1/schema/catalog.json',
-  dataset: published(call, 'dataset').map((node) => entryOf(call, node)),
+/** Most text of a catalogue, in characters; what is longer would end the process rather than be sent. */
+const longestCatalogue = 100_000_000;
+
+/** The entries of all datasets; a catalogue is whole or none, because whoever harvests it takes down what it lacks. */
+const entriesOf = (call: Call): string => {
+  const entries: string[] = [];
+  let length = 0;
+  for (const node of published(call, 'dataset')) {
+    const entry = encode(entryOf(call, node));
+    length += entry.length + 1;
+    if (length > longestCatalogue) throw new Refusal(413, 'The catalogue is too large for one answer.');
+    entries.push(entry);
+  }
+  return entries.join(',');
+};
+
+const catalogueText = (call: Call): string => {
+  const head = encode({
+    '@context': 'https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld',
+    '@id': `${call.baseUrl}/data.json`,
+    '@type': 'dcat:Catalog',
+    conformsTo: 'https://project-open-data.cio.gov/v1.1/schema',
+    describedBy: 'https://project-open-data.cio.gov/v1.1/schema/catalog.json',
+  });
+  return `${head.slice(0, -1)},"dataset":[${entriesOf(call)}]}`;
+};
+
+/** It is the same for everybody, so it is made once for each state of the store. */
+const catalogue = (call: Call): Answer => ({
+  status: 200,
+  contentType: 'application/json',
+  body: call.portal.rendered.get(`data.json ${call.baseUrl}`, () => catalogueText(call)),
 });
 
-const published = ({ portal: { store } }: Call, type: string): StoredNode[] =>
-  store.nodes
-    .list('SELECT nid FROM node WHERE type = ? AND status = 1 ORDER BY nid', [type])
-    .flatMap(({ nid }) => store.nodes.byNid(Number(nid)) ?? []);
+function* published({ portal: { store } }: Call, type: string): Generator<StoredNode> {
+  for (const { nid } of store.nodes.list('SELECT nid FROM node WHERE type = ? AND status = 1 ORDER BY nid', [type])) {
+    const node = store.nodes.byNid(Number(nid));
+    if (node !== null) yield node;
+  }
+}
 
 const success = (help: string, result: unknown): Record<string, unknown> => ({ help, success: true, result });
 
@@ -199,13 +227,13 @@ const shownPackage = (call: Call): Answer => {
 };
 
 const names = (call: Call, type: 'dataset' | 'group'): Answer =>
-  answerOf(success(`The names of the ${type}s of this site.`, published(call, type).map(nameOf)));
+  answerOf(success(`The names of the ${type}s of this site.`, Array.from(published(call, type), nameOf)));
 
 const pages: Readonly<Record<string, (call: Call) => Answer>> = {
   '/api/3/action/package_show': shownPackage,
   '/api/3/action/package_list': (call) => names(call, 'dataset'),
   '/api/3/action/group_list': (call) => names(call, 'group'),
-  '/data.json': (call) => answerOf(catalogueOf(call)),
+  '/data.json': catalogue,
 };
 
 const searchFields: Readonly<Record<string, string>> = { tags: 'field_tags', dkan_topics: 'field_topic' };

@@ -2,6 +2,7 @@
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
+import type { AnswerBudget } from '../datastore/answer-budget.ts';
 import { searchRefused } from '../datastore/query.ts';
 import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
@@ -83,7 +84,11 @@ export const datastoreResource: Resource = {
  * The answer of `GET /api/action/datastore/search.json`: rows of the resource whose uuid is `resource_id`, for those
  * who may read its node. Throws a Refusal in the recorded shape of such errors.
  */
-export const searchAnswer = async (call: Call, query: Record<string, unknown>): Promise<unknown> => {
+export const searchAnswer = async (
+  call: Call,
+  query: Record<string, unknown>,
+  budget: AnswerBudget,
+): Promise<unknown> => {
   const { resource_id: given, ...wish } = query;
   const uuid = textOf(given) ?? '';
   call.warned ||= uuid === '' || typeof wish.fields === 'string';
@@ -92,5 +97,5 @@ export const searchAnswer = async (call: Call, query: Record<string, unknown>): 
   const found = nodes.byUuid(uuid);
   const node = found === null ? null : nodes.byNid(found.nid);
   if (node === null || !mayRead(call.user, node)) throw searchRefused(404, `uuid ${escapeHtml(uuid)} not found.`);
-  return call.portal.datastore.search({ ...wish, nid: String(node.nid), resourceUuid: node.uuid });
+  return call.portal.datastore.search({ ...wish, nid: String(node.nid), resourceUuid: node.uuid, budget });
 };

@@ -4,6 +4,8 @@ import { demand, mayReadFile } from '../access.ts';
 import { type Answer, formatError, formatValue } from '../answer.ts';
 import { readRaw } from '../body.ts';
 import type { Call, Portal } from '../call.ts';
+import { type AnswerBudget, answerLength } from '../datastore/answer-budget.ts';
+import { searchRefused } from '../datastore/query.ts';
 import { contentTypeOf, type FormatName, formats, isFormatName } from '../media/formats.ts';
 import { publicPage } from '../pages/public-page.ts';
 import { fatalFault } from '../profiles/recorded-faults.ts';
@@ -57,12 +59,16 @@ const file = (call: Call, path: string): Answer => {
 const searchPath = /^\/api\/action\/datastore\/search(?:\.([a-z]+))?$/;
 
 /** One search: its value, or under a deployed profile the value that tells its fault. Throws a Refusal elsewhere. */
-const searchOnce = async (call: Call, query: Record<string, unknown>): Promise<unknown> => {
+const searchOnce = async (
+  call: Call,
+  query: Record<string, unknown>,
+  budget: AnswerBudget = { left: answerLength },
+): Promise<unknown> => {
   const { recordedDatastore, searchFaultStatus } = call.portal.profile;
   const tells = recordedDatastore?.searchFaults.tells;
   if (tells === 'fatal') throw fatalFault();
   try {
-    return await searchAnswer(call, query);
+    return await searchAnswer(call, query, budget);
   } catch (error) {
     if (!(error instanceof Refusal) || searchFaultStatus === null) throw error;
     return tells === 'log' ? logFault : error.details.body;
@@ -71,6 +77,12 @@ const searchOnce = async (call: Call, query: Record<string, unknown>): Promise<u
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Most searches of one request. */
+const mostSearches = 100;
+
+/** Longest answer that is kept, characters. */
+const longestKept = 100_000;
 
 /** Answers to bodies with several searches, which deployed portals keep; emptied when there are many. */
 const kept = new WeakMap<Portal, Map<string, unknown>>();
@@ -81,7 +93,7 @@ const searchAll = async (call: Call): Promise<unknown> => {
   const text = (await readRaw(request, portal)).toString('utf8');
   const key = `${call.user.uid === 0} ${createHash('sha256').update(text).digest('hex')}`;
   const known = kept.get(portal) ?? new Map<string, unknown>();
-  if (portal.profile.recordedDatastore !== null && known.has(key)) return known.get(key);
+  if (known.has(key)) return known.get(key);
   let queries: unknown;
   try {
     queries = JSON.parse(text);
@@ -89,10 +101,15 @@ const searchAll = async (call: Call): Promise<unknown> => {
     queries = null;
   }
   if (typeof queries !== 'object' || queries === null || Object.keys(queries).length === 0) return null;
-  const answers: Record<string, unknown> = {};
-  for (const [name, query] of Object.entries(queries))
-    answers[name] = await searchOnce(call, isMap(query) ? query : {});
-  const value = Array.isArray(queries) ? Object.values(answers) : answers;
+  const wished = Object.entries(queries);
+  if (wished.length > mostSearches) {
+    throw searchRefused(413, `A request may hold ${mostSearches} searches, not ${wished.length}.`);
+  }
+  const budget = { left: answerLength };
+  const answers: [string, unknown][] = [];
+  for (const [name, query] of wished) answers.push([name, await searchOnce(call, isMap(query) ? query : {}, budget)]);
+  const value = Array.isArray(queries) ? answers.map(([, one]) => one) : Object.fromEntries(answers);
+  if (portal.profile.recordedDatastore === null || budget.left < answerLength - longestKept) return value;
   if (known.size > 1000) known.clear();
   kept.set(portal, known.set(key, value));
   return value;
