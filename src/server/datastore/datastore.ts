@@ -1,5 +1,6 @@
 // The datastore of a portal: imports attached tables, tells their status, searches their rows.
 import type { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOf } from '../../dkan/file-types.ts';
 import type { Log } from '../../log.ts';
 import type { Reason } from '../../report.ts';
@@ -25,9 +26,15 @@ export interface DatastoreOptions {
   attachWaitMs?: number;
   /** Largest size of one row in bytes, 1 MB when absent. */
   rowBytes?: number;
+  /** How long to wait before what an import came to is stored again, at first; and how often lost imports are looked for. 1 s and 30 s when absent. */
+  retryMs?: number;
+  pickUpMs?: number;
   /** Runs work in a durable transaction, shared with other writers; a transaction of its own when absent. */
   write?: <T>(work: () => T) => Promise<T>;
 }
+
+/** Longest wait before an import is stored again, milliseconds. */
+const longestRetryMs = 30_000;
 
 /** What an attach or import call came to while the caller waited; `running` = it goes on in the background. */
 export type ImportOutcome = 'imported' | 'failed' | 'not-importable' | 'running';
@@ -57,6 +64,9 @@ export class Datastore {
   readonly #write: <T>(work: () => T) => Promise<T>;
   /** Table files by resource that lost their pointer in a transaction which may not have ended yet. */
   readonly #orphans = new Map<string, string>();
+  readonly #retryMs: number;
+  readonly #pickUp: NodeJS.Timeout;
+  readonly #stop = new AbortController();
   #closed = false;
 
   constructor(options: DatastoreOptions) {
@@ -68,6 +78,8 @@ export class Datastore {
     this.#search = new TableSearch(this.#files);
     this.#imports = new Imports(options.rowBytes ?? defaultRowBytes);
     this.#write = options.write ?? ((work) => this.#transaction(work));
+    this.#retryMs = options.retryMs ?? 1000;
+    this.#pickUp = setInterval(() => this.#startOwed(), options.pickUpMs ?? 30_000).unref();
   }
 
   /**
@@ -213,6 +225,8 @@ export class Datastore {
   /** Ends threads and connections; imports under way are resumed by the next {@link sweep}. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearInterval(this.#pickUp);
+    this.#stop.abort();
     await Promise.all([this.#imports.close(), this.#search.close()]);
     this.#files.close();
   }
@@ -242,16 +256,33 @@ export class Datastore {
     };
     const startedAt = performance.now();
     const running: RunningImport = this.#imports.start(nid, order, async (answer) => {
-      try {
-        const garbage = await this.#settle(running, record, answer);
-        if (!running.superseded) this.#tell(record, answer, Math.round(performance.now() - startedAt));
-        if (garbage !== null) this.#files.retire(garbage);
-      } catch (err) {
-        // The record still says that the import is owed, so the next start tries again.
-        this.#log.error({ nid, action: 'import', err }, 'import could not be stored');
-      }
+      const garbage = await this.#settleInTheEnd(running, record, answer);
+      if (!running.superseded) this.#tell(record, answer, Math.round(performance.now() - startedAt));
+      if (garbage !== null) this.#files.retire(garbage);
     });
     return running;
+  }
+
+  /** Starts the imports that are owed and that nobody works on: whoever noted them did not come to begin them. */
+  #startOwed(): void {
+    try {
+      for (const nid of this.#records.owed()) if (this.#imports.of(nid) === null) this.#start(nid);
+    } catch (err) {
+      this.#log.warn({ action: 'import', err }, 'could not look for imports that are owed');
+    }
+  }
+
+  /** Stores what an import came to, again and again where the store cannot be written; the import is under way so long. */
+  async #settleInTheEnd(running: RunningImport, record: DatastoreRecord, answer: ImportAnswer): Promise<string | null> {
+    for (let waitMs = this.#retryMs; ; waitMs = Math.min(2 * waitMs, longestRetryMs)) {
+      try {
+        return await this.#settle(running, record, answer);
+      } catch (err) {
+        this.#log.error({ nid: record.nid, action: 'import', waitMs, err }, 'import could not be stored, trying again');
+      }
+      await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+      if (this.#closed) return null; // it is owed still: the next start makes it anew and removes this table
+    }
   }
 
   /** Stores what an import came to; returns the table file that is garbage now. */

@@ -65,6 +65,7 @@ const recordOf = (row: Record<string, unknown>): DatastoreRecord => ({
 export class DatastoreRecords {
   readonly #get: StatementSync;
   readonly #all: StatementSync;
+  readonly #owed: StatementSync;
   readonly #putFile: StatementSync;
   readonly #setState: StatementSync;
   readonly #fail: StatementSync;
@@ -76,6 +77,7 @@ export class DatastoreRecords {
   constructor(db: DatabaseSync) {
     this.#get = db.prepare('SELECT * FROM datastore WHERE nid = ?');
     this.#all = db.prepare("SELECT * FROM datastore WHERE table_file IS NOT NULL OR state = 'running'");
+    this.#owed = db.prepare("SELECT nid FROM datastore WHERE state = 'running'");
     this.#putFile = db.prepare(
       `INSERT INTO datastore (nid, fid, path, filename, mime, state) VALUES (?, ?, ?, ?, ?, 'running')
        ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename,
@@ -103,6 +105,11 @@ export class DatastoreRecords {
   /** The records that have a table or owe an import. */
   all(): DatastoreRecord[] {
     return this.#all.all().map(recordOf);
+  }
+
+  /** The resources that owe an import. */
+  owed(): string[] {
+    return this.#owed.all().map(({ nid }) => String(nid));
   }
 
   /** Remembers the file of a resource; an import is owed from now on. The table of an older file stays. */

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
-import { Datastore, type ImportOutcome } from '../../../src/server/datastore/datastore.ts';
+import { Datastore, type DatastoreOptions, type ImportOutcome } from '../../../src/server/datastore/datastore.ts';
 import { datastoreSchema } from '../../../src/server/datastore/schema.ts';
 
 /** What a test works with. */
@@ -24,7 +24,10 @@ export interface OpenDatastore {
 let fids = 0;
 
 /** Opens (or opens again) the datastore of a folder. */
-export const openDatastore = (dir: string, options: { attachWaitMs?: number } = {}): OpenDatastore => {
+export const openDatastore = (
+  dir: string,
+  options: Omit<Partial<DatastoreOptions>, 'db' | 'dir'> = {},
+): OpenDatastore => {
   mkdirSync(join(dir, 'files'), { recursive: true });
   const db = new DatabaseSync(join(dir, 'portal.db'));
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
