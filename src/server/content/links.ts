@@ -1,6 +1,7 @@
 // Items that point into the store: terms, references, files.
 import { escapeHtml } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
+import type { StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
 import type { Field } from './fields.ts';
 import { FieldFault, type RawItem, textOf } from './items.ts';
@@ -43,10 +44,13 @@ export const readTerm = (store: Store, field: Field, raw: RawItem): number => {
 };
 
 /** The nid in a reference: a nid, the text form `Title (nid)` of which the last brackets count, or a title that only one node has. */
-const nidIn = (store: Store, field: Field, text: string): number => {
+const nidIn = (store: Store, field: Field, { text, isFor }: { text: string; isFor: (node: StoredNode) => boolean }) => {
   const nid = idOf(text) ?? idOf(/\((\d+)\)\s*$/.exec(text)?.[1]);
   if (nid !== null) return nid;
-  const found = store.nodes.byTitle(field.target ?? '', text.trim());
+  const found = store.nodes.byTitle(field.target ?? '', text.trim()).filter((one) => {
+    const node = store.nodes.byNid(one);
+    return node !== null && isFor(node);
+  });
   const [only] = found;
   if (only === undefined) throw new FieldFault(field.name, `There are no entities matching "${escapeHtml(text)}"`);
   if (found.length > 1) {
@@ -58,11 +62,18 @@ const nidIn = (store: Store, field: Field, text: string): number => {
   return only;
 };
 
-/** The nid of a reference item (spec 4.6), which must be a node of the field's type; throws {@link FieldFault}. */
-export const readReference = (store: Store, field: Field, raw: RawItem): number => {
-  const nid = nidIn(store, field, textOf(raw.target_id) ?? '');
+/**
+ * The nid of a reference item (spec 4.6), which must be a node of the field's type and one of those that `isFor` lets
+ * pass; throws {@link FieldFault}.
+ */
+export const readReference = (
+  store: Store,
+  field: Field,
+  { raw, isFor = () => true }: { raw: RawItem; isFor?: (node: StoredNode) => boolean },
+): number => {
+  const nid = nidIn(store, field, { text: textOf(raw.target_id) ?? '', isFor });
   const target = store.nodes.byNid(nid);
-  if (target === null || (field.target !== null && target.type !== field.target)) {
+  if (target === null || !isFor(target) || (field.target !== null && target.type !== field.target)) {
     throw new FieldFault(field.name, `The referenced entity (node: ${nid}) is invalid.`);
   }
   return nid;

@@ -120,23 +120,34 @@ export const renewDatasets = (
 
 const otherType: Partial<Record<NodeType, NodeType>> = { dataset: 'resource', resource: 'dataset' };
 
+/**
+ * The other nodes that are written when a node (nid null: a new one) gets these references: those that do not refer back
+ * yet, and those that it refers to no more.
+ */
+export const otherSides = (
+  store: Store,
+  { nid, type }: { nid: number | null; type: NodeType },
+  targets: readonly number[],
+): { added: number[]; removed: number[] } => {
+  const isOther = (target: number): boolean => store.nodes.byNid(target)?.type === otherType[type];
+  const refersBack = (target: number): boolean => nid !== null && store.nodes.targets(target).includes(nid);
+  const before = nid === null ? [] : store.nodes.targets(nid);
+  return {
+    added: [...new Set(targets)].filter((target) => isOther(target) && !refersBack(target)),
+    removed: [...new Set(before)].filter((target) => isOther(target) && !targets.includes(target)),
+  };
+};
+
 /** Writes the references of a node and the way back on the other nodes, at once and without new revisions there (recorded behaviour 9). */
 const relink = (
   store: Store,
-  { nid, type }: { nid: number; type: NodeType },
+  node: { nid: number; type: NodeType },
   { targets, copies, change }: { targets: number[]; copies: Copies; change: Change },
 ): void => {
-  const before = store.nodes.targets(nid);
-  store.nodes.setTargets(nid, targets);
-  const isOther = (target: number): boolean => store.nodes.byNid(target)?.type === otherType[type];
-  for (const target of new Set(targets)) {
-    if (!isOther(target) || store.nodes.targets(target).includes(nid)) continue;
-    saveOther(store, target, { add: nid, copies, change });
-  }
-  for (const target of new Set(before)) {
-    if (targets.includes(target) || !isOther(target)) continue;
-    saveOther(store, target, { remove: nid, copies, change });
-  }
+  const { added, removed } = otherSides(store, node, targets);
+  store.nodes.setTargets(node.nid, targets);
+  for (const target of added) saveOther(store, target, { add: node.nid, copies, change });
+  for (const target of removed) saveOther(store, target, { remove: node.nid, copies, change });
 };
 
 const link = (

@@ -24,6 +24,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
     defaultProperties: { delimiter: ',', quote: '"', escape: '\\', trailing_delimiter: false },
     searchFaults: { tells: 'sql', database: 'dkan2' },
   },
+  guardsOtherSides: false,
   renewsDatasets: true,
   races: true,
   hasLoginVersions: true,

@@ -169,7 +169,7 @@ const knownFile = ({ store }: ReadContext, field: Field, raw: RawItem): number[]
 /** A group whose member the caller is, as its author is; user 1 needs to be one as well. */
 const readGroup = ({ store, user }: ReadContext, field: Field, raw: RawItem): number => {
   try {
-    const nid = readReference(store, field, raw);
+    const nid = readReference(store, field, { raw });
     return store.nodes.byNid(nid)?.uid === user.uid ? nid : validation();
   } catch (error) {
     if (error instanceof FieldFault) return validation();

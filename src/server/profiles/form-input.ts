@@ -20,7 +20,7 @@ const readPlace = (
     return { key: `${place}][target_id`, message: `There are no entities matching "${em(text)}"` };
   }
   try {
-    return { nid: readReference(context.store, field, { target_id: text }) };
+    return { nid: readReference(context.store, field, { raw: { target_id: text } }) };
   } catch (error) {
     if (!(error instanceof FieldFault)) throw error;
     if (!error.message.startsWith('The referenced entity')) {

@@ -98,6 +98,8 @@ export interface Profile {
   fileItemExtras: Readonly<Record<string, unknown>>;
   /** The datastore of a release as recorded; null: our own one, which imports a valid table when it is attached. */
   recordedDatastore: RecordedRelease | null;
+  /** True: a reference asks for the right to edit the node on its other side, which is written as well. */
+  guardsOtherSides: boolean;
   /** True: an update of a resource saves its datasets too where they changed long before it. */
   renewsDatasets: boolean;
   /** True: requests that overlap get in each other's way unless that is switched off. */

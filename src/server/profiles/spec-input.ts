@@ -1,7 +1,7 @@
 // How the `spec` profile reads the body of a node: both styles of spec 4.5 and 4.6, everything checked.
 
 import { frequencies } from '../../dkan/values.ts';
-import { may, mayUseFile } from '../access.ts';
+import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
 import type { Field } from '../content/fields.ts';
 import type { RawItem } from '../content/items.ts';
 import { FieldFault, readItem, textOf } from '../content/items.ts';
@@ -199,16 +199,27 @@ const withCode = (item: RawItem): RawItem => {
   return known === undefined ? item : { value: known.code };
 };
 
+/** A node that the caller sees, or that stands in the node already; of others it is not told that they exist. */
+const mayReferTo = ({ store, user, node }: ReadContext, target: StoredNode): boolean =>
+  mayRead(user, target) ||
+  mayEdit(user, target) ||
+  (node !== null && store.nodes.targets(node.nid).includes(target.nid));
+
 const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChanges => {
   const { store, rendered } = context;
   if (!field.many && raw.length > 1) {
     throw new FieldFault(field.name, `${field.name} takes one value; ${raw.length} were sent.`);
   }
+  const isFor = (target: StoredNode): boolean => mayReferTo(context, target);
   if (field.kind === 'node')
-    return { items: {}, targets: [...new Set(raw.map((one) => readReference(store, field, one)))] };
+    return { items: {}, targets: [...new Set(raw.map((one) => readReference(store, field, { raw: one, isFor })))] };
   if (field.kind === 'file') return readFiles(field, raw, context);
   if (field.kind === 'group') {
-    return { items: { [field.name]: raw.map((one) => ({ target_id: String(readReference(store, field, one)) })) } };
+    return {
+      items: {
+        [field.name]: raw.map((one) => ({ target_id: String(readReference(store, field, { raw: one, isFor })) })),
+      },
+    };
   }
   if (field.kind === 'term') {
     const tids = [...new Set(raw.map((one) => readTerm(store, field, one)))];

@@ -49,6 +49,7 @@ export const specProfile: Profile = {
   uuidsAreUnique: true,
   fileItemExtras: { alt: '', title: '' },
   recordedDatastore: null,
+  guardsOtherSides: true,
   renewsDatasets: false,
   races: false,
   hasLoginVersions: true,

@@ -2,7 +2,7 @@
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Portal, type Resource, type Result } from '../call.ts';
 import { isNodeType, type NodeType } from '../content/fields.ts';
-import { type Copies, createNode, deleteNode, type Saved, updateNode } from '../content/save.ts';
+import { type Copies, createNode, deleteNode, otherSides, type Saved, updateNode } from '../content/save.ts';
 import { publicPath, viewNode } from '../content/view.ts';
 import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
@@ -72,6 +72,25 @@ const checkUuid = (portal: Portal, uuid: string | undefined): void => {
   }
 };
 
+/** Refuses references that would change a node which the caller may not edit. */
+const checkOtherSides = (
+  { portal: { store, profile }, user }: Call,
+  node: { nid: number | null; type: NodeType },
+  targets: readonly number[] | undefined,
+): void => {
+  if (!profile.guardsOtherSides || targets === undefined) return;
+  const { added, removed } = otherSides(store, node, targets);
+  const foreign = [...added, ...removed]
+    .flatMap((nid) => store.nodes.byNid(nid) ?? [])
+    .find((other) => !mayEdit(user, other));
+  if (foreign === undefined) return;
+  const { type, nid } = foreign;
+  throw new Refusal(
+    403,
+    `This would change the references of the ${type} ${nid}, which is not allowed for user ${escapeHtml(user.name)}`,
+  );
+};
+
 const create = async (call: Call): Promise<Result> => {
   const { portal, user } = call;
   const { store, profile } = portal;
@@ -85,6 +104,7 @@ const create = async (call: Call): Promise<Result> => {
       const core = profile.readCore(body, context);
       checkUuid(portal, core.uuid);
       const changes = profile.readFields(body, context);
+      checkOtherSides(call, { nid: null, type }, changes.targets);
       const change = { uid: user.uid, now: portal.now() };
       const made = createNode(store, { type, fields }, { core, changes, change, copies });
       return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, []) };
@@ -123,6 +143,7 @@ const update = async (call: Call): Promise<Result> => {
       const context = { store, user, type: nodeType, node, fields, rendered, shownStatus, now: portal.now() };
       const core = profile.readCore(body, context);
       const changes = profile.readFields(body, context);
+      checkOtherSides(call, { nid: node.nid, type: nodeType }, changes.targets);
       const before = changes.fids === undefined ? [] : store.files.ofNode(node.nid);
       const change = { uid: user.uid, now: portal.now() };
       const made = updateNode(store, node, { core, changes, change, fields, copies });

@@ -104,7 +104,7 @@ export class Nodes {
     this.#db = db;
     this.#byNid = db.prepare(`${selectNode} WHERE n.nid = ?`);
     this.#byUuid = db.prepare('SELECT nid, type FROM node WHERE uuid = ? ORDER BY nid');
-    this.#byTitle = db.prepare('SELECT nid FROM node WHERE type = ? AND title = ? ORDER BY nid LIMIT 2');
+    this.#byTitle = db.prepare('SELECT nid FROM node WHERE type = ? AND title = ? ORDER BY nid LIMIT 20');
     this.#aliasTaken = db.prepare('SELECT nid FROM node WHERE alias = ?');
     this.#insertRevision = db.prepare(
       'INSERT INTO revision (nid, uid, title, log, timestamp, status, vuuid, fields) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
@@ -166,7 +166,7 @@ export class Nodes {
     return row === undefined ? null : { nid: Number(row.nid), type: String(row.type) };
   }
 
-  /** The nids of a type with exactly that title, whatever its case; two at most. */
+  /** The nids of a type with exactly that title, whatever its case; twenty at most. */
   byTitle(type: string, title: string): number[] {
     return this.#byTitle.all(type, title).map((row) => Number(row.nid));
   }

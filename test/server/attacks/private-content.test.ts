@@ -76,3 +76,56 @@ describe('A file', () => {
     expect((await using(other, fid)).status).toBe(200);
   });
 });
+
+const put = (caller: Caller, nid: string, body: object): Promise<Reply> =>
+  caller.send('PUT', `/api/dataset/node/${nid}`, { body });
+
+const to = (...nids: string[]) => ({ und: nids.map((target_id) => ({ target_id })) });
+
+describe("Somebody else's node", () => {
+  it('gets no reference by a create or update on the other side', async () => {
+    const dataset = await editor.create({ type: 'dataset', title: 'Of the editor' });
+    const body = { type: 'resource', title: 'Smuggled', field_dataset_ref: to(dataset) };
+    const refused = await other.send('POST', '/api/dataset/node', { body });
+    expect(refused.status).toBe(403);
+    expect(refused.json()).toEqual([
+      `This would change the references of the dataset ${dataset}, which is not allowed for user creator2`,
+    ]);
+    const own = await other.create({ type: 'resource', title: 'Own' });
+    expect((await put(other, own, { field_dataset_ref: to(dataset) })).status).toBe(403);
+    expect((await editor.read(dataset)).field_resources).toEqual([]);
+    expect((await other.read(own)).field_dataset_ref).toEqual([]);
+  });
+
+  it('loses no reference by an update on the other side, and may be kept there', async () => {
+    const dataset = await editor.create({ type: 'dataset', title: 'Of the editor' });
+    const resource = await other.create({ type: 'resource', title: 'Own' });
+    expect((await put(editor, dataset, { field_resources: to(resource) })).status).toBe(200);
+    expect((await put(other, resource, { field_dataset_ref: [] })).status).toBe(403);
+    expect((await put(other, resource, { title: 'New', field_dataset_ref: to(dataset) })).status).toBe(200);
+    expect((await editor.read(dataset)).field_resources).toEqual(to(resource));
+  });
+
+  it('that is not published is not told to exist, neither by number nor by title', async () => {
+    const hidden = await owner.create({ type: 'dataset', title: 'Secret merger', status: 0 });
+    const referring = (target_id: string) =>
+      other.send('POST', '/api/dataset/node', {
+        body: { type: 'resource', title: 'x', field_dataset_ref: { und: [{ target_id }] } },
+      });
+    const words = async (target: string): Promise<string> => (await referring(target)).text.replaceAll(target, 'N');
+    expect(await words(hidden)).toBe(await words('999999'));
+    expect(await words('Secret merger')).toBe(await words('No such title'));
+  });
+
+  it('is written from the other side by whoever may edit both, and on deployed releases by anybody', async () => {
+    const dataset = await owner.create({ type: 'dataset', title: 'Of the creator' });
+    const resource = await editor.create({ type: 'resource', title: 'x', field_dataset_ref: to(dataset) });
+    expect((await owner.read(dataset)).field_resources).toEqual(to(resource));
+    const deployed = await startTestPortal({ profile: 'dkan-7.18', races: false });
+    const admin = await deployed.as('admin');
+    const creator = await deployed.as('creator');
+    const foreign = await admin.create({ type: 'dataset', title: 'Of the admin', uid: 1 });
+    await creator.create({ type: 'resource', title: 'x', uid: 3, field_dataset_ref: to(foreign) });
+    expect((await admin.read(foreign)).field_resources).not.toEqual([]);
+  });
+});
