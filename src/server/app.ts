@@ -8,6 +8,7 @@ import { readBody } from './body.ts';
 import type { Call, Operation, Portal, RememberedResult, Resource, Result } from './call.ts';
 import { checkArguments, checkToken } from './checks.ts';
 import { answerClientError } from './client-error.ts';
+import { limitConnections } from './connection-limit.ts';
 import { parseQuery } from './media/form.ts';
 import { type FormatName, formats } from './media/formats.ts';
 import { MalformedBody } from './media/malformed.ts';
@@ -182,6 +183,10 @@ const readQuery = (text: string): Record<string, unknown> => {
 
 /** The answer with the cookie that a session of nobody is given or loses; files go out without. */
 const withCookie = (call: Call, result: Answer): Answer => {
+  const isPersonal = call.user.uid !== 0 || result.headers?.['set-cookie'] !== undefined;
+  if (call.portal.profile.guardsCaches && isPersonal) {
+    return { ...result, headers: { ...result.headers, 'cache-control': 'private, no-store' } };
+  }
   const cookie = result.plain === true || result.headers?.['set-cookie'] !== undefined ? null : anonymousCookie(call);
   return cookie === null ? result : { ...result, headers: { ...result.headers, 'set-cookie': cookie } };
 };
@@ -235,7 +240,7 @@ const routedAnswer = async (
 /** The access log: never the query, which may hold a token, nor a header or body. */
 const noteAccess = (
   { log, accessLevel }: Portal,
-  { raw, originalUrl }: FastifyRequest,
+  { ip, raw, originalUrl }: FastifyRequest,
   { status, began }: { status: number; began: number },
 ): void => {
   if (!log.isLevelEnabled(accessLevel)) return;
@@ -245,7 +250,7 @@ const noteAccess = (
       path: originalUrl.split('?')[0]?.slice(0, 1000),
       status,
       ms: Math.round(performance.now() - began),
-      address: raw.socket.remoteAddress,
+      address: ip,
     },
     'answered',
   );
@@ -262,6 +267,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: 0,
+    connectionTimeout: limits.silenceMs,
     trustProxy: portal.trustedProxies.length === 0 ? false : [...portal.trustedProxies],
     clientErrorHandler: answerClientError,
     http: {
@@ -271,6 +277,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     },
   });
   endConnectionsOnClose(app);
+  limitConnections(app.server, { most: limits.connectionsPerAddress, exempt: portal.trustedProxies });
   // No method has a body in fastify's eyes: bodies are read by our own dispatcher, after route and format.
   for (const method of METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
@@ -286,7 +293,11 @@ export const createApp = (portal: Portal): FastifyInstance => {
       result = formatError(refusal, null, { style: 'sound' });
     }
     // A client that still sends is not waited for: what it sends is not read.
-    const options = { longestReason: portal.profile.longestReason, isLast: !request.raw.complete };
+    const options = {
+      longestReason: portal.profile.longestReason,
+      isLast: !request.raw.complete,
+      idleMs: limits.answerIdleMs,
+    };
     try {
       await sendAnswer(reply, result, options);
     } catch (error) {

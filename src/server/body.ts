@@ -68,16 +68,18 @@ export const readRaw = async (request: IncomingMessage, { limits }: Portal): Pro
   const release = guardPace(request, limits);
   try {
     return await readBytes(request, limits.bodyBytes);
+  } catch (error) {
+    throw cutShort(request) ?? error;
   } finally {
     release();
   }
 };
 
+/** What a body is told whose client went away or was cut off within it: nothing that the log need hold; else null. */
+const cutShort = (request: IncomingMessage): Refusal | null =>
+  request.destroyed && !request.complete ? new Refusal(400, 'The body is cut short.') : null;
+
 const malformed = (error: unknown, { status, words }: { status: number; words: string }, portal: Portal): unknown => {
-  // The client went away within the body; nobody will read the answer.
-  if (error instanceof Error && 'code' in error && error.code === 'ECONNRESET') {
-    return new Refusal(400, 'The body is cut short.');
-  }
   if (!(error instanceof MalformedBody)) return error;
   return new Refusal(status, portal.profile.explainsMalformed ? `${words} ${escapeHtml(error.message)}` : words);
 };
@@ -129,7 +131,7 @@ export const readBody = async (
     });
     return { value: fields, files };
   } catch (error) {
-    throw malformed(error, faults[type] ?? { status: 400, words: 'Invalid body.' }, portal);
+    throw cutShort(request) ?? malformed(error, faults[type] ?? { status: 400, words: 'Invalid body.' }, portal);
   } finally {
     release();
   }

@@ -18,7 +18,7 @@ export type KeptPortalOptions = PortalServerOptions & { log: Log };
  */
 export const servicePassword = async (dataDir: string): Promise<string> => {
   const path = join(dataDir, 'service.password');
-  await mkdir(dataDir, { recursive: true });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch {

@@ -1,7 +1,7 @@
 // Opens a call: address of the portal, session, user.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, isIPv6, type Socket } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { Call, Portal } from './call.ts';
 import type { FormTree } from './media/form.ts';
@@ -26,18 +26,30 @@ const cookieNameOf = (baseUrl: string): string => {
   return name;
 };
 
-/** The address by which the client knows the portal: the configured one, else what its Host header says, if that is one. */
-const baseUrlOf = (portal: Portal, { headers, socket }: IncomingMessage): string => {
-  if (portal.publicUrl !== null) return portal.publicUrl;
-  const sent = headers.host ?? '';
-  return `http://${hostPattern.test(sent) ? sent : `${socket.localAddress}:${socket.localPort}`}`;
+/** True for a Host that means this machine and nothing else, so that repeating it leads nobody elsewhere. */
+const isOurs = (host: string, socket: Socket): boolean => {
+  const name = host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
+  return name === 'localhost' || isLoopback(name) || name === plainAddress(socket.localAddress ?? '');
 };
+
+/** The address by which the client knows the portal: the configured one, else what its Host header says, if that may be believed. */
+const baseUrlOf = ({ publicUrl, profile }: Portal, { headers, socket }: IncomingMessage): string => {
+  if (publicUrl !== null) return publicUrl;
+  const sent = headers.host ?? '';
+  const isTaken = hostPattern.test(sent) && (!profile.guardsCaches || isOurs(sent, socket));
+  return `http://${isTaken ? sent : `${bracketed(plainAddress(socket.localAddress ?? ''))}:${socket.localPort}`}`;
+};
+
+const bracketed = (address: string): string => (isIPv6(address) ? `[${address}]` : address);
+
+/** An IPv4 address without the prefix that sockets of both families give it. */
+const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
 
 const isLoopback = (address: string): boolean => /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/.test(address);
 
 /** The client's address: that of the connection, or what trusted proxies forward, where that is one. */
 const addressOf = ({ ip, raw }: FastifyRequest): string =>
-  isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip.replace(/^::ffff:(?=\d+\.)/i, '');
+  plainAddress(isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip);
 
 const cookieValue = (header: string | undefined, name: string): string | null => {
   for (const part of header?.split(';') ?? []) {

@@ -88,6 +88,12 @@ const openDatastore = (
   return new Datastore({ db, dir: tablesDir, log, write, ...(attachWaitMs === undefined ? {} : { attachWaitMs }) });
 };
 
+/** A connection may be silent as long as an import is waited for, and a minute. */
+const limitsOf = ({ limits, attachWaitMs = 0 }: PortalServerOptions): PortalLimits => {
+  const silenceMs = Math.max(defaultLimits.silenceMs, attachWaitMs + 60_000);
+  return { ...defaultLimits, silenceMs, ...limits };
+};
+
 /** Fills a new store: terms, and user 1 `admin` unless the given accounts have it. */
 const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Promise<string | null> => {
   if (seed !== null) await applySeed(store, seed, unixNow());
@@ -157,7 +163,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       datastore,
       races,
       profile,
-      limits: { ...defaultLimits, ...options.limits },
+      limits: limitsOf(options),
       log,
       publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
       speaksXmlRpc: options.xmlrpc === true,

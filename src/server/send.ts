@@ -2,6 +2,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyReply } from 'fastify';
 import type { Answer } from './answer.ts';
@@ -20,6 +21,8 @@ export interface SendOptions {
   longestReason: number;
   /** True: the connection ends with this answer. */
   isLast: boolean;
+  /** Longest time for a part of a long answer, milliseconds. */
+  idleMs: number;
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII begins with them
@@ -36,7 +39,12 @@ const headersOf = ({ contentType, headers, plain }: Answer, isLast: boolean): Re
 const sendFile = async (
   raw: ServerResponse,
   file: FileHandle,
-  { headers, status, body }: { headers: Record<string, string | number>; status: number; body: StreamedBody },
+  {
+    headers,
+    status,
+    body,
+    idleMs,
+  }: { headers: Record<string, string | number>; status: number; body: StreamedBody; idleMs: number },
 ): Promise<void> => {
   raw.writeHead(status, {
     ...headers,
@@ -44,9 +52,27 @@ const sendFile = async (
     'content-disposition': body.disposition,
     'content-security-policy': "sandbox; default-src 'none'",
   });
-  // A client that goes away, or a disk that fails half way, ends the connection; nothing more can be told.
-  await pipeline(file.createReadStream(), raw).catch(() => raw.destroy());
+  await sendParts(raw, file.createReadStream({ highWaterMark: partBytes }), idleMs);
 };
+
+const partBytes = 65_536;
+
+/** Sends a long body; a client that leaves one part of it lying for too long is cut off. */
+const sendParts = async (raw: ServerResponse, source: Readable, idleMs: number): Promise<void> => {
+  const timer = setTimeout(() => raw.destroy(), idleMs).unref();
+  source.on('data', () => timer.refresh());
+  try {
+    await pipeline(source, raw);
+  } catch {
+    raw.destroy(); // the client went away, or the disk failed half way: nothing more can be told
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+function* partsOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += partBytes) yield bytes.subarray(at, at + partBytes);
+}
 
 /**
  * Sends the answer; resolves when node has taken it over. Throws what opening the file of a streamed body throws; then
@@ -55,7 +81,7 @@ const sendFile = async (
 export const sendAnswer = async (
   reply: FastifyReply,
   answer: Answer,
-  { longestReason, isLast }: SendOptions,
+  { longestReason, isLast, idleMs }: SendOptions,
 ): Promise<void> => {
   const { status, reason, body } = answer;
   const file = typeof body === 'string' ? null : await open(body.path);
@@ -64,14 +90,16 @@ export const sendAnswer = async (
   const headers = headersOf(answer, isLast);
   if (reason !== undefined) raw.statusMessage = cleanReason(reason, longestReason);
   if (typeof body !== 'string') {
-    if (file !== null) await sendFile(raw, file, { headers, status, body });
+    if (file !== null) await sendFile(raw, file, { headers, status, body, idleMs });
     return;
   }
   // Head and body leave in one piece where both are plain text.
-  if (reason === undefined && ascii.test(body)) {
+  if (reason === undefined && body.length <= partBytes && ascii.test(body)) {
     raw.writeHead(status, { ...headers, 'content-length': body.length }).end(body, 'latin1');
     return;
   }
   const bytes = Buffer.from(body, 'utf8');
-  raw.writeHead(status, { ...headers, 'content-length': bytes.length }).end(bytes);
+  raw.writeHead(status, { ...headers, 'content-length': bytes.length });
+  if (bytes.length <= partBytes) raw.end(bytes);
+  else await sendParts(raw, Readable.from(partsOf(bytes), { objectMode: false }), idleMs);
 };

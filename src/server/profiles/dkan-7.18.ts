@@ -56,6 +56,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   fullAccounts: false,
   tellsAccounts: true,
   operators: 'any',
+  guardsCaches: false,
   mergesSlashes: false,
   cookieAttributes: '',
   plainStaticFiles: true,

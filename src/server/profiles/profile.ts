@@ -164,6 +164,8 @@ export interface Profile {
   fullAccounts: boolean;
   /** Comparisons of a list's filters: equality only, those that exist, or any, where unknown ones count as equality. */
   operators: 'equality' | 'known' | 'any';
+  /** True: answers to somebody who is logged in may be kept by no cache, and a Host that is not ours is not repeated. */
+  guardsCaches: boolean;
   /** True: slashes that follow each other count as one everywhere in a path; false: only before the resource's name. */
   mergesSlashes: boolean;
   /** Further attributes of the session cookie. */

@@ -68,13 +68,18 @@ const readAuthor = (
   const present = node === null ? user.uid : node.uid;
   const name = textOf(body.name) ?? '';
   const uid = textOf(body.uid) ?? '';
+  if (!may(user, 'administer nodes')) {
+    // Asked before any account is looked for, so that the answer does not tell which there are.
+    const known = store.users.byUid(present)?.name.toLowerCase() ?? '';
+    const refused = 'Only who administers nodes may name another author.';
+    if (name !== '' && name.toLowerCase() !== known) errors.name = refused;
+    if (uid !== '' && uid !== String(present)) errors.uid = refused;
+    return present;
+  }
   const named = name === '' ? null : store.users.byName(name);
   if (name !== '' && named === null) errors.name = `The username ${escapeHtml(name)} does not exist.`;
   const wished = named?.uid ?? (uid === '' ? present : Number(uid));
   if (wished !== 0 && store.users.byUid(wished) === null) errors.uid = `There is no user ${escapeHtml(uid)}.`;
-  if (wished !== present && !may(user, 'administer nodes')) {
-    errors[named === null ? 'uid' : 'name'] = 'Only who administers nodes may name another author.';
-  }
   return wished;
 };
 
@@ -154,6 +159,11 @@ export const readSpecCore = (body: Record<string, unknown>, context: ReadContext
     log: textOf(body.log) ?? undefined,
   };
   for (const name of flags) if (name in body) core[name] = readFlag(name, body[name], errors);
+  for (const name of ['promote', 'sticky'] as const) {
+    const isSame = core[name] === undefined || core[name] === (context.node?.[name] ?? 0);
+    if (isSame || may(context.user, 'administer nodes')) continue;
+    errors[name] = `Only who administers nodes may change ${name}.`;
+  }
   if (Object.keys(errors).length > 0) throw formRefusal(errors);
   return withoutUndefined(core);
 };

@@ -81,6 +81,7 @@ export const specProfile: Profile = {
   fullAccounts: true,
   tellsAccounts: false,
   operators: 'equality',
+  guardsCaches: true,
   mergesSlashes: true,
   cookieAttributes: '; SameSite=Lax',
   plainStaticFiles: false,

@@ -1,6 +1,6 @@
 // The node resource: index, retrieve, create, update, delete, attach_file, files (spec 4.3 to 4.8).
 import { demand, may, mayEdit, mayRead } from '../access.ts';
-import { type Call, operation, type Portal, type Resource, type Result } from '../call.ts';
+import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { isNodeType, type NodeType } from '../content/fields.ts';
 import { type Copies, createNode, deleteNode, otherSides, type Saved, updateNode } from '../content/save.ts';
 import { publicPath, viewNode } from '../content/view.ts';
@@ -64,12 +64,14 @@ const typeIn = (call: Call): NodeType => {
   throw new Refusal(406, `Node type ${escapeHtml(name)} does not exist.`);
 };
 
-const checkUuid = (portal: Portal, uuid: string | undefined): void => {
+/** A uuid can be used once; which node has it is told to those who may read that one. */
+const checkUuid = ({ portal, user }: Call, uuid: string | undefined): void => {
   if (uuid === undefined || !portal.profile.uuidsAreUnique) return;
   const known = portal.store.nodes.byUuid(uuid);
-  if (known !== null) {
-    throw new Refusal(409, `A node with the uuid ${uuid} exists already: nid ${known.nid}`);
-  }
+  const node = known === null ? null : portal.store.nodes.byNid(known.nid);
+  if (node === null) return;
+  const which = mayRead(user, node) || mayEdit(user, node) ? `: nid ${node.nid}` : '';
+  throw new Refusal(409, `A node with the uuid ${uuid} exists already${which}`);
 };
 
 /** Refuses references that would change a node which the caller may not edit. */
@@ -102,7 +104,7 @@ const create = async (call: Call): Promise<Result> => {
     store.write(() => {
       const context = { store, user, type, node: null, fields, rendered, shownStatus: '0', now: portal.now() };
       const core = profile.readCore(body, context);
-      checkUuid(portal, core.uuid);
+      checkUuid(call, core.uuid);
       const changes = profile.readFields(body, context);
       checkOtherSides(call, { nid: null, type }, changes.targets);
       const change = { uid: user.uid, now: portal.now() };

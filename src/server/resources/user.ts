@@ -1,6 +1,6 @@
 // The user resource: login, logout, token, retrieve (spec 4.1, 4.2; recorded behaviour 5).
 import { timingSafeEqual } from 'node:crypto';
-import { may } from '../access.ts';
+import { demand, may } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
@@ -187,6 +187,12 @@ const logout = async (call: Call): Promise<Result> => {
   };
 };
 
+/** Whoever is not told of accounts sees his own only, and learns nothing about which others exist. */
+const demandAccount = ({ portal, user, args }: Call): void => {
+  const isOwn = user.uid !== 0 && args[0] === String(user.uid);
+  demand(user, portal.profile.tellsAccounts || isOwn || may(user, 'administer users'));
+};
+
 const retrieve = (call: Call): Result => {
   const id = call.args[0] ?? '';
   const user = /^\d{1,15}$/.test(id) ? call.portal.store.users.byUid(Number(id)) : null;
@@ -199,7 +205,7 @@ export const tokenOf = (call: Call): string => call.session?.token ?? randomToke
 
 /** The user resource. */
 export const userResource: Resource = {
-  retrieve: operation({ run: retrieve }),
+  retrieve: operation({ access: demandAccount, run: retrieve }),
   actions: {
     login: operation({ requires: loginKeys, run: login }),
     logout: operation({ run: logout }),

@@ -1,5 +1,5 @@
 // The store of a portal: its folder, its database, the tables.
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../errors.ts';
@@ -44,8 +44,34 @@ export interface Store {
   close(): void;
 }
 
+/** Hashes and the key of sessions are nobody's business, whoever made the folder; some file systems know no modes. */
+const keepPrivate = (path: string, mode: number): void => {
+  try {
+    chmodSync(path, mode);
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'EROFS'].includes(String((error as NodeJS.ErrnoException).code))) throw error;
+  }
+};
+
+/** Throws {@link PortalStoreError} when the database is damaged: what is written to such a one is lost with it. */
+const check = (db: DatabaseSync): void => {
+  let found: unknown;
+  try {
+    found = db.prepare('PRAGMA quick_check(1)').get()?.quick_check;
+  } catch (error) {
+    found = (error as Error).message;
+  }
+  if (found === 'ok') return;
+  throw new PortalStoreError(`the database of the portal store is damaged: ${String(found)}`, {
+    hint: 'restore the last backup (`sluice portal backup` makes them); keep the damaged folder until all is well',
+  });
+};
+
 const prepare = (dir: string): DatabaseSync => {
-  const db = new DatabaseSync(join(dir, 'portal.db'), { timeout: 5000 });
+  const path = join(dir, 'portal.db');
+  const db = new DatabaseSync(path, { timeout: 5000 });
+  for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) keepPrivate(path + suffix, 0o600);
+  check(db);
   db.exec(
     'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY',
   );
@@ -82,7 +108,10 @@ const failed = (dir: string, cause: unknown): PortalStoreError =>
 export const openStore = (dir: string): Store => {
   const filesDir = join(dir, 'files');
   try {
-    for (const folder of [dir, filesDir]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    for (const folder of [dir, filesDir]) {
+      mkdirSync(folder, { recursive: true });
+      keepPrivate(folder, 0o700);
+    }
   } catch (cause) {
     throw failed(dir, cause);
   }

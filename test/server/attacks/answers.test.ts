@@ -4,7 +4,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Caller, type Reply, startTestPortal, type TestPortal } from '../../support/portal.ts';
+import { type Caller, type Reply, sendRaw, startTestPortal, type TestPortal } from '../../support/portal.ts';
 
 let portal: TestPortal;
 let creator: Caller;
@@ -210,5 +210,40 @@ describe('SQL', () => {
     const { uuid } = await creator.read(own);
     const reply = await creator.send('GET', `/api/action/datastore/search.json?resource_id=${uuid}`);
     expect(reply.json()).toMatchObject({ result: { total: 1 } });
+  });
+});
+
+describe('An answer to somebody who is logged in', () => {
+  it('is kept by no cache; that to a login neither', async () => {
+    const portal = await startTestPortal();
+    const creator = await portal.as('creator');
+    const reply = await sendRaw(portal.url, 'POST', '/api/dataset/user/login', {
+      body: { username: 'creator', password: 'pass' },
+    });
+    expect(reply.headers['cache-control']).toBe('private, no-store');
+    for (const path of ['/api/dataset/node', '/api/dataset/node/1', '/', '/data.json', '/sites/default/files/x.csv']) {
+      const { headers } = await creator.send('GET', path);
+      expect([path, headers['cache-control']]).toEqual([path, 'private, no-store']);
+    }
+    expect((await portal.anonymous.send('GET', '/')).headers['cache-control']).not.toContain('no-store');
+  });
+});
+
+describe('A Host', () => {
+  it.each(['evil.example', '203.0.113.9:80', 'localhost.evil.example'])('such as %s is not repeated', async (host) => {
+    const portal = await startTestPortal();
+    const admin = await portal.as('admin');
+    await admin.create({ type: 'dataset', title: 'x', status: 1 });
+    for (const path of ['/', '/api/dataset/node', '/data.json', '/api/dataset/node/', '/?q=x']) {
+      const { text, headers } = await sendRaw(portal.url, 'GET', path, { headers: { host } });
+      expect(`${text}${headers.location}`).not.toContain(host);
+    }
+  });
+
+  it('of this machine is, so that addresses work through a forwarded port', async () => {
+    const portal = await startTestPortal();
+    await (await portal.as('admin')).create({ type: 'dataset', title: 'x', status: 1 });
+    const { text } = await sendRaw(portal.url, 'GET', '/api/dataset/node', { headers: { host: 'localhost:8123' } });
+    expect(text).toContain('http://localhost:8123/api/dataset/node/');
   });
 });

@@ -3,6 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Caller, multipart, startTestPortal, type TestPortal } from '../../support/portal.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -12,7 +13,14 @@ let creator: Caller;
 let nid: string;
 
 beforeAll(async () => {
-  const limits = { bodyBytes: 100_000, fileBytes: 50_000, headersMs: 300, bodyIdleMs: 300, bodyRate: 1000 };
+  const limits = {
+    bodyBytes: 100_000,
+    fileBytes: 50_000,
+    headersMs: 300,
+    bodyIdleMs: 300,
+    bodyRate: 1000,
+    answerIdleMs: 300,
+  };
   portal = await startTestPortal({ limits });
   creator = await portal.as('creator');
   nid = await creator.create({ type: 'resource', title: 'Target' });
@@ -128,5 +136,76 @@ describe('A client that is slow', () => {
     const drip = setInterval(() => socket.write(' '), 50);
     await ended;
     clearInterval(drip);
+  });
+});
+
+describe('A client that does not read', () => {
+  it.each([
+    ['a file', '/sites/default/files/large.csv'],
+    ['a long answer', '/api/action/datastore/search.json?limit=0&resource_id='],
+  ])('%s is cut off', async (_what, path) => {
+    const wide = await startTestPortal({ limits: { answerIdleMs: 300 } });
+    const admin = await wide.as('admin');
+    const large = await admin.create({ type: 'resource', title: 'Large', status: 1 });
+    await admin.attach(large, { name: 'large.csv', content: `a\n${`${'x'.repeat(100_000)}\n`.repeat(300)}` });
+    const target = path.endsWith('=') ? `${path}${(await admin.read(large)).uuid}` : path;
+    const { hostname, port } = new URL(wide.url);
+    const sockets = Array.from({ length: 3 }, () => connect(Number(port), hostname));
+    const ends = sockets.map(
+      (socket) =>
+        new Promise<void>((resolve) => {
+          socket.on('error', () => undefined).on('close', () => resolve());
+          // Nothing is read; pipelined requests fill what the kernel takes.
+          socket.pause();
+          socket.write(`GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(10));
+        }),
+    );
+    // A paused socket learns of its end by what it writes.
+    const drip = setInterval(() => {
+      for (const socket of sockets) socket.write('x');
+    }, 50);
+    await Promise.all(ends);
+    clearInterval(drip);
+  });
+});
+
+describe('One address', () => {
+  it('has so many connections and no more, unless it is a trusted proxy', async () => {
+    const limits = { connectionsPerAddress: 5 };
+    for (const [trustedProxies, open] of [[[], 5] as const, [['127.0.0.0/8'], 8] as const]) {
+      const bounded = await startTestPortal({ limits, trustedProxies });
+      const { hostname, port } = new URL(bounded.url);
+      const sockets = Array.from({ length: 8 }, () => connect(Number(port), hostname));
+      let ended = 0;
+      for (const socket of sockets)
+        socket
+          .on('error', () => undefined)
+          .on('close', () => {
+            ended += 1;
+          })
+          .resume();
+      await waitUntil('the others are cut off', () => ended === 8 - open);
+      for (const socket of sockets) socket.destroy();
+    }
+  });
+});
+
+describe('A body that is cut short', () => {
+  it('leaves no stack trace in the log', async () => {
+    const lines: string[] = [];
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+    const cut = await startTestPortal({ log });
+    const { hostname, port } = new URL(cut.url);
+    const types = ['application/json', 'multipart/form-data; boundary=x'];
+    const paths = ['/api/dataset/node', '/api/action/datastore/search.json'];
+    for (const [type, path] of types.flatMap((one) => paths.map((two) => [one, two]))) {
+      const socket = connect(Number(port), hostname);
+      const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: 900\r\n\r\n`;
+      await new Promise((resolve) => void socket.write(`${head}--x\r\ncontent-disp`, resolve));
+      await cut.anonymous.send('GET', '/healthz');
+      socket.destroy();
+    }
+    await cut.server.close();
+    expect(lines).toEqual([]);
   });
 });
