@@ -43,6 +43,7 @@ export class Workforce {
   readonly #presence: Presence;
   readonly #watch: PortalWatch;
   readonly #workers: QueueWorker[];
+  readonly #ofPortal: ReadonlyMap<string, QueueWorker>;
   #repair: NodeJS.Timeout | null = null;
 
   private constructor(parts: WorkforceParts) {
@@ -71,12 +72,13 @@ export class Workforce {
     const exclusive = new Exclusive(redis, keys.exclusive);
     const worker = (queue: string, concurrency: number): QueueWorker =>
       workerOf(parts, { breaker, exclusive }, queue, concurrency);
-    this.#workers = [
-      worker(runsQueue, runConcurrency),
-      ...Object.entries(limits).map(([name, own]) =>
+    this.#ofPortal = new Map(
+      Object.entries(limits).map(([name, own]) => [
+        name,
         worker(portalQueue(name), jobsAtOnce({ ...own, isShared: false })),
-      ),
-    ];
+      ]),
+    );
+    this.#workers = [worker(runsQueue, runConcurrency), ...this.#ofPortal.values()];
   }
 
   /** Begins to work. */
@@ -84,7 +86,10 @@ export class Workforce {
     const { notices, notifier, queues, log } = parts;
     const force = new Workforce(parts);
     await force.#presence.start(async (name, agreed) => {
-      await queues.portal(name).setGlobalConcurrency(jobsAtOnce(agreed));
+      const jobs = jobsAtOnce(agreed);
+      await queues.portal(name).setGlobalConcurrency(jobs);
+      // None keeps all the jobs to itself while the others stand idle.
+      force.#ofPortal.get(name)?.setConcurrency(Math.ceil(jobs / agreed.workers));
     });
     await Promise.all(force.#workers.map((each) => each.ready()));
     await notices.work((data, signal) => notifier.deliver(data, signal));
@@ -123,7 +128,7 @@ export class Workforce {
  * it takes twice as many: more would wait so long that what they saw of the portal has to be looked at again. Several
  * workers only know the jobs of each other, so these are bound then. Who asks for one at a time gets one at a time.
  */
-const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: AgreedLimits): number => {
+const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLimits, 'workers'>): number => {
   if (isShared || concurrency === 1) return concurrency;
   return concurrency * (requestsPerSecond === 0 ? 3 : 2);
 };

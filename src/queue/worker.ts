@@ -95,6 +95,11 @@ export class QueueWorker {
     await this.#worker.waitUntilReady();
   }
 
+  /** How many jobs it works on at once from now on. */
+  setConcurrency(jobs: number): void {
+    this.#worker.concurrency = jobs;
+  }
+
   /** Takes no more jobs, gives back those that have not begun a write, and waits for the others. */
   async stop(): Promise<void> {
     this.#stop.abort();

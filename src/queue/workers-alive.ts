@@ -20,6 +20,8 @@ export interface PortalLimits {
  */
 export interface AgreedLimits extends PortalLimits {
   isShared: boolean;
+  /** Processes that work for the portal now. */
+  workers: number;
 }
 
 /** Told of each portal whose limits changed. */
@@ -87,7 +89,7 @@ export class Presence {
   /** The limits in force for a portal; before the others are known, others may be there. */
   limits(portal: string): AgreedLimits {
     const own = this.#own.limits[portal] ?? { concurrency: 1, requestsPerSecond: 0 };
-    return this.#agreed[portal] ?? { ...own, isShared: true };
+    return this.#agreed[portal] ?? { ...own, isShared: true, workers: 1 };
   }
 
   /** The limits in force for a portal, with a look at who has joined by now. */
@@ -131,7 +133,8 @@ export class Presence {
         const stated = [...all.values()].flatMap((worker) => worker.limits[portal] ?? []);
         if (stated.length === 0) continue;
         if (stated.length > 1) this.#sharedUntil[portal] = now + goneMs;
-        const agreed = { ...lowest(stated), isShared: now < (this.#sharedUntil[portal] ?? 0) };
+        const isShared = now < (this.#sharedUntil[portal] ?? 0);
+        const agreed = { ...lowest(stated), isShared, workers: stated.length };
         if (isDeepStrictEqual(agreed, this.limits(portal))) continue;
         this.#agreed = { ...this.#agreed, [portal]: agreed };
         if (stated.some((limits) => !isSame(limits, agreed))) this.#warn(portal, agreed);

@@ -22,9 +22,9 @@ it('a worker that joins with higher limits never puts them in force, not even fo
   const low = { concurrency: 2, requestsPerSecond: 5 };
   const first = await join(low);
   const second = await join({ concurrency: 8, requestsPerSecond: 0 });
-  expect(first.set).toEqual([{ ...low, isShared: false }]);
-  expect(second.set).toEqual([{ ...low, isShared: true }]);
-  expect(second.presence.limits('city')).toEqual({ ...low, isShared: true });
+  expect(first.set).toEqual([{ ...low, isShared: false, workers: 1 }]);
+  expect(second.set).toEqual([{ ...low, isShared: true, workers: 2 }]);
+  expect(second.presence.limits('city')).toEqual({ ...low, isShared: true, workers: 2 });
   await second.presence.stop();
   await first.presence.stop();
 });
@@ -32,16 +32,21 @@ it('a worker that joins with higher limits never puts them in force, not even fo
 it('a worker learns whether it has a portal to itself, at once and when that changes', async () => {
   const limits = { concurrency: 2, requestsPerSecond: 0 };
   const first = await join(limits);
-  expect(first.set).toEqual([{ ...limits, isShared: false }]);
+  expect(first.set).toEqual([{ ...limits, isShared: false, workers: 1 }]);
   const second = await join(limits);
-  expect(second.set).toEqual([{ ...limits, isShared: true }]);
+  expect(second.set).toEqual([{ ...limits, isShared: true, workers: 2 }]);
   await waitUntil('the first to see the second', () => first.presence.limits('city').isShared);
   await second.presence.stop();
   const gone = performance.now();
   await waitUntil('the first to be alone again', () => !first.presence.limits('city').isShared);
   // What the other had sent may still be under way for a while.
   expect(performance.now() - gone).toBeGreaterThan(2000);
-  expect(first.set.map(({ isShared }) => isShared)).toEqual([false, true, false]);
+  expect(first.set.map(({ isShared, workers }) => [isShared, workers])).toEqual([
+    [false, 1],
+    [true, 2],
+    [true, 1],
+    [false, 1],
+  ]);
   await first.presence.stop();
 });
 
