@@ -331,6 +331,54 @@ const checks: Record<string, () => Promise<void>> = {
     });
     expect(cookies.map((cookie) => cookie.includes('SameSite=Lax'))).toEqual([true, false]);
   },
+  'private-files': async () => {
+    const statuses = await both(async ({ admin, creator }) => {
+      const nid = await admin.create({ type: 'resource', title: 'x', status: 0 });
+      await admin.attach(nid, { name: 'private.csv', content: table });
+      const { field_upload: upload } = (await admin.read(nid)) as { field_upload: { und: { fid: string }[] } };
+      const fid = upload.und[0]?.fid;
+      const body = { type: 'resource', title: 'y', field_upload: { und: [{ fid }] } };
+      return (await creator.send('POST', '/api/dataset/node', { body })).status;
+    });
+    expect(statuses).toEqual([406, 200]);
+  },
+  'foreign-references': async () => {
+    const statuses = await both(async ({ admin, creator }) => {
+      const target_id = await admin.create({ type: 'dataset', title: 'x', status: 1 });
+      const body = { type: 'resource', title: 'y', field_dataset_ref: { und: [{ target_id }] } };
+      return (await creator.send('POST', '/api/dataset/node', { body })).status;
+    });
+    expect(statuses).toEqual([403, 200]);
+  },
+  accounts: async () => {
+    const statuses = await both(async ({ portal }) => {
+      const body = { username: 'blocked', password: 'pass' };
+      const login = await portal.anonymous.send('POST', '/api/dataset/user/login', { body });
+      return [login.status, (await portal.anonymous.send('GET', '/api/dataset/user/5')).status];
+    });
+    expect(statuses).toEqual([
+      [401, 403],
+      [403, 200],
+    ]);
+  },
+  flags: async () => {
+    const body = { type: 'dataset', title: 'x', sticky: 1 };
+    const statuses = await both(
+      async ({ creator }) => (await creator.send('POST', '/api/dataset/node', { body })).status,
+    );
+    expect(statuses).toEqual([406, 200]);
+  },
+  caches: async () => {
+    const found = await both(async ({ creator, portal }) => {
+      const { headers } = await creator.send('GET', '/api/dataset/node');
+      const list = await portal.anonymous.send('GET', '/api/dataset/node', { headers: { host: 'elsewhere.example' } });
+      return [headers['cache-control'], list.text.includes('elsewhere.example')];
+    });
+    expect(found).toEqual([
+      ['private, no-store', false],
+      ['no-cache, must-revalidate', true],
+    ]);
+  },
 };
 
 const documented = (): string[] => {
