@@ -29,5 +29,5 @@ export const defaultLimits: PortalLimits = {
   bodyRate: 500,
   answerIdleMs: 60_000,
   silenceMs: 180_000,
-  connectionsPerAddress: 300,
+  connectionsPerAddress: 1024,
 };

@@ -170,10 +170,10 @@ describe('Logout', () => {
 });
 
 describe('User', () => {
-  it('can be read by anybody, without the mail address of others', async () => {
-    const user = (await portal.anonymous.send('GET', '/api/dataset/user/3')).json();
+  it('can be read by nobody else, and by himself without the password', async () => {
+    expect((await portal.anonymous.send('GET', '/api/dataset/user/3')).status).toBe(403);
+    const user = (await (await portal.as('creator')).send('GET', '/api/dataset/user/3')).json();
     expect(user).toMatchObject({ uid: '3', name: 'creator' });
-    expect(user).not.toHaveProperty('mail');
     expect(user).not.toHaveProperty('pass');
     expect(typeof user.login).toBe('string');
   });
@@ -186,7 +186,8 @@ describe('User', () => {
   });
 
   it.each(['999', 'abc', 'login'])('%s is not known', async (id) => {
-    const reply = await portal.anonymous.send('GET', `/api/dataset/user/${id}`);
+    const admin = await portal.as('admin');
+    const reply = await admin.send('GET', `/api/dataset/user/${id}`);
     expect([reply.status, reply.json()]).toEqual([404, [`There is no user with ID ${id}.`]]);
   });
 });
