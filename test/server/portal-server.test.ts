@@ -92,7 +92,7 @@ describe('start', () => {
       const body = { type: 'dataset', title: 'Seeded', field_tags: { und: [{ tid: '8' }] } };
       expect((await sendRaw(url, 'POST', '/api/dataset/node', { body, headers })).json()).toMatchObject({ nid: '100' });
       expect((await sendRaw(url, 'GET', '/api/dataset/node/100')).json()).toMatchObject({ vid: '200' });
-      expect(await login(url, 'blocked', 'pw')).toBe(403);
+      expect(await login(url, 'blocked', 'pw')).toBe(401);
     });
     await expect(startPortalServer({ dataDir, seedFile, log })).rejects.toThrow(/is not empty/);
     await expect(startPortalServer({ dataDir: tempDir(), seedFile, host: '0.0.0.0', log })).rejects.toThrow(
