@@ -38,15 +38,17 @@ describe('Create a node', () => {
     expect((await post({ type: 'dataset', title: 'x', name: 'nobody' }, admin)).status).toBe(406);
   });
 
-  it('keeps uuid, log, status, created, promote and sticky as given', async () => {
+  it('keeps uuid, log, status and created as given, promote and sticky of who administers nodes', async () => {
     const given = {
       uuid: '11111111-2222-4333-8444-555555555555',
       log: 'made by a test',
       status: 0,
       created: 1_600_000_000,
     };
-    const node = await made({ ...given, promote: 1, sticky: '1' });
-    expect(node).toMatchObject({ ...given, status: '0', created: '1600000000', promote: '1', sticky: '1' });
+    expect(await made(given)).toMatchObject({ ...given, status: '0', created: '1600000000' });
+    const admin = await portal.as('admin');
+    const nid = await admin.create({ type: 'dataset', title: 'x', promote: 1, sticky: '1' });
+    expect(await admin.read(nid)).toMatchObject({ promote: '1', sticky: '1' });
   });
 
   it('refuses a uuid that exists with 409 and names the node', async () => {
