@@ -13,7 +13,7 @@ beforeAll(async () => {
   creator = await portal.as('creator');
   admin = await portal.as('admin');
   for (let number = 1; number <= 26; number += 1) {
-    await creator.create({
+    await admin.create({
       type: number % 2 === 1 ? 'dataset' : 'resource',
       title: `Node ${String(number).padStart(2, '0')}`,
       status: number === 5 || number === 6 ? 0 : 1,
