@@ -48,7 +48,8 @@ const compare = async (
   const all: Record<'sluice' | 'bare', Measured[]> = { sluice: [], bare: [] };
   for (let round = 0; round < rounds; round++) {
     const contestants = [
-      async () => all.sluice.push(await beside(workload, delay, (url) => publish(workload, { url, concurrency, round }))),
+      async () =>
+        all.sluice.push(await beside(workload, delay, (url) => publish(workload, { url, concurrency, round }))),
       async () => all.bare.push(await beside(workload, delay, (url) => bare(workload, url, concurrency))),
     ];
     for (const run of round % 2 === 0 ? contestants : contestants.reverse()) await run();

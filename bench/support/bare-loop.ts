@@ -16,7 +16,12 @@ const tablesCounted = 20;
 type Headers = Record<string, string>;
 type Answer = Record<string, unknown>;
 
-const send = async (method: 'GET' | 'POST', path: string, headers: Headers, body?: string | Buffer): Promise<Answer> => {
+const send = async (
+  method: 'GET' | 'POST',
+  path: string,
+  headers: Headers,
+  body?: string | Buffer,
+): Promise<Answer> => {
   const reply = await pool.request({
     path,
     method,
