@@ -2,10 +2,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '../src/config/load.ts';
-import { createLog } from '../src/log.ts';
-import { loadManifest } from '../src/manifest/load.ts';
-import type { Report } from '../src/report.ts';
-import { Runtime } from '../src/runtime.ts';
+import { createLog } from '../src/model/log.ts';
+import type { Report } from '../src/model/report.ts';
+import { Runtime } from '../src/service/runtime.ts';
+import { loadManifest } from '../src/sources/manifest/load.ts';
 import type { BenchOptions } from './options.ts';
 import { makeWorkload } from './support/workload.ts';
 

@@ -6,10 +6,10 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../src/config/load.ts';
-import { createLog } from '../src/log.ts';
-import { loadManifest } from '../src/manifest/load.ts';
-import { Runtime } from '../src/runtime.ts';
-import { startPortalServer } from '../src/server/portal-server.ts';
+import { startPortalServer } from '../src/embedded-portal/portal-server.ts';
+import { createLog } from '../src/model/log.ts';
+import { Runtime } from '../src/service/runtime.ts';
+import { loadManifest } from '../src/sources/manifest/load.ts';
 import type { BenchOptions } from './options.ts';
 import { account, makeWorkload, type Workload, writeConfig } from './support/workload.ts';
 

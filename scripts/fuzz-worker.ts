@@ -1,15 +1,15 @@
 // One parser under fire, in its own thread; the case in hand lies in shared memory, so that it outlives a crash.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { readWkt } from '../src/server/content/geometry.ts';
-import { parseForm, parseQuery } from '../src/server/media/form.ts';
-import { parseJson } from '../src/server/media/json.ts';
-import { MalformedBody } from '../src/server/media/malformed.ts';
-import { chooseFormat, recordedDefaults } from '../src/server/media/negotiate.ts';
-import { bodyParsers } from '../src/server/media/parser-table.ts';
-import { chooseParser } from '../src/server/media/parsers.ts';
-import { parsePhp } from '../src/server/media/php-in.ts';
-import { parseXml } from '../src/server/media/xml-in.ts';
-import { parseYaml } from '../src/server/media/yaml-in.ts';
+import { readWkt } from '../src/embedded-portal/content/geometry.ts';
+import { parseForm, parseQuery } from '../src/embedded-portal/media/form.ts';
+import { parseJson } from '../src/embedded-portal/media/json.ts';
+import { MalformedBody } from '../src/embedded-portal/media/malformed.ts';
+import { chooseFormat, recordedDefaults } from '../src/embedded-portal/media/negotiate.ts';
+import { bodyParsers } from '../src/embedded-portal/media/parser-table.ts';
+import { chooseParser } from '../src/embedded-portal/media/parsers.ts';
+import { parsePhp } from '../src/embedded-portal/media/php-in.ts';
+import { parseXml } from '../src/embedded-portal/media/xml-in.ts';
+import { parseYaml } from '../src/embedded-portal/media/yaml-in.ts';
 import { refusedBodies, soundBodies } from '../test/support/attack-bodies.ts';
 
 /** What a worker is told. */

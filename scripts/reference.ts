@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { exitCodeOfError } from '../src/commands/exit-code.ts';
-import * as errors from '../src/errors.ts';
+import * as errors from '../src/model/errors.ts';
 import { type MadeFile, page } from './schemas.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -8,10 +8,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { dump, load } from 'js-yaml';
-import { createLog } from '../src/log.ts';
-import { hashPassword } from '../src/server/password.ts';
-import { type PortalServer, startPortalServer } from '../src/server/portal-server.ts';
-import type { ProfileName } from '../src/server/profiles/profile.ts';
+import { hashPassword } from '../src/embedded-portal/password.ts';
+import { type PortalServer, startPortalServer } from '../src/embedded-portal/portal-server.ts';
+import type { ProfileName } from '../src/embedded-portal/profiles/profile.ts';
+import { createLog } from '../src/model/log.ts';
 
 /** The folder that holds tool and recordings. */
 export const sharedFolder = resolve(process.env.SLUICE_SHARED ?? join(import.meta.dirname, '../../shared'));

@@ -4,10 +4,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { configFileSchema } from '../src/config/schema.ts';
-import { accessLevels, frequencies, licenses } from '../src/dkan/values.ts';
-import { datasetRules } from '../src/gather/catalogue/dataset-rules.ts';
-import { distributionRows } from '../src/gather/catalogue/distributions.ts';
-import { manifestFileSchema } from '../src/manifest/schema.ts';
+import { accessLevels, frequencies, licenses } from '../src/dataset-api/values.ts';
+import { datasetRules } from '../src/sources/catalogue/dataset-rules.ts';
+import { distributionRows } from '../src/sources/catalogue/distributions.ts';
+import { manifestFileSchema } from '../src/sources/manifest/schema.ts';
 import { type JsonSchema, keyTable } from './key-table.ts';
 
 const root = join(import.meta.dirname, '..');

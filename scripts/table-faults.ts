@@ -3,10 +3,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { closeTablePool, inspectTable } from '../src/table/check.ts';
-import { contextAt } from '../src/table/context.ts';
-import type { Inspection } from '../src/table/inspect-file.ts';
-import { type FaultFixture, faultFixtures } from '../test/table/fault-fixtures.ts';
+import { closeTablePool, inspectTable } from '../src/tables/check.ts';
+import { contextAt } from '../src/tables/context.ts';
+import type { Inspection } from '../src/tables/inspect-file.ts';
+import { type FaultFixture, faultFixtures } from '../test/tables/fault-fixtures.ts';
 import { type MadeFile, page } from './schemas.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -7,9 +7,9 @@ import type { CheckCommandOptions } from './commands/check.ts';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { type CommonOptions, type Io, warn } from './commands/io.ts';
 import type { TokenAction } from './commands/portal-token.ts';
-import { machineFault, SluiceError } from './errors.ts';
-import { keepCompiled } from './keep-compiled.ts';
-import { durationMs } from './quantity.ts';
+import { machineFault, SluiceError } from './model/errors.ts';
+import { keepCompiled } from './util/compile-cache.ts';
+import { durationMs } from './util/quantity.ts';
 
 // A service that runs for weeks beside others: collect garbage when the heap has grown by half, not later. (The size of
 // the young generation, which package.json and the first line ask for, keeps what a job leaves behind out of that heap.)

@@ -2,9 +2,9 @@
 // processor seconds as JSON.
 import { createReadStream } from 'node:fs';
 import Papa from 'papaparse';
-import { importFile } from '../../src/server/datastore/import-worker.ts';
-import { closeTablePool, inspectTable } from '../../src/table/check.ts';
-import { defaultRowBytes, rfc4180 } from '../../src/table/dialect.ts';
+import { importFile } from '../../src/embedded-portal/datastore/import-worker.ts';
+import { closeTablePool, inspectTable } from '../../src/tables/check.ts';
+import { defaultRowBytes, rfc4180 } from '../../src/tables/dialect.ts';
 
 const [how = '', path = '', target = ''] = process.argv.slice(2);
 

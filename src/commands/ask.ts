@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { InterruptedError } from '../errors.ts';
+import { InterruptedError } from '../model/errors.ts';
 import type { Io } from './io.ts';
 
 /** True when somebody sits at a terminal who can answer. */

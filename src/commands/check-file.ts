@@ -12,14 +12,14 @@ import {
   SluiceError,
   SourceMissingError,
   TableFaultError,
-} from '../errors.ts';
-import { recipeOf } from '../gather/recipe.ts';
-import { loadManifest } from '../manifest/load.ts';
-import { portalsOf } from '../manifest/portals.ts';
-import { type Manifest, manifestKinds } from '../manifest/schema.ts';
-import { isTabular } from '../plan/plan.ts';
-import { inspectTable, reportOf } from '../table/check.ts';
-import { readYaml } from '../yaml/document.ts';
+} from '../model/errors.ts';
+import { readYaml } from '../model/yaml/document.ts';
+import { isTabular } from '../pipeline/plan/plan.ts';
+import { recipeOf } from '../sources/gather/recipe.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import { portalsOf } from '../sources/manifest/portals.ts';
+import { type Manifest, manifestKinds } from '../sources/manifest/schema.ts';
+import { inspectTable, reportOf } from '../tables/check.ts';
 import type { CheckContext, Fault, FileFinding, PublishedFile } from './check-finding.ts';
 import { type Inside, lookAtCatalogue, lookAtPackage, lookInside } from './check-inside.ts';
 import { lookAtMade } from './check-made.ts';

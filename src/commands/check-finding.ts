@@ -1,9 +1,9 @@
 // What `sluice check` finds in a file.
 import type { Config } from '../config/config.ts';
-import type { ErrorCode } from '../errors.ts';
-import type { TableRecipe } from '../recipe/recipe.ts';
-import type { TableReport } from '../table/check.ts';
-import type { Inspection } from '../table/inspect-file.ts';
+import type { ErrorCode } from '../model/errors.ts';
+import type { TableRecipe } from '../model/recipe/recipe.ts';
+import type { TableReport } from '../tables/check.ts';
+import type { Inspection } from '../tables/inspect-file.ts';
 import type { Io } from './io.ts';
 
 /** What a file was taken for. */

@@ -1,11 +1,11 @@
 // `sluice check FILE --fix`: writes a table with its mends to a new file and tells what was changed.
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { TableFaultError, UsageError } from '../errors.ts';
-import { isTabular } from '../plan/plan.ts';
-import { mendTable } from '../table/check.ts';
-import type { Delimiter } from '../table/dialect.ts';
-import type { MendReport } from '../table/mend-report.ts';
+import { TableFaultError, UsageError } from '../model/errors.ts';
+import { isTabular } from '../pipeline/plan/plan.ts';
+import { mendTable } from '../tables/check.ts';
+import type { Delimiter } from '../tables/dialect.ts';
+import type { MendReport } from '../tables/mend-report.ts';
 import { htmlOfMend } from './check-html.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, plural, say } from './io.ts';

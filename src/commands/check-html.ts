@@ -1,7 +1,7 @@
 // The report of `sluice check` as one page without scripts, for people who do not work in a terminal.
-import type { Finding, FindingPlace } from '../table/finding.ts';
-import type { Inspection } from '../table/inspect-file.ts';
-import type { MendReport } from '../table/mend-report.ts';
+import type { Finding, FindingPlace } from '../tables/finding.ts';
+import type { Inspection } from '../tables/inspect-file.ts';
+import type { MendReport } from '../tables/mend-report.ts';
 import type { FileFinding } from './check-finding.ts';
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };

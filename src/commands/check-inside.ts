@@ -1,13 +1,13 @@
 // What a manifest publishes, for `sluice check`: its files, and the faults of lists that it names.
-import type { FileProblem } from '../errors.ts';
-import { fileBytes } from '../gather/catalogue/catalogue-bytes.ts';
-import { gatherCatalogue } from '../gather/catalogue/gather-catalogue.ts';
-import { gatherPackages } from '../gather/datapackages.ts';
-import { gatherIndex } from '../gather/index/gather-index.ts';
-import { gatherManifest } from '../gather/manifest.ts';
-import { isAddress, resolveCatalogue } from '../manifest/catalogue-schema.ts';
-import { type CatalogueManifest, defaultRules, type Manifest } from '../manifest/schema.ts';
-import type { ResourceWish } from '../wish.ts';
+import type { FileProblem } from '../model/errors.ts';
+import type { ResourceWish } from '../model/wish.ts';
+import { fileBytes } from '../sources/catalogue/catalogue-bytes.ts';
+import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
+import { gatherPackages } from '../sources/gather/datapackages.ts';
+import { gatherManifest } from '../sources/gather/manifest.ts';
+import { gatherIndex } from '../sources/index/gather-index.ts';
+import { isAddress, resolveCatalogue } from '../sources/manifest/catalogue-schema.ts';
+import { type CatalogueManifest, defaultRules, type Manifest } from '../sources/manifest/schema.ts';
 import type { PublishedFile } from './check-finding.ts';
 import { plural } from './io.ts';
 

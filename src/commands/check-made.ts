@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TableRecipe } from '../recipe/recipe.ts';
-import { inspectTable, reportOf } from '../table/check.ts';
-import { prepareTable } from '../transform/prepare.ts';
+import type { TableRecipe } from '../model/recipe/recipe.ts';
+import { inspectTable, reportOf } from '../tables/check.ts';
+import { prepareTable } from '../tables/transform/prepare.ts';
 import type { CheckContext, FileFinding, PublishedFile } from './check-finding.ts';
 import { plural } from './io.ts';
 import { faultsOfTable, summaryOfTable } from './table-text.ts';

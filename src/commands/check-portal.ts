@@ -1,8 +1,8 @@
 // Looks at a portal without writing anything: what works, what does not, what to do.
 import type { Config } from '../config/config.ts';
-import type { Log } from '../log.ts';
-import type { PortalProbe } from '../portal/client.ts';
-import { PortalAccess } from '../portal-access.ts';
+import type { Log } from '../model/log.ts';
+import type { PortalProbe } from '../portal-client/client.ts';
+import { PortalAccess } from '../service/portal-access.ts';
 
 /** What was found at a portal. */
 export interface PortalFinding extends PortalProbe {

@@ -2,10 +2,10 @@
 import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { ConfigError, InterruptedError, UsageError } from '../errors.ts';
-import { closeCataloguePool } from '../gather/catalogue/json-ld.ts';
-import { closeTablePool } from '../table/check.ts';
-import { closePreparePool } from '../transform/prepare.ts';
+import { ConfigError, InterruptedError, UsageError } from '../model/errors.ts';
+import { closeCataloguePool } from '../sources/catalogue/json-ld.ts';
+import { closeTablePool } from '../tables/check.ts';
+import { closePreparePool } from '../tables/transform/prepare.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
 import type { CheckContext, Fault, FileFinding } from './check-finding.ts';
 import { type FixOptions, fixTable, knownEncoding } from './check-fix.ts';

@@ -1,6 +1,6 @@
 // What a command's exit code says.
-import { type ErrorCode, InterruptedError, SluiceError } from '../errors.ts';
-import type { Report } from '../report.ts';
+import { type ErrorCode, InterruptedError, SluiceError } from '../model/errors.ts';
+import type { Report } from '../model/report.ts';
 
 /** Exit codes (`docs/reference/exit-codes.md`). */
 export const exitCodes = { ok: 0, bug: 1, usage: 2, someFailed: 3, held: 4, interrupted: 130 } as const;

@@ -1,6 +1,6 @@
 // What a command may touch of the process it runs in.
 import type { Readable, Writable } from 'node:stream';
-import { printable } from '../errors.ts';
+import { printable } from '../model/errors.ts';
 
 /** Streams, environment and working directory of a command. */
 export interface Io {

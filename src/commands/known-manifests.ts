@@ -2,11 +2,11 @@
 import { existsSync, statSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { ManifestError, NotFoundError } from '../errors.ts';
-import { loadManifest } from '../manifest/load.ts';
-import type { Manifest } from '../manifest/schema.ts';
+import { ManifestError, NotFoundError } from '../model/errors.ts';
 import type { KeptSchedule } from '../queue/schedules.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Runtime } from '../service/runtime.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import type { Manifest } from '../sources/manifest/schema.ts';
 
 /** Manifests, and why some could not be read. */
 export interface KnownManifests {

@@ -1,9 +1,9 @@
 // `sluice log`: the log of a job, a run, or the last job of a key.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NotFoundError } from '../errors.ts';
-import { itemId } from '../job.ts';
-import type { Target } from '../ledger/keys.ts';
-import type { Runtime } from '../runtime.ts';
+import { NotFoundError } from '../model/errors.ts';
+import { itemId } from '../model/job.ts';
+import type { Target } from '../model/redis-keys.ts';
+import type { Runtime } from '../service/runtime.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { configOf, oneOffLog, withRuntime } from './session.ts';

@@ -1,6 +1,6 @@
 // What operators do to runs and items: release or discard a held run, take one item down.
-import { InterruptedError, NotFoundError, UsageError } from '../errors.ts';
-import type { KnownTarget, Runtime } from '../runtime.ts';
+import { InterruptedError, NotFoundError, UsageError } from '../model/errors.ts';
+import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';

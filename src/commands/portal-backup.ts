@@ -1,6 +1,6 @@
 // `sluice portal backup`: a copy of a portal's store, taken while the portal runs.
 import { resolve } from 'node:path';
-import { backupStore } from '../server/store/backup.ts';
+import { backupStore } from '../embedded-portal/store/backup.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, plural, say } from './io.ts';
 import { type PortalChoice, storeDirOf } from './portal-settings.ts';

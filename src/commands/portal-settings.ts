@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { Config, EmbeddedPortalConfig } from '../config/config.ts';
 import { resolveConfig } from '../config/resolve.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../model/errors.ts';
 import type { Io } from './io.ts';
 import { configOf } from './session.ts';
 

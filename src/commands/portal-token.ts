@@ -1,6 +1,7 @@
 // `sluice portal token add|list|revoke`: access tokens of the embedded portal.
-import { UsageError } from '../errors.ts';
-import { openTokens } from '../server/store/tokens.ts';
+
+import { openTokens } from '../embedded-portal/store/tokens.ts';
+import { UsageError } from '../model/errors.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, say, warn } from './io.ts';
 import { chosenEmbedded, type PortalChoice, storeDirOf } from './portal-settings.ts';

@@ -1,14 +1,14 @@
 // `sluice portal`: the embedded portal alone.
 import { resolve } from 'node:path';
-import { UsageError } from '../errors.ts';
-import { createLog, type Log } from '../log.ts';
-import { embeddedPortal, serverSettings } from '../portal-access.ts';
-import { readFaults } from '../server/faults/rules.ts';
-import { openSwitchboard, type Switchboard } from '../server/faults/switchboard.ts';
-import { storeAddress } from '../server/keeper.ts';
-import { type PortalServer, type PortalServerOptions, startPortalServer } from '../server/portal-server.ts';
-import type { ProfileName } from '../server/profiles/profile.ts';
-import { profiles } from '../server/profiles/table.ts';
+import { readFaults } from '../embedded-portal/faults/rules.ts';
+import { openSwitchboard, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
+import { storeAddress } from '../embedded-portal/keeper.ts';
+import { type PortalServer, type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
+import type { ProfileName } from '../embedded-portal/profiles/profile.ts';
+import { profiles } from '../embedded-portal/profiles/table.ts';
+import { UsageError } from '../model/errors.ts';
+import { createLog, type Log } from '../model/log.ts';
+import { embeddedPortal, serverSettings } from '../service/portal-access.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, say } from './io.ts';
 import { type ChosenEmbedded, chosenEmbedded, type PortalChoice } from './portal-settings.ts';

@@ -1,11 +1,11 @@
 // `sluice publish`: one run of each manifest on each of its portals, awaited.
 import { resolve } from 'node:path';
-import { UsageError } from '../errors.ts';
-import { loadManifest } from '../manifest/load.ts';
-import { isDropManifest, type Manifest } from '../manifest/schema.ts';
-import type { Report } from '../report.ts';
-import type { Runtime } from '../runtime.ts';
+import { UsageError } from '../model/errors.ts';
+import type { Report } from '../model/report.ts';
+import type { Runtime } from '../service/runtime.ts';
 import { takeDropped } from '../service/take-dropped.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { exitCodeOfReports } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { reportLines } from './report-text.ts';

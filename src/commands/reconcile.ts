@@ -2,12 +2,12 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
-import { reasonOf, UsageError, VerifyFailedError } from '../errors.ts';
-import { perPortal } from '../manifest/portals.ts';
-import { isDropManifest, type Manifest } from '../manifest/schema.ts';
-import { type Reconciled, type ReconcileOptions, reconcile } from '../reconcile/reconcile.ts';
-import type { Runtime } from '../runtime.ts';
-import { gatherManifestSources } from '../sources.ts';
+import { reasonOf, UsageError, VerifyFailedError } from '../model/errors.ts';
+import { type Reconciled, type ReconcileOptions, reconcile } from '../pipeline/compare/reconcile.ts';
+import type { Runtime } from '../service/runtime.ts';
+import { gatherManifestSources } from '../service/sources.ts';
+import { perPortal } from '../sources/manifest/portals.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { exitCodes, worstOf } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { loadAll } from './publish.ts';

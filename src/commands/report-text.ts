@@ -1,5 +1,5 @@
 // Reports as people read them.
-import type { Reason, Report, ReportItem } from '../report.ts';
+import type { Reason, Report, ReportItem } from '../model/report.ts';
 import { plural } from './io.ts';
 
 /** Items that are listed one by one; of longer reports only what needs attention is. */

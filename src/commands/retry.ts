@@ -1,10 +1,10 @@
 // `sluice retry`: a new run limited to what failed.
-import { NotFoundError } from '../errors.ts';
-import { plainRequest } from '../job.ts';
-import { loadManifest } from '../manifest/load.ts';
-import { isDropManifest, type Manifest } from '../manifest/schema.ts';
-import type { KnownTarget, Runtime } from '../runtime.ts';
-import { gatherManifestSources, type SourceTools } from '../sources.ts';
+import { NotFoundError } from '../model/errors.ts';
+import { plainRequest } from '../model/job.ts';
+import type { KnownTarget, Runtime } from '../service/runtime.ts';
+import { gatherManifestSources, type SourceTools } from '../service/sources.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';

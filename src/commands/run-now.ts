@@ -1,7 +1,8 @@
 // `sluice run-now`: a run of a manifest at once, whatever its schedule says, by the service where one runs.
-import { isDropManifest, type Manifest } from '../manifest/schema.ts';
+
 import { keptSchedules } from '../queue/schedules.ts';
 import { takeDropped } from '../service/take-dropped.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say, warn } from './io.ts';
 import { manifestOf } from './known-manifests.ts';

@@ -1,12 +1,12 @@
 // `sluice schedules`: when every manifest runs next, and how it ended last.
 import { resolve } from 'node:path';
-import { targetName } from '../ledger/keys.ts';
-import { type LastRun, lastRuns } from '../ledger/last-runs.ts';
-import { lastTriggers, type TriggerRecord } from '../ledger/triggers.ts';
-import { missedAfterMs, nextDue, type Schedule, startOf } from '../manifest/schedule-times.ts';
-import type { Manifest } from '../manifest/schema.ts';
+import { targetName } from '../model/redis-keys.ts';
+import { missedAfterMs, nextDue, type Schedule, startOf } from '../model/schedule-times.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Runtime } from '../service/runtime.ts';
+import type { Manifest } from '../sources/manifest/schema.ts';
+import { type LastRun, lastRuns } from '../state/last-runs.ts';
+import { lastTriggers, type TriggerRecord } from '../state/triggers.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say, warn } from './io.ts';
 import { knownPaths, loadKnown } from './known-manifests.ts';

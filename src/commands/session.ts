@@ -1,8 +1,8 @@
 // Opens what a one-off command needs, and closes it whatever happens.
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
-import { createLog, type Log } from '../log.ts';
-import { Runtime } from '../runtime.ts';
+import { createLog, type Log } from '../model/log.ts';
+import { Runtime } from '../service/runtime.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
 import { watchRedis } from './watch-redis.ts';
 

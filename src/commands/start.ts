@@ -1,9 +1,9 @@
 // `sluice start`, the service, and `sluice worker`, workers alone.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { UsageError } from '../errors.ts';
-import { createLog } from '../log.ts';
-import { Runtime } from '../runtime.ts';
+import { UsageError } from '../model/errors.ts';
+import { createLog } from '../model/log.ts';
+import { Runtime } from '../service/runtime.ts';
 import { Service } from '../service/service.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';

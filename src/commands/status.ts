@@ -1,16 +1,16 @@
 // `sluice status`: is it live, and if not, why?
 import { relative, resolve } from 'node:path';
-import { resourceKey } from '../dkan/identity.ts';
-import { NotFoundError } from '../errors.ts';
-import { placeRule } from '../intake/place.ts';
-import { type LedgerEntry, warningsOf } from '../ledger/entry.ts';
-import { targetName } from '../ledger/keys.ts';
-import { listedFolders } from '../manifest/drop-names.ts';
-import { loadManifest } from '../manifest/load.ts';
-import { isDropManifest } from '../manifest/schema.ts';
+import { NotFoundError } from '../model/errors.ts';
+import { resourceKey } from '../model/identity.ts';
+import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
+import { targetName } from '../model/redis-keys.ts';
 import { standstillOf } from '../queue/standstill.ts';
-import type { KnownTarget, Runtime } from '../runtime.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
+import type { KnownTarget, Runtime } from '../service/runtime.ts';
+import { placeRule } from '../sources/drop/place.ts';
+import { listedFolders } from '../sources/manifest/drop-names.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import { isDropManifest } from '../sources/manifest/schema.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { reasonLines, rejectedText } from './report-text.ts';

@@ -1,6 +1,6 @@
 // What an inspection found of a table, as lines of text and as faults.
-import type { Finding } from '../table/finding.ts';
-import type { Inspection as WholeInspection } from '../table/inspect-file.ts';
+import type { Finding } from '../tables/finding.ts';
+import type { Inspection as WholeInspection } from '../tables/inspect-file.ts';
 import type { Fault } from './check-finding.ts';
 import { plural } from './io.ts';
 

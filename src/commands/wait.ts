@@ -1,11 +1,11 @@
 // Waits for runs, shows how far they are, and works the jobs itself where nobody else does.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { InterruptedError, printable, UnfinishedError } from '../errors.ts';
-import { datasetDataSchema } from '../job.ts';
-import { targetName } from '../ledger/keys.ts';
+import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts';
+import { datasetDataSchema } from '../model/job.ts';
+import { targetName } from '../model/redis-keys.ts';
+import type { Report } from '../model/report.ts';
 import { type Standstill, standstillOf } from '../queue/standstill.ts';
-import type { Report } from '../report.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Runtime } from '../service/runtime.ts';
 import { type Io, plural } from './io.ts';
 
 /** A run to wait for. */

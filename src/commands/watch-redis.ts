@@ -1,5 +1,5 @@
 // Watches over a command while it needs Redis: tells when that is gone, and ends the process that is to stop meanwhile.
-import type { Runtime } from '../runtime.ts';
+import type { Runtime } from '../service/runtime.ts';
 import { exitCodes } from './exit-code.ts';
 
 /** With the beat that asks, eight seconds at most: less than the ten after which Docker kills what it has asked to stop. */

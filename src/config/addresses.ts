@@ -1,7 +1,7 @@
 // Checks of the addresses in a configuration.
 import { isIP } from 'node:net';
-import type { FileProblem } from '../errors.ts';
-import type { YamlDocument } from '../yaml/document.ts';
+import type { FileProblem } from '../model/errors.ts';
+import type { YamlDocument } from '../model/yaml/document.ts';
 
 /** What is wrong with the base address of a portal; null when it is sound. Never repeats the address. */
 export const portalUrlFault = (address: string): string | null => {

@@ -1,6 +1,6 @@
 // The shape of `kept:` in a configuration file.
 import { z } from 'zod';
-import { sizeText } from '../quantity.ts';
+import { sizeText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';
 
 /** Copies of the last good file of each table. */

@@ -1,9 +1,9 @@
 // Finds, reads and resolves the configuration.
 import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { ConfigError, type FileProblem } from '../errors.ts';
-import { checkDocument } from '../yaml/check.ts';
-import { readYaml } from '../yaml/document.ts';
+import { ConfigError, type FileProblem } from '../model/errors.ts';
+import { checkDocument } from '../model/yaml/check.ts';
+import { readYaml } from '../model/yaml/document.ts';
 import { addressProblems } from './addresses.ts';
 import type { Config } from './config.ts';
 import { choosePortal } from './one-off.ts';

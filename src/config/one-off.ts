@@ -1,6 +1,6 @@
 // The portal of `--portal`: one by name, or any address with credentials from the environment.
-import { UsageError } from '../errors.ts';
-import { nearest } from '../yaml/nearest.ts';
+import { UsageError } from '../model/errors.ts';
+import { nearest } from '../model/yaml/nearest.ts';
 import { normalUrl, portalUrlFault } from './addresses.ts';
 import type { Config, PortalConfig } from './config.ts';
 import { redacting } from './redact.ts';

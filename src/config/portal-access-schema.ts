@@ -1,6 +1,6 @@
 // Who may do what on an embedded portal, and by which ways in: the keys of a configuration file.
 import { z } from 'zod';
-import { permissions } from '../dkan/permissions.ts';
+import { permissions } from '../dataset-api/permissions.ts';
 import { defaults } from './defaults.ts';
 
 /** Operations by resource; the embedded portal knows exactly these (a test compares). */

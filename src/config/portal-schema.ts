@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
 // The shape of one portal in a configuration file.
 import { z } from 'zod';
-import { durationText } from '../quantity.ts';
+import { durationText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';
 import { portalAccessKeys } from './portal-access-schema.ts';
 

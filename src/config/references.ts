@@ -1,8 +1,8 @@
 // Replaces `${NAME}` in a configuration and fetches its secrets, without ever showing one.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { FileProblem } from '../errors.ts';
-import type { Path, YamlDocument } from '../yaml/document.ts';
+import type { FileProblem } from '../model/errors.ts';
+import type { Path, YamlDocument } from '../model/yaml/document.ts';
 
 /** A configuration whose references are resolved. */
 export interface Resolved {

@@ -1,7 +1,7 @@
 // Turns the checked file into the resolved configuration: defaults, absolute paths, plain numbers.
 import { join, resolve } from 'node:path';
-import type { Vocabulary } from '../dkan/fields.ts';
-import { durationMs, sizeBytes } from '../quantity.ts';
+import type { Vocabulary } from '../dataset-api/fields.ts';
+import { durationMs, sizeBytes } from '../util/quantity.ts';
 import { normalUrl } from './addresses.ts';
 import type {
   Config,

@@ -1,7 +1,7 @@
 // The shape of a configuration file as people write it. `config.ts` says what it becomes.
 import { z } from 'zod';
-import { idPattern } from '../dkan/identity.ts';
-import { durationText, sizeText } from '../quantity.ts';
+import { idPattern } from '../model/identity.ts';
+import { durationText, sizeText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';
 import { keptFileSchema } from './kept-schema.ts';
 import { notifyFileSchema } from './notify-schema.ts';

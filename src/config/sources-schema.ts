@@ -1,6 +1,6 @@
 // The shape of `sources:` in a configuration file: how files and catalogues of the web are fetched.
 import { z } from 'zod';
-import { durationMs, durationText, sizeBytes, sizeText } from '../quantity.ts';
+import { durationMs, durationText, sizeBytes, sizeText } from '../util/quantity.ts';
 import { isNetwork } from './addresses.ts';
 import { defaults } from './defaults.ts';
 

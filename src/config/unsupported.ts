@@ -1,6 +1,6 @@
 // Keys that people know from other portals and that sluice does not have: named, with what to use instead.
-import type { FileProblem } from '../errors.ts';
-import type { YamlDocument } from '../yaml/document.ts';
+import type { FileProblem } from '../model/errors.ts';
+import type { YamlDocument } from '../model/yaml/document.ts';
 
 /**
  * Takes `oauth` out of the portals of `value` (the configuration with references replaced) and tells of each at its line,

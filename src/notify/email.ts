@@ -1,7 +1,7 @@
 // Sends a notice by e-mail.
 import { createTransport } from 'nodemailer';
 import type { NotifyConfig } from '../config/config.ts';
-import { NoticeFailedError, sayingOf } from '../errors.ts';
+import { NoticeFailedError, sayingOf } from '../model/errors.ts';
 import { type Notice, noticeText } from './notice.ts';
 
 const connectMs = 10_000;

@@ -1,6 +1,6 @@
 // What a closed run changes about the incident of its target: pure, so that each thing is told once.
 import { z } from 'zod';
-import type { Reason, Report } from '../report.ts';
+import type { Reason, Report } from '../model/report.ts';
 import type { NoticeEvent } from './notice.ts';
 
 /** What is wrong with a target and was told. */

@@ -1,7 +1,7 @@
 // A notice: what happened, to what, by code and place; never a secret, never what stands in a file or came from a portal.
 import { z } from 'zod';
-import { type ErrorCode, errorCodes } from '../errors.ts';
-import type { Reason } from '../report.ts';
+import { type ErrorCode, errorCodes } from '../model/errors.ts';
+import type { Reason } from '../model/report.ts';
 
 /** What is told, with the sentence that the documentation shows for it. */
 export const noticeEvents = {

@@ -2,11 +2,11 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { NotifyConfig } from '../config/config.ts';
-import { NoticeFailedError } from '../errors.ts';
-import { type RedisKeys, targetName } from '../ledger/keys.ts';
-import type { Log } from '../log.ts';
-import type { ManifestNotify } from '../manifest/schema.ts';
-import type { Reason, Report } from '../report.ts';
+import { NoticeFailedError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import { type RedisKeys, targetName } from '../model/redis-keys.ts';
+import type { Reason, Report } from '../model/report.ts';
+import type { ManifestNotify } from '../sources/manifest/schema.ts';
 import { sendEmail } from './email.ts';
 import { hasFaults, type Incident, incidentSchema, judge, type Told } from './incident.ts';
 import { listedItems, type Notice, noticeItem, noticeSchema } from './notice.ts';

@@ -1,7 +1,7 @@
 // Sends a notice to a web address: JSON by POST, signed.
 import { createHmac } from 'node:crypto';
 import { request } from 'undici';
-import { NoticeFailedError, SourceRefusedError, sayingOf } from '../errors.ts';
+import { NoticeFailedError, SourceRefusedError, sayingOf } from '../model/errors.ts';
 import type { Notice } from './notice.ts';
 
 /** Milliseconds one delivery may take. */

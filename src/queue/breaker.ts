@@ -1,10 +1,10 @@
 // The circuit breaker of each portal: counts passing faults in a row, over all workers, and pauses the portal's queue.
 import type { Redis } from 'ioredis';
-import { PortalReplyError, PortalUnreachableError, type SluiceError } from '../errors.ts';
-import type { RedisKeys } from '../ledger/keys.ts';
-import type { Log } from '../log.ts';
-import { RedisScript } from '../redis/script.ts';
-import type { Reason } from '../report.ts';
+import { PortalReplyError, PortalUnreachableError, type SluiceError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import type { RedisKeys } from '../model/redis-keys.ts';
+import type { Reason } from '../model/report.ts';
+import { RedisScript } from '../state/redis/script.ts';
 import type { PortalPauses } from './pause.ts';
 
 /** When a portal counts as down, and how often it is asked then. */

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, type Queue, WaitingChildrenError } from 'bullmq';
 import { z } from 'zod';
-import type { ChildOutcome } from '../job.ts';
-import { reasonSchema } from '../report.ts';
+import type { ChildOutcome } from '../model/job.ts';
+import { reasonSchema } from '../model/report.ts';
 import type { Queues } from './queues.ts';
 
 /** A child to be added. */

@@ -8,7 +8,7 @@ import {
   type JobDataOf,
   type JobKind,
   type ProveData,
-} from '../job.ts';
+} from '../model/job.ts';
 import { runChildren } from './children.ts';
 import type { Exclusive } from './exclusive.ts';
 import type { JobJournal } from './journal.ts';

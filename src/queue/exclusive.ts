@@ -1,9 +1,9 @@
 // Work of which a portal can take only one piece at a time, over all workers: a lock that stands as long as a job's lease.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { abortable } from '../abortable.ts';
-import type { JobLease } from '../lease.ts';
-import { RedisScript } from '../redis/script.ts';
+import type { JobLease } from '../model/lease.ts';
+import { RedisScript } from '../state/redis/script.ts';
+import { abortable } from '../util/abortable.ts';
 
 /** How often a lock that a job of another worker holds is looked at, milliseconds. */
 const pollMs = 50;

@@ -1,10 +1,10 @@
 // The run gate: one run of a manifest per portal at a time, and no request is ever lost.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { type RunData, type RunRequest, runRequestSchema } from '../job.ts';
-import type { RedisKeys, Target } from '../ledger/keys.ts';
-import { targetName } from '../ledger/keys.ts';
-import { RedisScript } from '../redis/script.ts';
+import { type RunData, type RunRequest, runRequestSchema } from '../model/job.ts';
+import type { RedisKeys, Target } from '../model/redis-keys.ts';
+import { targetName } from '../model/redis-keys.ts';
+import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
 // gate hash: current, currentRequest, again, againRequest, againAll; the set beside it: keys a limited `again` is for.

@@ -1,6 +1,6 @@
 // Logs of items and runs, and the removal of the jobs of a closed run.
 import type { Redis } from 'ioredis';
-import type { RedisKeys } from '../ledger/keys.ts';
+import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Queues } from './queues.ts';
 
 /** Jobs that are removed together. */

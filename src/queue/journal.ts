@@ -1,7 +1,7 @@
 // What a job writes to Redis: its data, its log lines and the fields of ledger and run record, in order and in few round trips.
 import type { Job } from 'bullmq';
-import { clock, type FieldWrite, type JobLease, type JobWriter } from '../lease.ts';
-import { RedisScript } from '../redis/script.ts';
+import { clock, type FieldWrite, type JobLease, type JobWriter } from '../model/lease.ts';
+import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
 /** How long what may wait does wait for company, milliseconds. */

@@ -1,7 +1,7 @@
 // What becomes of a job whose worker was killed: it is resumed, unless one of its steps seems to be what kills the workers.
 import type { Job } from 'bullmq';
-import { PoisonJobError } from '../errors.ts';
-import type { Trace } from '../job.ts';
+import { PoisonJobError } from '../model/errors.ts';
+import type { Trace } from '../model/job.ts';
 import type { JobTrace } from './trace.ts';
 
 /** Kills in one step after which it is given up. */

@@ -1,8 +1,8 @@
 // The queue of notices: each is one job, so that a kill loses none and a refused one is tried again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
-import { reasonOf, SluiceError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { reasonOf, SluiceError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
 import { noticesQueue, type Queues } from './queues.ts';
 
 /** Deliveries that are tried before a notice is given up: more than an hour with the default pauses. */

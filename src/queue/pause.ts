@@ -1,10 +1,10 @@
 // Pausing a portal with a reason that everybody can see, and remembering how the last pause ended.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { RedisKeys } from '../ledger/keys.ts';
-import { RedisScript } from '../redis/script.ts';
-import type { Reason } from '../report.ts';
-import { reasonSchema } from '../report.ts';
+import type { RedisKeys } from '../model/redis-keys.ts';
+import type { Reason } from '../model/report.ts';
+import { reasonSchema } from '../model/report.ts';
+import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
 /** Why and since when a portal is paused. */

@@ -1,11 +1,11 @@
 // Watches paused portals: one worker of all asks a portal that is down whether it answers, and resumes it.
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { PortalLoginError, PortalNotApiError, reasonOf } from '../errors.ts';
-import type { RedisKeys } from '../ledger/keys.ts';
-import type { Log } from '../log.ts';
-import { RedisScript } from '../redis/script.ts';
-import { type Reason, reasonSchema } from '../report.ts';
+import { PortalLoginError, PortalNotApiError, reasonOf } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import type { RedisKeys } from '../model/redis-keys.ts';
+import { type Reason, reasonSchema } from '../model/report.ts';
+import { RedisScript } from '../state/redis/script.ts';
 import { type CircuitBreaker, isOutage } from './breaker.ts';
 import type { EndedPause, Pause, PortalPauses } from './pause.ts';
 

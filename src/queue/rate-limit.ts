@@ -1,7 +1,7 @@
 // A token bucket in Redis: requests per second to a portal, shared by all workers.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { RedisScript } from '../redis/script.ts';
+import { RedisScript } from '../state/redis/script.ts';
 
 // Returns milliseconds to wait before the request may be sent (0 = now). Tokens may go negative: each caller books
 // its own slot, so waiting callers are served in order and never herd. Redis's own clock serves all hosts.

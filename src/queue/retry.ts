@@ -1,5 +1,5 @@
 // When a failed job is tried again: by class of its error.
-import { machineFault, PortalError, SluiceError, SourceUnreachableError } from '../errors.ts';
+import { machineFault, PortalError, SluiceError, SourceUnreachableError } from '../model/errors.ts';
 
 /** How retries are spaced. */
 export interface RetrySettings {

@@ -1,7 +1,7 @@
 // Schedules of manifests: the engine's job schedulers, kept in step with what the manifests say.
-import { type RunRequest, type TriggerData, triggerDataSchema } from '../job.ts';
-import { targetName } from '../ledger/keys.ts';
-import { missedAfterMs, type Schedule, startOf } from '../manifest/schedule-times.ts';
+import { type RunRequest, type TriggerData, triggerDataSchema } from '../model/job.ts';
+import { targetName } from '../model/redis-keys.ts';
+import { missedAfterMs, type Schedule, startOf } from '../model/schedule-times.ts';
 import type { Queues } from './queues.ts';
 
 /** A target that runs by the clock. */

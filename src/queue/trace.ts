@@ -1,8 +1,8 @@
 // The steps of a job and of its items: logged, persisted before they begin where they may crash the worker.
 import { performance } from 'node:perf_hooks';
-import { reasonOf } from '../errors.ts';
-import { GiveBack, type ItemLog, type StepLabel, type StepLog, type Trace } from '../job.ts';
-import { LateLog, type Log } from '../log.ts';
+import { reasonOf } from '../model/errors.ts';
+import { GiveBack, type ItemLog, type StepLabel, type StepLog, type Trace } from '../model/job.ts';
+import { LateLog, type Log } from '../model/log.ts';
 import type { JobJournal } from './journal.ts';
 import type { Solitude } from './solitude.ts';
 

@@ -1,6 +1,6 @@
 // A worker on one queue: validates job data, calls the handler, and sorts what it throws.
 import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
-import { machineFault, PortalLoginError, reasonOf, SluiceError } from '../errors.ts';
+import { machineFault, PortalLoginError, reasonOf, SluiceError } from '../model/errors.ts';
 import {
   GiveBack,
   type Handler,
@@ -11,11 +11,11 @@ import {
   jobSchemas,
   noTrace,
   UnfinishedItemsError,
-} from '../job.ts';
-import { JobLease } from '../lease.ts';
-import { LateLog, type Log } from '../log.ts';
-import { RedisScript } from '../redis/script.ts';
-import type { Reason } from '../report.ts';
+} from '../model/job.ts';
+import { JobLease } from '../model/lease.ts';
+import { LateLog, type Log } from '../model/log.ts';
+import type { Reason } from '../model/report.ts';
+import { RedisScript } from '../state/redis/script.ts';
 import type { CircuitBreaker } from './breaker.ts';
 import { createContext } from './context.ts';
 import type { Exclusive } from './exclusive.ts';

@@ -4,8 +4,8 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { RedisKeys } from '../ledger/keys.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../model/log.ts';
+import type { RedisKeys } from '../model/redis-keys.ts';
 
 /** Limits of one portal as one worker's configuration states them. */
 export interface PortalLimits {

@@ -2,9 +2,9 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FastifyInstance, fastify } from 'fastify';
-import { UsageError } from '../errors.ts';
-import { endConnectionsOnClose } from '../http-closing.ts';
-import type { Runtime } from '../runtime.ts';
+import { UsageError } from '../model/errors.ts';
+import { endConnectionsOnClose } from '../util/http-closing.ts';
+import type { Runtime } from './runtime.ts';
 
 /** A listening health check. */
 export interface Health {

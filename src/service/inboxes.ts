@@ -1,11 +1,11 @@
 // The watched folders of the service: each batch of claimed files asks for a run, and their state is shown to `status`.
 import { z } from 'zod';
-import { type Inbox, openInbox } from '../intake/inbox.ts';
-import { targetName } from '../ledger/keys.ts';
-import { portalsOf } from '../manifest/portals.ts';
-import type { DropManifest } from '../manifest/schema.ts';
-import type { Runtime } from '../runtime.ts';
-import { waitingPortals } from '../sources.ts';
+import { targetName } from '../model/redis-keys.ts';
+import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
+import { portalsOf } from '../sources/manifest/portals.ts';
+import type { DropManifest } from '../sources/manifest/schema.ts';
+import type { Runtime } from './runtime.ts';
+import { waitingPortals } from './sources.ts';
 
 const publishMs = 1000;
 

@@ -2,10 +2,10 @@
 import { glob } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
-import { ManifestError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { loadManifest } from '../manifest/load.ts';
-import type { Manifest } from '../manifest/schema.ts';
+import { ManifestError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import type { Manifest } from '../sources/manifest/schema.ts';
 
 const settleMs = 300;
 

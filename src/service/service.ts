@@ -1,12 +1,12 @@
 // The long-running service: workers, watched folders, schedules, health.
-import { plainRequest } from '../job.ts';
-import { portalsOf } from '../manifest/portals.ts';
-import { isDropManifest, type Manifest } from '../manifest/schema.ts';
+import { plainRequest } from '../model/job.ts';
 import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
-import type { Runtime } from '../runtime.ts';
+import { portalsOf } from '../sources/manifest/portals.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type Health, serveHealth } from './health.ts';
 import { Inboxes } from './inboxes.ts';
 import { loadManifests, watchManifests } from './manifests.ts';
+import type { Runtime } from './runtime.ts';
 
 /** A running service. */
 export class Service {

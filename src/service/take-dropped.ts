@@ -1,8 +1,8 @@
 // One look at the inbox of a drop manifest, for a one-off run: what is there and settles is claimed.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openInbox } from '../intake/inbox.ts';
-import type { DropManifest } from '../manifest/schema.ts';
-import type { Runtime } from '../runtime.ts';
+import { openInbox } from '../sources/drop/inbox.ts';
+import type { DropManifest } from '../sources/manifest/schema.ts';
+import type { Runtime } from './runtime.ts';
 
 /** Claims every file of the inbox that settles; returns when none is settling any more. */
 export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<void> => {

@@ -1,106 +1,68 @@
-// Who may import whom. A room is a folder of src/; the table is drawn in docs/explanation/architecture.md.
+// Who may import whom. A room is a folder of src/; the rules are the table in docs/explanation/architecture.md.
 import { describe, expect, it } from 'vitest';
+import { pageText } from '../support/pages.ts';
 import { type Import, importsOf, sourceFiles } from '../support/source-tree.ts';
 
-/** Rooms and files that anybody may import; they import only each other. */
-const leaves = new Set([
-  'manifest',
-  'config',
-  'dkan',
-  'yaml',
-  'recipe',
-  'wish.ts',
-  'job.ts',
-  'report.ts',
-  'log.ts',
-  'errors.ts',
-  'quantity.ts',
-  'file-calls.ts',
-  'lease.ts',
-  'abortable.ts',
-  'each-at-once.ts',
-  'http-closing.ts',
-  'plan-file.ts',
-  'ledger/entry.ts',
-  'ledger/keys.ts',
-]);
-
-/** The composition: puts the rooms together, so it sees everything. */
-const composition = new Set([
-  'cli.ts',
-  'keep-compiled.ts',
-  'commands',
-  'runtime.ts',
-  'workforce.ts',
-  'sources.ts',
-  'portal-access.ts',
-  'service',
-]);
-
-/** What every other room may import beside leaves and itself. */
-const rooms: Record<string, string[]> = {
-  web: ['ledger', 'queue'],
-  handlers: ['portal', 'ledger', 'gather', 'intake', 'fetch', 'table', 'plan', 'transform'],
-  reconcile: ['portal', 'ledger', 'handlers', 'intake', 'plan', 'fetch', 'table', 'transform'],
-  queue: ['redis'],
-  gather: ['manifest', 'fetch', 'table'],
-  intake: ['table'],
-  // The file system steps that survive kills.
-  fetch: ['intake'],
-  plan: [],
-  notify: [],
-  portal: [],
-  server: ['table'],
-  table: [],
-  transform: ['table'],
-  redis: [],
-  ledger: ['redis'],
-};
+/** Rooms by the table of the architecture page, in its order, each with those that it may import. */
+const rooms = new Map(
+  [...pageText('docs/explanation/architecture.md').matchAll(/^\| `([a-z-]+\/|cli\.ts)` \|.*\| (.*?) ?\|$/gm)].map(
+    ([, room = '', allowed = '']) => [
+      room.replace('/', ''),
+      [...allowed.matchAll(/`([a-z-]+)\/`/g)].map(([, name = '']) => name),
+    ],
+  ),
+);
 
 /** Packages that belong to one idea, with the rooms that may use them. */
 const packages: Record<string, string[]> = {
-  bullmq: ['queue', 'web'],
-  ioredis: ['redis', 'queue', 'ledger', 'notify', 'runtime.ts', 'workforce.ts', 'sources.ts', 'web'],
-  undici: ['portal', 'notify', 'reconcile', 'fetch'],
+  bullmq: ['queue'],
+  ioredis: ['redis-server', 'queue', 'state', 'notify', 'service'],
+  undici: ['portal-client', 'notify', 'pipeline', 'sources'],
   nodemailer: ['notify'],
-  'tough-cookie': ['portal'],
-  fastify: ['server', 'service', 'web', 'http-closing.ts'],
-  '@fastify/busboy': ['server'],
-  '@streamparser/json': ['gather'],
-  jsonld: ['gather'],
-  'csv-parse': ['commands', 'gather', 'transform'],
-  piscina: ['table'],
-  saxes: ['transform'],
-  yauzl: ['transform'],
-  chokidar: ['intake', 'service'],
+  'tough-cookie': ['portal-client'],
+  fastify: ['embedded-portal', 'service', 'util'],
+  '@fastify/busboy': ['embedded-portal'],
+  '@streamparser/json': ['sources'],
+  jsonld: ['sources'],
+  'csv-parse': ['commands', 'sources', 'tables'],
+  piscina: ['tables'],
+  saxes: ['tables'],
+  yauzl: ['tables'],
+  chokidar: ['sources', 'service'],
   commander: ['cli.ts'],
-  'js-yaml': ['yaml', 'server', 'intake', 'portal'],
+  'js-yaml': ['model', 'embedded-portal', 'sources', 'portal-client'],
 };
 
-const roomOf = (path: string): string => {
-  const inside = path.replace(/^src\//, '');
-  if (leaves.has(inside)) return inside;
-  return inside.includes('/') ? inside.slice(0, inside.indexOf('/')) : inside;
-};
+const roomOf = (path: string): string => path.split('/')[1] ?? '';
 
 const files = sourceFiles('src');
 const imports = files.flatMap(importsOf);
 const place = ({ from, line, specifier }: Import): string => `${from}:${line} imports ${specifier}`;
 
-const isAllowed = (from: string, to: string): boolean => {
-  if (from === to || leaves.has(to) || composition.has(from)) return true;
-  return !leaves.has(from) && (rooms[from]?.includes(to) ?? false);
-};
-
 describe('directions', () => {
-  it('know every room', () => {
-    const known = new Set([...leaves, ...composition, ...Object.keys(rooms)]);
-    expect([...new Set(files.map(roomOf))].filter((room) => !known.has(room))).toEqual([]);
+  it('know every room, and no other', () => {
+    expect([...rooms.keys()].sort()).toEqual([...new Set(files.map(roomOf))].sort());
   });
 
-  it('point only where the table says', () => {
-    const wrong = imports.filter(({ from, to }) => to !== null && !isAllowed(roomOf(from), roomOf(to)));
+  it('point downwards', () => {
+    const order = [...rooms.keys()];
+    const upwards = [...rooms].filter(([room, allowed]) =>
+      allowed.some((other) => order.indexOf(other) <= order.indexOf(room)),
+    );
+    expect(upwards).toEqual([]);
+  });
+
+  it('are those of the table, all of them used', () => {
+    const arrows = new Set(
+      imports.flatMap(({ from, to }) => (to === null ? [] : [`${roomOf(from)} -> ${roomOf(to)}`])),
+    );
+    const known = [...rooms].flatMap(([room, allowed]) => allowed.map((other) => `${room} -> ${other}`));
+    const wrong = imports.filter(({ from, to }) => {
+      if (to === null || roomOf(from) === roomOf(to)) return false;
+      return !known.includes(`${roomOf(from)} -> ${roomOf(to)}`);
+    });
     expect(wrong.map(place)).toEqual([]);
+    expect(known.filter((arrow) => !arrows.has(arrow))).toEqual([]);
   });
 
   it('stay inside src/', () => {
@@ -110,7 +72,7 @@ describe('directions', () => {
   it('keep the two programs apart: the portal and its client meet on the wire only', () => {
     const across = imports.filter(({ from, to }) => {
       const pair = [roomOf(from), to === null ? '' : roomOf(to)].sort().join(' ');
-      return pair === 'portal server';
+      return pair === 'embedded-portal portal-client';
     });
     expect(across.map(place)).toEqual([]);
   });

@@ -5,11 +5,11 @@ import { describe, expect, it } from 'vitest';
 import { commandNames, madePages } from '../../scripts/reference.ts';
 import { exitCodes } from '../../src/commands/exit-code.ts';
 import { configFileSchema } from '../../src/config/schema.ts';
-import { errorCodes } from '../../src/errors.ts';
-import { manifestFileSchema } from '../../src/manifest/schema.ts';
+import { errorCodes } from '../../src/model/errors.ts';
+import { checkDocument } from '../../src/model/yaml/check.ts';
+import { parseYaml } from '../../src/model/yaml/document.ts';
 import { noticeEvents } from '../../src/notify/notice.ts';
-import { checkDocument } from '../../src/yaml/check.ts';
-import { parseYaml } from '../../src/yaml/document.ts';
+import { manifestFileSchema } from '../../src/sources/manifest/schema.ts';
 import { anchorsOf, blocksOf, pagePaths, pageText, root } from '../support/pages.ts';
 
 const pages = pagePaths();

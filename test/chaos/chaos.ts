@@ -1,7 +1,7 @@
 // Publishes a city through a faulty portal while processes are killed, then proves what the portal holds.
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Report, reportSchema } from '../../src/report.ts';
+import { type Report, reportSchema } from '../../src/model/report.ts';
 import { isAlive } from '../support/is-alive.ts';
 import { type Random, randomOf } from '../support/random.ts';
 import type { Sluice } from '../support/sluice-process.ts';

@@ -1,8 +1,8 @@
 // `npm run chaos -- --seed N --minutes M [--datasets 200] [--kills 300]`: the full chaos, with its figures.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createLog } from '../../src/log.ts';
-import { resolveBinary } from '../../src/redis/resolve.ts';
+import { createLog } from '../../src/model/log.ts';
+import { resolveBinary } from '../../src/redis-server/resolve.ts';
 import { runChaos } from './chaos.ts';
 import { faultsOf, figuresText } from './support/figures.ts';
 

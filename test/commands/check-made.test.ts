@@ -7,7 +7,7 @@ import { checkCommand } from '../../src/commands/check.ts';
 import { commandIo } from '../support/command-io.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { writeText } from '../support/yaml-file.ts';
-import { workbookOf } from '../transform/support/workbook.ts';
+import { workbookOf } from '../tables/transform/support/workbook.ts';
 
 const check = async (dir: string, paths: string[], json = false) => {
   const { io, out } = commandIo(dir);

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { serversOf } from '../redis/embedded-support.ts';
+import { serversOf } from '../redis-server/embedded-support.ts';
 import { runSluice, startSluice } from '../support/sluice-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';

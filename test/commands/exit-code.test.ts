@@ -7,8 +7,8 @@ import {
   UnfinishedError,
   UsageError,
   VerifyFailedError,
-} from '../../src/errors.ts';
-import type { Report } from '../../src/report.ts';
+} from '../../src/model/errors.ts';
+import type { Report } from '../../src/model/report.ts';
 
 const report = (run: string | null, ...items: string[]): Report => {
   const reason = (code: string) => ({ code, message: '', hint: null });

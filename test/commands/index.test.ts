@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkCommand } from '../../src/commands/check.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
-import { type Report, reportSchema } from '../../src/report.ts';
+import { type Report, reportSchema } from '../../src/model/report.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 
 const makePlace = (rows: string[]): CommandPlace => {

@@ -8,8 +8,8 @@ import { type PortalCommandOptions, portalCommand } from '../../src/commands/por
 import { portalBackupCommand } from '../../src/commands/portal-backup.ts';
 import { portalTokenCommand } from '../../src/commands/portal-token.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { createLog } from '../../src/log.ts';
-import { PortalAccess } from '../../src/portal-access.ts';
+import { createLog } from '../../src/model/log.ts';
+import { PortalAccess } from '../../src/service/portal-access.ts';
 import { type CommandIo, commandIo } from '../support/command-io.ts';
 import { type Reply, type Sent, sendRaw } from '../support/portal.ts';
 import { tempDir } from '../support/temp-dir.ts';

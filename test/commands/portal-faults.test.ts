@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { portalCommand } from '../../src/commands/portal.ts';
-import { ConfigError } from '../../src/errors.ts';
+import { ConfigError } from '../../src/model/errors.ts';
 import { commandIo } from '../support/command-io.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';

@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { publishCommand } from '../../src/commands/publish.ts';
-import { InterruptedError, ManifestError, RedisMissingError, UsageError } from '../../src/errors.ts';
-import { reportSchema } from '../../src/report.ts';
+import { InterruptedError, ManifestError, RedisMissingError, UsageError } from '../../src/model/errors.ts';
+import { reportSchema } from '../../src/model/report.ts';
 import { commandPlace } from '../support/command-place.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

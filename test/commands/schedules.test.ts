@@ -3,12 +3,12 @@ import { publishCommand } from '../../src/commands/publish.ts';
 import { runNowCommand } from '../../src/commands/run-now.ts';
 import { type ScheduleRow, schedulesCommand } from '../../src/commands/schedules.ts';
 import { configOf } from '../../src/commands/session.ts';
-import { NotFoundError } from '../../src/errors.ts';
-import { plainRequest } from '../../src/job.ts';
-import { createLog } from '../../src/log.ts';
-import { nextDue, type Schedule } from '../../src/manifest/schedule-times.ts';
+import { NotFoundError } from '../../src/model/errors.ts';
+import { plainRequest } from '../../src/model/job.ts';
+import { createLog } from '../../src/model/log.ts';
+import { nextDue, type Schedule } from '../../src/model/schedule-times.ts';
 import { holdTrigger, syncSchedules } from '../../src/queue/schedules.ts';
-import { Runtime } from '../../src/runtime.ts';
+import { Runtime } from '../../src/service/runtime.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 
 const makePlace = (): CommandPlace => {

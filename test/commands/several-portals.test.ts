@@ -9,8 +9,8 @@ import { publishCommand } from '../../src/commands/publish.ts';
 import { adoptCommand, rebuildCommand, verifyCommand } from '../../src/commands/reconcile.ts';
 import { retryCommand } from '../../src/commands/retry.ts';
 import { statusCommand } from '../../src/commands/status.ts';
-import { UsageError } from '../../src/errors.ts';
-import { reportSchema } from '../../src/report.ts';
+import { UsageError } from '../../src/model/errors.ts';
+import { reportSchema } from '../../src/model/report.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 
 const portals = { city: { kind: 'embedded' }, county: { kind: 'embedded' } };

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startCommand } from '../../src/commands/start.ts';
-import { UsageError } from '../../src/errors.ts';
+import { UsageError } from '../../src/model/errors.ts';
 import { makePlace } from '../flow/support/place.ts';
 import { commandPlace } from '../support/command-place.ts';
 import { startTestRedis } from '../support/redis.ts';

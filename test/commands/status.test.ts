@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { publishCommand } from '../../src/commands/publish.ts';
 import { statusCommand } from '../../src/commands/status.ts';
-import { NotFoundError } from '../../src/errors.ts';
+import { NotFoundError } from '../../src/model/errors.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 
 let place: CommandPlace;

@@ -1,7 +1,7 @@
 // What a command says of a Redis that is silent for a while.
 import { expect, it, onTestFinished } from 'vitest';
 import { watchRedis } from '../../src/commands/watch-redis.ts';
-import type { Runtime } from '../../src/runtime.ts';
+import type { Runtime } from '../../src/service/runtime.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/model/log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { problemsOf, writeText } from '../support/yaml-file.ts';
 

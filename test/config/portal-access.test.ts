@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { EmbeddedPortalConfig } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { portalOperations } from '../../src/config/portal-access-schema.ts';
-import { permissions } from '../../src/dkan/permissions.ts';
-import type { Resource } from '../../src/server/call.ts';
-import { profiles } from '../../src/server/profiles/table.ts';
-import { resourcesOf } from '../../src/server/resources/table.ts';
-import { defaultRoles } from '../../src/server/roles.ts';
+import { permissions } from '../../src/dataset-api/permissions.ts';
+import type { Resource } from '../../src/embedded-portal/call.ts';
+import { profiles } from '../../src/embedded-portal/profiles/table.ts';
+import { resourcesOf } from '../../src/embedded-portal/resources/table.ts';
+import { defaultRoles } from '../../src/embedded-portal/roles.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { problemsOf, writeText } from '../support/yaml-file.ts';
 

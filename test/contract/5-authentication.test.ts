@@ -1,7 +1,7 @@
 // Specification, section 5: authentication, CSRF, permissions.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createLog } from '../../src/log.ts';
-import { startPortalServer } from '../../src/server/portal-server.ts';
+import { startPortalServer } from '../../src/embedded-portal/portal-server.ts';
+import { createLog } from '../../src/model/log.ts';
 import { type Caller, sendRaw, startTestPortal, type TestPortal } from '../support/portal.ts';
 import { tempDir } from '../support/temp-dir.ts';
 

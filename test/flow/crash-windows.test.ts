@@ -1,6 +1,6 @@
 // kill -9 of the worker at every boundary of every step, and between the effect of a write and its answer: effect once.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { resourceSteps } from '../../src/handlers/resource-steps.ts';
+import { resourceSteps } from '../../src/pipeline/handlers/resource-steps.ts';
 import { openGatedPortal } from './support/gated-portal.ts';
 import { type Gateway, isWrite, type Passed } from './support/gateway.ts';
 import { makeKillPlace, publishThroughKills } from './support/kill-windows.ts';

@@ -1,6 +1,6 @@
 // What deployed releases do with what the worker sends, release by release, and what the worker makes of it.
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Report } from '../../src/report.ts';
+import type { Report } from '../../src/model/report.ts';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
 import { itemOf } from './support/items.ts';
 import type { Place } from './support/place.ts';

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Report, type ReportItem, reportSchema } from '../../src/report.ts';
+import { type Report, type ReportItem, reportSchema } from '../../src/model/report.ts';
 import { type Answering, fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openGatedPortal } from './support/gated-portal.ts';

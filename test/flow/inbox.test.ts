@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { LedgerEntry } from '../../src/ledger/entry.ts';
+import type { LedgerEntry } from '../../src/model/ledger-entry.ts';
 import { startNode } from '../support/run-node.ts';
 import type { Sluice } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makePlace, type Place } from './support/place.ts';
 import { doubles, type Reader, readEmbedded } from './support/reader.ts';
 
-const appendSlowly = fileURLToPath(new URL('../intake/support/append-slowly.ts', import.meta.url));
+const appendSlowly = fileURLToPath(new URL('../sources/drop/support/append-slowly.ts', import.meta.url));
 const table = (rows: number, word: string): string =>
   `id,word\n${Array.from({ length: rows }, (_, row) => `${row},${word}`).join('\n')}\n`;
 

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ReportItem } from '../../src/report.ts';
+import type { ReportItem } from '../../src/model/report.ts';
 import { openGatedPortal } from './support/gated-portal.ts';
 import type { Gateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';

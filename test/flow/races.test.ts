@@ -2,8 +2,8 @@
 // live is there, at any concurrency, from several workers, over kills.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createLog } from '../../src/log.ts';
-import { type PortalServer, startPortalServer } from '../../src/server/portal-server.ts';
+import { type PortalServer, startPortalServer } from '../../src/embedded-portal/portal-server.ts';
+import { createLog } from '../../src/model/log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import type { Place } from './support/place.ts';
 import { doubles, openReader, type Reader } from './support/reader.ts';

@@ -3,8 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { uuidOfKey } from '../../src/dkan/identity.ts';
-import { idOfIdentifier } from '../../src/gather/catalogue/ids.ts';
+import { uuidOfKey } from '../../src/model/identity.ts';
+import { idOfIdentifier } from '../../src/sources/catalogue/ids.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import type { Gateway } from './support/gateway.ts';
 import { openPortalPlace } from './support/portal-place.ts';

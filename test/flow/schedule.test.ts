@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import type { ScheduleRow } from '../../src/commands/schedules.ts';
-import { startHolder } from '../redis/embedded-support.ts';
+import { startHolder } from '../redis-server/embedded-support.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makePlace, type Place, reportsOf } from './support/place.ts';
 import { readEmbedded } from './support/reader.ts';

@@ -1,7 +1,7 @@
 // Somebody edits on the portal what we manage: who, when and what is told, and the choice is the operator's.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { planFileSchema } from '../../src/plan-file.ts';
-import type { Report } from '../../src/report.ts';
+import { planFileSchema } from '../../src/model/plan-file.ts';
+import type { Report } from '../../src/model/report.ts';
 import type { Gateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';

@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import type { Report, ReportItem } from '../../src/report.ts';
-import { type FaultRule, faultPlanSchema } from '../../src/server/faults/rules.ts';
-import { openSwitchboard, type Switchboard } from '../../src/server/faults/switchboard.ts';
+import { type FaultRule, faultPlanSchema } from '../../src/embedded-portal/faults/rules.ts';
+import { openSwitchboard, type Switchboard } from '../../src/embedded-portal/faults/switchboard.ts';
+import type { Report, ReportItem } from '../../src/model/report.ts';
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';

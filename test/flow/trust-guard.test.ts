@@ -1,6 +1,6 @@
 // Taking down what the source no longer names: only on purpose, only within the guard, and undone when it comes back.
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Report } from '../../src/report.ts';
+import type { Report } from '../../src/model/report.ts';
 import type { Gateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type PlanFile, planFileSchema } from '../../src/plan-file.ts';
-import { type Report, reportSchema } from '../../src/report.ts';
+import { type PlanFile, planFileSchema } from '../../src/model/plan-file.ts';
+import { type Report, reportSchema } from '../../src/model/report.ts';
 import type { Gateway } from './support/gateway.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import { doubles, type Reader } from './support/reader.ts';

@@ -2,13 +2,13 @@
 import { Redis } from 'ioredis';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { NotifyConfig } from '../../src/config/config.ts';
-import { openFetcher } from '../../src/fetch/fetch.ts';
-import { redisKeys } from '../../src/ledger/keys.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/model/log.ts';
+import { redisKeys } from '../../src/model/redis-keys.ts';
+import type { Report } from '../../src/model/report.ts';
 import { Notifier } from '../../src/notify/notifier.ts';
 import { NoticeQueue } from '../../src/queue/notices.ts';
 import { Queues } from '../../src/queue/queues.ts';
-import type { Report } from '../../src/report.ts';
+import { openFetcher } from '../../src/sources/fetch/fetch.ts';
 import { fetchPolicy } from '../support/fetch-policy.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';

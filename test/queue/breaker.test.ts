@@ -1,7 +1,7 @@
 // The circuit breaker, with real worker processes and a portal over HTTP that goes down and comes back.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { itemId } from '../../src/job.ts';
-import { redisKeys } from '../../src/ledger/keys.ts';
+import { itemId } from '../../src/model/job.ts';
+import { redisKeys } from '../../src/model/redis-keys.ts';
 import { PortalPauses } from '../../src/queue/pause.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openToy, type Toy } from './support/toy.ts';

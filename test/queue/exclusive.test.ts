@@ -1,8 +1,8 @@
 // Locks over all workers that stand as long as the lease of the job that holds them.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { JobLostError } from '../../src/errors.ts';
-import { JobLease } from '../../src/lease.ts';
+import { JobLostError } from '../../src/model/errors.ts';
+import { JobLease } from '../../src/model/lease.ts';
 import { Exclusive } from '../../src/queue/exclusive.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';

@@ -1,7 +1,7 @@
 // A worker that stood still while another took its job over writes nothing more: neither to a portal nor to the ledger.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { redisKeys } from '../../src/ledger/keys.ts';
-import { Ledger } from '../../src/ledger/ledger.ts';
+import { redisKeys } from '../../src/model/redis-keys.ts';
+import { Ledger } from '../../src/state/ledger.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openToy, type Toy } from './support/toy.ts';
 

@@ -1,8 +1,8 @@
 // One run of a manifest per portal at a time; no request is ever lost.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { plainRequest, type RunRequest } from '../../src/job.ts';
-import { redisKeys } from '../../src/ledger/keys.ts';
+import { plainRequest, type RunRequest } from '../../src/model/job.ts';
+import { redisKeys } from '../../src/model/redis-keys.ts';
 import { newRunId, RunGate } from '../../src/queue/gate.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';

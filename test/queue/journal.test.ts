@@ -2,8 +2,8 @@
 import { type Job, Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { JobLostError } from '../../src/errors.ts';
-import { type FieldWrite, JobLease } from '../../src/lease.ts';
+import { JobLostError } from '../../src/model/errors.ts';
+import { type FieldWrite, JobLease } from '../../src/model/lease.ts';
 import { JobJournal } from '../../src/queue/journal.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { openTestRedis } from '../support/redis.ts';

@@ -1,10 +1,10 @@
 // Limits that all workers of one Redis keep together, pauses and schedules.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { plainRequest } from '../../src/job.ts';
-import { redisKeys } from '../../src/ledger/keys.ts';
-import { createLog } from '../../src/log.ts';
-import { nextDue } from '../../src/manifest/schedule-times.ts';
+import { plainRequest } from '../../src/model/job.ts';
+import { createLog } from '../../src/model/log.ts';
+import { redisKeys } from '../../src/model/redis-keys.ts';
+import { nextDue } from '../../src/model/schedule-times.ts';
 import { PortalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { tokenBucket } from '../../src/queue/rate-limit.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PortalRefusedError, PortalUnreachableError, TableFaultError } from '../../src/errors.ts';
+import { PortalRefusedError, PortalUnreachableError, TableFaultError } from '../../src/model/errors.ts';
 import { backoffMs, isRetryable } from '../../src/queue/retry.ts';
 
 const facts = { method: 'GET', path: '/api/dataset/node' };

@@ -1,7 +1,7 @@
 // The rules of the job tree, each with real worker processes and real kills.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { itemId } from '../../src/job.ts';
-import { redisKeys } from '../../src/ledger/keys.ts';
+import { itemId } from '../../src/model/job.ts';
+import { redisKeys } from '../../src/model/redis-keys.ts';
 import { JobLogs } from '../../src/queue/job-logs.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openToy, type Toy } from './support/toy.ts';

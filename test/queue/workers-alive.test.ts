@@ -1,7 +1,7 @@
 // Limits that several workers agree on, as one of them joins.
 import { expect, it } from 'vitest';
-import { redisKeys } from '../../src/ledger/keys.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/model/log.ts';
+import { redisKeys } from '../../src/model/redis-keys.ts';
 import { type AgreedLimits, type PortalLimits, Presence } from '../../src/queue/workers-alive.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { madeFiles } from '../../scripts/schemas.ts';
 import { configFileSchema } from '../../src/config/schema.ts';
-import { manifestFileSchema } from '../../src/manifest/schema.ts';
+import { manifestFileSchema } from '../../src/sources/manifest/schema.ts';
 import { schemaKeys } from '../support/schema-keys.ts';
 
 const root = join(import.meta.dirname, '../..');

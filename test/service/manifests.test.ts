@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadManifests, watchManifests } from '../../src/service/manifests.ts';
-import { keptLog } from '../redis/embedded-support.ts';
+import { keptLog } from '../redis-server/embedded-support.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { writeText } from '../support/yaml-file.ts';

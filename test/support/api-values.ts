@@ -1,6 +1,6 @@
 // Generated values of the API, for property-based tests.
 import fc from 'fast-check';
-import type { Value } from '../../src/server/media/value.ts';
+import type { Value } from '../../src/embedded-portal/media/value.ts';
 
 /** Texts that formats stumble over, among ordinary ones. */
 export const awkwardText: fc.Arbitrary<string> = fc.oneof(

@@ -1,5 +1,5 @@
 // A bencode reader of the plainest kind, to check our writer against.
-import type { Value } from '../../src/server/media/value.ts';
+import type { Value } from '../../src/embedded-portal/media/value.ts';
 
 /** The value of a bencode text; throws on anything else. Integers become numbers, keys must be sorted by bytes. */
 export const readBencode = (bytes: Buffer): Value => {

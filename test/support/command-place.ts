@@ -1,7 +1,7 @@
 // A working directory for commands that are called in this process: quick settings, its own Redis and portal.
 import { join } from 'node:path';
 import type { CommonOptions } from '../../src/commands/io.ts';
-import { killServersAfterwards } from '../redis/embedded-support.ts';
+import { killServersAfterwards } from '../redis-server/embedded-support.ts';
 import { type CommandIo, commandIo } from './command-io.ts';
 import { tempDir } from './temp-dir.ts';
 import { writeText } from './yaml-file.ts';

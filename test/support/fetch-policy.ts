@@ -1,5 +1,5 @@
 // The usual policy of fetches in tests; a test spreads its own changes over it.
-import type { FetchPolicy } from '../../src/fetch/policy.ts';
+import type { FetchPolicy } from '../../src/sources/fetch/policy.ts';
 
 /** Small limits, no pace, and of all private addresses only 127.0.0.1. */
 export const fetchPolicy: FetchPolicy = {

@@ -1,6 +1,7 @@
 // Serves a portal in a process of its own, to be killed. Arguments: folder, users as JSON. Prints its address.
-import { createLog } from '../../src/log.ts';
-import { startPortalServer } from '../../src/server/portal-server.ts';
+
+import { startPortalServer } from '../../src/embedded-portal/portal-server.ts';
+import { createLog } from '../../src/model/log.ts';
 
 const [dataDir = '', users = ''] = process.argv.slice(2);
 const server = await startPortalServer({ dataDir, users: JSON.parse(users), log: createLog({ level: 'silent' }) });

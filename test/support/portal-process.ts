@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { UserSpec } from '../../src/server/users-file.ts';
+import type { UserSpec } from '../../src/embedded-portal/users-file.ts';
 
 const program = fileURLToPath(new URL('./portal-child.ts', import.meta.url));
 

@@ -1,9 +1,13 @@
 // A portal of our own in a temporary folder, and a plain HTTP client for it.
 import { request } from 'node:http';
 import { afterAll } from 'vitest';
-import { createLog } from '../../src/log.ts';
-import { hashPassword } from '../../src/server/password.ts';
-import { type PortalServer, type PortalServerOptions, startPortalServer } from '../../src/server/portal-server.ts';
+import { hashPassword } from '../../src/embedded-portal/password.ts';
+import {
+  type PortalServer,
+  type PortalServerOptions,
+  startPortalServer,
+} from '../../src/embedded-portal/portal-server.ts';
+import { createLog } from '../../src/model/log.ts';
 import { tempDir } from './temp-dir.ts';
 
 /** A reply as it came. */

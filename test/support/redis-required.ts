@@ -1,8 +1,8 @@
 // Makes sure, before any test runs, that a Redis server can be had; without one `npm test` fails with the product's error.
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createLog } from '../../src/log.ts';
-import { resolveBinary } from '../../src/redis/resolve.ts';
+import { createLog } from '../../src/model/log.ts';
+import { resolveBinary } from '../../src/redis-server/resolve.ts';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '../../node_modules/.cache/sluice-redis');
 

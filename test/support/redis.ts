@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
-import type { RedisConnectionOptions } from '../../src/redis/connection.ts';
+import type { RedisConnectionOptions } from '../../src/state/redis/connection.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** A running Redis and the options with which every connection to it is made. */

@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { createLog } from '../../src/log.ts';
-import { startPortalServer } from '../../src/server/portal-server.ts';
+import { startPortalServer } from '../../src/embedded-portal/portal-server.ts';
+import { createLog } from '../../src/model/log.ts';
 import { startPortalChild } from './portal-process.ts';
 
 const account = { name: 'writer', password: 'pass', roles: ['editor'] };

@@ -1,7 +1,7 @@
 // Writes YAML files for tests, and gives faults as short lines.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ConfigError, ManifestError } from '../../src/errors.ts';
+import { ConfigError, ManifestError } from '../../src/model/errors.ts';
 
 /** Writes `text` to `name` in `dir` (folders are made) and returns the path. */
 export const writeText = (dir: string, name: string, text: string | Uint8Array): string => {

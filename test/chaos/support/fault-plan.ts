@@ -1,5 +1,5 @@
 // What the portal does at its worst while it is published to. Logins stay sound: a refused one waits for a person.
-import type { FaultPlan } from '../../../src/server/faults/rules.ts';
+import type { FaultPlan } from '../../../src/embedded-portal/faults/rules.ts';
 
 /** The rules of a seed. */
 export const chaosFaults = (seed: number): FaultPlan => ({

@@ -1,5 +1,5 @@
 // A portal whose requests are counted on their way, slow enough that those of several jobs are under way together.
-import { openSwitchboard, type Seen } from '../../../src/server/faults/switchboard.ts';
+import { openSwitchboard, type Seen } from '../../../src/embedded-portal/faults/switchboard.ts';
 import type { Reader } from '../../flow/support/reader.ts';
 import { startPortalProcess } from '../../flow/support/server.ts';
 

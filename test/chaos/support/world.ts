@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { redisKeys } from '../../../src/ledger/keys.ts';
-import { openSwitchboard, type Seen, type Switchboard } from '../../../src/server/faults/switchboard.ts';
+import { openSwitchboard, type Seen, type Switchboard } from '../../../src/embedded-portal/faults/switchboard.ts';
+import { redisKeys } from '../../../src/model/redis-keys.ts';
 import { openReader, type Reader } from '../../flow/support/reader.ts';
 import { isAlive } from '../../support/is-alive.ts';
 import { type Sluice, startSluice } from '../../support/sluice-process.ts';

@@ -9,7 +9,7 @@ import { publishCommand } from '../../../src/commands/publish.ts';
 import { adoptCommand, rebuildCommand, verifyCommand } from '../../../src/commands/reconcile.ts';
 import { retryCommand } from '../../../src/commands/retry.ts';
 import { statusCommand } from '../../../src/commands/status.ts';
-import { SluiceError } from '../../../src/errors.ts';
+import { SluiceError } from '../../../src/model/errors.ts';
 import { commandIo } from '../../support/command-io.ts';
 import type { Ended } from '../../support/sluice-process.ts';
 

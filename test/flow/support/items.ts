@@ -1,5 +1,5 @@
 // Items of a report that a test expects there.
-import type { Report, ReportItem } from '../../../src/report.ts';
+import type { Report, ReportItem } from '../../../src/model/report.ts';
 
 /** The item of a key; throws where the report has none. */
 export const itemOf = ({ items }: Report, key: string): ReportItem => {

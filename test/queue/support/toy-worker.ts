@@ -3,18 +3,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Job } from 'bullmq';
 import { Redis } from 'ioredis';
-import { JobLostError, PortalLoginError, PortalRefusedError, PortalUnreachableError } from '../../../src/errors.ts';
-import type { JobContext } from '../../../src/job.ts';
-import { newEntry } from '../../../src/ledger/entry.ts';
-import { redisKeys } from '../../../src/ledger/keys.ts';
-import { Ledger } from '../../../src/ledger/ledger.ts';
-import { createLog } from '../../../src/log.ts';
+import {
+  JobLostError,
+  PortalLoginError,
+  PortalRefusedError,
+  PortalUnreachableError,
+} from '../../../src/model/errors.ts';
+import type { JobContext } from '../../../src/model/job.ts';
+import { newEntry } from '../../../src/model/ledger-entry.ts';
+import { createLog } from '../../../src/model/log.ts';
+import { redisKeys } from '../../../src/model/redis-keys.ts';
 import { CircuitBreaker } from '../../../src/queue/breaker.ts';
 import { Exclusive } from '../../../src/queue/exclusive.ts';
 import { PortalPauses } from '../../../src/queue/pause.ts';
 import { PortalWatch } from '../../../src/queue/portal-watch.ts';
 import { portalQueue, Queues, runsQueue } from '../../../src/queue/queues.ts';
 import { type Handlers, QueueWorker } from '../../../src/queue/worker.ts';
+import { Ledger } from '../../../src/state/ledger.ts';
 
 const [path = '', trick] = process.argv.slice(2);
 const redis = new Redis({ path, maxRetriesPerRequest: null });

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { type ChildOutcome, plainRequest, type RunData } from '../../../src/job.ts';
+import { type ChildOutcome, plainRequest, type RunData } from '../../../src/model/job.ts';
 import { Queues } from '../../../src/queue/queues.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { startNode } from '../../support/run-node.ts';

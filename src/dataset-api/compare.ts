@@ -1,0 +1,98 @@
+// In what a node that was read back differs from the fields that were sent.
+import { hash } from 'node:crypto';
+import type { NodeFields } from '../model/wish.ts';
+import { type FieldItem, itemsOfField } from './field-items.ts';
+import { formFrequency } from './values.ts';
+
+/** Item properties that a portal gives back as they were sent; all others are computed or mapped by it. */
+const comparable = ['value', 'value2', 'url', 'target_id', 'tid', 'wkt', 'first', 'second'] as const;
+
+/**
+ * Names of the sent fields that the node read back does not hold. Only what a portal keeps as sent is compared: texts
+ * without surrounding white space, dates by their beginning, numbers of geometries by value, ids and numbers as strings;
+ * terms whose id is not known only by their number.
+ */
+export const missingFields = (sent: NodeFields, node: Readonly<Record<string, unknown>>): string[] =>
+  Object.entries(sent).flatMap(([name, value]) => (holds(value, node[name]) ? [] : [name]));
+
+/** What a node holds in a field, as a short text for people that is equal for equal values. */
+export const shownField = (node: Readonly<Record<string, unknown>>, name: string): string => {
+  const items = itemsOfField(node[name]);
+  if (items === null) return typeof node[name] === 'string' ? `"${node[name]}"` : 'nothing';
+  const parts = items.map((item) => comparable.flatMap((property) => item[property] ?? []).join(' '));
+  const shown = (items.every((item) => 'tid' in item) ? parts.sort() : parts).join(', ');
+  if (shown.length <= longestShown) return shown === '' ? 'nothing' : shown;
+  return `${shown.slice(0, longestShown)}… (${shown.length} characters, ${hash('sha256', shown).slice(0, 8)})`;
+};
+
+const longestShown = 100;
+
+/**
+ * What a node holds of the sent fields beyond what {@link missingFields} compares: the ids of terms, which portals
+ * do not tell by name, and how many items there are where they are not as many as were sent. By field name.
+ */
+export const besideSent = (sent: NodeFields, node: Readonly<Record<string, unknown>>): Record<string, string> => {
+  const beside: Record<string, string> = {};
+  for (const [name, value] of Object.entries(sent)) {
+    const wanted = itemsOfField(value);
+    if (wanted === null || wanted.length === 0) continue;
+    const items = itemsOfField(node[name]) ?? [];
+    const terms = items.flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
+    if (terms.length > 0) beside[name] = terms.sort().join(',');
+    else if (items.length !== wanted.length) beside[name] = `${items.length} items`;
+  }
+  return beside;
+};
+
+/** Number of items of a field in the API's own structure; null for any other value. */
+export const countItems = (value: unknown): number | null => itemsOfField(value)?.length ?? null;
+
+const holds = (sent: unknown, got: unknown): boolean => {
+  const wanted = itemsOfField(sent);
+  if (wanted === null || wanted.length === 0) return true; // other input styles are the portal's to interpret
+  const items = itemsOfField(got);
+  if (items === null) return false;
+  if (wanted.every((item) => 'tid' in item)) return holdsTerms(wanted, items);
+  return wanted.every((item, index) => {
+    const other = items[index];
+    return other !== undefined && comparable.every((name) => sameValue(item[name], other[name]));
+  });
+};
+
+/** Terms in any order; one that was sent twice may be kept once. */
+const holdsTerms = (wanted: FieldItem[], items: FieldItem[]): boolean => {
+  const held = new Set(items.map(({ tid }) => String(tid)));
+  const known = wanted.flatMap(({ tid }) => (tid === 'autocreate' ? [] : [String(tid)]));
+  const names = new Set(wanted.map(({ tid, name }) => (tid === 'autocreate' ? `name ${name}` : `tid ${tid}`)));
+  return known.every((tid) => held.has(tid)) && held.size === names.size;
+};
+
+const sameValue = (sent: unknown, got: unknown): boolean => {
+  if (sent === undefined || sent === null || sent === '' || sent === 'autocreate') return true;
+  const [a, b] = [normal(sent), normal(got)];
+  // Form portals keep the frequency as a number of their own.
+  if (a.startsWith('R/') && String(formFrequency(a)) === b) return true;
+  return (
+    a === b || (isoStart.test(a) && isoStart.test(b) && (b.startsWith(a) || a.startsWith(b))) || sameGeometry(a, b)
+  );
+};
+
+const isoStart = /^\d{4}-\d\d-\d\d/;
+
+const normal = (value: unknown): string =>
+  String(value ?? '')
+    .replaceAll('\r\n', '\n')
+    .replace(/^(\d{4}-\d\d-\d\d)T/, '$1 ')
+    .trim();
+
+/** Well-known texts whose words are the same and whose numbers have the same value: portals write `13.0` as `13`. */
+const sameGeometry = (a: string, b: string): boolean => wkt.test(a) && wkt.test(b) && plainWkt(a) === plainWkt(b);
+
+const wkt = /^[A-Z]+\s*\(/i;
+
+const plainWkt = (text: string): string =>
+  text
+    .toUpperCase()
+    .replace(/-?\d+(?:\.\d+)?(?:E[+-]?\d+)?/g, (digits) => String(Number(digits)))
+    .replace(/\s*([(),])\s*/g, '$1')
+    .replace(/\s+/g, ' ');

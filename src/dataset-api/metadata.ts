@@ -1,0 +1,219 @@
+// The friendly keys that describe a dataset or a resource, with checks of their values. `fields.ts` turns them into node fields.
+import { z } from 'zod';
+import { nodeFieldsSchema } from '../model/wish.ts';
+import { accessLevels, frequencies, licenses } from './values.ts';
+
+/** Longest plain text field of a portal (recorded-behaviour 15). */
+const maxText = 255;
+
+const text = z.string().trim().min(1);
+const shortText = text.max(maxText);
+const webAddress = z.url({
+  protocol: /^https?$/,
+  error: 'must be a full address that begins with http:// or https://',
+});
+const day = z
+  .string({ error: 'must be a date such as `2026-01-31`' })
+  .regex(/^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?$/, {
+    error: 'must be a date such as `2026-01-31` or `2026-01-31 09:30`',
+  })
+  .refine(isRealDate, { error: 'there is no such day or time' });
+
+/** Title of a node: one line, at most 255 characters (recorded-behaviour 8). */
+export const titleSchema = shortText
+  .regex(/^[^\r\n]*$/, { error: 'must be one line' })
+  .meta({ description: 'What people read first.', examples: ['City budget 2026'] });
+
+/** Node fields in the API's own structure, merged over everything else. */
+export const passedFieldsSchema = nodeFieldsSchema.meta({
+  description: "Any node field in the API's own structure, passed through and merged last.",
+  examples: [{ field_granularity: { und: [{ value: 'Street' }] } }],
+});
+
+const description = text.meta({
+  description: 'What the data is about; Markdown and simple HTML.',
+  examples: ['Planned spending of every department.'],
+});
+
+/** Friendly keys of a dataset. */
+export const datasetMetadataShape = {
+  description: description.exactOptional(),
+  summary: text
+    .exactOptional()
+    .meta({ description: 'Short form of the description.', examples: ['Spending by department'] }),
+  tags: z
+    .array(shortText)
+    .exactOptional()
+    .meta({ description: 'Keywords, by name.', examples: [['budget', 'finance']] }),
+  topics: z
+    .array(shortText)
+    .exactOptional()
+    .meta({ description: 'Topics of the portal, by name.', examples: [['City Planning']] }),
+  license: z
+    .enum(Object.keys(licenses) as [keyof typeof licenses, ...(keyof typeof licenses)[]]) // the table is not empty
+    .exactOptional()
+    .meta({ description: 'License, by its code.', examples: ['cc-by'] }),
+  frequency: z
+    .enum(frequencies.flatMap(({ code, words }) => [code, ...words]))
+    .exactOptional()
+    .meta({ description: 'How often the data is renewed: a plain word or its code.', examples: ['annually'] }),
+  contact: z
+    .strictObject({
+      name: shortText.exactOptional().meta({ description: 'Who answers questions.', examples: ['Finance Office'] }),
+      email: z
+        .email({ error: 'must be an e-mail address' })
+        .max(maxText)
+        .exactOptional()
+        .meta({ description: 'Where questions go.', examples: ['finance@example.org'] }),
+    })
+    .exactOptional()
+    .meta({
+      description: 'Who answers questions about the data.',
+      examples: [{ name: 'Finance Office', email: 'finance@example.org' }],
+    }),
+  author: shortText.exactOptional().meta({ description: 'Who made the data.', examples: ['Finance Office'] }),
+  access: z
+    .enum(accessLevels)
+    .exactOptional()
+    .meta({ description: 'Who may have the data; `restricted` and `private` need `rights`.', examples: ['public'] }),
+  rights: shortText
+    .exactOptional()
+    .meta({ description: 'Why access is limited, or what applies to use.', examples: ['none'] }),
+  spatial: z
+    .strictObject({
+      wkt: z
+        .string()
+        .refine(isWkt, { error: 'must be a well-known-text geometry such as `POINT (13.4 52.5)`' })
+        .exactOptional()
+        .meta({ description: 'Area as well-known text, longitude first.', examples: ['POINT (13.4 52.5)'] }),
+      label: shortText.exactOptional().meta({ description: 'Area in words.', examples: ['Harbour district'] }),
+    })
+    .exactOptional()
+    .meta({ description: 'Area that the data covers.', examples: [{ label: 'Harbour district' }] }),
+  temporal: z
+    .strictObject({
+      from: day.meta({ description: 'First day.', examples: ['2026-01-01'] }),
+      to: day.exactOptional().meta({ description: 'Last day; the first when left out.', examples: ['2026-12-31'] }),
+    })
+    .exactOptional()
+    .meta({ description: 'Time that the data covers.', examples: [{ from: '2026-01-01', to: '2026-12-31' }] }),
+  granularity: shortText.exactOptional().meta({ description: 'Smallest unit of the data.', examples: ['Street'] }),
+  language: z
+    .array(
+      z
+        .string()
+        .regex(/^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/, { error: 'must be a language code such as `en` or `pt-br`' }),
+    )
+    .exactOptional()
+    .meta({ description: 'Languages of the data, as codes.', examples: [['en']] }),
+  groups: z
+    .array(
+      z.union([z.string().trim().min(1), z.int().positive()], { error: 'must be the title or the node id of a group' }),
+    )
+    .exactOptional()
+    .meta({
+      description: 'Groups on the portal that publish the dataset, by title or node id.',
+      examples: [['Parks Department']],
+    }),
+  landingPage: webAddress
+    .exactOptional()
+    .meta({ description: 'Page about the data elsewhere.', examples: ['https://example.org/budget'] }),
+  additionalInfo: z
+    .record(shortText, z.union([z.string(), z.number(), z.boolean()], { error: 'must be text' }))
+    .exactOptional()
+    .meta({ description: 'Further facts, as name and value.', examples: [{ Source: 'Ledger of the city' }] }),
+  dataDictionary: shortText
+    .exactOptional()
+    .meta({ description: 'Data dictionary: an address or text.', examples: ['https://example.org/columns.csv'] }),
+  dataDictionaryType: shortText
+    .exactOptional()
+    .meta({ description: 'Media type of the data dictionary.', examples: ['text/csv'] }),
+  conformsTo: webAddress
+    .exactOptional()
+    .meta({ description: 'Standard that the data follows.', examples: ['https://example.org/standard'] }),
+  isPartOf: text
+    .max(512)
+    .exactOptional()
+    .meta({ description: 'Collection that the dataset belongs to.', examples: ['City finances'] }),
+  relatedContent: z
+    .array(
+      z.strictObject({
+        title: shortText.meta({ description: 'Words of the link.', examples: ['Budget debate'] }),
+        url: webAddress.meta({ description: 'Address of the link.', examples: ['https://example.org/debate'] }),
+      }),
+    )
+    .exactOptional()
+    .meta({
+      description: 'Links to related pages.',
+      examples: [[{ title: 'Budget debate', url: 'https://example.org/debate' }]],
+    }),
+  themes: z
+    .array(shortText)
+    .exactOptional()
+    .meta({ description: 'Project Open Data themes.', examples: [['Finance']] }),
+  modified: day
+    .exactOptional()
+    .meta({ description: 'When the source last changed the data.', examples: ['2026-02-01'] }),
+} as const;
+
+/** Friendly keys of a resource. */
+export const resourceMetadataShape = {
+  description: description.exactOptional(),
+  format: shortText.exactOptional().meta({ description: 'Format that the portal shows, by name.', examples: ['csv'] }),
+} as const;
+
+const datasetMetadataSchema = z.object(datasetMetadataShape);
+const resourceMetadataSchema = z.object(resourceMetadataShape);
+
+/** What a manifest says about a dataset, in friendly keys. */
+export type DatasetMetadata = z.infer<typeof datasetMetadataSchema>;
+
+/** What a manifest says about a resource, in friendly keys. */
+export type ResourceMetadata = z.infer<typeof resourceMetadataSchema>;
+
+/** A fault between keys that are sound one by one; `path` leads from the dataset to the key at fault. */
+export interface MetadataFault {
+  path: string[];
+  message: string;
+}
+
+/**
+ * Checks between the keys of a dataset: limited access needs `rights`, a time must not end before it begins. Takes raw
+ * values; what is of the wrong type is passed over, because the schema tells it.
+ */
+export const datasetMetadataFaults = (metadata: Record<'access' | 'rights' | 'temporal', unknown>): MetadataFault[] => {
+  const faults: MetadataFault[] = [];
+  const { access, rights, temporal } = metadata;
+  if ((access === 'restricted' || access === 'private') && rights === undefined)
+    faults.push({ path: ['access'], message: `\`${access}\` needs the key \`rights\`: say why access is limited` });
+  const { from, to } = spanSchema.safeParse(temporal).data ?? {};
+  if (from !== undefined && to !== undefined && isBefore(to, from))
+    faults.push({ path: ['temporal', 'to'], message: `must not be before \`from\` (${from})` });
+  return faults;
+};
+
+const spanSchema = z.object({ from: z.string(), to: z.string() });
+
+/** Compares days or times; by the day alone where one of them has no time. */
+const isBefore = (a: string, b: string): boolean => {
+  const length = Math.min(a.length, b.length);
+  return a.slice(0, length).replace('T', ' ') < b.slice(0, length).replace('T', ' ');
+};
+
+function isRealDate(value: string): boolean {
+  const [date = '', time = '00:00'] = value.split(/[T ]/);
+  const parsed = new Date(`${date}T${time}Z`);
+  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(date);
+}
+
+function isWkt(value: string): boolean {
+  const shape = /^(?:POINT|LINESTRING|POLYGON|MULTIPOINT|MULTILINESTRING|MULTIPOLYGON|GEOMETRYCOLLECTION)\s*\(.*\)$/is;
+  if (!shape.test(value.trim())) return false;
+  let depth = 0;
+  for (const character of value) {
+    if (character === '(') depth += 1;
+    if (character === ')') depth -= 1;
+    if (depth < 0) return false;
+  }
+  return depth === 0;
+}

@@ -1,0 +1,310 @@
+// One request: route -> format -> body -> arguments -> CSRF -> access -> action -> format; and the error exits.
+import { METHODS } from 'node:http';
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { apiPrefix } from '../dataset-api/paths.ts';
+import { endConnectionsOnClose } from '../util/http-closing.ts';
+import { type Answer, formatError, formatValue, internalFault } from './answer.ts';
+import { readBody } from './body.ts';
+import type { Call, Operation, Portal, RememberedResult, Resource, Result } from './call.ts';
+import { checkArguments, checkToken } from './checks.ts';
+import { answerClientError } from './client-error.ts';
+import { limitConnections } from './connection-limit.ts';
+import { parseQuery } from './media/form.ts';
+import { type FormatName, formats } from './media/formats.ts';
+import { MalformedBody } from './media/malformed.ts';
+import { discard } from './media/multipart.ts';
+import { chooseFormat, splitSuffix } from './media/negotiate.ts';
+import type { Value } from './media/value.ts';
+import { openCall } from './open-call.ts';
+import { escapeHtml, Refusal } from './refusal.ts';
+import { siteAnswer } from './resources/system.ts';
+import { resolveOperation, resourcesOf } from './resources/table.ts';
+import { anonymousCookie } from './resources/user.ts';
+import { sendAnswer } from './send.ts';
+import { xmlrpcAnswer, xmlrpcPath } from './xmlrpc.ts';
+
+const emptyHtml = { contentType: 'text/html; charset=UTF-8', body: '' };
+
+/** The path below the prefix as decoded parts, the suffix taken off the last. */
+const splitPath = (path: string): { parts: string[]; suffix: string | null } => {
+  const parts = path.split('/').map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+  const { name, suffix } = splitSuffix(parts.pop() ?? '');
+  return { parts: [...parts, name], suffix };
+};
+
+const overridable = new Set(['PUT', 'DELETE', 'GET', 'HEAD']);
+
+/** The method that is meant: POST may carry another one in `_method` or X-HTTP-Method-Override. */
+const methodOf = (request: FastifyRequest, query: Record<string, unknown>): string => {
+  const { method } = request.raw;
+  if (method !== 'POST') return method ?? 'GET';
+  const wished = request.headers['x-http-method-override'] ?? query._method;
+  const name = typeof wished === 'string' ? wished.toUpperCase() : '';
+  return overridable.has(name) ? name : 'POST';
+};
+
+interface Route {
+  resource: Resource;
+  name: string;
+  operation: Operation;
+  args: string[];
+  suffix: string | null;
+}
+
+const notFound = (message: string): Refusal => new Refusal(404, message, { bare: true });
+
+/** The route of a request below the prefix; an answer for HEAD and OPTIONS, which look at nothing but the resource's name. */
+const findRoute = (
+  resources: ReadonlyMap<string, Resource>,
+  { path, method }: { path: string; method: string },
+): Route | Answer => {
+  const { parts, suffix } = splitPath(path);
+  const [name = '', ...args] = parts;
+  const resource = resources.get(name);
+  if (resource === undefined) throw notFound(`Could not find resource ${escapeHtml(name)}.`);
+  if (method === 'HEAD') return { status: 200, reason: ': OK', ...emptyHtml };
+  if (method === 'OPTIONS') return { status: 200, ...emptyHtml };
+  const operation = resolveOperation(resource, method, args);
+  if (operation === undefined) throw notFound('Could not find the controller.');
+  return { resource, name, operation, args, suffix };
+};
+
+const isAnswer = (value: Route | Answer): value is Answer => 'status' in value;
+
+/** True when this caller would get past the token and the access check: only then are his files kept. */
+const mayKeepFiles = (call: Call, operation: Operation): boolean => {
+  if (!operation.takesFiles) return false;
+  try {
+    checkToken(call, operation, call.request.method ?? '');
+    operation.access(call);
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
+};
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const readInto = async (call: Call, operation: Operation): Promise<void> => {
+  const { method } = call.request;
+  if (method === 'GET' || method === 'HEAD') return;
+  const { value, files } = await readBody(call.request, call.portal, { keepFiles: mayKeepFiles(call, operation) });
+  call.warned ||=
+    value === null && call.portal.profile.isUnread(call.request.headers['content-type'] ?? '', method ?? '');
+  call.body = isMap(value) ? value : {};
+  call.files = files;
+};
+
+const act = async (call: Call, operation: Operation): Promise<Result> => {
+  await readInto(call, operation);
+  try {
+    checkArguments(call, operation);
+    checkToken(call, operation, call.request.method ?? '');
+    operation.access(call);
+    return await operation.run(call);
+  } finally {
+    await discard(call.files);
+  }
+};
+
+/** The body of a result that was perhaps written before; one with a callback or a long key is not remembered. */
+const remembered = (call: Call, { key, read, shape = 'plain' }: RememberedResult, format: FormatName): string => {
+  const { rendered, profile } = call.portal;
+  const { callback } = call.query;
+  // Resources answer with what JSON can say.
+  const write = (): string => formats[format].write(read() as Value, { style: profile.writeStyle, shape, callback });
+  if (callback !== undefined || key.length > 1000) return write();
+  return rendered.get(`${format} ${call.baseUrl} ${key}`, write);
+};
+
+const serve = async (
+  portal: Portal,
+  request: FastifyRequest,
+  { call, route }: { call: Call; route: Route },
+): Promise<Answer> => {
+  const { profile } = portal;
+  const choice = chooseFormat({
+    suffix: route.suffix,
+    accept: request.headers.accept,
+    defaultFormat: route.name === 'datastore' ? profile.formats.datastore : profile.formats.other,
+  });
+  const headers: Record<string, string> = choice.vary ? { vary: 'Accept' } : {};
+  if (!('format' in choice)) {
+    const refusal =
+      'malformed' in choice
+        ? profile.malformedMime('The Accept header is malformed.')
+        : new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
+    return { ...formatError(refusal, null, { style: 'sound' }), headers };
+  }
+  const style = { style: profile.writeStyle, callback: call.query.callback };
+  call.headers = headers;
+  try {
+    const result = await act(call, route.operation);
+    if ('stream' in result)
+      return { status: 200, contentType: result.stream.contentType, headers, body: result.stream };
+    if ('read' in result)
+      return { status: 200, contentType: choice.contentType, headers, body: remembered(call, result, choice.format) };
+    if ('redirect' in result) {
+      const moved = { ...headers, location: result.redirect };
+      return { status: 302, contentType: choice.contentType, headers: moved, body: '' };
+    }
+    if ('empty' in result) return { status: 200, contentType: choice.contentType, headers, body: '' };
+    return { ...formatValue(result, choice.format, style), contentType: choice.contentType, headers };
+  } catch (error) {
+    const refusal = error instanceof Refusal ? error : internalFault(error, portal.log);
+    return { ...formatError(refusal, choice.format, style), contentType: choice.contentType, headers };
+  }
+};
+
+const prefixPattern = new RegExp(`^${apiPrefix}(?=/|$)`, 'i');
+
+const redirect = (baseUrl: string, path: string, query: string): Answer => ({
+  status: 301,
+  headers: { location: `${baseUrl}${path.replace(/\/+$/, '')}${query === '' ? '' : `?${query}`}` },
+  ...emptyHtml,
+});
+
+const readQuery = (text: string): Record<string, unknown> => {
+  try {
+    return parseQuery(text);
+  } catch (error) {
+    if (error instanceof MalformedBody) throw new Refusal(400, `Invalid query. ${escapeHtml(error.message)}`);
+    throw error;
+  }
+};
+
+/** The answer with the cookie that a session of nobody is given or loses; files go out without. */
+const withCookie = (call: Call, result: Answer): Answer => {
+  const isPersonal = call.user.uid !== 0 || result.headers?.['set-cookie'] !== undefined;
+  if (call.portal.profile.guardsCaches && isPersonal) {
+    return { ...result, headers: { ...result.headers, 'cache-control': 'private, no-store' } };
+  }
+  const cookie = result.plain === true || result.headers?.['set-cookie'] !== undefined ? null : anonymousCookie(call);
+  return cookie === null ? result : { ...result, headers: { ...result.headers, 'set-cookie': cookie } };
+};
+
+/** The path as web servers before a portal hand it on: slashes that follow each other are one. */
+const mergeSlashes = ({ profile }: Portal, path: string): string =>
+  profile.mergesSlashes
+    ? path.replace(/\/{2,}/g, '/')
+    : path.replace(/^\/+(?:(api|services|sites)\/+)?/i, (_, first) => (first === undefined ? '/' : `/${first}/`));
+
+const answer = async (
+  portal: Portal,
+  resources: ReadonlyMap<string, Resource>,
+  request: FastifyRequest,
+): Promise<Answer> => {
+  const url = request.originalUrl;
+  const mark = url.indexOf('?');
+  const path = mergeSlashes(portal, mark === -1 ? url : url.slice(0, mark));
+  const queryText = mark === -1 ? '' : url.slice(mark + 1);
+  const call = openCall(portal, request, { query: readQuery(queryText), queryText });
+  try {
+    return withCookie(call, await routedAnswer(call, { resources, request, path }));
+  } catch (error) {
+    const refusal = error instanceof Refusal ? error : internalFault(error, portal.log);
+    return withCookie(call, formatError(refusal, null, { style: 'sound' }));
+  }
+};
+
+const routedAnswer = async (
+  call: Call,
+  { resources, request, path }: { resources: ReadonlyMap<string, Resource>; request: FastifyRequest; path: string },
+): Promise<Answer> => {
+  const { portal, query, queryText } = call;
+  const prefix = prefixPattern.exec(path)?.[0];
+  if (path === xmlrpcPath && portal.speaksXmlRpc && request.raw.method === 'POST') return xmlrpcAnswer(call, resources);
+  if (prefix === undefined) return siteAnswer(call, path);
+  if (path.endsWith('/') && request.raw.method === 'GET') return redirect(call.baseUrl, path, queryText);
+  const below = path.slice(prefix.length + 1).replace(/\/$/, '');
+  if (below === '') {
+    const words = 'Services Endpoint "dkan_dataset_api" has been setup successfully.';
+    return { status: 200, contentType: 'text/html; charset=UTF-8', body: words };
+  }
+  const method = methodOf(request, query);
+  const route = findRoute(resources, { path: below, method });
+  if (isAnswer(route)) return route;
+  call.args = route.args;
+  portal.counts[route.operation.writes ? 'writes' : 'reads'] += 1;
+  return serve(portal, request, { call, route });
+};
+
+/** The access log: never the query, which may hold a token, nor a header or body. */
+const noteAccess = (
+  { log, accessLevel }: Portal,
+  { ip, raw, originalUrl }: FastifyRequest,
+  { status, began }: { status: number; began: number },
+): void => {
+  if (!log.isLevelEnabled(accessLevel)) return;
+  log[accessLevel](
+    {
+      method: raw.method,
+      path: originalUrl.split('?')[0]?.slice(0, 1000),
+      status,
+      ms: Math.round(performance.now() - began),
+      address: ip,
+    },
+    'answered',
+  );
+};
+
+/** Makes the HTTP application of a portal; the caller listens and closes. */
+export const createApp = (portal: Portal): FastifyInstance => {
+  const { limits, log } = portal;
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    // The dispatcher reads the address itself, so that the router neither decodes nor refuses anything.
+    rewriteUrl: () => '/',
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    requestTimeout: 0,
+    connectionTimeout: limits.silenceMs,
+    trustProxy: portal.trustedProxies.length === 0 ? false : [...portal.trustedProxies],
+    clientErrorHandler: answerClientError,
+    http: {
+      headersTimeout: limits.headersMs,
+      connectionsCheckingInterval: Math.min(5000, limits.headersMs),
+      maxHeaderSize: 32_768,
+    },
+  });
+  endConnectionsOnClose(app);
+  limitConnections(app.server, { most: limits.connectionsPerAddress, exempt: portal.trustedProxies });
+  // No method has a body in fastify's eyes: bodies are read by our own dispatcher, after route and format.
+  for (const method of METHODS) {
+    if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
+  const resources = resourcesOf(portal.profile, portal.expose);
+  app.all('/', async (request, reply) => {
+    const began = performance.now();
+    let result: Answer;
+    try {
+      result = await answer(portal, resources, request);
+    } catch (error) {
+      const refusal = error instanceof Refusal ? error : internalFault(error, log);
+      result = formatError(refusal, null, { style: 'sound' });
+    }
+    // A client that still sends is not waited for: what it sends is not read.
+    const options = {
+      longestReason: portal.profile.longestReason,
+      isLast: !request.raw.complete,
+      idleMs: limits.answerIdleMs,
+    };
+    try {
+      await sendAnswer(reply, result, options);
+    } catch (error) {
+      result = formatError(internalFault(error, log), null, { style: 'sound' });
+      await sendAnswer(reply, result, options);
+    }
+    noteAccess(portal, request, { status: result.status, began });
+  });
+  return app;
+};

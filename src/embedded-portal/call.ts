@@ -1,0 +1,183 @@
+// One request on its way through the dispatcher, and what resources see of it.
+import type { IncomingMessage } from 'node:http';
+import type { Log } from '../model/log.ts';
+import type { Reason } from '../model/report.ts';
+import type { LongTexts } from './content/long-texts.ts';
+import type { ImportOutcome, SearchQuery } from './datastore/datastore.ts';
+import type { AttachedFile } from './datastore/records.ts';
+import type { DatastoreStatus } from './datastore/status.ts';
+import type { LoginQueue } from './login-queue.ts';
+import type { FormTree } from './media/form.ts';
+import type { UploadedFile } from './media/multipart.ts';
+import type { ResultShape } from './media/value.ts';
+import type { PortalLimits } from './portal-limits.ts';
+import type { Profile } from './profiles/profile.ts';
+import type { Races } from './races.ts';
+import type { RenderedBodies } from './rendered.ts';
+import type { Store } from './store/open.ts';
+import type { Session } from './store/sessions.ts';
+import type { Tokens } from './store/tokens.ts';
+import type { User } from './store/users.ts';
+
+/** The datastore as resources use it: our own one, and that of release B as recorded. Ids are numeric strings. */
+export interface PortalDatastore {
+  /** Remembers a file in the transaction that stores it. */
+  note(file: AttachedFile): void;
+  /** Called after that transaction; imports where the profile says so. */
+  attached(file: AttachedFile): Promise<ImportOutcome>;
+  importNow(nid: string): Promise<ImportOutcome>;
+  /** Why the last import failed; null when it did not. */
+  failure(nid: string): Reason | null;
+  remove(nid: string): Promise<boolean>;
+  drop(nid: string): Promise<boolean>;
+  configure(nid: string, properties: Record<string, unknown>): Promise<boolean>;
+  /** True where there is an importable file. */
+  isImportable(nid: string): boolean;
+  /** Null where there is no importable file. */
+  status(nid: string): DatastoreStatus | null;
+  /** Value of `field_datastore_status`. */
+  fieldStatus(nid: string): string;
+  /** The file was taken off its resource. */
+  fileRemoved(nid: string): Promise<void>;
+  /** The resource is being deleted. */
+  nodeRemoved(nid: string): Promise<void>;
+  search(query: SearchQuery): Promise<unknown>;
+  sweep(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** The account by which the workers of this installation log in. */
+export interface OwnAccount {
+  name: string;
+  /** False for a password of random bytes: guesses at it need no limit. */
+  isGuessable: boolean;
+}
+
+/** The running portal, as every request sees it. */
+export interface Portal {
+  store: Store;
+  datastore: PortalDatastore;
+  /** What happens to requests that overlap; null: nothing. */
+  races: Races | null;
+  profile: Profile;
+  limits: PortalLimits;
+  log: Log;
+  /** Address of the portal as clients know it, without a slash at the end; null: what their Host header says. */
+  publicUrl: string | null;
+  /** True: the XML-RPC server answers too. */
+  speaksXmlRpc: boolean;
+  /** Access tokens, when they are switched on. */
+  tokens: Tokens | null;
+  /** Operations by resource that exist; null: all of the profile. */
+  expose: Readonly<Record<string, readonly string[]>> | null;
+  /** Unix seconds. */
+  now: () => number;
+  texts: LongTexts;
+  logins: LoginQueue;
+  /** On this machine it is not bound by the limit of an address, which a proxy beside it shares with everybody. */
+  ownAccount: OwnAccount | null;
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
+  counts: { reads: number; writes: number };
+  rendered: RenderedBodies;
+  /** Level of the access log. */
+  accessLevel: 'info' | 'debug';
+}
+
+/** One request to the service. */
+export interface Call {
+  portal: Portal;
+  request: IncomingMessage;
+  /** Address of the portal as the client sees it, without a slash at the end. */
+  baseUrl: string;
+  /** True when the client reached the portal over https. */
+  isSecure: boolean;
+  /** Name of the session cookie for that address. */
+  cookieName: string;
+  /** The client's IP address, as the first proxy that is not trusted gives it. */
+  address: string;
+  /** True when the connection itself comes from this machine. */
+  isLocal: boolean;
+  session: Session | null;
+  user: User;
+  query: FormTree;
+  /** The query string as it came, without the question mark. */
+  queryText: string;
+  /** The path after the resource's name, suffix removed; ids and action arguments. */
+  args: string[];
+  /** Top-level values of the body; empty when it holds no map. */
+  body: Record<string, unknown>;
+  files: UploadedFile[];
+  /** True when the cookie names a session that does not live any more, or never did. */
+  hasDeadCookie: boolean;
+  /** Set where a deployed server would have started a session for nobody, to keep a warning of its own. */
+  warned: boolean;
+  /** Further response headers, such as Set-Cookie. */
+  headers: Record<string, string>;
+}
+
+/** What an operation answers: a value to format, or nothing at all. */
+export type Result =
+  | { value: unknown; shape?: ResultShape }
+  | { empty: true }
+  /** The address to which the client is sent on. */
+  | { redirect: string }
+  | { stream: StreamedBody }
+  | RememberedResult;
+
+/** A value that depends on nothing but `key`, the portal's address and what is stored. */
+export interface RememberedResult {
+  key: string;
+  read: () => unknown;
+  shape?: ResultShape;
+}
+
+/** A body that is not formatted: the bytes of a file. */
+export interface StreamedBody {
+  path: string;
+  bytes: number;
+  contentType: string;
+  disposition: string;
+}
+
+/** One thing a resource can do. */
+export interface Operation {
+  /** True when it changes nodes or datastores; counted by the portal. */
+  writes: boolean;
+  /** Top-level keys that the body must have (401 when one is missing). */
+  requires: (call: Call) => readonly string[];
+  /** False: never asks for a CSRF token. */
+  csrf: boolean;
+  /** True: file parts are kept when access is granted. */
+  takesFiles: boolean;
+  /** Throws a Refusal when the user may not; called before {@link Operation.run}. */
+  access: (call: Call) => void;
+  run: (call: Call) => Result | Promise<Result>;
+}
+
+/** Makes an operation; what is not said is harmless: reads, no arguments, no files, open to everybody. */
+export const operation = (parts: Partial<Operation> & Pick<Operation, 'run'>): Operation => ({
+  writes: false,
+  requires: () => [],
+  csrf: true,
+  takesFiles: false,
+  access: () => undefined,
+  ...parts,
+});
+
+/** A service resource: what stands behind `/api/dataset/<name>` (spec 4, recorded behaviour 1). */
+export interface Resource {
+  index?: Operation;
+  retrieve?: Operation;
+  create?: Operation;
+  /** `POST <name>/<id>` */
+  createOn?: Operation;
+  update?: Operation;
+  delete?: Operation;
+  /** `POST <name>/<action>` */
+  actions?: Record<string, Operation>;
+  /** `POST <name>/<id>/<action>` */
+  targetedActions?: Record<string, Operation>;
+  /** `GET <name>/<id>/<relationship>` */
+  relationships?: Record<string, Operation>;
+}

@@ -1,0 +1,127 @@
+// The fields of datasets and resources as data (spec 2.1-2.3; values: recorded behaviour 15).
+import { frequencies, licenses } from '../../dataset-api/values.ts';
+
+/** The node types of the service. */
+export type NodeType = 'dataset' | 'resource' | 'group' | 'page';
+
+/**
+ * What a field holds: `body` text with summary and format, `text` plain text, `long` formatted text, `choice` one of
+ * its options, `number` a small number as text, `term` a vocabulary term, `node` a reference, `link` a URL with title,
+ * `pair` two texts, `geo` a WKT geometry, `date` a date, `period` a date with an end, `file` an upload, `remote` a file
+ * elsewhere, `group` a group reference.
+ */
+export type FieldKind =
+  | 'body'
+  | 'text'
+  | 'long'
+  | 'choice'
+  | 'number'
+  | 'term'
+  | 'node'
+  | 'link'
+  | 'pair'
+  | 'geo'
+  | 'date'
+  | 'period'
+  | 'file'
+  | 'remote'
+  | 'group';
+
+/** One field of a node type. */
+export interface Field {
+  name: string;
+  kind: FieldKind;
+  /** True when it takes several items. */
+  many: boolean;
+  /** Longest value, in characters. */
+  maxLength: number;
+  /** Allowed values; null: any. */
+  options: readonly string[] | null;
+  vocabulary: 'tags' | 'format' | 'dkan_topics' | null;
+  /** The type of node a reference points to. */
+  target: NodeType | null;
+  /** Value that a created node gets when none is sent. */
+  initial: string | null;
+}
+
+const field = (name: string, kind: FieldKind, rest: Partial<Field> = {}): Field => ({
+  name,
+  kind,
+  many: false,
+  maxLength: kind === 'text' ? 255 : 1_000_000,
+  options: null,
+  vocabulary: null,
+  target: null,
+  initial: null,
+  ...rest,
+});
+
+const licenseCodes = Object.keys(licenses);
+const frequencyCodes = frequencies.map(({ code }) => code);
+const accessLevels = ['public', 'restricted', 'private'] as const;
+const binary = ['0', '1'] as const;
+
+const modifiedSourceDate = field('field_modified_source_date', 'date');
+const orphan = field('field_orphan', 'choice', { options: binary, initial: '0' });
+const groups = field('og_group_ref', 'group', { many: true, target: 'group' });
+
+/** Fields of a dataset in the order of a read, as release B has them. */
+export const datasetFields: readonly Field[] = [
+  field('body', 'body'),
+  field('field_additional_info', 'pair', { many: true }),
+  field('field_author', 'text'),
+  field('field_conforms_to', 'link'),
+  field('field_contact_email', 'text'),
+  field('field_contact_name', 'text'),
+  field('field_data_dictionary', 'long'),
+  field('field_data_dictionary_type', 'text'),
+  field('field_frequency', 'choice', { options: frequencyCodes }),
+  field('field_granularity', 'text'),
+  field('field_harvest_source_issued', 'date'),
+  field('field_harvest_source_modified', 'date'),
+  field('field_harvest_source_ref', 'text'),
+  field('field_is_part_of', 'text', { maxLength: 512 }),
+  field('field_landing_page', 'link'),
+  field('field_language', 'choice', { many: true }),
+  field('field_license', 'text', { options: licenseCodes, initial: 'notspecified' }),
+  field('field_pod_theme', 'text', { many: true }),
+  field('field_public_access_level', 'choice', { options: accessLevels, initial: 'public' }),
+  field('field_related_content', 'link', { many: true }),
+  field('field_resources', 'node', { many: true, target: 'resource' }),
+  field('field_rights', 'text', { maxLength: 1_000_000 }),
+  field('field_spatial', 'geo', { many: true }),
+  field('field_spatial_geographical_cover', 'text'),
+  field('field_tags', 'term', { many: true, vocabulary: 'tags' }),
+  field('field_temporal_coverage', 'period'),
+  groups,
+  field('field_topic', 'term', { many: true, vocabulary: 'dkan_topics' }),
+  orphan,
+];
+
+/** Fields of a resource in the order of a read, as release B has them. */
+export const resourceFields: readonly Field[] = [
+  field('field_datastore_status', 'number', { initial: '0' }),
+  field('body', 'body'),
+  field('field_dataset_ref', 'node', { many: true, target: 'dataset' }),
+  field('field_format', 'term', { vocabulary: 'format' }),
+  field('field_link_api', 'link'),
+  field('field_link_remote_file', 'remote'),
+  field('field_upload', 'file'),
+  orphan,
+  groups,
+];
+
+/** The dataset fields with the one that the specification names and release B lacks. */
+export const specifiedDatasetFields: readonly Field[] = datasetFields.flatMap((one) =>
+  one.name === 'field_license' ? [one, modifiedSourceDate] : [one],
+);
+
+/** Fields of the other types, which every profile has alike. */
+export const otherFields: Readonly<Record<'group' | 'page', readonly Field[]>> = {
+  group: [field('body', 'body'), field('group_group', 'number', { initial: '1' })],
+  page: [field('body', 'body')],
+};
+
+/** True for the types that nodes can have. */
+export const isNodeType = (type: unknown): type is NodeType =>
+  type === 'dataset' || type === 'resource' || type === 'group' || type === 'page';

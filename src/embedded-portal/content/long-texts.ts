@@ -1,0 +1,62 @@
+// Renders the long texts of a body before it is read, beside the event loop; what cannot be rendered in time stays plain.
+import { WorkerPool } from '../../tables/worker-pool.ts';
+import type { Field } from './fields.ts';
+import type { RenderTask } from './render-worker.ts';
+import { isShort } from './safe-text.ts';
+
+/** HTML by text. */
+export type RenderedTexts = ReadonlyMap<string, string>;
+
+/** Longest text that is taken for Markdown, characters. */
+const longest = 100_000;
+
+/** Most texts that wait for a thread; an honest writer never meets it. */
+const mostWaiting = 100;
+
+const limitMs = 2000;
+
+const textsIn = (value: unknown): string[] => {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+};
+
+/** The threads that render. */
+export class LongTexts {
+  #waiting = 0;
+  readonly #pool = new WorkerPool<RenderTask, string | null>({
+    file: 'render-worker',
+    of: import.meta.url,
+    name: 'renderText',
+    threads: 2,
+  });
+
+  /** Renders what `sources` (bodies, field items) hold for the formatted fields among `fields`; never rejects. */
+  async render(fields: readonly Field[], sources: readonly Record<string, unknown>[]): Promise<RenderedTexts> {
+    const named = fields.filter(({ kind }) => kind === 'body' || kind === 'long');
+    const texts = new Set(sources.flatMap((source) => named.flatMap(({ name }) => textsIn(source[name]))));
+    const long = [...texts].filter((text) => !isShort(text) && text.length <= longest);
+    const rendered = new Map<string, string>();
+    for (const text of long) {
+      const html = await this.#one(text);
+      if (html !== null) rendered.set(text, html);
+    }
+    return rendered;
+  }
+
+  /** Ends the threads. Idempotent. */
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  async #one(text: string): Promise<string | null> {
+    if (this.#waiting >= mostWaiting) return null;
+    this.#waiting += 1;
+    try {
+      return await this.#pool.run({ text, limitMs });
+    } catch {
+      return null; // its thread has ended, for want of memory
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+}

@@ -1,0 +1,350 @@
+// The datastore of a portal: imports attached tables, tells their status, searches their rows.
+import type { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { contentTypeOf } from '../../dataset-api/file-types.ts';
+import type { Log } from '../../model/log.ts';
+import type { Reason } from '../../model/report.ts';
+import { defaultRowBytes } from '../../tables/dialect.ts';
+import { type AnswerBudget, answerLength } from './answer-budget.ts';
+import { changedConfiguration, dialectOf, isImportable } from './configuration.ts';
+import type { ImportAnswer } from './import-worker.ts';
+import { Imports, type RunningImport } from './imports.ts';
+import { type SearchWish, searchRefused } from './query.ts';
+import { type AttachedFile, type DatastoreRecord, DatastoreRecords } from './records.ts';
+import { type SearchAnswer, TableSearch } from './search.ts';
+import { type DatastoreStatus, fieldStatusOf, statusOf } from './status.ts';
+import { TableFiles } from './table-files.ts';
+
+/** What a datastore needs. */
+export interface DatastoreOptions {
+  /** portal.db with the tables of `datastoreSchema`. */
+  db: DatabaseSync;
+  /** Folder for the tables, made when it is missing; nothing else may lie in it. */
+  dir: string;
+  log: Log;
+  /** How long an attach or import call waits for the import, 30 s when absent. */
+  attachWaitMs?: number;
+  /** Largest size of one row in bytes, 1 MB when absent. */
+  rowBytes?: number;
+  /** How long to wait before what an import came to is stored again, at first; and how often lost imports are looked for. 1 s and 30 s when absent. */
+  retryMs?: number;
+  pickUpMs?: number;
+  /** Runs work in a durable transaction, shared with other writers; a transaction of its own when absent. */
+  write?: <T>(work: () => T) => Promise<T>;
+}
+
+/** Longest wait before an import is stored again, milliseconds. */
+const longestRetryMs = 30_000;
+
+/** What an attach or import call came to while the caller waited; `running` = it goes on in the background. */
+export type ImportOutcome = 'imported' | 'failed' | 'not-importable' | 'running';
+
+/** A search over the rows of one resource. */
+export interface SearchQuery extends SearchWish {
+  nid: string;
+  /** Shown in the answer. */
+  resourceUuid: string;
+  /** Shared by the searches of one request; that of one answer when absent. */
+  budget?: AnswerBudget;
+}
+
+/**
+ * Imports, status and search. Each import is written to its own SQLite file; when it is complete and durable, one
+ * transaction in portal.db points the resource at it, and the old file is unlinked after its last reader. So readers see
+ * the old table or the new one, whatever happens in between.
+ */
+export class Datastore {
+  readonly #db: DatabaseSync;
+  readonly #records: DatastoreRecords;
+  readonly #files: TableFiles;
+  readonly #imports: Imports;
+  readonly #search: TableSearch;
+  readonly #log: Log;
+  readonly #attachWaitMs: number;
+  readonly #write: <T>(work: () => T) => Promise<T>;
+  /** Table files by resource that lost their pointer in a transaction which may not have ended yet. */
+  readonly #orphans = new Map<string, string>();
+  readonly #retryMs: number;
+  readonly #pickUp: NodeJS.Timeout;
+  readonly #stop = new AbortController();
+  #closed = false;
+
+  constructor(options: DatastoreOptions) {
+    this.#db = options.db;
+    this.#log = options.log;
+    this.#attachWaitMs = options.attachWaitMs ?? 30_000;
+    this.#records = new DatastoreRecords(options.db);
+    this.#files = new TableFiles(options.dir);
+    this.#search = new TableSearch(this.#files);
+    this.#imports = new Imports(options.rowBytes ?? defaultRowBytes);
+    this.#write = options.write ?? ((work) => this.#transaction(work));
+    this.#retryMs = options.retryMs ?? 1000;
+    this.#pickUp = setInterval(() => this.#startOwed(), options.pickUpMs ?? 30_000).unref();
+  }
+
+  /**
+   * Remembers the file of a resource without importing it yet; to be called inside the transaction that stores the file
+   * on the node, and followed by {@link attached}: so a crash between the two still ends in an import, or, where the
+   * file is no table, in no datastore. {@link attached} alone does both, one after the other.
+   */
+  note(file: AttachedFile): void {
+    const mime = file.mime ?? contentTypeOf(file.filename);
+    if (isImportable(mime)) {
+      this.#records.putFile({ ...file, mime });
+      return;
+    }
+    const old = this.#records.get(file.nid)?.table ?? null;
+    if (old !== null) this.#orphans.set(file.nid, old.file);
+    this.#records.delete(file.nid);
+  }
+
+  /**
+   * A file was attached: a CSV or TSV is imported at once. Waits for the import up to `attachWaitMs` and tells what it
+   * came to. Any other file ends the datastore of the resource. A faulty table is `failed`, never an error: the file
+   * stays attached, the status reads 7 and rows of an older file stay searchable.
+   */
+  async attached(file: AttachedFile): Promise<ImportOutcome> {
+    const { nid } = file;
+    if (!isImportable(file.mime ?? contentTypeOf(file.filename))) {
+      await this.fileRemoved(nid);
+      this.#retireOrphan(nid);
+      return 'not-importable';
+    }
+    const known = this.#records.get(nid);
+    const noted = known?.state === 'running' && known.fid === file.fid;
+    if (!noted) {
+      this.#imports.supersede(nid);
+      await this.#write(() => this.note(file));
+    }
+    return this.#import(nid);
+  }
+
+  /**
+   * Imports the file of a resource now and waits as {@link attached} does. An import that is under way is waited for;
+   * a file that is imported already by the same configuration is left alone.
+   */
+  async importNow(nid: string): Promise<ImportOutcome> {
+    const record = this.#records.get(nid);
+    if (record === null) return 'not-importable';
+    const running = this.#imports.of(nid);
+    if (running !== null) return this.#waitFor(nid, running);
+    if (record.state === 'imported' && record.table?.fid === record.fid) return 'imported';
+    await this.#write(() => this.#records.setState(nid, 'running'));
+    return this.#import(nid);
+  }
+
+  /** Removes table and configuration (spec 4.11); the file can be imported again. False where there is nothing importable. */
+  remove(nid: string): Promise<boolean> {
+    return this.#clear(nid, () => this.#records.configure(nid, null));
+  }
+
+  /** Removes the table and keeps the configuration. False where there is nothing importable. */
+  drop(nid: string): Promise<boolean> {
+    return this.#clear(nid, () => undefined);
+  }
+
+  /**
+   * Changes how the file is read (`delimiter`, `quote`, `escape`, `trailing_delimiter`) from the next import on. False
+   * where there is nothing importable; a Refusal (406) for an unknown property or value, and nothing is changed.
+   */
+  async configure(nid: string, properties: Record<string, unknown>): Promise<boolean> {
+    const record = this.#records.get(nid);
+    if (record === null) return false;
+    const configuration = changedConfiguration(record.configuration, properties, record.mime);
+    this.#imports.supersede(nid);
+    await this.#write(() => {
+      this.#records.configure(nid, configuration);
+      this.#records.setState(nid, 'ready');
+    });
+    return true;
+  }
+
+  /** True where the resource has a CSV or TSV file. */
+  isImportable(nid: string): boolean {
+    return this.#records.get(nid) !== null;
+  }
+
+  /** The status of a resource's datastore; null where it has no CSV or TSV file. */
+  status(nid: string): DatastoreStatus | null {
+    const record = this.#records.get(nid);
+    return record === null ? null : statusOf(record);
+  }
+
+  /** Why the last import failed, with line and column where it is a fault of the table; null when it did not fail. */
+  failure(nid: string): Reason | null {
+    return this.#records.get(nid)?.reason ?? null;
+  }
+
+  /** Value of `field_datastore_status`: "2" while the rows of the attached file are in the datastore, else "0". */
+  fieldStatus(nid: string): string {
+    const record = this.#records.get(nid);
+    return record === null ? '0' : fieldStatusOf(record);
+  }
+
+  /** The resource has no importable file any more, or is deleted: table, configuration and record go. */
+  async fileRemoved(nid: string): Promise<void> {
+    await this.#clear(nid, () => this.#records.delete(nid));
+  }
+
+  /** The resource is being deleted: as {@link fileRemoved}. */
+  nodeRemoved(nid: string): Promise<void> {
+    return this.fileRemoved(nid);
+  }
+
+  /**
+   * Searches the rows of a resource. Throws a Refusal: 404 where nothing is imported, 400 for a wish that names unknown
+   * columns or is no number; its body has the recorded shape of such errors.
+   */
+  async search({ nid, budget = { left: answerLength }, ...wish }: SearchQuery): Promise<SearchAnswer> {
+    const table = this.#records.get(nid)?.table ?? null;
+    if (table === null) throw searchRefused(404, 'The resource has no datastore table.');
+    return this.#search.search(table, { ...wish, budget });
+  }
+
+  /**
+   * To be called once at start: removes table files that no resource points at (half imports, and old tables whose
+   * unlink a crash prevented) and resumes in the background every import that is owed.
+   */
+  async sweep(): Promise<{ unlinked: number; resumed: number }> {
+    const records = this.#records.all();
+    const named = new Set(records.flatMap(({ table }) => (table === null ? [] : [table.file])));
+    const { present, unlinked } = this.#files.sweep(named);
+    const lost = records.filter(({ table }) => table !== null && !present.has(table.file));
+    await this.#write(() => {
+      for (const { nid } of lost) {
+        this.#records.clear(nid);
+        this.#records.setState(nid, 'running');
+      }
+    });
+    for (const { nid } of lost) this.#log.warn({ nid, action: 'import' }, 'table file was missing, imported again');
+    const owed = new Set([...lost, ...records.filter(({ state }) => state === 'running')].map(({ nid }) => nid));
+    for (const nid of owed) this.#start(nid);
+    return { unlinked, resumed: owed.size };
+  }
+
+  /** Ends threads and connections; imports under way are resumed by the next {@link sweep}. Idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#pickUp);
+    this.#stop.abort();
+    await Promise.all([this.#imports.close(), this.#search.close()]);
+    this.#files.close();
+  }
+
+  /** Removes the table whose pointer {@link note} took away, now that this is durable. */
+  #retireOrphan(nid: string): void {
+    const orphan = this.#orphans.get(nid);
+    this.#orphans.delete(nid);
+    if (orphan !== undefined && this.#records.get(nid)?.table?.file !== orphan) this.#files.retire(orphan);
+  }
+
+  async #import(nid: string): Promise<ImportOutcome> {
+    const running = this.#start(nid);
+    return running === null ? 'running' : this.#waitFor(nid, running);
+  }
+
+  /** Starts the import that is owed; null when the datastore is closed (the next start resumes it) or has no record. */
+  #start(nid: string): RunningImport | null {
+    const record = this.#records.get(nid);
+    if (record === null || this.#closed) return null;
+    const file = this.#files.newName(nid);
+    const order = {
+      file,
+      path: record.path,
+      target: this.#files.path(file),
+      dialect: dialectOf(record.configuration, record.mime),
+    };
+    const startedAt = performance.now();
+    const running: RunningImport = this.#imports.start(nid, order, async (answer) => {
+      const garbage = await this.#settleInTheEnd(running, record, answer);
+      if (!running.superseded) this.#tell(record, answer, Math.round(performance.now() - startedAt));
+      if (garbage !== null) this.#files.retire(garbage);
+    });
+    return running;
+  }
+
+  /** Starts the imports that are owed and that nobody works on: whoever noted them did not come to begin them. */
+  #startOwed(): void {
+    try {
+      for (const nid of this.#records.owed()) if (this.#imports.of(nid) === null) this.#start(nid);
+    } catch (err) {
+      this.#log.warn({ action: 'import', err }, 'could not look for imports that are owed');
+    }
+  }
+
+  /** Stores what an import came to, again and again where the store cannot be written; the import is under way so long. */
+  async #settleInTheEnd(running: RunningImport, record: DatastoreRecord, answer: ImportAnswer): Promise<string | null> {
+    for (let waitMs = this.#retryMs; ; waitMs = Math.min(2 * waitMs, longestRetryMs)) {
+      try {
+        return await this.#settle(running, record, answer);
+      } catch (err) {
+        this.#log.error({ nid: record.nid, action: 'import', waitMs, err }, 'import could not be stored, trying again');
+      }
+      await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+      if (this.#closed) return null; // it is owed still: the next start makes it anew and removes this table
+    }
+  }
+
+  /** Stores what an import came to; returns the table file that is garbage now. */
+  async #settle(running: RunningImport, record: DatastoreRecord, answer: ImportAnswer): Promise<string | null> {
+    const { nid, fid } = record;
+    const made = answer.kind === 'imported' ? running.file : null;
+    if (running.superseded || answer.kind === 'cancelled') return made;
+    return this.#write(() => {
+      const current = this.#records.get(nid);
+      if (running.superseded || current?.fid !== fid) return made;
+      if (answer.kind === 'failed') {
+        this.#records.fail(nid, answer.reason);
+        return null;
+      }
+      this.#records.point(nid, { file: running.file, fid, rows: answer.rows, columns: answer.columns });
+      this.#files.keepHead(running.file, answer.head);
+      return current.table?.file ?? null;
+    });
+  }
+
+  #tell({ nid, fid }: DatastoreRecord, answer: ImportAnswer, ms: number): void {
+    const facts = { nid, fid, action: 'import', ms };
+    if (answer.kind === 'imported') this.#log.info({ ...facts, rows: answer.rows }, 'table imported');
+    if (answer.kind === 'failed') this.#log.warn({ ...facts, reason: answer.reason }, 'table not imported');
+  }
+
+  /** Waits for an import, or for the one that took its place, as long as a caller may wait. */
+  async #waitFor(nid: string, running: RunningImport): Promise<ImportOutcome> {
+    const { promise: late, resolve } = Promise.withResolvers<'late'>();
+    const timer = setTimeout(resolve, this.#attachWaitMs, 'late');
+    try {
+      if ((await Promise.race([running.done, late])) === 'late') return 'running';
+    } finally {
+      clearTimeout(timer);
+    }
+    const state = running.superseded ? null : this.#records.get(nid)?.state;
+    return state === 'imported' || state === 'failed' ? state : 'running';
+  }
+
+  async #clear(nid: string, also: () => void): Promise<boolean> {
+    if (this.#records.get(nid) === null) return false;
+    this.#imports.supersede(nid);
+    const old = await this.#write(() => {
+      const table = this.#records.get(nid)?.table ?? null;
+      this.#records.clear(nid);
+      also();
+      return table;
+    });
+    if (old !== null) this.#files.retire(old.file);
+    return true;
+  }
+
+  async #transaction<T>(work: () => T): Promise<T> {
+    if (this.#db.isTransaction) return work();
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.#db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+}

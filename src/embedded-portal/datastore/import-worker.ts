@@ -1,0 +1,181 @@
+// Worker-thread entry: one file into one new SQLite file, all or nothing.
+import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { reasonOf, TableFaultError } from '../../model/errors.ts';
+import type { Reason } from '../../model/report.ts';
+import type { TableDialect } from '../../tables/dialect.ts';
+import { fileChunks } from '../../tables/file-chunks.ts';
+import { readTable } from '../../tables/reader.ts';
+import { type Cancellable, CancelledError } from '../../tables/worker-pool.ts';
+import { identifier, serialColumn, tableColumns } from './columns.ts';
+
+/** An import as it is asked for across the thread border. */
+export interface ImportTask {
+  path: string;
+  /** The SQLite file to make; it does not exist yet. */
+  target: string;
+  dialect: TableDialect;
+  rowBytes: number;
+}
+
+/** A table that was imported. */
+export interface ImportedTable {
+  rows: number;
+  columns: string[];
+  /** Its first rows, {@link headRows} at most, fewer where they are long. */
+  head: string[][];
+}
+
+/** What an import came to. `target` exists, durable, only when it was imported. */
+export type ImportAnswer =
+  | ({ kind: 'imported' } & ImportedTable)
+  | { kind: 'failed'; reason: Reason }
+  | { kind: 'cancelled' };
+
+/** As many as a search shows when it does not say how many it wants. */
+const headRows = 10;
+/** What all of them may take in memory: their characters, and so many for each cell. */
+const headLength = 4000;
+const cellLength = 8;
+
+/** Values of one INSERT: more saves nothing on large tables, and preparing it costs small ones. */
+const valuesPerInsert = 100;
+
+/** Writes rows in groups, each by one INSERT. */
+class RowWriter {
+  readonly #db: DatabaseSync;
+  readonly #columns: string[];
+  readonly #pending: string[];
+  #insert: StatementSync | null = null;
+  #filled = 0;
+  #headLength = 0;
+  rows = 0;
+  readonly head: string[][] = [];
+
+  constructor(db: DatabaseSync, columns: string[]) {
+    this.#db = db;
+    this.#columns = columns;
+    const rows = Math.max(1, Math.floor(valuesPerInsert / columns.length));
+    this.#pending = Array.from({ length: rows * columns.length }, () => '');
+    const defined = columns.map((column) => `${identifier(column)} TEXT NOT NULL`).join(', ');
+    db.exec(`CREATE TABLE data (${defined}, ${identifier(serialColumn)} INTEGER PRIMARY KEY); BEGIN`);
+  }
+
+  add(rows: string[][]): void {
+    const pending = this.#pending;
+    if (this.rows === this.head.length && this.rows < headRows) this.#keepHead(rows);
+    for (const row of rows) {
+      for (const value of row) pending[this.#filled++] = value;
+      if (this.#filled === pending.length) this.#write();
+    }
+    this.rows += rows.length;
+  }
+
+  end(): void {
+    const rest = this.#pending.slice(0, this.#filled);
+    if (rest.length > 0) this.#prepare(rest.length).run(...rest);
+    this.#db.exec('COMMIT');
+  }
+
+  #keepHead(rows: string[][]): void {
+    for (const row of rows.slice(0, headRows - this.rows)) {
+      this.#headLength += row.reduce((sum, value) => sum + value.length + cellLength, 0);
+      if (this.#headLength > headLength) return;
+      this.head.push(row);
+    }
+  }
+
+  #write(): void {
+    this.#insert ??= this.#prepare(this.#pending.length);
+    this.#insert.run(...this.#pending);
+    this.#filled = 0;
+  }
+
+  #prepare(values: number): StatementSync {
+    const row = `(${this.#columns.map(() => '?').join(',')})`;
+    const rows = Array.from({ length: values / this.#columns.length }, () => row).join(',');
+    return this.#db.prepare(`INSERT INTO data (${this.#columns.map(identifier).join(',')}) VALUES ${rows}`);
+  }
+}
+
+const sync = (path: string): void => {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/**
+ * Nobody reads the file before it is whole, and a half one is thrown away: no journal, one fsync at the end. Node opens
+ * databases as "defensive", and SQLite then keeps the journal on without a word.
+ */
+const open = (target: string): DatabaseSync => {
+  const db = new DatabaseSync(target, { defensive: false });
+  db.exec(
+    'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192',
+  );
+  return db;
+};
+
+const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<ImportedTable> => {
+  const { path, dialect, rowBytes, cancelled } = task;
+  let writer: RowWriter | null = null;
+  let columns: string[] = [];
+  for await (const { rows } of readTable(fileChunks(path, cancelled, { reuse: true }), dialect, { rowBytes })) {
+    if (writer === null) {
+      columns = tableColumns(rows.shift() ?? [], dialect.delimiter);
+      writer = new RowWriter(db, columns);
+    }
+    writer.add(rows);
+  }
+  writer?.end();
+  return { rows: writer?.rows ?? 0, columns, head: writer?.head ?? [] };
+};
+
+/** A failure of the disk in words without paths; anything that is no failure of file or disk is a bug and thrown on. */
+const failure = (error: unknown): Reason => {
+  if (error instanceof TableFaultError) return reasonOf(error);
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'ENOENT') {
+    return {
+      code: 'source-missing',
+      message: 'the stored file of the resource is missing',
+      hint: 'attach the file again',
+    };
+  }
+  if (/^(ERR_SQLITE_ERROR|E[A-Z]+)$/.test(code)) {
+    const message = `the file could not be imported: ${error instanceof Error ? error.message.split(',')[0] : code}`;
+    return {
+      code: 'portal-store',
+      message,
+      hint: 'check the free space and the permissions of the portal folder, then import again',
+    };
+  }
+  throw error;
+};
+
+/** Imports one file; leaves no file behind unless it was imported. */
+export const importFile = async (task: Cancellable<ImportTask>): Promise<ImportAnswer> => {
+  let imported = false;
+  try {
+    const db = open(task.target);
+    try {
+      const table = await fill(db, task);
+      db.close();
+      sync(task.target);
+      sync(dirname(task.target));
+      imported = true;
+      return { kind: 'imported', ...table };
+    } finally {
+      if (db.isOpen) db.close();
+    }
+  } catch (error) {
+    if (error instanceof CancelledError) return { kind: 'cancelled' };
+    return { kind: 'failed', reason: failure(error) };
+  } finally {
+    if (!imported) rmSync(task.target, { force: true });
+  }
+};

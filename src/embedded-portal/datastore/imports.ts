@@ -1,0 +1,83 @@
+// The imports that are under way: at most one per resource, each in a worker thread.
+import { reasonOf } from '../../model/errors.ts';
+import type { TableDialect } from '../../tables/dialect.ts';
+import { WorkerPool } from '../../tables/worker-pool.ts';
+import type { ImportAnswer, ImportTask } from './import-worker.ts';
+
+/** An import that is under way. */
+export interface RunningImport {
+  /** The SQLite file it makes. */
+  file: string;
+  /** True once another import or a removal took its place: its answer must not be used. */
+  superseded: boolean;
+  /** Resolves when the import has ended and what it came to is stored; never rejects. */
+  done: Promise<void>;
+  cancel: () => void;
+}
+
+/** What an import is to read and make. */
+export interface ImportOrder {
+  file: string;
+  path: string;
+  target: string;
+  dialect: TableDialect;
+}
+
+/** Runs imports by resource. */
+export class Imports {
+  readonly #pool = new WorkerPool<ImportTask, ImportAnswer>({
+    file: 'import-worker',
+    of: import.meta.url,
+    name: 'importFile',
+    threads: 2,
+  });
+  readonly #running = new Map<string, RunningImport>();
+  readonly #rowBytes: number;
+
+  constructor(rowBytes: number) {
+    this.#rowBytes = rowBytes;
+  }
+
+  /** The import of this resource that is under way. */
+  of(nid: string): RunningImport | null {
+    return this.#running.get(nid) ?? null;
+  }
+
+  /**
+   * Starts an import; one of the same resource that is under way is superseded. `settle` is called with the answer
+   * and must not throw; `done` waits for it.
+   */
+  start(nid: string, order: ImportOrder, settle: (answer: ImportAnswer) => Promise<void>): RunningImport {
+    this.supersede(nid);
+    const { file, path, target, dialect } = order;
+    const { answer, cancel } = this.#pool.start({ path, target, dialect, rowBytes: this.#rowBytes });
+    const running: RunningImport = { file, superseded: false, done: Promise.resolve(), cancel };
+    running.done = answer
+      .catch((error: unknown): ImportAnswer => {
+        return running.superseded ? { kind: 'cancelled' } : { kind: 'failed', reason: reasonOf(error) };
+      })
+      .then(settle)
+      .finally(() => {
+        if (this.#running.get(nid) === running) this.#running.delete(nid);
+      });
+    this.#running.set(nid, running);
+    return running;
+  }
+
+  /** Cancels the import of this resource that is under way, if there is one. */
+  supersede(nid: string): void {
+    const running = this.#running.get(nid);
+    if (running === undefined) return;
+    running.superseded = true;
+    running.cancel();
+    this.#running.delete(nid);
+  }
+
+  /** Ends the threads; what was under way is owed still and resumed by the next sweep. Idempotent. */
+  async close(): Promise<void> {
+    const ending = [...this.#running.values()].map(({ done }) => done);
+    for (const nid of [...this.#running.keys()]) this.supersede(nid);
+    await this.#pool.close();
+    await Promise.all(ending);
+  }
+}

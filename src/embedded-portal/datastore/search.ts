@@ -1,0 +1,104 @@
+// Answers searches over imported tables without holding up the event loop.
+import { statSync } from 'node:fs';
+import { WorkerPool } from '../../tables/worker-pool.ts';
+import { type AnswerBudget, takeWithin } from './answer-budget.ts';
+import { serialColumn } from './columns.ts';
+import { planSearch, type SearchPlan, type SearchWish, searchRefused } from './query.ts';
+import type { TablePointer } from './records.ts';
+import { runSearch, type SearchRows, type SearchTask } from './search-worker.ts';
+import type { TableFiles } from './table-files.ts';
+
+/** The answer of the datastore search as recorded; values are text, `total` counts the rows that match. */
+export interface SearchAnswer {
+  help: string;
+  success: true;
+  result: {
+    fields: { id: string; type: 'text' | 'serial' }[];
+    resource_id: string[];
+    limit: number;
+    total: number;
+    records: Record<string, unknown>[];
+  };
+}
+
+const help = 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.';
+
+/** A search that looks at more values, or a larger file, than this goes to a worker thread. */
+const cheapScan = { values: 20_000, bytes: 4_000_000 };
+
+const timeLimitMs = 30_000;
+
+/** Runs searches: by key at once, scans of large tables in a worker thread. */
+export class TableSearch {
+  readonly #files: TableFiles;
+  readonly #pool = new WorkerPool<SearchTask, SearchRows>({
+    file: 'search-worker',
+    of: import.meta.url,
+    name: 'searchTable',
+    threads: 2,
+  });
+
+  constructor(files: TableFiles) {
+    this.#files = files;
+  }
+
+  /**
+   * Searches one table. Rows that do not fit into the budget are left out, and `limit` then says how many came. Throws a
+   * Refusal: 400 for a wish that cannot be met, 413 where nothing is left of the budget, 503 when it takes over 30 s.
+   */
+  async search(
+    table: TablePointer,
+    { resourceUuid, budget, ...wish }: SearchWish & { resourceUuid: string; budget: AnswerBudget },
+  ): Promise<SearchAnswer> {
+    const plan = planSearch(table, wish);
+    if (budget.left <= 0) throw searchRefused(413, 'The answer is too large; ask for less at once.');
+    const { records, total, length, isCut } = await this.#rows(table, plan, budget.left);
+    budget.left -= length;
+    return {
+      help,
+      success: true,
+      result: {
+        fields: plan.fields.map((id) => ({ id, type: id === serialColumn ? 'serial' : 'text' })),
+        resource_id: [resourceUuid],
+        limit: isCut ? records.length : plan.limit,
+        total: total ?? table.rows,
+        records,
+      },
+    };
+  }
+
+  /** Ends the threads. Idempotent. */
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  async #rows(table: TablePointer, plan: SearchPlan, most: number): Promise<SearchRows> {
+    const { rows, count, slice } = plan;
+    const records = this.#ofHead(table, plan);
+    if (records !== null) return { ...takeWithin(records, most), total: null };
+    if (slice !== null || this.#isCheap(table)) {
+      return runSearch(this.#files.connection(table.file), { rows, count, most });
+    }
+    return this.#files.lease(table.file, async (path) => {
+      const tooLong = AbortSignal.timeout(timeLimitMs);
+      return this.#pool.run({ path, rows, count, most }, tooLong).catch((error: unknown) => {
+        throw tooLong.aborted ? searchRefused(503, 'The search took too long.') : error;
+      });
+    });
+  }
+
+  #isCheap({ file, rows, columns }: TablePointer): boolean {
+    return rows * columns.length <= cheapScan.values && statSync(this.#files.path(file)).size <= cheapScan.bytes;
+  }
+
+  /** Rows that are at hand; null when some of those asked for are not. */
+  #ofHead(table: TablePointer, { slice, fields }: SearchPlan): SearchRows['records'] | null {
+    const head = this.#files.head(table.file);
+    if (slice === null || Math.min(slice.end, table.rows) > head.length) return null;
+    const places = fields.map((field) => [field, table.columns.indexOf(field)] as const);
+    return head.slice(slice.begin, slice.end).map((row, index) => {
+      const serial = String(slice.begin + index + 1);
+      return Object.fromEntries(places.map(([field, place]) => [field, place < 0 ? serial : row[place]]));
+    });
+  }
+}

@@ -1,0 +1,77 @@
+// The rules of a fault rehearsal: which requests meet which fault how often, read from a YAML file.
+import { z } from 'zod';
+import { ConfigError } from '../../model/errors.ts';
+import { checkDocument } from '../../model/yaml/check.ts';
+import { readYaml } from '../../model/yaml/document.ts';
+import { durationText } from '../../util/quantity.ts';
+
+const methods = 'GET|POST|PUT|DELETE|HEAD|OPTIONS|\\*';
+const routeWords = 'must be a method (or `*`) and a path pattern, such as `POST /api/dataset/node/*/attach_file`';
+
+const common = {
+  /** `METHOD /path/pattern`: `*` stands for one part of a path, `**` for any number, `* /…` for every method. */
+  route: z.string().regex(new RegExp(`^(?:${methods}) /\\S*$`), { error: routeWords }),
+  /** Share of the matching requests that meet the fault, 0 to 1; all when absent. */
+  probability: z.number().min(0).max(1).exactOptional(),
+  /** How often the fault comes at most; without end when absent. */
+  times: z.int().min(1).exactOptional(),
+};
+
+/** Whether the portal gets the request before the fault: `after` = the portal has done it, the caller does not hear so. */
+const when = z.enum(['before', 'after']).exactOptional();
+
+const rule = <F extends string, S extends z.core.$ZodLooseShape>(fault: F, more: S) =>
+  z.strictObject({ ...common, fault: z.literal(fault), ...more });
+
+/** One rule. Rules are tried in order; the first whose draw hits decides, but a `delay` goes on to the next rules. */
+export const faultRuleSchema = z.discriminatedUnion('fault', [
+  /** No fault, and no further rule: an exception to the rules below it. */
+  rule('pass', {}),
+  /** Held back before the portal gets it; with `upTo`, a time between both. */
+  rule('delay', { delay: durationText, upTo: durationText.exactOptional() }),
+  /** The connection is reset; the portal never hears of the request. */
+  rule('drop-request', {}),
+  /** The portal answers, and the connection is reset instead of the answer. */
+  rule('drop-reply', {}),
+  /** The head of the answer and half of its body come, then the connection is reset. */
+  rule('reset-body', {}),
+  /** Half of the body comes, and looks as if it were all. */
+  rule('truncated-body', {}),
+  /** 200 with an HTML page instead of the answer. */
+  rule('wrong-type', { when }),
+  /** An error status instead of the answer. */
+  rule('status', {
+    status: z.int().min(400).max(599),
+    when,
+    retryAfter: durationText.exactOptional(),
+    message: z.string().min(1).max(200).exactOptional(),
+  }),
+  /** No answer for ever; the connection stays open. */
+  rule('hang', { when }),
+  /** A datastore status that reads "paused" (5), whatever is true. */
+  rule('paused', {}),
+]);
+
+/** See {@link faultRuleSchema}. */
+export type FaultRule = z.infer<typeof faultRuleSchema>;
+
+/** A whole file of rules. */
+export const faultPlanSchema = z.strictObject({
+  /** Begins the draws: the same seed, rules and requests meet the same faults. */
+  seed: z.int().min(0).default(1),
+  rules: z.array(faultRuleSchema).min(1),
+});
+
+/** See {@link faultPlanSchema}. */
+export type FaultPlan = z.infer<typeof faultPlanSchema>;
+
+const hint = 'mend the lines named above; docs/how-to/rehearse-faults.md shows every fault';
+
+/** Reads a file of rules. Throws ConfigError with all its problems, each with line and column. */
+export const readFaults = async (path: string): Promise<FaultPlan> => {
+  const { document, problems } = await readYaml(path);
+  if (document === null) throw new ConfigError(problems, { hint });
+  const checked = checkDocument(document, faultPlanSchema);
+  if (checked.value === null) throw new ConfigError(checked.problems, { hint });
+  return checked.value;
+};

@@ -1,0 +1,160 @@
+// Keeps the embedded portal of a store served: by this process, or by another one that already does.
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PortalPortError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import { type PortalServer, type PortalServerOptions, startPortalServer } from './portal-server.ts';
+
+/** Name of the account that sluice's own workers use where the configuration names none with a password. */
+export const serviceAccount = 'sluice';
+
+/** What to serve; `users` of the service account are added by {@link servicePassword}. */
+export type KeptPortalOptions = PortalServerOptions & { log: Log };
+
+/**
+ * The password of the service account of a store, made at first use and kept in the store's folder with mode 600.
+ */
+export const servicePassword = async (dataDir: string): Promise<string> => {
+  const path = join(dataDir, 'service.password');
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch {
+    const own = randomBytes(24).toString('base64url');
+    // Exclusive creation decides between two processes that start at the same moment.
+    await writeFile(path, `${own}\n`, { mode: 0o600, flag: 'wx' }).catch(() => undefined);
+    return (await readFile(path, 'utf8')).trim();
+  }
+};
+
+/** Serves a portal store, or waits beside the process that serves it and takes over when that one ends. */
+export class PortalKeeper {
+  readonly #options: KeptPortalOptions;
+  #server: PortalServer | null = null;
+  #url = '';
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+  #taking: Promise<void> = Promise.resolve();
+
+  constructor(options: KeptPortalOptions) {
+    this.#options = options;
+  }
+
+  /** Address of the portal, the same whichever process serves it. */
+  get url(): string {
+    return this.#url;
+  }
+
+  /** The server when this process is the one that serves. */
+  get server(): PortalServer | null {
+    return this.#server;
+  }
+
+  /** Serves the store, or finds the process that does. */
+  async open(): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      if (await this.#serve()) break;
+      const url = await this.#addressOfOther();
+      if (url) {
+        this.#url = url;
+        break;
+      }
+      if (tries > 100) {
+        throw new PortalPortError(
+          `another process holds the portal store ${this.#options.dataDir} but does not answer`,
+          {
+            hint: 'end that process, or give this portal another dataDir',
+          },
+        );
+      }
+      await sleep(50);
+    }
+    this.#timer = setInterval(() => {
+      this.#taking = this.#takeOver().catch((error: unknown) => {
+        this.#options.log.warn({ err: error }, 'the embedded portal could not be taken over');
+      });
+    }, 1000);
+    this.#timer.unref();
+  }
+
+  /** Stops serving; idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer) clearInterval(this.#timer);
+    await this.#taking;
+    const server = this.#server;
+    this.#server = null;
+    await server?.close();
+  }
+
+  async #takeOver(): Promise<void> {
+    if (this.#server || this.#closed) return;
+    if (await answers(this.#url)) return;
+    if (await this.#serve()) this.#options.log.info({ url: this.#url }, 'took over the embedded portal');
+  }
+
+  /** False when another process holds the store. The port is kept, so that addresses stay true over restarts. */
+  async #serve(): Promise<boolean> {
+    const { dataDir, port = 0 } = this.#options;
+    const kept = port === 0 ? await keptPort(dataDir) : port;
+    try {
+      this.#server = await startPortalServer({ ...this.#options, port: kept });
+    } catch (error) {
+      if (!(error instanceof PortalPortError)) throw error;
+      if (await answers(await storedAddress(dataDir))) return false;
+      if (port !== 0 || kept === 0) return this.#rethrowUnlessHeld(error);
+      // The port of last time was taken by somebody else meanwhile.
+      try {
+        this.#server = await startPortalServer({ ...this.#options, port: 0 });
+      } catch (second) {
+        return this.#rethrowUnlessHeld(second);
+      }
+    }
+    this.#url = this.#server.url;
+    await storeAddress(dataDir, this.#url);
+    return true;
+  }
+
+  #rethrowUnlessHeld(error: unknown): false {
+    if (error instanceof PortalPortError && error.message.includes('another process')) return false;
+    throw error;
+  }
+
+  async #addressOfOther(): Promise<string | null> {
+    const url = await storedAddress(this.#options.dataDir);
+    return (await answers(url)) ? url : null;
+  }
+}
+
+const addressFile = (dataDir: string): string => join(dataDir, 'address');
+
+const storedAddress = async (dataDir: string): Promise<string> =>
+  readFile(addressFile(dataDir), 'utf8').then(
+    (text) => text.trim(),
+    () => '',
+  );
+
+/** Notes where a store is served, so that other processes that want it find the one that does. */
+export const storeAddress = async (dataDir: string, url: string): Promise<void> => {
+  const path = addressFile(dataDir);
+  await writeFile(`${path}.${process.pid}.tmp`, `${url}\n`);
+  await rename(`${path}.${process.pid}.tmp`, path);
+};
+
+const keptPort = async (dataDir: string): Promise<number> => {
+  const address = await storedAddress(dataDir);
+  return address === '' ? 0 : Number(new URL(address).port || 0);
+};
+
+const answers = async (url: string): Promise<boolean> => {
+  if (url === '') return false;
+  try {
+    const reply = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1000) });
+    await reply.body?.cancel();
+    return reply.ok;
+  } catch {
+    return false;
+  }
+};

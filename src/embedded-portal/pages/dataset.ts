@@ -1,0 +1,150 @@
+// The page of a dataset: description, facts, resources.
+import { frequencies, licenses } from '../../dataset-api/values.ts';
+import { mayRead } from '../access.ts';
+import type { Call } from '../call.ts';
+import { publicPath } from '../content/view.ts';
+import type { StoredNode } from '../store/nodes.ts';
+import type { LinkedRow } from '../store/public-nodes.ts';
+import { type Fact, factsHtml, firstText, formattedHtml, itemsOf, tidsOf } from './facts.ts';
+import { type Html, html } from './html.ts';
+import { pageText } from './layout.ts';
+import { dateText, excerpt, linkHtml, momentHtml, shortened, sizeText, titleText } from './words.ts';
+
+/** Most resources on one page. */
+const mostResources = 500;
+
+const licenseNames = new Map<string, string>(Object.entries(licenses));
+
+const frequencyText = (code: string | null): string | null => {
+  if (code === null) return null;
+  return frequencies.find((frequency) => frequency.code === code)?.words[0] ?? code;
+};
+
+const contactHtml = (node: StoredNode): Html | null => {
+  const name = firstText(node, 'field_contact_name');
+  const mail = firstText(node, 'field_contact_email');
+  if (mail === null) return name === null ? null : html`${name}`;
+  const isAddress = /^[^\s@<>"]+@[^\s@<>"]+$/.test(mail);
+  const address = isAddress
+    ? html`<a href="mailto:${encodeURIComponent(mail).replaceAll('%40', '@')}">${mail}</a>`
+    : html`${mail}`;
+  return name === null ? address : html`${name}, ${address}`;
+};
+
+const termsHtml = ({ portal }: Call, node: StoredNode, field: string): Html | null => {
+  const tids = tidsOf(node, field);
+  const names = tids.length === 0 ? [] : portal.store.publicNodes.termNames(tids);
+  return names.length === 0 ? null : html`<ul class="tags">${names.map((name) => html`<li>${name}</li>`)}</ul>`;
+};
+
+const periodText = (node: StoredNode): string | null => {
+  const from = firstText(node, 'field_temporal_coverage');
+  const to = firstText(node, 'field_temporal_coverage', 'value2');
+  if (from === null) return null;
+  return to === null || to === from ? dateText(from) : `${dateText(from)} to ${dateText(to)}`;
+};
+
+const boxText = (item: Record<string, unknown>): string | null => {
+  const [west, south, east, north] = ['left', 'bottom', 'right', 'top'].map((side) => item[side]);
+  if ([west, south, east, north].some((value) => value === null || value === undefined)) return null;
+  return west === east && south === north
+    ? `longitude ${west}, latitude ${south}`
+    : `longitude ${west} to ${east}, latitude ${south} to ${north}`;
+};
+
+const placeHtml = (node: StoredNode): Html | null => {
+  const label = firstText(node, 'field_spatial_geographical_cover');
+  const boxes = itemsOf(node, 'field_spatial').flatMap((item) => boxText(item) ?? []);
+  const lines = [...(label === null ? [] : [label]), ...boxes.slice(0, 20)];
+  return lines.length === 0
+    ? null
+    : html`${lines.map((line, index) => html`${index === 0 ? null : html`<br>`}${line}`)}`;
+};
+
+const linksHtml = (node: StoredNode, field: string, baseUrl: string): Html | null => {
+  const links = itemsOf(node, field).flatMap(({ url, title }) =>
+    typeof url === 'string' ? [linkHtml(url, { title: typeof title === 'string' ? title : null, baseUrl })] : [],
+  );
+  return links.length === 0
+    ? null
+    : html`${links.map((link, index) => html`${index === 0 ? null : html`<br>`}${link}`)}`;
+};
+
+const additional = (node: StoredNode): Fact[] =>
+  itemsOf(node, 'field_additional_info').map(({ first, second }) => [String(first ?? ''), String(second ?? '')]);
+
+const valuesText = (node: StoredNode, field: string): string =>
+  itemsOf(node, field)
+    .map(({ value }) => String(value ?? ''))
+    .filter((value) => value !== '')
+    .join(', ');
+
+const modified = (node: StoredNode): string | null => {
+  const date = firstText(node, 'field_modified_source_date') ?? firstText(node, 'field_harvest_source_modified');
+  return date === null ? null : dateText(date);
+};
+
+const factsOf = (call: Call, node: StoredNode): Fact[] => {
+  const license = firstText(node, 'field_license');
+  return [
+    ['License', license === null ? null : (licenseNames.get(license) ?? license)],
+    ['Author', firstText(node, 'field_author')],
+    ['Contact', contactHtml(node)],
+    ['Updated', frequencyText(firstText(node, 'field_frequency'))],
+    ['Tags', termsHtml(call, node, 'field_tags')],
+    ['Topics', termsHtml(call, node, 'field_topic')],
+    ['Period covered', periodText(node)],
+    ['Area covered', placeHtml(node)],
+    ['Granularity', firstText(node, 'field_granularity')],
+    ['Language', valuesText(node, 'field_language')],
+    ['Homepage', linksHtml(node, 'field_landing_page', call.baseUrl)],
+    ['Related', linksHtml(node, 'field_related_content', call.baseUrl)],
+    ['Conforms to', linksHtml(node, 'field_conforms_to', call.baseUrl)],
+    ['Data dictionary', formattedHtml(node, 'field_data_dictionary')],
+    ['Access level', firstText(node, 'field_public_access_level')],
+    ['Rights', firstText(node, 'field_rights')],
+    ...additional(node),
+    ['Changed at the source', modified(node)],
+    ['Changed', momentHtml(node.changed)],
+    ['Published', momentHtml(node.created)],
+    ['Identifier', html`<code>${node.uuid}</code>`],
+  ];
+};
+
+const resourceHtml = (row: LinkedRow, baseUrl: string): Html => {
+  const facts = [
+    row.format,
+    row.filename === null ? null : shortened(row.filename, 100),
+    row.filesize === null ? null : sizeText(row.filesize),
+    row.link === null ? null : shortened(row.link, 100),
+  ].filter((fact) => fact !== null);
+  const words = excerpt(row, 160);
+  return html`<li>
+<h3><a href="${publicPath(row, baseUrl)}"><bdi>${titleText(row)}</bdi></a></h3>
+${words === '' ? null : html`<p dir="auto">${words}</p>\n`}${facts.length === 0 ? null : html`<p class="soft"><bdi>${facts.join(' · ')}</bdi></p>\n`}</li>
+`;
+};
+
+const resourcesHtml = (call: Call, node: StoredNode): Html => {
+  const linked = call.portal.store.publicNodes.linked(node.nid, mostResources + 1);
+  const shown = linked.slice(0, mostResources).filter((row) => row.type === 'resource' && mayRead(call.user, row));
+  if (shown.length === 0) return html`<p class="soft">This dataset has no resources.</p>`;
+  const more = linked.length > mostResources;
+  return html`<ul class="items">
+${shown.map((row) => resourceHtml(row, call.baseUrl))}</ul>
+${more ? html`<p class="soft">Only the first ${mostResources} are listed here; the API knows the others.</p>` : null}`;
+};
+
+/** The page of a dataset, with the resources that the caller may read. */
+export const datasetText = (call: Call, node: StoredNode): string => {
+  const title = titleText(node);
+  const main = html`<p class="crumb"><a href="${call.baseUrl}/">Datasets</a></p>
+<h1 dir="auto">${title}</h1>
+${node.status === 1 ? null : html`<p class="soft">Not published: only you and administrators see this page.</p>`}
+${formattedHtml(node, 'body')}
+<h2>Resources</h2>
+${resourcesHtml(call, node)}
+<h2>About this dataset</h2>
+${factsHtml(factsOf(call, node))}`;
+  return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main });
+};

@@ -1,0 +1,198 @@
+// The embedded portal: a Dataset REST API server over one data folder.
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import type { Permission } from '../dataset-api/permissions.ts';
+import { PortalPortError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import { createApp } from './app.ts';
+import type { OwnAccount, Portal, PortalDatastore } from './call.ts';
+import { LongTexts } from './content/long-texts.ts';
+import { Datastore } from './datastore/datastore.ts';
+import { LoginQueue } from './login-queue.ts';
+import { defaultLimits, type PortalLimits } from './portal-limits.ts';
+import type { Profile, ProfileName } from './profiles/profile.ts';
+import { RecordedDatastore } from './profiles/recorded-datastore.ts';
+import { profiles } from './profiles/table.ts';
+import { type RaceOptions, Races } from './races.ts';
+import { RenderedBodies } from './rendered.ts';
+import { assignableRoles, roleTableOf } from './roles.ts';
+import { applySeed, readSeed, type Seed } from './seed.ts';
+import { addDefaultTerms, openStore, type Store } from './store/open.ts';
+import { Tokens } from './store/tokens.ts';
+import { readUsersFile, saveUsers, saveUsersOfFile, type UserSpec } from './users-file.ts';
+
+/** How a portal is started. */
+export interface PortalServerOptions {
+  /** Folder of the store, made when it is missing. One process at a time may serve it. */
+  dataDir: string;
+  /** Address to listen on; 127.0.0.1 when absent. */
+  host?: string;
+  /** Port; 0 (default) takes a free one. */
+  port?: number;
+  /** YAML file of accounts, see `users-file.ts`. */
+  usersFile?: string;
+  /** Accounts added or updated beside those of the file. */
+  users?: UserSpec[];
+  /** The account of the installation's own workers, which nobody at another machine can lock out. */
+  ownAccount?: OwnAccount;
+  /** Addresses and networks of proxies whose X-Forwarded-For tells the client's address; none when absent. */
+  trustedProxies?: readonly string[];
+  profile?: ProfileName;
+  /** Whether requests that overlap get in each other's way as on deployed portals; as the profile has it when absent. */
+  races?: boolean | RaceOptions;
+  /** YAML file of users, terms and next ids that fills the store, which must be empty; see `seed.ts`. Loopback only. */
+  seedFile?: string;
+  limits?: Partial<PortalLimits>;
+  /** Address under which clients reach the portal, when a proxy stands before it; on https cookies are `Secure`. */
+  publicUrl?: string;
+  /** Permissions of roles: those of a default role are replaced, other names are new roles. */
+  roles?: Readonly<Record<string, readonly Permission[]>>;
+  /** True: `Authorization: Bearer TOKEN` lets in without a session (`sluice portal token`); off by default. */
+  tokens?: boolean;
+  /** True: an XML-RPC server over the same resources answers at /api/xmlrpc; off by default. */
+  xmlrpc?: boolean;
+  /** Operations that exist by resource, such as `{ node: ['index', 'retrieve'] }`; all when absent. */
+  expose?: Readonly<Record<string, readonly string[]>>;
+  /** How long an attach or import waits for the import; 30 s when absent. */
+  attachWaitMs?: number;
+  /** Level at which every request is logged; `debug` when absent. */
+  accessLevel?: 'info' | 'debug';
+  log: Log;
+}
+
+/** A running portal. */
+export interface PortalServer {
+  /** Address without a slash at the end. */
+  url: string;
+  dataDir: string;
+  /** Password of `admin`, only when the account was made just now and nobody named one. */
+  newAdminPassword: string | null;
+  /** Requests to the service since the start; `writes` are those that change nodes or datastores. */
+  requests(): { reads: number; writes: number };
+  /** Stops listening, lets requests end, closes the store; idempotent. */
+  close(): Promise<void>;
+}
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+
+const unixNow = (): number => Math.floor(Date.now() / 1000);
+
+const openDatastore = (
+  { db, tablesDir, write }: Store,
+  { recordedDatastore: release }: Profile,
+  { log, attachWaitMs, races }: { log: Log; attachWaitMs: number | undefined; races: Races | null },
+): PortalDatastore => {
+  if (release !== null) return new RecordedDatastore({ db, write, release, races });
+  return new Datastore({ db, dir: tablesDir, log, write, ...(attachWaitMs === undefined ? {} : { attachWaitMs }) });
+};
+
+/** A connection may be silent as long as an import is waited for, and a minute. */
+const limitsOf = ({ limits, attachWaitMs = 0 }: PortalServerOptions): PortalLimits => {
+  const silenceMs = Math.max(defaultLimits.silenceMs, attachWaitMs + 60_000);
+  return { ...defaultLimits, silenceMs, ...limits };
+};
+
+/** Fills a new store: terms, and user 1 `admin` unless the given accounts have it. */
+const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Promise<string | null> => {
+  if (seed !== null) await applySeed(store, seed, unixNow());
+  if (!store.isNew || seed !== null) return null;
+  await store.write(() => addDefaultTerms(store.terms));
+  const given = users.find(({ name }) => name.toLowerCase() === 'admin');
+  const password = given?.password ?? randomBytes(15).toString('base64url');
+  const admin = { name: 'admin', password, roles: ['administrator'], uid: 1 };
+  await saveUsers(store, [admin], { now: unixNow() });
+  return given === undefined ? password : null;
+};
+
+const listen = async (app: FastifyInstance, host: string, port: number): Promise<string> => {
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    throw new PortalPortError(`the portal cannot listen on ${host}:${port}: ${(cause as Error).message}`, {
+      hint: 'choose another port, or stop the program that uses this one',
+      cause,
+    });
+  }
+  const address = app.server.address();
+  const used = typeof address === 'object' && address !== null ? address.port : port;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${used}`;
+};
+
+/**
+ * Starts a portal. Throws PortalPortError when the port is taken or another process serves the folder,
+ * PortalStoreError when the store cannot be opened, UsersFileError when the users file is wrong.
+ */
+export const startPortalServer = async (options: PortalServerOptions): Promise<PortalServer> => {
+  const { log, attachWaitMs, usersFile } = options;
+  const dataDir = resolve(options.dataDir);
+  const roleTable = roleTableOf(options.roles);
+  const fromFile = usersFile === undefined ? [] : readUsersFile(usersFile, assignableRoles(roleTable));
+  const users = [...fromFile, ...(options.users ?? [])];
+  const host = options.host ?? '127.0.0.1';
+  if (options.seedFile !== undefined && !isLoopback(host)) {
+    throw new PortalPortError(`a seeded portal listens on loopback only, not on ${host}`, {
+      hint: 'seed files hold well-known passwords; leave --host out, or start without --seed',
+    });
+  }
+  const seed = options.seedFile === undefined ? null : readSeed(options.seedFile);
+  const store = openStore(dataDir);
+  store.users.useRoles(roleTable);
+  const profile = profiles[options.profile ?? 'spec'];
+  const { races: wanted = profile.races } = options;
+  const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);
+  const datastore = openDatastore(store, profile, { log, attachWaitMs, races });
+  const texts = new LongTexts();
+  let app: FastifyInstance | null = null;
+  const close = async (): Promise<void> => {
+    const open = app;
+    app = null;
+    await open?.close();
+    await texts.close();
+    await datastore.close();
+    store.close();
+  };
+  try {
+    const newAdminPassword = await fillStore(store, users, seed);
+    if (usersFile !== undefined) await saveUsersOfFile(store, fromFile, unixNow());
+    await saveUsers(store, options.users ?? [], { now: unixNow() });
+    await datastore.sweep();
+    const portal: Portal = {
+      store,
+      datastore,
+      races,
+      profile,
+      limits: limitsOf(options),
+      log,
+      publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
+      speaksXmlRpc: options.xmlrpc === true,
+      tokens: options.tokens === true ? new Tokens(store.db) : null,
+      expose: options.expose ?? null,
+      now: unixNow,
+      texts,
+      logins: new LoginQueue(),
+      ownAccount: options.ownAccount ?? null,
+      trustedProxies: options.trustedProxies ?? [],
+      counts: { reads: 0, writes: 0 },
+      rendered: new RenderedBodies(store.changes),
+      accessLevel: options.accessLevel ?? 'debug',
+    };
+    app = createApp(portal);
+    const url = await listen(app, host, options.port ?? 0);
+    let closing: Promise<void> | null = null;
+    return {
+      url,
+      dataDir,
+      newAdminPassword,
+      requests: () => ({ ...portal.counts }),
+      close: () => {
+        closing ??= close();
+        return closing;
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};

@@ -1,0 +1,264 @@
+// How the `spec` profile reads the body of a node: both styles of spec 4.5 and 4.6, everything checked.
+
+import { frequencies } from '../../dataset-api/values.ts';
+import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
+import type { Field } from '../content/fields.ts';
+import type { RawItem } from '../content/items.ts';
+import { FieldFault, readItem, textOf } from '../content/items.ts';
+import { idOf, readFile, readReference, readTerm } from '../content/links.ts';
+import type { RenderedTexts } from '../content/long-texts.ts';
+import { isTextFormat, safeText } from '../content/safe-text.ts';
+import { fileSettings, itemsIn } from '../content/shapes.ts';
+import { escapeHtml, Refusal } from '../refusal.ts';
+import type { StoredFile } from '../store/files.ts';
+import type { StoredNode } from '../store/nodes.ts';
+import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
+
+/** 406 with one message per element, as the editing form of such portals answers (recorded behaviour 8a). */
+export const formRefusal = (errors: Record<string, string>): Refusal =>
+  new Refusal(406, Object.values(errors).join(' '), { body: { form_errors: errors } });
+
+const longestTitle = 255;
+
+const readTitle = (body: Record<string, unknown>, errors: Record<string, string>): string | undefined => {
+  const title = textOf(body.title) ?? '';
+  if (title.trim() === '') errors.title = 'Title field is required.';
+  else if ([...title].length > longestTitle) {
+    errors.title = `Title cannot be longer than <em class="placeholder">${longestTitle}</em> characters but is currently <em class="placeholder">${[...title].length}</em> characters long.`;
+  }
+  return title;
+};
+
+/** The same without the keys that hold nothing, so that spreading it overwrites nothing. */
+const withoutUndefined = (core: Record<string, unknown>): CoreChanges =>
+  Object.fromEntries(Object.entries(core).filter(([, value]) => value !== undefined));
+
+const flags = ['promote', 'sticky', 'comment'] as const;
+
+const readFlag = (name: string, value: unknown, errors: Record<string, string>): number => {
+  const text = textOf(value) ?? '';
+  if (text === '') return 0;
+  if (!/^\d$/.test(text)) errors[name] = `The value of ${name} must be a single digit.`;
+  return Number(text);
+};
+
+const readStatus = (value: unknown, errors: Record<string, string>): number => {
+  const text = textOf(value) ?? 'none';
+  if (!['0', '1', ''].includes(text)) errors.status = 'The value of status must be 0 or 1.';
+  return text === '1' ? 1 : 0;
+};
+
+const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+const readUuid = (value: unknown, { node }: ReadContext, errors: Record<string, string>): string | undefined => {
+  const uuid = textOf(value) ?? '';
+  if (uuid === '') return undefined;
+  if (!uuidPattern.test(uuid)) errors.uuid = 'The value of uuid is not a UUID.';
+  else if (node !== null && node.uuid.toLowerCase() !== uuid.toLowerCase())
+    errors.uuid = 'The uuid of a node cannot be changed.';
+  return uuid;
+};
+
+/** The author: the caller; who administers nodes may name another one (recorded behaviour 8a). */
+const readAuthor = (
+  body: Record<string, unknown>,
+  { store, user, node }: ReadContext,
+  errors: Record<string, string>,
+): number | undefined => {
+  const present = node === null ? user.uid : node.uid;
+  const name = textOf(body.name) ?? '';
+  const uid = textOf(body.uid) ?? '';
+  if (!may(user, 'administer nodes')) {
+    // Asked before any account is looked for, so that the answer does not tell which there are.
+    const known = store.users.byUid(present)?.name.toLowerCase() ?? '';
+    const refused = 'Only who administers nodes may name another author.';
+    if (name !== '' && name.toLowerCase() !== known) errors.name = refused;
+    if (uid !== '' && uid !== String(present)) errors.uid = refused;
+    return present;
+  }
+  const named = name === '' ? null : store.users.byName(name);
+  if (name !== '' && named === null) errors.name = `The username ${escapeHtml(name)} does not exist.`;
+  const wished = named?.uid ?? (uid === '' ? present : Number(uid));
+  if (wished !== 0 && store.users.byUid(wished) === null) errors.uid = `There is no user ${escapeHtml(uid)}.`;
+  return wished;
+};
+
+/** Core properties that are taken; all of them texts or numbers. */
+const settable = [
+  ...['type', 'title', 'status', 'uuid', 'nid', 'uid', 'name', 'language', 'created', 'log', 'revision'],
+  ...flags,
+];
+
+/** Properties that a read shows and the portal sets itself, as texts. */
+const ownedByPortal = (node: StoredNode): Record<string, string> => ({
+  vid: String(node.vid),
+  vuuid: node.vuuid,
+  changed: String(node.changed),
+  revision_timestamp: String(node.revisionTimestamp),
+  revision_uid: String(node.revisionUid),
+  tnid: String(node.tnid),
+  translate: String(node.translate),
+});
+
+/** Read-only facts that never say anything new: taken without a look. */
+const idle = new Set(['rdf_mapping', 'picture', 'data', 'path', 'uri']);
+
+const owned = new Set(['vid', 'vuuid', 'changed', 'revision_timestamp', 'revision_uid', 'tnid', 'translate']);
+
+const keyFault = (name: string, value: unknown, { node, fields, type }: ReadContext): string | null => {
+  if (settable.includes(name)) {
+    return value === null || textOf(value) !== null ? null : `The value of ${name} must be a text or number.`;
+  }
+  if (idle.has(name) || fields.some((field) => field.name === name)) return null;
+  const text = textOf(value) ?? '';
+  if (!owned.has(name)) {
+    return `A ${type} has no field ${escapeHtml(name.slice(0, 64))}; it has ${[...settable, ...fields.map((field) => field.name)].join(', ')}.`;
+  }
+  const isSame = text === '' || (node === null ? text === '0' : ownedByPortal(node)[name] === text);
+  return isSame ? null : `The value of ${name} is set by the portal; leave it out.`;
+};
+
+const checkKeys = (body: Record<string, unknown>, context: ReadContext, errors: Record<string, string>): void => {
+  for (const [name, value] of Object.entries(body)) {
+    const fault = keyFault(name, value, context);
+    if (fault !== null) errors[name] = fault;
+  }
+  const language = textOf(body.language) ?? '';
+  if (language !== '' && language !== 'und') errors.language = 'The value of language must be und.';
+  if (textOf(body.revision) === '0') errors.revision = 'Every update makes a new revision; leave revision out.';
+};
+
+const checkIdentity = (body: Record<string, unknown>, { node }: ReadContext, errors: Record<string, string>): void => {
+  const nid = textOf(body.nid) ?? '';
+  if (nid !== '' && (node === null || nid !== String(node.nid))) {
+    errors.nid = node === null ? 'The nid of a new node cannot be chosen.' : 'The nid of a node cannot be changed.';
+  }
+};
+
+const readCreated = (value: unknown, errors: Record<string, string>): number | undefined => {
+  const text = textOf(value) ?? '';
+  if (text === '') return undefined;
+  const created = idOf(text);
+  if (created === null) errors.created = 'The value of created must be a time in Unix seconds.';
+  return created ?? undefined;
+};
+
+/** Core properties under `spec`: title required, author the caller, language `und`, given uuid, log, status and created kept. */
+export const readSpecCore = (body: Record<string, unknown>, context: ReadContext): CoreChanges => {
+  const errors: Record<string, string> = {};
+  const isNew = context.node === null;
+  checkKeys(body, context, errors);
+  checkIdentity(body, context, errors);
+  const core: { [K in keyof CoreChanges]: CoreChanges[K] | undefined } = {
+    title: isNew || 'title' in body ? readTitle(body, errors) : undefined,
+    status: 'status' in body ? readStatus(body.status, errors) : undefined,
+    uid: readAuthor(body, context, errors),
+    uuid: readUuid(body.uuid, context, errors),
+    language: isNew ? 'und' : undefined,
+    created: readCreated(body.created, errors),
+    log: textOf(body.log) ?? undefined,
+  };
+  for (const name of flags) if (name in body) core[name] = readFlag(name, body[name], errors);
+  for (const name of ['promote', 'sticky'] as const) {
+    const isSame = core[name] === undefined || core[name] === (context.node?.[name] ?? 0);
+    if (isSame || may(context.user, 'administer nodes')) continue;
+    errors[name] = `Only who administers nodes may change ${name}.`;
+  }
+  if (Object.keys(errors).length > 0) throw formRefusal(errors);
+  return withoutUndefined(core);
+};
+
+/** The body text of this profile always has a safe text (spec 2.1): an unknown format counts as plain text, none as `html`. */
+const withSafeText = (item: RawItem, rendered: RenderedTexts): RawItem => {
+  if (isTextFormat(item.format)) return item;
+  const format = item.format === null ? 'html' : item.format;
+  const used = format === 'html' ? 'html' : 'plain_text';
+  const value = textOf(item.value) ?? '';
+  const summary = textOf(item.summary);
+  return {
+    value,
+    summary,
+    format,
+    safe_value: safeText(value, used, rendered),
+    safe_summary: safeText(summary ?? '', used, rendered),
+  };
+};
+
+/** The status of a datastore is the portal's: it may be sent back as it was read, and nothing else. */
+const checkOwned = (field: Field, raw: RawItem[], { node, shownStatus }: ReadContext): void => {
+  const sent = textOf(raw[0]?.value) ?? '';
+  const present = node === null ? '0' : shownStatus;
+  if (sent !== '' && sent !== present) {
+    throw new FieldFault(field.name, `The value of ${field.name} is set by the portal; leave it out.`);
+  }
+};
+
+/** Files of the node itself, and those that the caller uploaded or may read: another one would become public with the node. */
+const readFiles = (field: Field, raw: RawItem[], { store, user, node }: ReadContext): FieldChanges => {
+  const isFor = (file: StoredFile): boolean => mayUseFile(store, user, { file, node });
+  const settingsOf = (one: RawItem): RawItem =>
+    Object.fromEntries(fileSettings.flatMap((key) => (textOf(one[key]) ? [[key, textOf(one[key])]] : [])));
+  const fids = raw.map((one) => readFile(store, field, { raw: one, isFor }));
+  return { fids, items: { [field.name]: raw.map((one, index) => ({ fid: String(fids[index]), ...settingsOf(one) })) } };
+};
+
+/** The integers of the editing form stand for the codes of frequencies. */
+const withCode = (item: RawItem): RawItem => {
+  const text = textOf(item.value) ?? '';
+  const known = /^\d+$/.test(text) ? frequencies.find(({ form }) => form === Number(text)) : undefined;
+  return known === undefined ? item : { value: known.code };
+};
+
+/** A node that the caller sees, or that stands in the node already; of others it is not told that they exist. */
+const mayReferTo = ({ store, user, node }: ReadContext, target: StoredNode): boolean =>
+  mayRead(user, target) ||
+  mayEdit(user, target) ||
+  (node !== null && store.nodes.targets(node.nid).includes(target.nid));
+
+const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChanges => {
+  const { store, rendered } = context;
+  if (!field.many && raw.length > 1) {
+    throw new FieldFault(field.name, `${field.name} takes one value; ${raw.length} were sent.`);
+  }
+  const isFor = (target: StoredNode): boolean => mayReferTo(context, target);
+  if (field.kind === 'node')
+    return { items: {}, targets: [...new Set(raw.map((one) => readReference(store, field, { raw: one, isFor })))] };
+  if (field.kind === 'file') return readFiles(field, raw, context);
+  if (field.kind === 'group') {
+    return {
+      items: {
+        [field.name]: raw.map((one) => ({ target_id: String(readReference(store, field, { raw: one, isFor })) })),
+      },
+    };
+  }
+  if (field.kind === 'term') {
+    const tids = [...new Set(raw.map((one) => readTerm(store, field, one)))];
+    return { items: { [field.name]: tids.map((tid) => ({ tid: String(tid) })) } };
+  }
+  const items = raw.map((one) => readItem(field, field.name === 'field_frequency' ? withCode(one) : one, rendered));
+  return { items: { [field.name]: field.kind === 'body' ? items.map((item) => withSafeText(item, rendered)) : items } };
+};
+
+/** Fields under `spec`: every shape of `itemsIn`, every value checked, all faults told at once. */
+export const readSpecFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
+  const changes: FieldChanges = { items: {} };
+  const errors: Record<string, string> = {};
+  for (const field of context.fields) {
+    if (!(field.name in body)) continue;
+    try {
+      const raw = itemsIn(field, body[field.name]);
+      if (field.name === 'field_datastore_status') {
+        checkOwned(field, raw, context);
+        continue;
+      }
+      const { items, ...linked } = readOne(field, raw, context);
+      Object.assign(changes.items, items);
+      Object.assign(changes, linked);
+    } catch (error) {
+      if (!(error instanceof FieldFault)) throw error;
+      errors[error.field] = error.message;
+    }
+  }
+  if (Object.keys(errors).length > 0) throw formRefusal(errors);
+  return changes;
+};

@@ -1,0 +1,57 @@
+// Roles and what each may do (recorded behaviour 14).
+import type { Permission } from '../dataset-api/permissions.ts';
+
+/** A role: its number and what it may do. */
+export interface Role {
+  rid: number;
+  permissions: readonly Permission[];
+}
+
+/** Roles by name. */
+export type RoleTable = Readonly<Record<string, Role>>;
+
+const writer = ['create content', 'edit own content', 'manage datastore'] as const;
+const editor = [...writer, 'edit any content'] as const;
+
+/**
+ * The default roles by name (recorded behaviour 14). "anonymous user" is everybody without a session, "authenticated
+ * user" everybody with one.
+ */
+export const defaultRoles: RoleTable = {
+  'anonymous user': { rid: 1, permissions: [] },
+  'authenticated user': { rid: 2, permissions: [] },
+  administrator: {
+    rid: 3,
+    permissions: [...editor, 'create other content', 'administer nodes', 'unlimited lists', 'administer users'],
+  },
+  'site manager': { rid: 4, permissions: [...editor, 'create other content', 'administer nodes', 'administer users'] },
+  editor: { rid: 5, permissions: editor },
+  'content creator': { rid: 6, permissions: writer },
+};
+
+/** The default roles with other permissions for those that `changes` names, and new roles for names that are none. */
+export const roleTableOf = (changes: Readonly<Record<string, readonly Permission[]>> = {}): RoleTable => {
+  const table: Record<string, Role> = { ...defaultRoles };
+  let next = Math.max(...Object.values(defaultRoles).map(({ rid }) => rid)) + 1;
+  for (const [name, granted] of Object.entries(changes)) {
+    table[name] = { rid: table[name]?.rid ?? next++, permissions: granted };
+  }
+  return table;
+};
+
+/** The names of the roles that an account can be given. */
+export const assignableRoles = (table: RoleTable = defaultRoles): string[] =>
+  Object.keys(table).filter((name) => !/^(anonymous|authenticated) user$/.test(name));
+
+/** What the roles of an account grant: the stored ones, and the one that everybody has with or without a session. */
+export const grantsOf = (
+  table: RoleTable,
+  { uid, roles }: { uid: number; roles: readonly string[] },
+): { permissions: ReadonlySet<Permission>; roleMap: Readonly<Record<string, string>> } => {
+  const implied = uid === 0 ? 'anonymous user' : 'authenticated user';
+  const names = [implied, ...roles];
+  return {
+    permissions: new Set(names.flatMap((name) => table[name]?.permissions ?? [])),
+    roleMap: Object.fromEntries(names.map((name) => [String(table[name]?.rid ?? name), name])),
+  };
+};

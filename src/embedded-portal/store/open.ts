@@ -1,0 +1,177 @@
+// The store of a portal: its folder, its database, the tables.
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { PortalStoreError } from '../../model/errors.ts';
+import { Files } from './files.ts';
+import { Flood } from './flood.ts';
+import { FolderSync } from './folder-sync.ts';
+import { lockStore } from './lock.ts';
+import { Nodes } from './nodes.ts';
+import { PublicNodes } from './public-nodes.ts';
+import { migrate } from './schema.ts';
+import { Sessions } from './sessions.ts';
+import { defaultTerms, Terms } from './terms.ts';
+import { Users } from './users.ts';
+import { Writer } from './writer.ts';
+
+/** An open store; this process alone holds it. */
+export interface Store {
+  dir: string;
+  db: DatabaseSync;
+  nodes: Nodes;
+  publicNodes: PublicNodes;
+  files: Files;
+  users: Users;
+  sessions: Sessions;
+  flood: Flood;
+  terms: Terms;
+  /** Runs synchronous work in one durable transaction (see {@link Writer}). */
+  write<T>(work: () => T): Promise<T>;
+  /** Another number after every write: what was read under the same number holds. */
+  changes(): number;
+  /** Where the bytes of a file lie. */
+  pathOf(file: { uuid: string }): string;
+  /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */
+  filesDir: string;
+  /** Makes the names in {@link Store.filesDir} durable. */
+  syncFiles(): Promise<void>;
+  /** Where the datastore keeps its tables. */
+  tablesDir: string;
+  /** True when this call has just made the store. */
+  isNew: boolean;
+  /** Commits what is queued and gives the store back; idempotent. */
+  close(): void;
+}
+
+/** Hashes and the key of sessions are nobody's business, whoever made the folder; some file systems know no modes. */
+const keepPrivate = (path: string, mode: number): void => {
+  try {
+    chmodSync(path, mode);
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'EROFS'].includes(String((error as NodeJS.ErrnoException).code))) throw error;
+  }
+};
+
+/** Throws {@link PortalStoreError} when the database is damaged: what is written to such a one is lost with it. */
+const check = (db: DatabaseSync): void => {
+  let found: unknown;
+  try {
+    found = db.prepare('PRAGMA quick_check(1)').get()?.quick_check;
+  } catch (error) {
+    found = (error as Error).message;
+  }
+  if (found === 'ok') return;
+  throw new PortalStoreError(`the database of the portal store is damaged: ${String(found)}`, {
+    hint: 'restore the last backup (`sluice portal backup` makes them); keep the damaged folder until all is well',
+  });
+};
+
+const prepare = (dir: string): DatabaseSync => {
+  const path = join(dir, 'portal.db');
+  const db = new DatabaseSync(path, { timeout: 5000 });
+  for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) keepPrivate(path + suffix, 0o600);
+  check(db);
+  db.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY',
+  );
+  migrate(db);
+  return db;
+};
+
+/** Removes what a killed process left: half uploads, and bytes no row names. */
+const sweep = (filesDir: string, files: Files): void => {
+  const known = files.uuids();
+  for (const name of readdirSync(filesDir)) if (!known.has(name)) rmSync(join(filesDir, name), { force: true });
+};
+
+/** A store that was moved, or restored from a backup, still names its files where they were. */
+const relocate = (db: DatabaseSync, filesDir: string): void => {
+  const tables = db.prepare("SELECT name FROM sqlite_master WHERE name IN ('datastore', 'recorded_datastore')").all();
+  for (const { name } of tables) {
+    db.prepare(`UPDATE ${name} SET path = ?1 || substr(path, -36) WHERE path <> ?1 || substr(path, -36)`).run(
+      join(filesDir, '/'),
+    );
+  }
+};
+
+const failed = (dir: string, cause: unknown): PortalStoreError =>
+  new PortalStoreError(`the portal store ${dir} cannot be opened: ${(cause as Error).message}`, {
+    hint: 'check that the folder may be written and has free space',
+    cause,
+  });
+
+/**
+ * Opens (or makes) the store in `dir`, brings its tables up to date and sweeps what a killed process left.
+ * Throws PortalPortError when another process holds it, {@link PortalStoreError} when it cannot be opened.
+ */
+export const openStore = (dir: string): Store => {
+  const filesDir = join(dir, 'files');
+  try {
+    for (const folder of [dir, filesDir]) {
+      mkdirSync(folder, { recursive: true });
+      keepPrivate(folder, 0o700);
+    }
+  } catch (cause) {
+    throw failed(dir, cause);
+  }
+  const lock = lockStore(dir);
+  try {
+    const db = prepare(dir);
+    const nodes = new Nodes(db);
+    const filesSync = new FolderSync(filesDir);
+    let changes = 0;
+    const writer = new Writer(db, {
+      onChange: () => {
+        changes += 1;
+        nodes.aliasNumbers.kept();
+        files.nameNumbers.kept();
+      },
+      onUndo: () => {
+        nodes.forget();
+        nodes.aliasNumbers.undone();
+        files.nameNumbers.undone();
+      },
+    });
+    const users = new Users(db);
+    const terms = new Terms(db);
+    const files = new Files(db);
+    sweep(filesDir, files);
+    relocate(db, filesDir);
+    let open = true;
+    return {
+      dir,
+      db,
+      syncFiles: () => filesSync.sync(),
+      filesDir,
+      tablesDir: join(dir, 'tables'),
+      users,
+      terms,
+      files,
+      nodes,
+      publicNodes: new PublicNodes(db),
+      changes: () => changes,
+      sessions: new Sessions(db),
+      flood: new Flood(db),
+      isNew: users.count() === 0,
+      write: (work) => writer.write(work),
+      pathOf: (file) => join(filesDir, file.uuid),
+      close() {
+        if (!open) return;
+        open = false;
+        writer.flush();
+        filesSync.close().catch(() => undefined); // nothing can be lost by it
+        db.close();
+        lock.release();
+      },
+    };
+  } catch (cause) {
+    lock.release();
+    throw cause instanceof PortalStoreError ? cause : failed(dir, cause);
+  }
+};
+
+/** Adds the terms of a new store; to be called inside a write. */
+export const addDefaultTerms = (terms: Terms): void => {
+  for (const term of defaultTerms) terms.add({ tid: null, ...term });
+};

@@ -1,0 +1,124 @@
+// The users file of a portal: accounts that are added, updated or blocked at every start (architecture, "Config and paths").
+import { readFileSync, statSync } from 'node:fs';
+import { load } from 'js-yaml';
+import { z } from 'zod';
+import { UsersFileError } from '../model/errors.ts';
+import { checkPassword, hashPassword, isPasswordHash, isWeakHash } from './password.ts';
+import { assignableRoles } from './roles.ts';
+import type { Store } from './store/open.ts';
+import type { User, UserInput } from './store/users.ts';
+
+/** One account as files write it; `roles` must be among the given names. */
+export const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
+  z.strictObject({
+    name: z.string().min(1).max(60),
+    password: z.string().min(1),
+    roles: z.array(z.enum(roleNames as [string, ...string[]])).default([]),
+    mail: z.string().max(254).optional(),
+    uid: z.int().positive().optional(),
+    status: z.union([z.literal(0), z.literal(1)]).optional(),
+  });
+
+const fileSchemaOf = (roleNames: string[] | undefined) =>
+  z.strictObject({ users: z.array(userSchemaOf(roleNames)).min(1) });
+
+/** An account to add or update. `password` is plain or a `scrypt:…` hash; `roles` are names of the role table. */
+export interface UserSpec {
+  name: string;
+  password: string;
+  roles: string[];
+  mail?: string | undefined;
+  /** Number of a new account; the next free one when absent. */
+  uid?: number | undefined;
+  /** 1 active (default), 0 blocked. */
+  status?: 0 | 1 | undefined;
+}
+
+const hint =
+  'the file looks like: users: [{ name: ann, password: …, roles: [content creator], mail: ann@example.org }]';
+
+/** Passwords are secrets: a file with plain ones may be read by its owner only. */
+const checkMode = (path: string, users: UserSpec[]): void => {
+  if (process.platform === 'win32' || users.every(({ password }) => isPasswordHash(password))) return;
+  const mode = statSync(path).mode & 0o077;
+  if (mode !== 0) {
+    throw new UsersFileError(`the users file ${path} holds plain passwords and can be read by others`, {
+      hint: `run: chmod 600 ${path}`,
+    });
+  }
+};
+
+/** Reads a users file (YAML); roles must be among `roleNames`, the default ones when absent. Throws {@link UsersFileError} naming every problem, or when others can read plain passwords. */
+export const readUsersFile = (path: string, roleNames?: string[]): UserSpec[] => {
+  let value: unknown;
+  try {
+    value = load(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw new UsersFileError(`the users file ${path} cannot be read: ${(cause as Error).message}`, { hint, cause });
+  }
+  const result = fileSchemaOf(roleNames).safeParse(value);
+  if (!result.success) {
+    const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new UsersFileError(`the users file ${path} is wrong: ${problems.join('; ')}`, { hint });
+  }
+  const { users } = result.data;
+  const names = users.map(({ name }) => name.toLowerCase());
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new UsersFileError(`the users file ${path} names ${twice} twice`, { hint });
+  checkMode(path, users);
+  return users;
+};
+
+/** The hash to store: that of before where the password is the same, so that sessions go on and a renewed one is kept. */
+const passOf = async (known: User | null, { password }: UserSpec): Promise<{ pass: string; isChanged: boolean }> => {
+  if (isPasswordHash(password)) {
+    const isSame = known !== null && (known.given ?? known.pass) === password;
+    return { pass: isSame ? known.pass : password, isChanged: !isSame };
+  }
+  const isSame = known !== null && (await checkPassword(password, known.pass));
+  const pass = isSame && !isWeakHash(known.pass) ? known.pass : await hashPassword(password);
+  return { pass, isChanged: !isSame };
+};
+
+const inputOf = async (store: Store, spec: UserSpec, { now, fromFile }: { now: number; fromFile: boolean }) => {
+  const { name, password, roles, mail, uid, status = 1 } = spec;
+  const known = store.users.byName(name);
+  const { pass, isChanged } = await passOf(known, spec);
+  const input: UserInput = {
+    uid: uid ?? null,
+    name,
+    pass,
+    given: isPasswordHash(password) ? password : null,
+    fromFile,
+    mail: mail ?? `${name.replace(/[^\w.-]/g, '.')}@example.org`,
+    status,
+    roles,
+    created: now,
+  };
+  const isSame = !isChanged && known?.status === status && known.roles.toSorted().join() === roles.toSorted().join();
+  return { input, endsSessions: !isSame };
+};
+
+/** Adds accounts, or updates those of the same name; who gets another password, status or role is logged out. Never removes any. */
+export const saveUsers = async (
+  store: Store,
+  users: UserSpec[],
+  { now, fromFile = false }: { now: number; fromFile?: boolean },
+): Promise<void> => {
+  const inputs: Awaited<ReturnType<typeof inputOf>>[] = [];
+  for (const spec of users) inputs.push(await inputOf(store, spec, { now, fromFile }));
+  await store.write(() => {
+    for (const { input, endsSessions } of inputs) {
+      const { uid } = store.users.save(input);
+      if (endsSessions) store.sessions.endAll(uid);
+    }
+  });
+};
+
+/** Saves the accounts of a users file; those that stood in it before and do not any more are blocked and logged out. */
+export const saveUsersOfFile = async (store: Store, users: UserSpec[], now: number): Promise<void> => {
+  await saveUsers(store, users, { now, fromFile: true });
+  await store.write(() => {
+    for (const uid of store.users.blockOthers(users.map(({ name }) => name))) store.sessions.endAll(uid);
+  });
+};

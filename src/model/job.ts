@@ -1,0 +1,241 @@
+// The kinds of job: one schema each, the rule that makes their ids, and what a handler gets from the queue.
+
+import { z } from 'zod';
+import type { SluiceError } from './errors.ts';
+import { uuidOfKey } from './identity.ts';
+import type { JobWriter } from './lease.ts';
+import type { JobLog } from './log.ts';
+import type { Reason } from './report.ts';
+import { scheduleSchema } from './schedule-times.ts';
+
+/** What a run is asked for. */
+const requestData = {
+  /** Absolute path of the manifest. */
+  manifestPath: z.string(),
+  manifest: z.string(),
+  portal: z.string(),
+  why: z.enum(['command', 'schedule', 'drop', 'retry']),
+  /** Keys the run is limited to; null for all. */
+  only: z.array(z.string()).nullable(),
+  /** Id of a stored plan that the run must do exactly; null for none. */
+  plan: z.string().nullable().default(null),
+  /** Run that a guard held and an operator released; null for none. */
+  release: z.string().nullable().default(null),
+  /** One item to be taken down, and nothing else done; null for a run that publishes. */
+  remove: z
+    .object({ key: z.string(), how: z.enum(['orphan', 'unpublish', 'delete']) })
+    .nullable()
+    .default(null),
+  /** Goes before the manifest's `onDrift`; null to obey the manifest. */
+  onDrift: z.enum(['hold', 'overwrite', 'keep']).nullable().default(null),
+  /** True: what we remember is compared with the portal's own listing first. */
+  refresh: z.boolean().default(false),
+  /** True: what cannot be found on the portal is created, although it may be there. */
+  createMissing: z.boolean().default(false),
+};
+
+/** What a run is asked for, without the job around it. */
+export const runRequestSchema = z.object(requestData);
+
+/** What a worker was doing for a job, for the poison rule and for people who look. */
+export const traceSchema = z.object({
+  /** Steps under way: by item key, or by '' for the job itself. */
+  steps: z.record(z.string(), z.string()),
+  /** Keys of items that a worker was killed in, until they are begun again. */
+  interrupted: z.array(z.string()).default([]),
+  /** How often a worker was killed in a step, by `<item key> <step>`. */
+  kills: z.record(z.string(), z.number().int()),
+  /** The engine's stall counter when `kills` was last counted. */
+  stalls: z.number().int(),
+});
+
+/** See {@link traceSchema}. */
+export type Trace = z.infer<typeof traceSchema>;
+
+/** The trace of a job that was never worked on. */
+export const noTrace: Trace = { steps: {}, interrupted: [], kills: {}, stalls: 0 };
+
+const trace = traceSchema.exactOptional();
+
+/** A schedule or an event asks for a run. */
+export const triggerDataSchema = z.object({
+  kind: z.literal('trigger'),
+  ...requestData,
+  /** The rules under which the run begins; null: at once. */
+  schedule: scheduleSchema.nullable().default(null),
+  /** True for a trigger that waited for its window or its jitter. */
+  waited: z.boolean().default(false),
+  trace,
+});
+
+/** One execution of a manifest. */
+export const runDataSchema = z.object({ kind: z.literal('run'), runId: z.string(), ...requestData, trace });
+
+/** Publish one dataset with its resources. */
+export const datasetDataSchema = z.object({
+  kind: z.literal('dataset'),
+  runId: z.string(),
+  manifest: z.string(),
+  portal: z.string(),
+  key: z.string(),
+  trace,
+});
+
+/** Prove that the tables of some resources are whole, after everything was sent. */
+export const proveDataSchema = z.object({
+  kind: z.literal('prove'),
+  runId: z.string(),
+  manifest: z.string(),
+  portal: z.string(),
+  /** Key of the first resource, which names the job. */
+  key: z.string(),
+  keys: z.array(z.string()),
+  trace,
+});
+
+/** Data of a `trigger` job. */
+export type TriggerData = z.infer<typeof triggerDataSchema>;
+/** Data of a `run` job. */
+export type RunData = z.infer<typeof runDataSchema>;
+/** Data of a `dataset` job. */
+export type DatasetData = z.infer<typeof datasetDataSchema>;
+/** Data of a `prove` job. */
+export type ProveData = z.infer<typeof proveDataSchema>;
+
+/** A request that is pinned to nothing and obeys the manifest. */
+export const plainRequest = {
+  plan: null,
+  release: null,
+  remove: null,
+  onDrift: null,
+  refresh: false,
+  createMissing: false,
+} as const;
+
+/** See {@link runRequestSchema}. */
+export type RunRequest = z.infer<typeof runRequestSchema>;
+
+/** The schema of every job kind. */
+export const jobSchemas = {
+  trigger: triggerDataSchema,
+  run: runDataSchema,
+  dataset: datasetDataSchema,
+  prove: proveDataSchema,
+} as const;
+
+/** A kind of job. */
+export type JobKind = keyof typeof jobSchemas;
+
+/** Data by job kind. */
+export type JobDataOf = {
+  trigger: TriggerData;
+  run: RunData;
+  dataset: DatasetData;
+  prove: ProveData;
+};
+
+/** Kind of the item that a key names: `<manifest>/<dataset>` or `<manifest>/<dataset>/<resource>`. */
+export const kindOfKey = (key: string): 'dataset' | 'resource' => (key.split('/').length > 2 ? 'resource' : 'dataset');
+
+/** Id of the work of a run on an item, and of its log: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
+export const itemId = (runId: string, key: string): string => `${runId}.${kindOfKey(key)}.${uuidOfKey(key)}`;
+
+/** Id of a child job of a run. */
+export const childId = ({ kind, runId, key }: DatasetData | ProveData): string =>
+  kind === 'dataset' ? itemId(runId, key) : `${itemId(runId, key)}.${kind}`;
+
+/** How a child job ended. */
+export type ChildOutcome = { state: 'completed' } | { state: 'failed'; reason: Reason } | { state: 'lost' };
+
+/** A step as it is logged. */
+export interface StepLabel {
+  name: string;
+  /** On what: a file name, a nid, a title. */
+  on: string;
+  /** True for a step that sends writes: a stop request lets it finish. */
+  writes?: boolean;
+  /**
+   * True for a step that cannot crash the worker, so its start is not persisted: it sends requests and waits, or handles a
+   * few kilobytes.
+   */
+  light?: boolean;
+}
+
+/** Steps and notes of one thing that a job works on, with a log of its own. */
+export interface StepLog {
+  /** Runs one step and logs one line for it: what, on what, milliseconds, outcome (`format` of the result). */
+  step<T>(label: StepLabel, work: (signal: AbortSignal) => Promise<T>, format?: (result: T) => string): Promise<T>;
+  /** Adds a line to the log. */
+  note(line: string): Promise<void>;
+}
+
+/** What the queue gives a job for one of its items. */
+export interface ItemLog extends StepLog {
+  /** Name of the step under way, or of the last one. */
+  readonly lastStep: string | null;
+  /** True when a worker was killed in a step of this item, so that a write may be under way. */
+  readonly resumed: boolean;
+  readonly log: JobLog;
+  /** Says that the item has ended: a kill from now on is none of its own. */
+  end(): void;
+}
+
+/** What the queue gives a handler; a handler never sees the engine. */
+export interface JobContext<K extends JobKind = JobKind> extends StepLog {
+  readonly id: string;
+  readonly data: JobDataOf[K];
+  /** When the job was to begin, Unix milliseconds. */
+  readonly due: number;
+  /** Attempts begun, this one included. */
+  readonly attempt: number;
+  /** True when a failure of this attempt is not tried again. */
+  readonly isLast: boolean;
+  /** Aborted when the worker must stop or has lost the job to another worker. */
+  readonly signal: AbortSignal;
+  /** Everything written in the name of this job goes through it; null outside a queue. */
+  readonly writer: JobWriter | null;
+  readonly log: JobLog;
+  /** Changes the job's data, durably. */
+  save(changes: Partial<JobDataOf[K]>): Promise<void>;
+  /** Steps and notes of one item. */
+  item(key: string): ItemLog;
+  /** Why an item is given up: a worker was killed too often in the same step of it. Null while it is not. */
+  poisonOf(key: string): SluiceError | null;
+  /**
+   * Runs `work` while no other job of any worker runs work of the same name. The lock stands as long as this job's lease:
+   * it cannot be lost without the lease being lost.
+   */
+  exclusive<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  /**
+   * Adds child jobs (again, on every attempt) and gives their outcomes by key once all have ended; until then the job
+   * leaves the worker and is begun anew later. `after`: how many other children had ended before these were added.
+   */
+  children(list: (DatasetData | ProveData)[], after?: number): Promise<Map<string, ChildOutcome>>;
+}
+
+/** A handler of one kind of job. */
+export interface Handler<K extends JobKind = JobKind> {
+  run(job: JobContext<K>): Promise<unknown>;
+  /** Called once when the job has failed for good, before the engine is told. */
+  failed?(job: JobContext<K>, reason: Reason, error: unknown): Promise<void>;
+}
+
+/** Thrown inside a handler to give the job back unharmed; the worker moves it to wait without spending an attempt. */
+export class GiveBack extends Error {}
+
+/** Thrown by a handler whose job is to be tried again for some of its items; the others have ended. */
+export class UnfinishedItemsError extends Error {
+  /** What keeps each item from ending, by key. */
+  readonly items: ReadonlyMap<string, unknown>;
+
+  /** `items` has at least one entry. */
+  constructor(items: ReadonlyMap<string, unknown>) {
+    super(`${items.size} items are not done yet`);
+    this.items = items;
+  }
+
+  /** Decides for the job when it is tried again. */
+  get first(): unknown {
+    return this.items.values().next().value;
+  }
+}

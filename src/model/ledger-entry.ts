@@ -1,0 +1,219 @@
+// What we know was published: one entry per key and portal, and the intents of writes that have begun.
+import { z } from 'zod';
+import { reasonSchema, rejectedRowsSchema } from './report.ts';
+import { nodeFieldsSchema } from './wish.ts';
+
+/** Identity of a local file as last read: equal facts mean equal bytes, see `intake/fingerprint.ts`. */
+export const sourceFingerprintSchema = z.object({
+  bytes: z.number().int(),
+  sha256: z.string(),
+  /** Stat facts as decimal strings of nanoseconds, to skip the hash of an untouched file. */
+  mtimeNs: z.string(),
+  ctimeNs: z.string(),
+  ino: z.string(),
+  /** When the hash was made, Unix milliseconds. */
+  hashedAt: z.number().int(),
+});
+
+/** See {@link sourceFingerprintSchema}. */
+export type SourceFingerprint = z.infer<typeof sourceFingerprintSchema>;
+
+/** The file of a resource as the portal holds it. */
+export const portalFileSchema = z.object({
+  fid: z.string(),
+  /** File name as the portal made it. */
+  name: z.string(),
+  bytes: z.number().int(),
+  sha256: z.string(),
+  /** Where the portal serves the bytes, when it told us. */
+  url: z.string().nullable(),
+  /** Of a table that was made: the bytes it was made of, and by which recipe. Absent where the source went as it is. */
+  from: z.object({ sha256: z.string(), recipe: z.string() }).exactOptional(),
+});
+
+/** See {@link portalFileSchema}. */
+export type PortalFile = z.infer<typeof portalFileSchema>;
+
+/** A file whose rows were proven in the datastore. */
+export const goodFileSchema = portalFileSchema.extend({
+  rows: z.number().int().nullable(),
+  /** What separates its columns; null where it was never read. */
+  delimiter: z.string().nullable(),
+});
+
+/** See {@link goodFileSchema}. */
+export type GoodFile = z.infer<typeof goodFileSchema>;
+
+/** A file that a portal could not import. */
+export const refusedFileSchema = z.object({
+  /** sha256 of the source, and fingerprint of what was wished of it (`offerFingerprint`): the same offer is not made again. */
+  sha256: z.string(),
+  offer: z.string(),
+  /** What separates its columns, as the portal may have been told. */
+  delimiter: z.string().nullable(),
+  /** True once the good file is attached and imported in its place. */
+  isReplaced: z.boolean(),
+  reason: reasonSchema,
+});
+
+/** What is known of the address that a file was fetched from. */
+export const fetchedFromSchema = z.object({
+  url: z.string(),
+  /** What its server told of the version that was fetched, to ask for another one only; see `fetch/policy.ts`. */
+  etag: z.string().nullable(),
+  lastModified: z.string().nullable(),
+  finalUrl: z.string(),
+  /** File name as it was found out. */
+  name: z.string(),
+});
+
+/** See {@link fetchedFromSchema}. */
+export type FetchedFrom = z.infer<typeof fetchedFromSchema>;
+
+/** What was published under a key. */
+export const ledgerEntrySchema = z.object({
+  key: z.string(),
+  kind: z.enum(['dataset', 'resource']),
+  uuid: z.string(),
+  /** Node id; null while the node was never created. */
+  nid: z.string().nullable(),
+  /** Revision after our last write or look. */
+  vid: z.string().nullable(),
+  /** When the portal says that the node was changed last, Unix seconds, as of our last look; null where unknown. */
+  changed: z.string().nullable().default(null),
+  /** Public address of the node. */
+  url: z.string().nullable(),
+  title: z.string(),
+  /** What the dataset is called where it comes from, such as the identifier in a catalogue. */
+  identifier: z.string().nullable().default(null),
+  /** Names of the node fields we sent last, so that one that leaves the wish is emptied. */
+  fieldNames: z.array(z.string()),
+  /** Fingerprint of the metadata that the portal was last seen to hold; null while unverified. */
+  metadataFingerprint: z.string().nullable(),
+  /** What the proven node held beside what was sent (`besideSent`), to see edits of it; null where it was never looked at. */
+  beside: z.record(z.string(), z.string()).nullable().default(null),
+  /** What the portal made of fields that it does not hold as sent, by field name: a known difference, reported as a warning. */
+  notHeld: z.record(z.string(), z.string()).default({}),
+  /** Of a dataset: node ids of its resources, in order, as its list was last proven to hold them; null where it was not. */
+  links: z.array(z.string()).nullable().default(null),
+  source: sourceFingerprintSchema.nullable(),
+  /** Absolute path of the local file, as last read; the address of a fetched one. */
+  sourcePath: z.string().nullable(),
+  /** The address that `source` was fetched from; null for a local file. */
+  fetched: fetchedFromSchema.nullable().default(null),
+  file: portalFileSchema.nullable(),
+  /** Rows that were left out of the table as bad, and the file they are in on the host that made it; null where none were. */
+  rejected: rejectedRowsSchema.nullable().default(null),
+  /** `pending`: a file was attached whose import is not proven yet. */
+  datastore: z.enum(['none', 'imported', 'pending', 'failed']),
+  /** Data rows (without the header) that were imported, null where nothing is imported. */
+  rows: z.number().int().nullable(),
+  /** Rows of the file that the importer of the portal is known to drop; 0 for none. */
+  rowsDropped: z.number().int().default(0),
+  /** True while the current wish is verified on the portal. */
+  live: z.boolean(),
+  /** True while the portal still serves an older version. */
+  stale: z.boolean(),
+  reason: reasonSchema.nullable(),
+  /** How the item was taken down on purpose, null while it is not. */
+  removed: z.enum(['orphan', 'unpublish', 'delete']).nullable().default(null),
+  /** When it was first missing from the wishes, Unix milliseconds. */
+  missingSince: z.number().int().nullable().default(null),
+  /** The last file whose rows were proven in the datastore: what the item falls back on. Null where there was none. */
+  good: goodFileSchema.nullable().default(null),
+  /** A file that the portal could not import; the good one takes its place. */
+  refused: refusedFileSchema.nullable().default(null),
+  runId: z.string(),
+  /** Unix milliseconds of the last change of this entry. */
+  syncedAt: z.number().int(),
+});
+
+/** See {@link ledgerEntrySchema}. */
+export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
+
+/** What we sent last for a node, to tell changes field by field and edits of others from our own. */
+export const sentNodeSchema = z.object({
+  title: z.string(),
+  published: z.boolean(),
+  fields: nodeFieldsSchema,
+  /** Fields that the last write left as somebody else had made them. */
+  kept: z.array(z.string()).optional(),
+});
+
+/** See {@link sentNodeSchema}. */
+export type SentNode = z.infer<typeof sentNodeSchema>;
+
+/** A write that has begun and whose effect is not known yet, with what was true before it. */
+export const intentSchema = z.discriminatedUnion('action', [
+  /** `highestNid`: the highest node id before the create ("0" on an empty portal). */
+  z.object({ action: z.literal('create'), highestNid: z.string(), marker: z.string(), at: z.number().int() }),
+  z.object({ action: z.literal('update'), nid: z.string(), vid: z.string(), marker: z.string(), at: z.number().int() }),
+  /** `fid` before the attach, null when there was no file. */
+  z.object({
+    action: z.literal('attach'),
+    nid: z.string(),
+    fid: z.string().nullable(),
+    bytes: z.number().int(),
+    sha256: z.string(),
+    at: z.number().int(),
+  }),
+  z.object({ action: z.literal('import'), nid: z.string(), at: z.number().int() }),
+]);
+
+/** See {@link intentSchema}. */
+export type Intent = z.infer<typeof intentSchema>;
+
+/** An entry for a key of which nothing is known yet. */
+export const newEntry = ({
+  key,
+  kind,
+  uuid,
+  title,
+  identifier = null,
+}: Pick<LedgerEntry, 'key' | 'kind' | 'uuid' | 'title'> & { identifier?: string | null | undefined }): LedgerEntry => ({
+  key,
+  kind,
+  uuid,
+  title,
+  identifier,
+  nid: null,
+  vid: null,
+  changed: null,
+  url: null,
+  fieldNames: [],
+  notHeld: {},
+  links: null,
+  metadataFingerprint: null,
+  beside: null,
+  rejected: null,
+  source: null,
+  sourcePath: null,
+  fetched: null,
+  file: null,
+  datastore: 'none',
+  rows: null,
+  rowsDropped: 0,
+  live: false,
+  stale: false,
+  reason: null,
+  removed: null,
+  missingSince: null,
+  good: null,
+  refused: null,
+  runId: '',
+  syncedAt: 0,
+});
+
+/** What is live otherwise than it was wished, as the ledger knows it. */
+export const warningsOf = ({
+  notHeld,
+  rows,
+  rowsDropped,
+}: Pick<LedgerEntry, 'notHeld' | 'rows' | 'rowsDropped'>): string[] => [
+  ...Object.entries(notHeld).map(([field, got]) => `the portal does not hold ${field} as sent: it holds ${got}`),
+  ...(rowsDropped > 0 && rows !== null
+    ? [
+        `${rows} of ${rows + rowsDropped} rows: the importer of this portal drops rows that end in the same 32 bytes as every 1,000th one; rows of at least 32 bytes are kept`,
+      ]
+    : []),
+];

@@ -1,0 +1,82 @@
+// Finds the nodes of a portal that wishes stand for: by uuid, by a mapping, by exact type and title.
+import { missingFields } from '../../dataset-api/compare.ts';
+import type { DatasetWish } from '../../model/wish.ts';
+import type { NodeRow, Portal } from '../../portal-client/client.ts';
+import { findUnlisted } from '../handlers/node-locate.ts';
+
+/** What the search for one wish found. */
+export type Found =
+  | { how: 'uuid' | 'mark' | 'mapping' | 'title' | 'content'; nid: string }
+  | { how: 'ambiguous'; nids: string[] }
+  /** It may be there, and could not be looked for; `why` says so in words. */
+  | { how: 'unclear'; why: string }
+  /** Its only candidate belongs to another key. */
+  | { how: 'taken'; node: string; by: string }
+  | { how: 'none' };
+
+/** How to search. */
+export interface FindOptions {
+  /** Node ids by key, from a mapping file. */
+  mapping: ReadonlyMap<string, string>;
+  /** True: nodes of the same type and exact title count as well. */
+  byTitle: boolean;
+  /** True: a resource node of the same dataset with the same bytes, which no wish names, counts as a renamed one. */
+  byContent: boolean;
+}
+
+/** What is looked for. */
+export type Sought = Pick<DatasetWish, 'key' | 'uuid' | 'title' | 'published'>;
+
+/** Finds the node of a dataset. */
+export const findDataset = async (
+  portal: Portal,
+  wish: Sought,
+  options: FindOptions,
+  signal: AbortSignal,
+): Promise<Found> => {
+  const known = await byIdentity(portal, { ...wish, type: 'dataset' }, options, signal);
+  if (!options.byTitle || (known && known.how !== 'unclear')) return known ?? { how: 'none' };
+  return oneOf(await portal.findByTitle('dataset', wish.title, signal), known);
+};
+
+/** Finds the node of a resource; by title only among those that belong to the dataset node. */
+export const findResource = async (
+  portal: Portal,
+  wish: Sought,
+  datasetNid: string | null,
+  options: FindOptions,
+  signal: AbortSignal,
+): Promise<Found> => {
+  const known = await byIdentity(portal, { ...wish, type: 'resource' }, options, signal);
+  if (known && known.how !== 'unclear') return known;
+  if (!options.byTitle || datasetNid === null) return known ?? { how: 'none' };
+  const ours: NodeRow[] = [];
+  for (const row of await portal.findByTitle('resource', wish.title, signal)) {
+    const node = await portal.readNode(row.nid, signal);
+    const reference = { field_dataset_ref: { und: [{ target_id: datasetNid }] } };
+    if (missingFields(reference, node).length === 0) ours.push(row);
+  }
+  return oneOf(ours, known);
+};
+
+const byIdentity = async (
+  portal: Portal,
+  wish: Sought & { type: 'dataset' | 'resource' },
+  { mapping }: FindOptions,
+  signal: AbortSignal,
+): Promise<Found | null> => {
+  const row = await portal.findByUuid(wish.uuid, signal);
+  if (row) return { how: 'uuid', nid: row.nid };
+  const mapped = mapping.get(wish.key);
+  if (mapped !== undefined) return { how: 'mapping', nid: mapped };
+  const { nid, doubt } = await findUnlisted(portal, wish, signal);
+  if (nid !== null) return { how: 'mark', nid };
+  return doubt && { how: 'unclear', why: doubt.message };
+};
+
+/** `doubt` where a node may be there although none has the title. */
+const oneOf = (rows: NodeRow[], doubt: Found | null): Found => {
+  const [first, ...more] = rows;
+  if (!first) return doubt ?? { how: 'none' };
+  return more.length === 0 ? { how: 'title', nid: first.nid } : { how: 'ambiguous', nids: rows.map((row) => row.nid) };
+};

@@ -1,0 +1,186 @@
+// Goes through all wishes of a manifest and proves each against the portal; what is found may be written to the ledger.
+import { PortalError, PortalLoginError } from '../../model/errors.ts';
+import { type LedgerEntry, newEntry, type SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { Target } from '../../model/redis-keys.ts';
+import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
+import type { Portal, PortalNode } from '../../portal-client/client.ts';
+import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
+import type { Ledger } from '../../state/ledger.ts';
+import { withKnownNames } from '../handlers/known-names.ts';
+import { lookAt } from '../handlers/look.ts';
+import type { NodeWish } from '../handlers/node-wish.ts';
+import { withKnownUuids } from '../plan/known-uuids.ts';
+import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
+import { type KnownFile, withLocalFile } from './local-file.ts';
+import { type Proof, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
+import { findRenamed } from './renamed.ts';
+
+/** What was found for one wish. */
+export interface Reconciled {
+  key: string;
+  found: Found | { how: 'ledger'; nid: string };
+  /** Null where no node was found, or none that this key may have. */
+  proof: Proof | null;
+}
+
+/** How wishes are reconciled. */
+export interface ReconcileOptions {
+  target: Target;
+  wishes: DatasetWish[];
+  ledger: Ledger;
+  portal: Portal;
+  fetcher: Fetcher;
+  fetched: FetchedFiles;
+  /** How nodes are found; null: only those the ledger names are looked at. */
+  find: FindOptions | null;
+  /** Download and hash the files. */
+  content: boolean;
+  /** Folder for tables that are made for a moment, and what is refused for its size. */
+  preparedDir: string;
+  maxFileBytes: number;
+  maxRowBytes: number;
+  /** Datasets at once. */
+  concurrency: number;
+  signal: AbortSignal;
+}
+
+/** Proves every wish; writes nothing, neither to the portal nor to the ledger. */
+export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]> => {
+  const { signal } = options;
+  const { entries, sources } = await lookAt({ ...options, portal: null }, signal);
+  const named = withKnownNames(options.wishes, entries);
+  const wishes = options.find ? named : withKnownUuids(named, entries);
+  const results: Reconciled[][] = [];
+  const next = wishes.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, wish] of next) results[index] = await reconcileDataset(options, wish, { entries, sources });
+  };
+  await Promise.all(Array.from({ length: options.concurrency }, work));
+  return oneKeyEach(results.flat(), entries);
+};
+
+/**
+ * A node stands for one key: what the ledger says goes before an identity, an identity before a title; two keys that
+ * only have a title in common with one node are both left alone.
+ */
+const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEntry>): Reconciled[] => {
+  const owners = new Map<string, string>();
+  for (const { key, nid } of entries.values()) if (nid !== null) owners.set(nid, key);
+  for (const { key, found } of results) {
+    if ((found.how === 'uuid' || found.how === 'mark' || found.how === 'mapping') && !owners.has(found.nid))
+      owners.set(found.nid, key);
+  }
+  const titled = new Map<string, string[]>();
+  for (const { key, found } of results) {
+    if (found.how === 'title') titled.set(found.nid, [...(titled.get(found.nid) ?? []), key]);
+  }
+  return results.map((result) => {
+    const { key, found } = result;
+    if (!('nid' in found) || found.how === 'ledger') return result;
+    const rivals = found.how === 'title' ? (titled.get(found.nid) ?? []) : [];
+    const by = owners.get(found.nid) ?? rivals.find((rival) => rival !== key) ?? key;
+    return by === key ? result : { key, found: { how: 'taken', node: found.nid, by }, proof: null };
+  });
+};
+
+interface Known {
+  entries: ReadonlyMap<string, LedgerEntry>;
+  sources: ReadonlyMap<string, SourceFingerprint | null>;
+}
+
+const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, known: Known): Promise<Reconciled[]> => {
+  const { portal, signal } = options;
+  const found = await locate(options, wish.key, known, (find) => findDataset(portal, wish, find, signal));
+  const nid = 'nid' in found ? found.nid : null;
+  const fields = await portal.groups.resolve(wish.fields, signal);
+  const node: NodeWish = { ...wish, fields, type: 'dataset', fingerprint: wish.metadataFingerprint };
+  const at = { nid: nid ?? '', known: known.entries.get(wish.key) };
+  const proof = nid === null ? null : await orFault(node, () => proveNodeOnly(options, node, at));
+  const resources: Reconciled[] = [];
+  for (const resource of wish.resources) resources.push(await reconcileResource(options, resource, nid, known));
+  if (options.find?.byContent && proof?.node)
+    await findByContent(options, { wish, proof: proof.node, known }, resources);
+  const links = resources.flatMap(({ proof: resource }) => resource?.entry.nid ?? []);
+  return [{ key: wish.key, found, proof: proof && proveLinks(proof, links) }, ...resources];
+};
+
+/** Puts in the place of resources that were not found those of our nodes below the dataset that hold their very bytes. */
+const findByContent = async (
+  options: ReconcileOptions,
+  { wish, proof, known }: { wish: DatasetWish; proof: PortalNode; known: Known },
+  resources: Reconciled[],
+): Promise<void> => {
+  const lost = wish.resources.filter(({ key }) => resources.find((result) => result.key === key)?.found.how === 'none');
+  const renamed = await findRenamed(proof, lost, {
+    portal: options.portal,
+    manifest: options.target.manifest,
+    wished: new Set(options.wishes.flatMap((other) => other.resources.map(({ uuid }) => uuid))),
+    tools: options,
+    fileOf: (resource) => knownFile(options, resource, known),
+  });
+  for (const [index, { key }] of resources.entries()) {
+    const resource = lost.find((other) => other.key === key);
+    const nid = renamed.get(key);
+    if (resource && nid !== undefined)
+      resources[index] = await proveFound(options, resource, { how: 'content', nid }, known);
+  }
+};
+
+const reconcileResource = async (
+  options: ReconcileOptions,
+  wish: ResourceWish,
+  datasetNid: string | null,
+  known: Known,
+): Promise<Reconciled> => {
+  const { portal, signal } = options;
+  const found = await locate(options, wish.key, known, (find) => findResource(portal, wish, datasetNid, find, signal));
+  if (!('nid' in found)) return { key: wish.key, found, proof: null };
+  return proveFound(options, wish, found, known);
+};
+
+const proveFound = async (
+  options: ReconcileOptions,
+  wish: ResourceWish,
+  found: Extract<Reconciled['found'], { nid: string }>,
+  known: Known,
+): Promise<Reconciled> => {
+  const node: NodeWish = { ...wish, type: 'resource', fingerprint: wish.metadataFingerprint };
+  const at = { nid: found.nid, known: known.entries.get(wish.key) };
+  const proof = await orFault(node, () =>
+    withLocalFile(wish, knownFile(options, wish, known), options, (local) => proveResource(options, node, at, local)),
+  );
+  return { key: wish.key, found, proof };
+};
+
+/** A request that the portal fails is a fault of that item; the others are looked at all the same. */
+const orFault = async <T extends Proof>(
+  { key, uuid, title, type }: NodeWish,
+  prove: () => Promise<T>,
+): Promise<T | (Proof & { node: null })> => {
+  try {
+    return await prove();
+  } catch (error) {
+    if (!(error instanceof PortalError) || error instanceof PortalLoginError || error.request.status === undefined)
+      throw error;
+    const entry = newEntry({ key, uuid, title, kind: type });
+    return { entry, faults: [`cannot be looked at: ${error.message}`], sent: null, broken: {}, node: null };
+  }
+};
+
+const knownFile = ({ target }: ReconcileOptions, { key }: ResourceWish, { entries, sources }: Known): KnownFile => ({
+  portal: target.portal,
+  entry: entries.get(key),
+  source: sources.get(key) ?? null,
+});
+
+const locate = async (
+  { find }: ReconcileOptions,
+  key: string,
+  { entries }: Known,
+  search: (find: FindOptions) => Promise<Found>,
+): Promise<Reconciled['found']> => {
+  const nid = entries.get(key)?.nid ?? null;
+  if (nid !== null) return { how: 'ledger', nid };
+  return find ? search(find) : { how: 'none' };
+};

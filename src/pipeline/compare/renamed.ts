@@ -1,0 +1,63 @@
+// Finds resources that were renamed by their content: a node of ours below the same dataset that no wish names, with the same bytes.
+
+import type { ResourceWish } from '../../model/wish.ts';
+import type { Portal, PortalNode } from '../../portal-client/client.ts';
+import { fieldItems } from '../../portal-client/replies.ts';
+import { fileOf } from '../handlers/node-file.ts';
+import { type KnownFile, type LocalTools, withLocalFile } from './local-file.ts';
+
+/** What is known when resources are looked for. */
+export interface RenamedOptions {
+  portal: Portal;
+  /** Name of the manifest: only nodes whose log tells of it are ours. */
+  manifest: string;
+  /** Uuids that belong to some wish of the manifest. */
+  wished: ReadonlySet<string>;
+  tools: LocalTools;
+  fileOf: (wish: ResourceWish) => KnownFile;
+}
+
+/**
+ * Nodes of the wishes that were not found by identity, by key. A node and a wish belong together when their bytes are the
+ * same and no other node or wish has them.
+ */
+export const findRenamed = async (
+  dataset: PortalNode,
+  wishes: ResourceWish[],
+  options: RenamedOptions,
+): Promise<Map<string, string>> => {
+  const candidates = wishes.length === 0 ? [] : await freeNodes(dataset, options);
+  const found: { key: string; nid: string }[] = [];
+  for (const wish of candidates.length === 0 ? [] : wishes) {
+    const known = options.fileOf(wish);
+    const sent = await withLocalFile(wish, known, options.tools, async (local) => local.sent);
+    if (!sent) continue;
+    for (const node of candidates) {
+      if (await hasBytes(node, sent, options)) found.push({ key: wish.key, nid: node.nid });
+    }
+  }
+  const isOnly = (name: 'key' | 'nid', value: string): boolean =>
+    found.filter((match) => match[name] === value).length === 1;
+  const pairs = found.filter(({ key, nid }) => isOnly('key', key) && isOnly('nid', nid));
+  return new Map(pairs.map(({ key, nid }) => [key, nid]));
+};
+
+/** Resource nodes of the dataset that we wrote for this manifest and that no wish names any more. */
+const freeNodes = async (dataset: PortalNode, options: RenamedOptions): Promise<PortalNode[]> => {
+  const { portal, manifest, wished, tools } = options;
+  const nids = fieldItems(dataset, 'field_resources').flatMap((item) =>
+    typeof item === 'object' && item !== null && 'target_id' in item ? [String(item.target_id)] : [],
+  );
+  const nodes = await Promise.all(nids.map((nid) => portal.readNode(nid, tools.signal)));
+  return nodes.filter((node) => !wished.has(node.uuid) && node.log.startsWith(`sluice ${manifest}/`));
+};
+
+const hasBytes = async (
+  node: PortalNode,
+  sent: { bytes: number; sha256: string },
+  { portal, tools }: RenamedOptions,
+): Promise<boolean> => {
+  const file = fileOf(node);
+  if (file?.filesize !== sent.bytes) return false;
+  return (await portal.fileHash(typeof file.uri === 'string' ? file.uri : '', tools.signal)) === sent.sha256;
+};

@@ -1,0 +1,155 @@
+// The node of a dataset with the list of its resources: written where needed, proven by reading it back.
+import { PortalGoneError } from '../../model/errors.ts';
+import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
+import type { DatasetWork } from '../../state/runs.ts';
+import { completeLinks, proveTermsVisible } from './dataset-proof.ts';
+import type { HandlerDeps } from './deps.ts';
+import { noteFound } from './found.ts';
+import type { Item } from './item.ts';
+import { holdsLinks, linkedNids, linksField } from './links.ts';
+import { locateNode } from './node-locate.ts';
+import { proveNode } from './node-prove.ts';
+import type { NodeTarget, WrittenNode } from './node-target.ts';
+import { markerOf, type NodeWish } from './node-wish.ts';
+import { editsOf, recreateNode, type WriteMore, writeNode } from './node-write.ts';
+
+/** How a dataset is published. */
+export interface DatasetMode {
+  /** Node ids of its resources that its list shall hold, in order; null while they are not known. */
+  links: string[] | null;
+  /** True: the list is written with the node. False: the resources refer to the dataset, and the list is only completed. */
+  linksByList: boolean;
+  /** False: more of its resources are going to get nodes, so the item stays open. */
+  isFinal: boolean;
+}
+
+/** Writes the node where needed, proves it and its list by reading it back, and records that. */
+export const publishDataset = async (
+  deps: HandlerDeps,
+  item: Item,
+  work: DatasetWork,
+  mode: DatasetMode,
+): Promise<void> => {
+  const { entry: known, intent } = await deps.ledger.known(item.portal, item.key);
+  await noteFound(item, known, intent);
+  const before = known ?? newEntry({ ...work.wish, kind: 'dataset' });
+  const target = targetOf(deps, item, work);
+  const wish = await wishOf(target, work, before);
+  const { links } = mode;
+  const needsLinks = links !== null && before.links?.join() !== links.join();
+  // Before resources refer to it, the node is looked at: it may not be ours any more.
+  const isReferredTo = links === null && !mode.linksByList;
+  const isDone = isProven(before, wish) && !needsLinks && !intent && !work.verify && !isReferredTo;
+  const entry = isDone ? before : await write(target, wish, { before, intent, work }, mode);
+  if (!mode.isFinal) return;
+  const { refused } = work;
+  await item.end(entry, {
+    outcome: refused ? 'held' : item.actions.length > 0 ? 'done' : 'unchanged',
+    reason: refused,
+  });
+};
+
+/** Looks at the node before its resources are written, where an edit on the portal may hold the dataset. @throws DriftError */
+export const refuseDrift = async (deps: HandlerDeps, item: Item, work: DatasetWork): Promise<void> => {
+  const { entry, intent } = await deps.ledger.known(item.portal, item.key);
+  if (work.onDrift !== 'hold' || !entry?.nid || intent) return;
+  const target = targetOf(deps, item, work);
+  const wish = await wishOf(target, work, entry);
+  if (isProven(entry, wish) && !work.verify) return;
+  const located = await locateNode(target, wish, entry, null);
+  if (located.entry.nid !== entry.nid) return;
+  const node = located.node ?? (await target.portal.readNode(entry.nid, item.signal));
+  const { fields } = await target.portal.terms.resolve(wish.fields);
+  await editsOf(target, { ...wish, fields }, entry, node);
+};
+
+const targetOf = (deps: HandlerDeps, item: Item, { onDrift, createMissing }: DatasetWork): NodeTarget => ({
+  item,
+  ledger: deps.ledger,
+  portal: deps.portal(item.portal),
+  onDrift,
+  createMissing,
+});
+
+/** The node that is wished; of a frozen dataset what the ledger knows, so that only its list may change. */
+const wishOf = async (target: NodeTarget, { wish, frozen }: DatasetWork, entry: LedgerEntry): Promise<NodeWish> => {
+  const { item, ledger, portal } = target;
+  if (frozen) {
+    const sent = await ledger.sentFor(item.portal, item.key);
+    const { title, published = entry.live, fields = {} } = sent ?? { title: entry.title };
+    return { ...wish, type: 'dataset', title, published, fields, fingerprint: entry.metadataFingerprint ?? '' };
+  }
+  const fields = await portal.groups.resolve(wish.fields, item.signal);
+  return { ...wish, fields, type: 'dataset', fingerprint: wish.metadataFingerprint };
+};
+
+const isProven = (entry: LedgerEntry, wish: NodeWish): boolean =>
+  entry.nid !== null &&
+  (entry.live || (!wish.published && entry.reason === null)) &&
+  entry.metadataFingerprint === wish.fingerprint;
+
+interface Before {
+  before: LedgerEntry;
+  intent: Parameters<typeof writeNode>[3];
+  work: DatasetWork;
+}
+
+const write = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  { before, intent, work }: Before,
+  { links, linksByList }: DatasetMode,
+): Promise<LedgerEntry> => {
+  const { item } = target;
+  const more: WriteMore = {
+    isDoubted: work.verify,
+    ...(linksByList && links !== null
+      ? {
+          also: (node) => {
+            const held = node === null ? [] : linkedNids(node);
+            return holdsLinks(held, links) ? null : linksField(held, links);
+          },
+        }
+      : {}),
+  };
+  const written = await writeNode(target, wish, before, intent, more);
+  return item.step(
+    { name: 'verify', light: true, on: `dataset node ${written.entry.nid}` },
+    async () => {
+      try {
+        return await prove(target, wish, written, { links, more });
+      } catch (error) {
+        if (!(error instanceof PortalGoneError)) throw error;
+        return prove(target, wish, await recreateNode(target, wish, written.entry, more), { links, more });
+      }
+    },
+    ({ links: proven }) => (proven ? `verified, ${proven.length} resources listed` : 'verified'),
+  );
+};
+
+const prove = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  written: WrittenNode,
+  { links, more }: { links: string[] | null; more: WriteMore },
+): Promise<LedgerEntry> => {
+  const { item, ledger } = target;
+  const proof = await proveNode(target, wish, written, more);
+  const node =
+    links === null ? proof.node : await completeLinks(target, { node: proof.node, links, marker: markerOf(wish) });
+  const proven: LedgerEntry = {
+    ...proof.entry,
+    vid: node.vid,
+    changed: node.changed || null,
+    links: links ?? proof.entry.links,
+    metadataFingerprint: wish.fingerprint,
+    live: wish.published,
+    stale: false,
+    reason: null,
+    runId: item.runId,
+    syncedAt: Date.now(),
+  };
+  const seen = await proveTermsVisible(target, wish, proven);
+  await ledger.put(item.portal, seen);
+  return seen;
+};

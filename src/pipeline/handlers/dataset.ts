@@ -1,0 +1,154 @@
+// Job kind `dataset`: publishes the node of a dataset and its resources, each an item with a log and an end of its own.
+
+import { DatasetFailedError, JobLostError, reasonOf } from '../../model/errors.ts';
+import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
+import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
+import type { Reason } from '../../model/report.ts';
+import type { DatasetWork } from '../../state/runs.ts';
+import { eachAtOnce } from '../../util/each-at-once.ts';
+import { publishDataset, refuseDrift } from './dataset-node.ts';
+import { type HandlerDeps, inNameOf } from './deps.ts';
+import { ItemRunner } from './item-runner.ts';
+import { unknownNode, visibleOrNull } from './node-locate.ts';
+import { type NodeWish, sameUuid } from './node-wish.ts';
+import { removeNode } from './removal.ts';
+import { publishResource } from './resource.ts';
+
+/** New resources of one dataset that are worked on at once. */
+const resourcesAtOnce = 4;
+
+/** Ends when every item of the dataset has; what became of them stands in the run's record. */
+export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
+  run: async (job) => {
+    const deps = inNameOf(shared, job);
+    const work = await workOf(deps, job);
+    const runner = new ItemRunner(deps, job);
+    await (work.removal ? removeDataset(deps, runner, work, work.removal) : publish(deps, runner, work));
+    runner.finish();
+  },
+  failed: async (job, reason, error) => {
+    const deps = inNameOf(shared, job);
+    const work = await workOf(deps, job);
+    const runner = new ItemRunner(deps, job);
+    const isUnfinished = error instanceof UnfinishedItemsError;
+    const reasons = isUnfinished ? error.items : new Map([[work.wish.key, error]]);
+    const own = reasons.get(work.wish.key);
+    // Its node may be as wished, and only some of its resources are not.
+    const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
+    if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? (isUnfinished ? error.first : error)));
+    for (const key of work.resources) {
+      const ofItem = reasons.get(key);
+      await runner.fail(key, ofItem === undefined ? untried(reason) : reasonOf(ofItem));
+    }
+  },
+});
+
+const workOf = async (deps: HandlerDeps, job: JobContext<'dataset'>): Promise<DatasetWork> => {
+  const work = await deps.runs.datasetWork(job.data.runId, job.data.key);
+  if (work) return work;
+  throw new JobLostError(`run ${job.data.runId} holds no work on ${job.data.key} any more`, { hint: 'publish again' });
+};
+
+const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork): Promise<void> => {
+  const { key } = work.wish;
+  const portal = deps.portal(runner.portal);
+  const linksByList = await portal.linksByList(runner.signal);
+  // Other workers only know the jobs of each other: a job sends one request at a time beside theirs.
+  const isShared = await deps.isShared(runner.portal);
+  if (work.next.length > 0 && !isShared) portal.expectNodes(work.next);
+  const before = await deps.ledger.entry(runner.portal, key);
+  // Where resources refer to their dataset, that comes first.
+  await runner.run(key, (item) =>
+    linksByList
+      ? refuseDrift(deps, item, work)
+      : publishDataset(deps, item, work, { links: null, linksByList, isFinal: false }),
+  );
+  if (runner.isUnfinished(key)) return;
+  const reason = work.frozen ? null : runner.failureOf(key);
+  if (reason) {
+    for (const resource of work.resources) await runner.fail(resource, untried(reason));
+    return;
+  }
+  const datasetNid = linksByList ? null : ((await deps.ledger.entry(runner.portal, key))?.nid ?? null);
+  if (!linksByList && datasetNid === null) return;
+  const mode = { datasetNid, provesNow: false, isNewDataset: !before?.nid };
+  // A resource that is linked saves its dataset along, so only new ones go beside each other.
+  const isNew = await newOnes(deps, runner.portal, work.resources);
+  const atOnce = linksByList && !isShared ? resourcesAtOnce : 1;
+  const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, mode));
+  await eachAtOnce(
+    work.resources.filter((resource) => isNew.has(resource)),
+    atOnce,
+    each,
+  );
+  await eachAtOnce(
+    work.resources.filter((resource) => !isNew.has(resource)),
+    1,
+    each,
+  );
+  const links = await nodesOf(deps, runner, work);
+  const isFinal = !runner.hasUnfinished;
+  await runner.run(key, (item) => publishDataset(deps, item, work, { links, linksByList, isFinal }));
+};
+
+const newOnes = async (deps: HandlerDeps, portal: string, keys: readonly string[]): Promise<Set<string>> => {
+  const entries = await Promise.all(keys.map((key) => deps.ledger.entry(portal, key)));
+  return new Set(keys.filter((_, index) => !entries[index]?.nid));
+};
+
+/**
+ * Node ids of resources, in the order of their keys; those that have none are left out. Where they are not as the list was
+ * last proven to hold them, those that were not worked on (`isProven`) are looked for: a number may be somebody else's by now.
+ */
+const nodesOf = async (
+  deps: HandlerDeps,
+  runner: ItemRunner,
+  { wish, order, resources }: Pick<DatasetWork, 'wish' | 'order' | 'resources'>,
+): Promise<string[]> => {
+  const { portal: name } = runner;
+  const entries = await Promise.all(order.map((key) => deps.ledger.entry(name, key)));
+  const held = entries.flatMap((entry) =>
+    entry?.nid && entry.removed !== 'delete' ? [{ ...entry, nid: entry.nid }] : [],
+  );
+  const nids = held.map(({ nid }) => nid);
+  const known = (await deps.ledger.entry(name, wish.key))?.links;
+  if (known?.join() === nids.join()) return nids;
+  const own = await Promise.all(
+    held.map(async (entry) => resources.includes(entry.key) || (await isStillOurs(deps, runner, entry))),
+  );
+  return nids.filter((_, index) => own[index]);
+};
+
+/** Looks for a node that the ledger names; one that is not ours any more is made anew by the next run. */
+const isStillOurs = async (deps: HandlerDeps, runner: ItemRunner, entry: LedgerEntry): Promise<boolean> => {
+  const portal = deps.portal(runner.portal);
+  const row = await portal.findByUuid(entry.uuid, runner.signal);
+  const node = row ? null : await visibleOrNull(portal, entry.nid ?? '', runner.signal);
+  if (row?.nid === entry.nid || (node !== null && sameUuid(node.uuid, entry.uuid))) return true;
+  await deps.ledger.put(runner.portal, { ...unknownNode(entry), nid: row?.nid ?? null });
+  return false;
+};
+
+/** Takes the resources down first, then the dataset. */
+const removeDataset = async (
+  deps: HandlerDeps,
+  runner: ItemRunner,
+  { wish, resources, onDrift, createMissing }: DatasetWork,
+  how: NonNullable<LedgerEntry['removed']>,
+): Promise<void> => {
+  const mode = { datasetNid: null, provesNow: false, isNewDataset: false };
+  for (const key of resources) await runner.run(key, (item) => publishResource(deps, item, mode));
+  await runner.run(wish.key, async (item) => {
+    const known = (await deps.ledger.entry(item.portal, item.key)) ?? newEntry({ ...wish, kind: 'dataset' });
+    const target = { item, ledger: deps.ledger, portal: deps.portal(item.portal), onDrift, createMissing };
+    const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
+    await item.end(await removeNode(deps, target, node, known, how), { outcome: 'done', reason: null });
+  });
+};
+
+const untried = (reason: Reason): Reason =>
+  reasonOf(
+    new DatasetFailedError(`not tried, because its dataset failed: ${reason.message}`, {
+      hint: 'repair the dataset first',
+    }),
+  );

@@ -1,0 +1,262 @@
+// Step `import`: the rows of the attached file into the portal's datastore.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DatastoreNumbers, datastoreState } from '../../dataset-api/datastore-status.ts';
+import { ImportFailedError, ImportTimeoutError } from '../../model/errors.ts';
+import type { ResourceState } from './resource-state.ts';
+
+/**
+ * Makes the portal import the attached file. Portals differ: some import on attach (`data_import` 2 with storage), some keep
+ * the rows of the former file until they are told (6 with storage), some import by their own cron and offer no datastore
+ * endpoint at all. What came of it is proven later, or here where `provesNow`: the entry says `imported` then.
+ */
+export const importFile = async (state: ResourceState): Promise<void> => {
+  const { item, portal } = state.target;
+  if (state.entry.datastore === 'imported') return;
+  if (!(await portal.hasDatastore(item.signal))) {
+    state.entry = { ...state.entry, datastore: 'none' };
+    return;
+  }
+  await item.step(
+    { name: 'import', on: `node ${state.entry.nid}`, writes: true },
+    (signal) => oneAtATime(state, signal, () => importOnce(state, signal)),
+    (outcome) => outcome,
+  );
+};
+
+/**
+ * Portals that keep the states of all datastores together lose some where two datastores are written at once, so there
+ * nothing else of any worker writes one meanwhile.
+ */
+export const oneAtATime = <T>(
+  { deps, target }: Pick<ResourceState, 'deps' | 'target'>,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> =>
+  deps.settings.importsTogether(target.item.portal)
+    ? work()
+    : target.item.exclusive(`datastore:${target.item.portal}`, signal, work);
+
+const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<string> => {
+  const { item, portal } = state.target;
+  const nid = state.entry.nid ?? '';
+  const resumed = state.intent?.action === 'import' && state.intent.nid === nid;
+  const isNew = (item.actions.includes('created') || item.actions.includes('recreated')) && !resumed;
+  const isKnown = portal.traits.get('importsOnAttach');
+  const isPlain = !needsDialect(state) && !state.provesNow && !state.fallsBack && !resumed;
+  if (isPlain && isKnown === true && item.actions.includes('attached')) return pending(state);
+  if (isPlain && isKnown === false && item.actions.includes('attached')) {
+    await order(state, { isForeign: !isNew }, signal);
+    return pending(state);
+  }
+  return importWithLook(state, { resumed, isNew }, signal);
+};
+
+const importWithLook = async (
+  state: ResourceState,
+  { resumed, isNew }: { resumed: boolean; isNew: boolean },
+  signal: AbortSignal,
+): Promise<string> => {
+  const { item, portal } = state.target;
+  const nid = state.entry.nid ?? '';
+  const status = await portal.datastoreStatus(nid, signal);
+  if (resumed) await item.note(`an interrupted import: the portal says ${told(status)}`);
+  if (status === null) {
+    state.entry = { ...state.entry, datastore: 'none' };
+    return 'this portal offers no datastore for it';
+  }
+  if (item.actions.includes('attached')) portal.traits.learn({ importsOnAttach: importedOnAttach(status) });
+  return state.fallsBack
+    ? importGoodFile(state, status, signal)
+    : importUnlessDone(state, status, { resumed, isNew }, signal);
+};
+
+const importUnlessDone = async (
+  state: ResourceState,
+  status: DatastoreNumbers,
+  { resumed, isNew }: { resumed: boolean; isNew: boolean },
+  signal: AbortSignal,
+): Promise<string> => {
+  const { item, portal } = state.target;
+  const nid = state.entry.nid ?? '';
+  // Rows that were counted and found wrong are made anew; what else is told may be of the file before.
+  const isDistrusted = state.entry.datastore === 'failed' && !resumed;
+  const isDone = importedOnAttach(status) || (resumed && datastoreState(status) === 'imported');
+  const isMisread = needsDialect(state) && !(isDone && (await isWhole(state, signal)));
+  if (isDone && !isDistrusted && !isMisread) return state.provesNow ? imported(state) : pending(state);
+  // Nobody of ours imports meanwhile: a state that tells of an import is stale, or somebody else's, who is waited for.
+  if (!isMisread && datastoreState(status) === 'running' && (await endsByItself(state, nid, signal))) {
+    if (await isWhole(state, signal)) return imported(state);
+  }
+  // The state was lost, not the rows: an import adds none to those that are there.
+  const isStateLost = !item.actions.includes('attached') && !isMisread && (await isWhole(state, signal));
+  // Where an attach imports nothing, rows of an older file may be there whatever the state says.
+  const mayHoldOthers = !isNew && portal.traits.get('importsOnAttach') !== true;
+  const isForeign = !isStateLost && (isDistrusted || keepsOldRows(status) || mayHoldOthers);
+  if (state.provesNow) return importAndWait(state, { status, isForeign }, signal);
+  await order(state, { status, isForeign }, signal);
+  return pending(state);
+};
+
+/** Imports that are ordered because the portal forgot, meanwhile, that a table was removed or made. */
+const mostOrders = 3;
+
+const importAndWait = async (
+  state: ResourceState,
+  how: { status?: DatastoreNumbers; isForeign: boolean },
+  signal: AbortSignal,
+): Promise<string> => {
+  const { item, portal } = state.target;
+  for (let orders = 1; ; orders++) {
+    await order(state, orders === 1 ? how : { ...how, isForeign: true }, signal);
+    try {
+      await waitForImport(state, state.entry.nid ?? '', signal);
+      return await imported(state);
+    } catch (error) {
+      if (!(error instanceof ImportFailedError) || orders === mostOrders) throw error;
+      if ((await portal.tableSizes([state.entry.uuid], signal)).get(state.entry.uuid) !== null) throw error;
+      await item.note(
+        'the import failed because its table is not there: removing what the portal knows of it, and again',
+      );
+    }
+  }
+};
+
+/**
+ * Imports a file that goes back to its place after its successor failed. What the portal says may still be about that
+ * one, so nothing but the import that an attach brings along is believed without ordering it.
+ */
+const importGoodFile = async (state: ResourceState, told: DatastoreNumbers, signal: AbortSignal): Promise<string> => {
+  const { portal } = state.target;
+  const nid = state.entry.nid ?? '';
+  let status = told;
+  if (datastoreState(status) === 'running' && (await endsByItself(state, nid, signal)))
+    status = (await portal.datastoreStatus(nid, signal)) ?? status;
+  const whole = await isWhole(state, signal);
+  if (importedOnAttach(status) && (whole || !needsDialect(state))) return imported(state);
+  return importAndWait(
+    state,
+    { status, isForeign: status.storage >= 1 && !importedOnAttach(status) && !whole },
+    signal,
+  );
+};
+
+const told = (status: DatastoreNumbers | null): string =>
+  status === null ? 'nothing' : `${datastoreState(status)} (${status.storage}, ${status.data_import})`;
+
+/** True when the portal's table has the rows and columns of the file. */
+export const isWhole = async ({ target, table, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
+  if (!table || table.rows === 0) return false;
+  const size = (await target.portal.tableSizes([entry.uuid], signal)).get(entry.uuid);
+  return !!size && size.rows === table.rows && (size.columns ?? table.columns.length) === table.columns.length;
+};
+
+/** Portals read commas unless they are told otherwise, or were told so for a file before. */
+const needsDialect = ({ table, entry }: ResourceState): boolean =>
+  table !== null &&
+  [table.delimiter, entry.good?.delimiter, entry.refused?.delimiter].some((delimiter) => (delimiter ?? ',') !== ',');
+
+/** Storage with `data_import` 2 is only told by portals that import a file at once when it is attached. */
+const importedOnAttach = ({ storage, data_import }: DatastoreNumbers): boolean => storage >= 1 && data_import === 2;
+
+/** Orders the import; rows of another file (`isForeign`) are removed first where the portal would keep them. */
+const order = async (
+  state: ResourceState,
+  { status, isForeign }: { status?: DatastoreNumbers; isForeign: boolean },
+  signal: AbortSignal,
+): Promise<void> => {
+  const { item, ledger, portal } = state.target;
+  const nid = state.entry.nid ?? '';
+  await ledger.begin(item.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
+  if (isForeign) await portal.deleteDatastore(nid, signal);
+  if (needsDialect(state)) await tellDialect(state, status, signal);
+  await portal.importDatastore(nid, signal);
+};
+
+/**
+ * Tells the portal the delimiter of the file. Portals that import on attach read quotes by RFC 4180 unless an escape is
+ * set; the others replace all four properties by what is sent, so theirs are sent whole.
+ */
+const tellDialect = async (
+  state: ResourceState,
+  status: DatastoreNumbers | undefined,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { item, portal } = state.target;
+  const delimiter = state.table?.delimiter ?? ',';
+  const readsRfc = status && (importedOnAttach(status) || (status.storage === 0 && status.data_import === 7));
+  const dialect = { delimiter, quote: '"', trailing_delimiter: false, ...(readsRfc ? {} : { escape: '\\' }) };
+  await item.note(`telling the portal that columns are separated by ${JSON.stringify(delimiter)}`);
+  await portal.configureDatastore(state.entry.nid ?? '', dialect, signal);
+};
+
+/** Done or paused with rows that cannot be those of the new file. After a failure (7) the rows are kept: better old than none. */
+const keepsOldRows = ({ storage, data_import }: DatastoreNumbers): boolean =>
+  storage >= 1 && (data_import === 6 || data_import === 5);
+
+/** How long a running import is watched that nobody of ours has ordered, while its table does not grow, milliseconds. */
+const standsStillMs = 10_000;
+
+/** Waits for an import of somebody else; false when its state is stale: the table does not grow. */
+const endsByItself = async (state: ResourceState, nid: string, signal: AbortSignal): Promise<boolean> => {
+  const { portal } = state.target;
+  const { uuid } = state.entry;
+  let rows = -1;
+  let grewAt = Date.now();
+  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2000)) {
+    const status = await portal.datastoreStatus(nid, signal);
+    if (status === null || datastoreState(status) !== 'running') return true;
+    const now = (await portal.tableSizes([uuid], signal)).get(uuid)?.rows ?? rows;
+    if (now > rows) grewAt = Date.now();
+    rows = now;
+    if (Date.now() - grewAt > standsStillMs) return false;
+    await sleep(pauseMs, undefined, { signal });
+  }
+};
+
+const waitForImport = async (state: ResourceState, nid: string, signal: AbortSignal): Promise<void> => {
+  const { deps, target } = state;
+  const { item, portal } = target;
+  const limitMs = deps.settings.importTimeoutMs(item.portal);
+  const deadline = Date.now() + limitMs;
+  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 5000)) {
+    const status = await portal.datastoreStatus(nid, signal);
+    const now = status === null ? 'unknown' : datastoreState(status);
+    if (now === 'imported') return;
+    if (now === 'failed') {
+      throw new ImportFailedError(
+        `${portal.name}: the portal could not import the file of node ${nid} into its datastore`,
+        {
+          hint: 'a column name the portal cannot use is the usual cause; `sluice check` on the file names such columns',
+        },
+      );
+    }
+    if (Date.now() > deadline) {
+      throw new ImportTimeoutError(
+        `${portal.name}: the import of node ${nid} did not end within ${Math.round(limitMs / 1000)} s (last state: ${now})`,
+        { hint: 'a later attempt looks again; raise importTimeout of this portal for large files' },
+      );
+    }
+    await sleep(pauseMs, undefined, { signal });
+  }
+};
+
+/** Leaves the table to the job that proves it. */
+const pending = async (state: ResourceState): Promise<string> => {
+  await settle(state);
+  return 'ordered';
+};
+
+const imported = async (state: ResourceState): Promise<string> => {
+  await settle(state);
+  const rows = state.table?.rows ?? null;
+  state.entry = { ...state.entry, datastore: 'imported', rows };
+  return `imported, ${rows ?? '?'} rows expected`;
+};
+
+const settle = async (state: ResourceState): Promise<void> => {
+  const { item, ledger } = state.target;
+  await item.did('imported');
+  state.intent = null;
+  state.entry = { ...state.entry, datastore: 'pending' };
+  await ledger.settle(item.portal, state.entry);
+};

@@ -1,0 +1,104 @@
+// What handlers work with; the composition root supplies it.
+
+import type { JobContext, RunRequest, TriggerData } from '../../model/job.ts';
+import type { PlanFile } from '../../model/plan-file.ts';
+import type { Target } from '../../model/redis-keys.ts';
+import type { Reason, Report } from '../../model/report.ts';
+import type { DatasetWish } from '../../model/wish.ts';
+import type { Portal } from '../../portal-client/client.ts';
+import type { Claim } from '../../sources/drop/claim.ts';
+import type { KeptFiles } from '../../sources/drop/kept.ts';
+import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
+import type { SkippedEntry } from '../../sources/gather/skipped.ts';
+import type { Manifest } from '../../sources/manifest/schema.ts';
+import type { Ledger } from '../../state/ledger.ts';
+import type { Runs, SettledClaim } from '../../state/runs.ts';
+import type { HeldRun } from '../../state/stored-plans.ts';
+import type { TriggerRecord } from '../../state/triggers.ts';
+
+/** Limits that handlers obey. */
+export interface HandlerSettings {
+  /** Longest wait for one datastore import, milliseconds. */
+  importTimeoutMs: (portal: string) => number;
+  /** True where a portal takes imports beside each other, so that its states need not be looked at again. */
+  importsTogether: (portal: string) => boolean;
+  /** How old the last comparison with the portal's own listing may be, milliseconds; null: it is never made unasked. */
+  refreshAfterMs: (portal: string) => number | null;
+  /** Largest file that is sent, bytes. */
+  maxFileBytes: number;
+  /** Largest record of a table, bytes. */
+  maxRowBytes: number;
+  /** Folder for tables that are made to be sent; each lies there while its job runs. */
+  preparedDir: string;
+  /** Folder for rows that were taken out of tables as bad. */
+  rejectsDir: string;
+}
+
+/** What was gathered for a run. */
+export interface Gathered {
+  wishes: DatasetWish[];
+  /** Claims that a newer drop of the same name replaced. */
+  superseded: Claim[];
+  /** Claims that cannot become a wish. */
+  refused: { claim: Claim; reason: Reason }[];
+  /** Faulty entries of a catalogue or list: told, and never taken for missing. */
+  skipped: SkippedEntry[];
+  /** What is published otherwise than the source has it. */
+  remarks: string[];
+  /** True for a drop manifest: what it does not name is archived, not missing. */
+  isDrop: boolean;
+  /** The rules of the manifest that was gathered. */
+  manifest: Pick<Manifest, 'name' | 'portal' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'>;
+}
+
+/** See the head of this file. */
+export interface HandlerDeps {
+  ledger: Ledger;
+  runs: Runs;
+  settings: HandlerSettings;
+  /** The last good file of each resource, on this host. */
+  kept: KeptFiles;
+  /** Files of the web, on this host. */
+  fetched: FetchedFiles;
+  /** Asks whether addresses still give the version that is published. */
+  fetcher: Fetcher;
+  /** The client of a portal. */
+  portal(name: string): Portal;
+  /** True where other workers may work for the portal as well: they only know the requests of jobs of each other. */
+  isShared(portal: string): Promise<boolean>;
+  /** Gathers the wishes of a manifest as it is now, as far as they are for this run. */
+  gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
+  /** A stored plan that a run is pinned to. */
+  storedPlan(id: string): Promise<PlanFile>;
+  /** Remembers a run that the guard holds. */
+  holdRun(run: HeldRun): Promise<void>;
+  /** A held run; NotFoundError when it is not held any more. */
+  heldRun(runId: string): Promise<HeldRun>;
+  /** Forgets the held run of a target, because a later one went through. */
+  forgetHeld(target: Target): Promise<void>;
+  /** Forgets a held run. */
+  dropHeld(runId: string): Promise<unknown>;
+  /** Moves dropped files where a closed run puts them; idempotent. */
+  settleDrops(run: { manifestPath: string; portal: string }, claims: SettledClaim[]): Promise<void>;
+  /** Asks the run gate for a run. */
+  requestRun(request: RunRequest): Promise<{ runId: string; starts: 'now' | 'later' | 'busy' }>;
+  /** Lets a trigger come again at a time, Unix milliseconds. */
+  holdTrigger(data: TriggerData, until: number): Promise<void>;
+  /** Remembers what the schedule of a target did. */
+  triggered(target: Target, record: TriggerRecord): Promise<void>;
+  /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
+  notify(report: Report, request: RunRequest): Promise<void>;
+  /** Removes the jobs of a closed run. */
+  closeJobs(portal: string, ids: string[]): Promise<void>;
+  /** Opens the run gate after a run. */
+  openGate(target: Target, runId: string): Promise<void>;
+}
+
+/** What a job works with: ledger and run record take nothing more of it once another worker has the job. */
+export const inNameOf = (deps: HandlerDeps, { writer }: Pick<JobContext, 'writer'>): HandlerDeps => ({
+  ...deps,
+  ledger: deps.ledger.inNameOf(writer),
+  runs: deps.runs.inNameOf(writer),
+  portal: (name) => deps.portal(name).inNameOf(writer?.lease ?? null),
+});

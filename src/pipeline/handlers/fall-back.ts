@@ -1,0 +1,218 @@
+// Never dark: a file that the portal cannot import gives way to the last good one, which is attached and imported again.
+import { extname } from 'node:path';
+import {
+  type ErrorCode,
+  ImportFailedError,
+  ImportTimeoutError,
+  PortalRefusedError,
+  PortalReplyError,
+  PortalUnreachableError,
+  reasonOf,
+  sayingOf,
+  VerifyFailedError,
+} from '../../model/errors.ts';
+import type { GoodFile, LedgerEntry } from '../../model/ledger-entry.ts';
+import type { Reason } from '../../model/report.ts';
+import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
+import { findArchived } from '../../sources/drop/archived.ts';
+import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import { checkTable } from '../../tables/check.ts';
+import { isRefusedOffer, offerFingerprint, wantsImport } from '../plan/plan.ts';
+import type { ResourceState, ResourceStep } from './resource-state.ts';
+import { sentFile } from './sent-file.ts';
+
+/** True when the file of the job is known to be one that the portal cannot import. */
+export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
+  source !== null && isRefusedOffer(entry, wish, source.sha256);
+
+/** Why the file is imported once more before it is given up; null where nothing speaks for that. */
+export const againBecause = (state: ResourceState, error: unknown): string | null => {
+  if (isMiscounted(state, error)) return 'the rows are not those of the file: importing it once more';
+  // A word of refusal may be that of a gateway, or of a portal that was just being updated.
+  const isRefusal = error instanceof PortalRefusedError && state.target.item.lastStep === 'import';
+  return isRefusal && state.entry.good !== null ? `${error.message}: asking once more` : null;
+};
+
+/** True for rows that were counted and found wrong, of a file that may be given up. */
+const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
+  error instanceof VerifyFailedError && entry.datastore === 'failed' && entry.good !== null;
+
+/**
+ * Decides about a failed step: true when the attached file is at fault and an earlier good one is at hand, which is then
+ * written down, so that the next attempt, run or worker goes on with the good one.
+ */
+export const refuseFile = async (state: ResourceState, error: unknown): Promise<boolean> => {
+  const { deps, wish, source, entry } = state;
+  const { item } = state.target;
+  const { good } = entry;
+  if (!source || !good || entry.file?.sha256 === good.sha256) return false;
+  if (!(await isFileAtFault(state, error))) return false;
+  await item.note(`the portal could not import the file: ${reasonOf(error).message}`);
+  if ((await goodPath(state, good)) === null) {
+    await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
+    return false;
+  }
+  const offer = offerFingerprint(wish);
+  const reason = standingReason(reasonOf(error), good);
+  const delimiter = state.table?.delimiter ?? null;
+  state.entry = { ...entry, refused: { sha256: source.sha256, offer, delimiter, isReplaced: false, reason } };
+  state.intent = null;
+  await deps.ledger.settle(item.portal, state.entry);
+  return true;
+};
+
+/** The steps by which a good file takes its old place. */
+const stepsBack: ReadonlySet<ResourceStep['name']> = new Set(['node', 'attach', 'import', 'verify']);
+
+/**
+ * Attaches and imports the good file where that is not done yet, proves it, and writes down that an older version is
+ * live. `run` runs those of the named steps that apply.
+ *
+ * @throws ImportFailedError when the good file is not to be had on this host after all; the refusal is forgotten then
+ */
+export const standByGoodFile = async (
+  state: ResourceState,
+  run: (state: ResourceState, names: ReadonlySet<ResourceStep['name']>) => Promise<void>,
+): Promise<void> => {
+  const { deps } = state;
+  const { item } = state.target;
+  const { refused, good } = state.entry;
+  if (!refused || !good) return;
+  const withGood = await withGoodFile(state, good);
+  // Where it stands already, its bytes are only needed if the node has to be made anew.
+  const back =
+    withGood ?? (refused.isReplaced ? { ...state, source: null, prepared: null, table: null, fallsBack: true } : null);
+  if (back === null) {
+    state.entry = { ...state.entry, refused: null };
+    await deps.ledger.settle(item.portal, state.entry);
+    throw new ImportFailedError(refused.reason.message, {
+      hint: 'the previous good file is not kept on this host: publish again, or mend the file',
+    });
+  }
+  await run(back, stepsBack);
+  if (!refused.isReplaced) await item.did('restored');
+  state.entry = standing(state, back.entry, good);
+  state.intent = null;
+  await item.step(
+    { name: 'ledger', on: state.wish.key },
+    () => deps.ledger.settle(item.portal, state.entry),
+    () => `stale: ${refused.reason.message}`,
+  );
+};
+
+/** A failure of the import, for good, that another attempt with the same file would meet again. */
+const isFileAtFault = async (state: ResourceState, error: unknown): Promise<boolean> => {
+  const { item, portal } = state.target;
+  if (error instanceof ImportFailedError) return true;
+  if (error instanceof VerifyFailedError) return isMiscounted(state, error);
+  if (item.lastStep !== 'import') return false;
+  if (error instanceof PortalRefusedError) return true;
+  if (!item.isLast) return false;
+  if (error instanceof ImportTimeoutError) return true;
+  if (!(error instanceof PortalUnreachableError || error instanceof PortalReplyError)) return false;
+  // Some portals answer 500 to what they cannot import. One that is down cannot be blamed on the file.
+  const answers = portal.datastoreStatus(state.entry.nid ?? '', item.signal);
+  return answers.then(
+    () => true,
+    () => false,
+  );
+};
+
+/** Codes of failures that may pass: the last one of its kind is a failure of the import, and nobody looks again. */
+const passing: ReadonlySet<string> = new Set<ErrorCode>(['import-timeout', 'portal-unreachable', 'portal-reply']);
+
+const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
+  ...reason,
+  code: passing.has(reason.code) ? 'import-failed' : reason.code,
+  message: `${reason.message}; the previous good file ${name} (${rows ?? '?'} rows) is attached again`,
+  hint: 'mend the file; this one is not sent again until it or its entry in the manifest changes, or by `sluice retry`',
+});
+
+const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
+  const kept = await deps.kept.find({ portal: target.item.portal, uuid: wish.uuid }, good.sha256);
+  if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
+  const [, dataset = '', resource = ''] = wish.key.split('/');
+  const { path, claim } = wish.source;
+  return findArchived({ path, claim, dataset, resource, sha256: good.sha256 });
+};
+
+/** The state of the job as if the good file were wished; null when that is not to be had. */
+const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<ResourceState | null> => {
+  const { wish, deps } = state;
+  const { item } = state.target;
+  const path = await goodPath(state, good);
+  if (path === null) return null;
+  const [source, table] = await Promise.all([
+    fingerprintFile(path, null, item.signal),
+    checkTable(path, { signal: item.signal, rowBytes: deps.settings.maxRowBytes }),
+  ]);
+  if (source.sha256 !== good.sha256 || table.sha256 !== good.sha256) {
+    await item.note(`${path} is not the file that was published: it cannot be attached again`);
+    return null;
+  }
+  if (!state.entry.refused?.isReplaced)
+    await item.note(`going back to the previous good file: ${path}, ${table.rows} rows`);
+  const { recipe: _recipe, ...plain } = wish; // what is kept is what was sent
+  return {
+    ...state,
+    wish: { ...plain, source: { kind: 'file', path, name: nameOf(wish, good) } },
+    source,
+    prepared: null,
+    table,
+    seen: null,
+    provesNow: true,
+    fallsBack: true,
+  };
+};
+
+/** The portal may have changed the name; the wish's own is taken where it says the same of the content. */
+const nameOf = ({ source }: ResourceState['wish'], good: GoodFile): string =>
+  source.kind === 'file' && extname(source.name) === extname(good.name) ? source.name : good.name;
+
+const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): LedgerEntry => {
+  const { rows, delimiter: _delimiter, ...file } = good;
+  const { source, wish } = state;
+  const { item } = state.target;
+  const refused = state.entry.refused && { ...state.entry.refused, isReplaced: true };
+  return {
+    ...proven,
+    title: wish.title,
+    source,
+    sourcePath: sourcePathOf(wish.source),
+    fetched: state.fetched ?? (isOfWeb(wish.source) ? proven.fetched : null),
+    file: proven.file && { ...file, fid: proven.file.fid, name: proven.file.name },
+    rows,
+    live: false,
+    stale: true,
+    reason: refused?.reason ?? null,
+    refused,
+    runId: item.runId,
+    syncedAt: Date.now(),
+  };
+};
+
+/**
+ * What the entry of a resource remembers as its good file once it is proven: the file itself is kept beside, where it is
+ * not in the archive of an inbox anyway. A copy that cannot be made is told and does not fail the job. While the table is
+ * not proven, the copy of the file before stays as well.
+ */
+export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | null> => {
+  const { entry, wish, source, deps } = state;
+  const { item } = state.target;
+  if (!wantsImport(wish) || entry.datastore === 'none' || !entry.file || !source) return null;
+  const sent = sentFile(state);
+  const good = { ...entry.file, rows: entry.rows, delimiter: state.table?.delimiter ?? entry.good?.delimiter ?? null };
+  // A table that was made is not what the archive of an inbox holds.
+  const isArchived = wish.source.kind === 'file' && wish.source.claim !== undefined && !wish.recipe;
+  if (sent === null || isArchived || entry.good?.sha256 === good.sha256) return good;
+  const { path, source: facts } = sent;
+  try {
+    const owner = { portal: item.portal, uuid: wish.uuid };
+    const content = state.table?.sha256 === good.sha256 ? state.table.content : undefined;
+    const former = entry.datastore === 'imported' ? (entry.good?.sha256 ?? null) : null;
+    await deps.kept.keep(owner, { path, sha256: good.sha256, facts, content }, former);
+  } catch (error) {
+    await item.note(`no copy of ${path} could be kept: ${sayingOf(error)}`);
+  }
+  return good;
+};

@@ -1,0 +1,164 @@
+// The work of a run on one item: a dataset or a resource, with its log, its actions and how it ended.
+import { performance } from 'node:perf_hooks';
+import type { ItemLog, JobContext } from '../../model/job.ts';
+import { itemId } from '../../model/job.ts';
+import { type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
+import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../../model/report.ts';
+import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
+
+/** How an item ended, beside what its ledger entry tells. */
+export interface ItemEnd {
+  outcome: ItemOutcome;
+  reason: Reason | null;
+}
+
+/** Where an item belongs, and the attempt that works on it. */
+export type ItemJob = Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
+
+/** The work on one item in one attempt; what it did is kept over attempts, kills and workers. */
+export class Item {
+  /** Id of its log. */
+  readonly id: string;
+  readonly key: string;
+  readonly runId: string;
+  readonly portal: string;
+  readonly attempt: number;
+  /** True when a failure of this attempt is not tried again. */
+  readonly isLast: boolean;
+  readonly signal: AbortSignal;
+  /** See {@link JobContext.exclusive}. */
+  readonly exclusive: JobContext['exclusive'];
+  readonly #runs: Runs;
+  readonly #log: ItemLog;
+  readonly #begun = performance.now();
+  #record: ItemRecord;
+
+  constructor(job: ItemJob, key: string, parts: { runs: Runs; log: ItemLog; record: ItemRecord }) {
+    this.id = itemId(job.data.runId, key);
+    this.key = key;
+    this.runId = job.data.runId;
+    this.portal = job.data.portal;
+    this.attempt = job.attempt;
+    this.isLast = job.isLast;
+    this.signal = job.signal;
+    this.exclusive = job.exclusive;
+    this.#runs = parts.runs;
+    this.#log = parts.log;
+    this.#record = parts.record;
+  }
+
+  /** What the run has done to the item, over all attempts. */
+  get actions(): readonly ItemAction[] {
+    return this.#record.actions;
+  }
+
+  /** True when a worker was killed in a step of this item, so that a write may be under way. */
+  get resumed(): boolean {
+    return this.#log.resumed;
+  }
+
+  /** Name of the step under way, or of the last one of this attempt. */
+  get lastStep(): string | null {
+    return this.#log.lastStep;
+  }
+
+  /** How the item has ended; null while it has not. */
+  get ended(): ReportItem | null {
+    return this.#record.ended;
+  }
+
+  get step(): ItemLog['step'] {
+    return this.#log.step;
+  }
+
+  get note(): ItemLog['note'] {
+    return this.#log.note;
+  }
+
+  /** The table of a resource that was ordered to be imported, until it is proven. */
+  get unproven(): Unproven | null {
+    return this.#record.unproven;
+  }
+
+  /** Leaves the item open until its table is proven. */
+  async awaitProof(unproven: Unproven): Promise<void> {
+    this.#record = { ...this.#record, unproven, attempts: this.attempt, ms: this.#ms };
+    await this.#keep(this.#record);
+    this.#log.end();
+  }
+
+  /** Remembers an action, once. */
+  async did(action: ItemAction): Promise<void> {
+    if (this.#record.actions.includes(action)) return;
+    this.#record = { ...this.#record, actions: [...this.#record.actions, action] };
+    await this.#keep(this.#record);
+  }
+
+  /** Adds the time of this attempt; for an attempt that does not end the item. */
+  async pause(): Promise<void> {
+    await this.#keep({ ...this.#record, ms: this.#ms });
+  }
+
+  /** Records how the item ended. */
+  async end(entry: LedgerEntry, end: ItemEnd): Promise<void> {
+    const { actions, attempts } = this.#record;
+    const ms = this.#ms;
+    const ended = {
+      ...itemOfEntry(entry, end),
+      actions,
+      jobId: this.id,
+      attempts: Math.max(this.attempt, attempts),
+      ms,
+    };
+    this.#record = { actions, unproven: null, attempts, ms, ended };
+    await this.#keep(this.#record);
+    this.#log.end();
+  }
+
+  get #ms(): number {
+    return this.#record.ms + Math.round(performance.now() - this.#begun);
+  }
+
+  async #keep(record: ItemRecord): Promise<void> {
+    await this.#runs.keep(this.runId, this.key, record);
+  }
+}
+
+/** The report item of a key as its ledger entry tells it, without any work on it. */
+export const itemOfEntry = (entry: LedgerEntry, { outcome, reason }: ItemEnd): ReportItem => ({
+  key: entry.key,
+  kind: entry.kind,
+  nid: entry.nid,
+  uuid: entry.uuid,
+  url: entry.url,
+  actions: [],
+  outcome,
+  live: entry.live,
+  stale: entry.stale,
+  rows: entry.rows,
+  file: entry.file ? { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 } : null,
+  rejected: entry.rejected,
+  warnings: warningsOf(entry),
+  reason,
+  jobId: null,
+  attempts: 0,
+  ms: 0,
+});
+
+/** How a failure is reported: faults of the file itself are quarantined, everything else failed. */
+export const outcomeOf = (reason: Reason): ItemOutcome => {
+  if (reason.code === 'drift' || reason.code === 'plan-moved' || reason.code === 'held') return 'held';
+  return reason.code.startsWith('table-') || reason.code === 'source-refused' || reason.code === 'entry-fault'
+    ? 'quarantined'
+    : 'failed';
+};
+
+/** The entry of an item that failed for good: what the portal still serves is older than the wish. */
+export const failedEntry = (entry: LedgerEntry, reason: Reason, runId: string): LedgerEntry => ({
+  ...entry,
+  live: false,
+  stale: entry.nid !== null && (entry.kind === 'dataset' || entry.file !== null),
+  reason,
+  runId,
+  syncedAt: Date.now(),
+});

@@ -1,0 +1,69 @@
+// Asks the servers of `url` resources whether they still give the version that is published. Nothing is fetched.
+import { SluiceError } from '../../model/errors.ts';
+import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { DatasetWish } from '../../model/wish.ts';
+import { shown } from '../../sources/fetch/failures.ts';
+import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import { acceptFor } from '../../sources/fetch/fetched-files.ts';
+import type { AddressLook } from '../plan/plan.ts';
+
+/** Addresses that are asked together; each host has its own pace besides. */
+const addressesAtOnce = 16;
+
+/** What was found out: the published fingerprint where the address still gives it, else what is known of the change. */
+export interface AddressesSeen {
+  unchanged: Map<string, SourceFingerprint>;
+  others: Map<string, AddressLook>;
+}
+
+/** How they are asked. */
+export interface LookHow {
+  fetcher: Fetcher;
+  signal: AbortSignal;
+  /** What servers tell of versions is not believed: everything is fetched and compared. */
+  isDoubted: boolean;
+}
+
+/** Asks for all resources with a `url` that were published before; new ones are fetched anyway. */
+export const lookAtAddresses = async (
+  wishes: DatasetWish[],
+  entries: ReadonlyMap<string, LedgerEntry>,
+  { fetcher, signal, isDoubted }: LookHow,
+): Promise<AddressesSeen> => {
+  const seen: AddressesSeen = { unchanged: new Map(), others: new Map() };
+  const next = wishes.flatMap((wish) => wish.resources).values();
+  const work = async (): Promise<void> => {
+    for (const wish of next) {
+      const entry = entries.get(wish.key);
+      if (wish.source.kind !== 'url' || !entry?.source || !entry.fetched) continue;
+      const look = await lookAtAddress(wish.source.url, entry.fetched, { fetcher, signal, isDoubted });
+      if (look === null) seen.unchanged.set(wish.key, entry.source);
+      else seen.others.set(wish.key, look);
+    }
+  };
+  await Promise.all(Array.from({ length: addressesAtOnce }, work));
+  return seen;
+};
+
+/** Null where the known version is the present one. What cannot be read is the fault of its own job, which tells the reason. */
+const lookAtAddress = async (
+  url: string,
+  known: NonNullable<LedgerEntry['fetched']>,
+  { fetcher, signal, isDoubted }: LookHow,
+): Promise<AddressLook | null> => {
+  if (known.url !== url) return onlyBytesTell('its address is another one: fetched and compared');
+  if (isDoubted) return onlyBytesTell('fetched and compared, as asked');
+  if (known.etag === null && known.lastModified === null)
+    return onlyBytesTell('its server tells no versions: fetched and compared');
+  try {
+    const looked = await fetcher.look(url, { known, signal, name: known.name, accept: acceptFor(known.name) });
+    if (looked.status === 'unchanged') return null;
+    const version = [looked.validators.etag, looked.validators.lastModified].filter(Boolean).join(' ') || null;
+    return { isOther: true, bytes: looked.bytes ?? 0, why: `${shown(new URL(url))} gives another version`, version };
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    return onlyBytesTell(error.message);
+  }
+};
+
+const onlyBytesTell = (why: string): AddressLook => ({ isOther: false, bytes: 0, why, version: null });

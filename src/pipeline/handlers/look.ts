@@ -1,0 +1,143 @@
+// Looks at everything a plan is made of: wishes, ledger, files, and when asked the portal's own listing. Writes nothing.
+import { datastoreState } from '../../dataset-api/datastore-status.ts';
+import { SluiceError } from '../../model/errors.ts';
+import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { Target } from '../../model/redis-keys.ts';
+import type { DatasetWish } from '../../model/wish.ts';
+import type { Portal } from '../../portal-client/client.ts';
+import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import type { Ledger } from '../../state/ledger.ts';
+import { eachAtOnce } from '../../util/each-at-once.ts';
+import type { Knowledge, ListedNode } from '../plan/plan.ts';
+import { lookAtAddresses } from './look-addresses.ts';
+
+/** Files and list pages that are looked at together. */
+const filesAtOnce = 8;
+const pagesAtOnce = 4;
+const pageSize = 20;
+
+/** What is looked at. */
+export interface LookParts {
+  ledger: Ledger;
+  target: Target;
+  wishes: DatasetWish[];
+  /** Asked for its listing; null: it is not asked. */
+  portal: Portal | null;
+  fetcher: Fetcher;
+  /** Asked for the sizes of the tables that were imported; null: it is not. */
+  counted?: Portal | null;
+  /** True: the state of each datastore is asked for as well, one request for each. */
+  asksStates?: boolean;
+  /** Servers of addresses are not believed when they call a file unchanged. */
+  isDoubted?: boolean;
+  /** Files of resources without a node are left to their jobs, which read them anyway, where no other node may become theirs. */
+  leavesNew?: boolean;
+  /** Called as soon as it is known that something was never published, before the files are looked at. */
+  onNews?: () => void;
+}
+
+/** Looks at ledger, files and addresses for the wishes of a target. */
+export const lookAt = async (parts: LookParts, signal: AbortSignal): Promise<Knowledge> => {
+  const { ledger, target, wishes, portal, fetcher, isDoubted = false, leavesNew = false, onNews } = parts;
+  const { counted = null, asksStates = false } = parts;
+  const [entries, sent] = await Promise.all([ledger.entries(target), ledger.sent(target)]);
+  if (wishes.some(({ key }) => !entries.has(key))) onNews?.();
+  const [sources, addresses, listed, tables] = await Promise.all([
+    lookAtFiles(leavesNew ? published(wishes, entries) : wishes, entries, signal),
+    lookAtAddresses(wishes, entries, { fetcher, signal, isDoubted }),
+    portal ? listNodes(portal, signal) : null,
+    counted ? lookAtTables(counted, importedOf(wishes, entries), { asksStates, signal }) : null,
+  ]);
+  for (const [key, source] of addresses.unchanged) sources.set(key, source);
+  return { entries, sent, sources, listed, addresses: addresses.others, tables: tables ?? new Map() };
+};
+
+const importedOf = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): LedgerEntry[] =>
+  wishes.flatMap(({ resources }) =>
+    resources.flatMap(({ key }) => {
+      const entry = entries.get(key);
+      return entry?.nid && entry.datastore === 'imported' && entry.removed === null ? [entry] : [];
+    }),
+  );
+
+/** What is wrong with tables that were imported, by key: others may have broken them. */
+const lookAtTables = async (
+  portal: Portal,
+  entries: readonly LedgerEntry[],
+  { asksStates, signal }: { asksStates: boolean; signal: AbortSignal },
+): Promise<Map<string, string>> => {
+  const wrong = new Map<string, string>();
+  if (entries.length === 0) return wrong;
+  const sizes = await portal.tableSizes(
+    entries.map(({ uuid }) => uuid),
+    signal,
+  );
+  await eachAtOnce(entries, pagesAtOnce, async ({ key, uuid, nid, rows }) => {
+    const size = sizes.get(uuid);
+    if (size !== undefined && rows !== null && (size?.rows ?? 0) !== rows) {
+      wrong.set(key, `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`);
+    } else if (asksStates) {
+      const status = await portal.datastoreStatus(nid ?? '', signal);
+      const state = status === null ? 'imported' : datastoreState(status);
+      if (state !== 'imported') wrong.set(key, `its datastore is not imported (${state})`);
+    }
+  });
+  return wrong;
+};
+
+/** Every node the listing shows, by uuid in lower case; several pages at once until one comes back short. */
+const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
+  const listed = new Map<string, ListedNode>();
+  const fields = ['nid', 'uuid', 'vid', 'changed', 'status', 'title'];
+  const orderBy = { column: 'nid', direction: 'ASC' } as const;
+  for (let first = 0; ; first += pagesAtOnce) {
+    const pages = await Promise.all(
+      Array.from({ length: pagesAtOnce }, (_, index) =>
+        portal.listNodes({ fields, page: first + index, pageSize, orderBy }, signal),
+      ),
+    );
+    for (const row of pages.flat()) listed.set(row.uuid.toLowerCase(), row);
+    if (pages.some((page) => page.length < pageSize)) return listed;
+  }
+};
+
+/** The wishes without the resources that have no node; all of them while a node that nobody wishes may be one of theirs. */
+const published = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
+  const wished = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key));
+  if ([...entries.values()].some(({ key, nid }) => nid !== null && !wished.has(key))) return wishes;
+  return wishes.map((wish) => ({ ...wish, resources: wish.resources.filter(({ key }) => entries.get(key)?.nid) }));
+};
+
+const lookAtFiles = async (
+  wishes: DatasetWish[],
+  entries: ReadonlyMap<string, LedgerEntry>,
+  signal: AbortSignal,
+): Promise<Map<string, SourceFingerprint | null>> => {
+  const sources = new Map<string, SourceFingerprint | null>();
+  const files = wishes.flatMap((wish) => wish.resources).filter((resource) => resource.source.kind === 'file');
+  const next = files.values();
+  const look = async (): Promise<void> => {
+    for (const resource of next) {
+      if (resource.source.kind !== 'file') continue;
+      const known = entries.get(resource.key)?.source ?? null;
+      sources.set(resource.key, await fingerprintOrNull(resource.source.path, known, signal));
+    }
+  };
+  await Promise.all(Array.from({ length: filesAtOnce }, look));
+  return sources;
+};
+
+/** A file that cannot be read is the fault of its own job, which tells the reason. */
+const fingerprintOrNull = async (
+  path: string,
+  known: SourceFingerprint | null,
+  signal: AbortSignal,
+): Promise<SourceFingerprint | null> => {
+  try {
+    return await fingerprintFile(path, known, signal);
+  } catch (error) {
+    if (error instanceof SluiceError) return null;
+    throw error;
+  }
+};

@@ -1,0 +1,199 @@
+// Finding the node of a wish, and proving that it is ours before anything is written to it.
+import { NodeUnclearError, PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
+import type { Intent, LedgerEntry } from '../../model/ledger-entry.ts';
+import type { NodeRow, Portal, PortalNode } from '../../portal-client/client.ts';
+import type { NodeTarget } from './node-target.ts';
+import { bearsMark, isOurs, type NodeWish, sameUuid } from './node-wish.ts';
+
+/** Where the node of a wish is. */
+export interface Located {
+  /** `nid` is null where the portal holds no such node. */
+  entry: LedgerEntry;
+  /** The node as it was read; null where its row in the listing proved it, or where there is none. */
+  node: PortalNode | null;
+  /** Its row in the listing, where that was looked at. */
+  row: NodeRow | null;
+}
+
+/**
+ * Looks the node of a wish up. What the ledger names counts only when its uuid (on portals that make their own: our mark)
+ * shows that it is ours: numbers are used again when a portal is restored or made anew.
+ * @throws NodeUnclearError where a node may be ours and nothing proves it
+ */
+export const locateNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  intent: Intent | null,
+): Promise<Located> => {
+  const { item, portal } = target;
+  // Nothing of ours is under way here, so what was heard of it together with others a moment ago still holds.
+  const recent = item.attempt === 1 && intent === null;
+  const row = await portal.findByUuid(entry.nid === null ? wish.uuid : entry.uuid, item.signal, { recent });
+  if (row) return atRow(target, wish, entry, row);
+  if (entry.nid !== null) return atNid(target, wish, entry, entry.nid);
+  const nid = intent?.action === 'create' ? await createdAbove(target, wish, intent) : await unlisted(target, wish);
+  if (nid === null && intent?.action === 'create') await item.note('an interrupted create left nothing: creating it');
+  if (nid === null) return { entry, node: null, row: null };
+  return { entry: { ...entry, nid }, node: await portal.readNode(nid, item.signal), row: null };
+};
+
+const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row: NodeRow): Promise<Located> => {
+  if (row.type !== wish.type) {
+    throw new NodeUnclearError(
+      `${target.portal.name}: node ${row.nid} ("${row.title}") has the uuid of this ${wish.type} and is a ${row.type}`,
+      { hint: 'look at that node; without it, or with another name or id of the item, publishing goes on' },
+    );
+  }
+  if (entry.nid === row.nid) return { entry, node: null, row };
+  if (entry.nid !== null) await target.item.note(`the node is ${row.nid} now, not ${entry.nid}`);
+  return { entry: { ...unknownNode(entry), nid: row.nid }, node: null, row };
+};
+
+const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<Located> => {
+  const { item, portal } = target;
+  const node = await readOrNull(portal, nid, item.signal).catch((error: unknown) => {
+    // One of ours that was published could be read: another one stands there.
+    if (isForbidden(error) && (entry.live || target.createMissing)) return null;
+    if (!isForbidden(error)) throw error;
+    throw new NodeUnclearError(`${portal.name}: this account may not read node ${nid}, which may be ours`, {
+      hint: 'publish with the account that made it, or with one that sees all content (site manager, administrator)',
+    });
+  });
+  if (node !== null && isOurs(node, wish, entry.uuid, await portal.dialectInUse(item.signal))) {
+    return { entry: { ...entry, uuid: node.uuid || entry.uuid }, node, row: null };
+  }
+  await item.note(
+    node === null
+      ? `node ${nid} is not on the portal any more, or not ours`
+      : `node ${nid} is not ours any more: it is the ${node.type} "${node.title}"`,
+  );
+  const elsewhere = await unlisted(target, wish);
+  const lost = unknownNode(entry);
+  if (elsewhere === null) return { entry: lost, node: null, row: null };
+  return { entry: { ...lost, nid: elsewhere }, node: await portal.readNode(elsewhere, item.signal), row: null };
+};
+
+/** What is left of an entry whose node is not there any more, or is another one: nothing that was known of it holds. */
+export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
+  ...entry,
+  nid: null,
+  vid: null,
+  changed: null,
+  url: null,
+  metadataFingerprint: null,
+  fieldNames: [],
+  links: null,
+  notHeld: {},
+  file: null,
+  datastore: 'none',
+  rows: null,
+  live: false,
+  stale: false,
+  refused: entry.refused && { ...entry.refused, isReplaced: false },
+});
+
+/** How far beyond the highest listed id nodes are looked for that lists hide. */
+const hiddenBeyond = 50;
+
+/** After an interrupted create: lists may hide the node, or the portal ignores uuids, so the ids above the mark are read. */
+const createdAbove = async (
+  { item, portal }: NodeTarget,
+  wish: NodeWish,
+  intent: Extract<Intent, { action: 'create' }>,
+): Promise<string | null> => {
+  if (intent.highestNid === '') return null; // the list was trusted when the create began
+  const highest = Number(await portal.highestNid(item.signal));
+  for (let nid = Number(intent.highestNid) + 1; nid <= highest + hiddenBeyond; nid++) {
+    const node = await visibleOrNull(portal, String(nid), item.signal);
+    if (node?.type === wish.type && node.title === wish.title && node.log === intent.marker) return node.nid;
+  }
+  return null;
+};
+
+/**
+ * The node of a wish that no listing shows by its uuid: on a portal that makes its own uuids, or a draft that lists hide
+ * from this account.
+ * @throws NodeUnclearError where one may be it, unless somebody decided that what is not found is created
+ */
+const unlisted = async (target: NodeTarget, wish: NodeWish): Promise<string | null> => {
+  const { item, portal, createMissing } = target;
+  const { nid, doubt } = await findUnlisted(portal, wish, item.signal);
+  const isNew = createMissing || (wish.type === 'resource' && target.isNewDataset === true);
+  if (doubt === null || isNew) return nid;
+  throw new NodeUnclearError(`${portal.name}: ${doubt.message}`, { hint: doubt.hint });
+};
+
+/** A node that no listing shows by its uuid; `doubt` tells why there may be one although none was found. */
+export interface Unlisted {
+  nid: string | null;
+  doubt: { message: string; hint: string } | null;
+}
+
+/** Looks for the node of a wish where lists do not show it by its uuid; our mark in its log decides. */
+export const findUnlisted = async (
+  portal: Portal,
+  wish: Pick<NodeWish, 'key' | 'type' | 'uuid' | 'title' | 'published'>,
+  signal: AbortSignal,
+): Promise<Unlisted> => {
+  if ((await portal.dialectInUse(signal)) === 'form') return marked(portal, wish, signal);
+  return wish.published ? { nid: null, doubt: null } : hiddenDraft(portal, wish, signal);
+};
+
+type Sought = Parameters<typeof findUnlisted>[1];
+
+/** By type and title; one that has the title and not our mark is doubtful. */
+const marked = async (portal: Portal, wish: Sought, signal: AbortSignal): Promise<Unlisted> => {
+  const unmarked: NodeRow[] = [];
+  for (const row of await portal.findByTitle(wish.type, wish.title, signal)) {
+    const node = await visibleOrNull(portal, row.nid, signal);
+    if (node === null || node.type !== wish.type) continue;
+    if (bearsMark(node, wish.key)) return { nid: node.nid, doubt: null };
+    if (!node.log.startsWith('sluice ')) unmarked.push(row);
+  }
+  const [first] = unmarked;
+  if (!first) return { nid: null, doubt: null };
+  const message = `node ${first.nid} is a ${wish.type} with this title, and nothing tells whether it is ours`;
+  return {
+    nid: null,
+    doubt: { message, hint: '`sluice adopt` links it; `sluice publish --create-missing` makes another one' },
+  };
+};
+
+/** Among the nodes that lists hide from this account; doubtful where there are too many to look at. */
+const hiddenDraft = async (portal: Portal, wish: Sought, signal: AbortSignal): Promise<Unlisted> => {
+  const hidden = await portal.hiddenNodes(signal);
+  const found =
+    hidden.nodes.find((node) => sameUuid(node.uuid, wish.uuid)) ??
+    hidden.nodes.find((node) => node.type === wish.type && bearsMark(node, wish.key));
+  if (found || hidden.isComplete) return { nid: found?.nid ?? null, doubt: null };
+  return {
+    nid: null,
+    doubt: {
+      message: `lists hide drafts from this account, and ${hidden.unread} node ids are too many to look at each`,
+      hint: 'publish with an account that sees all content (site manager, administrator), or `sluice publish --create-missing` if this draft was never published',
+    },
+  };
+};
+
+const isForbidden = (error: unknown): boolean => error instanceof PortalRefusedError && error.request.status === 403;
+
+/** A node, or null where this account sees none. */
+export const visibleOrNull = async (portal: Portal, nid: string, signal: AbortSignal): Promise<PortalNode | null> => {
+  try {
+    return await readOrNull(portal, nid, signal);
+  } catch (error) {
+    if (isForbidden(error)) return null;
+    throw error;
+  }
+};
+
+/** A node, or null where there is none. @throws PortalRefusedError (403) for one that this account may not read */
+export const readOrNull = async (portal: Portal, nid: string, signal: AbortSignal): Promise<PortalNode | null> => {
+  try {
+    return await portal.readNode(nid, signal);
+  } catch (error) {
+    if (error instanceof PortalGoneError) return null;
+    throw error;
+  }
+};

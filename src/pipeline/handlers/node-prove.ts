@@ -1,0 +1,146 @@
+// Proving that a node holds what is wished, as a reader of the portal sees it.
+import { besideSent, countItems, shownField } from '../../dataset-api/compare.ts';
+import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { ItemAction } from '../../model/report.ts';
+import type { Portal, PortalNode } from '../../portal-client/client.ts';
+import type { Item } from './item.ts';
+import type { NodeTarget, WrittenNode } from './node-target.ts';
+import { differences, isKnownDifference, isOurs, markerOf, type NodeWish } from './node-wish.ts';
+import { editsOf, type WriteMore, writeNode } from './node-write.ts';
+
+/** A node that was proven. */
+export interface ProvenNode {
+  entry: LedgerEntry;
+  node: PortalNode;
+}
+
+/**
+ * Proves that a node holds what is wished; `node` as it was read after the last write, null to read it now. One that was
+ * changed on the portal since we wrote it is written again, once. After a write of this job a difference is the portal's
+ * doing: a field without which the node would be wrong fails, any other one is remembered and reported as a warning.
+ * @throws VerifyFailedError, PortalGoneError when the node is gone or not ours
+ */
+export const proveNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  { entry, node: known }: WrittenNode,
+  more: WriteMore = {},
+): Promise<ProvenNode> => {
+  const { item, ledger, portal } = target;
+  const read = known ?? (await readOurs(target, wish, entry));
+  const { fields } = await portal.terms.resolve(wish.fields);
+  const wished = { ...wish, fields };
+  const node = await growItems(target, wished, read);
+  const wrong = unexpected(wished, entry, node);
+  if (isWrittenBy(item)) {
+    const kept = new Set((await ledger.sentFor(item.portal, wish.key))?.kept);
+    return settled(
+      target,
+      wished,
+      entry,
+      node,
+      wrong.filter((field) => !kept.has(field)),
+      kept,
+    );
+  }
+  const { kept, edited } = await editsOf(target, wished, entry, node);
+  const open = [...new Set([...wrong, ...edited])].filter((field) => !kept.has(field));
+  if (open.length === 0) return settled(target, wished, entry, node, [], kept);
+  await item.note(`node ${entry.nid} was changed on the portal (${open.join(', ')}): restoring it`);
+  const restored = await writeNode(target, wish, { ...entry, metadataFingerprint: null }, null, more);
+  const now = restored.node ?? (await readOurs(target, wish, restored.entry));
+  const still = unexpected(wished, restored.entry, now).filter((field) => !kept.has(field));
+  return settled(target, wished, restored.entry, now, still, kept);
+};
+
+/**
+ * Portals with an editing form take one more item of a field with each write. Writes such fields again as long as that
+ * adds items, and returns the node as it is then.
+ */
+const growItems = async ({ item, portal }: NodeTarget, wish: NodeWish, read: PortalNode): Promise<PortalNode> => {
+  if (!isWrittenBy(item) || (await portal.dialectInUse(item.signal)) !== 'form') return read;
+  let node = read;
+  for (;;) {
+    const before = node;
+    const isShort = ([name, value]: [string, unknown]): boolean =>
+      (countItems(before[name]) ?? 0) > 0 && (countItems(value) ?? 0) > (countItems(before[name]) ?? 0);
+    const short = Object.entries(wish.fields).filter(isShort);
+    if (short.length === 0) return node;
+    await item.note(`the portal took some items of ${short.map(([name]) => name).join(', ')}: sending the next`);
+    await portal.updateNode(node.nid, { log: markerOf(wish), fields: Object.fromEntries(short) }, item.signal, node);
+    node = await portal.readNode(node.nid, item.signal);
+    const now = node;
+    if (!short.some(([name]) => (countItems(now[name]) ?? 0) > (countItems(before[name]) ?? 0))) return node;
+  }
+};
+
+const isWrittenBy = ({ actions }: Item): boolean => actions.some((action) => nodeWrites.has(action));
+
+const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'updated', 'recreated', 'adopted']);
+
+/** Fields in which a node differs from its wish otherwise than it is known to. */
+const unexpected = (wish: NodeWish, entry: LedgerEntry, node: PortalNode): string[] =>
+  differences(wish, node).filter((field) => !isKnownDifference(entry, node, field));
+
+const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<PortalNode> => {
+  const { item, portal } = target;
+  const node = await portal.readNode(entry.nid ?? '', item.signal);
+  if (isOurs(node, wish, entry.uuid, await portal.dialectInUse(item.signal))) return node;
+  const request = { method: 'GET', path: `node ${node.nid}`, status: 200 };
+  throw new PortalGoneError(
+    `${portal.name}: node ${node.nid} is not ours any more: it is the ${node.type} "${node.title}"`,
+    request,
+  );
+};
+
+/** The entry with what the node is seen to hold. @throws VerifyFailedError for fields without which it would be wrong */
+const settled = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  node: PortalNode,
+  wrong: readonly string[],
+  kept: ReadonlySet<string>,
+): Promise<ProvenNode> => {
+  const essential = wrong.filter((field) => isEssential(field));
+  if (essential.length > 0) throw notAsSent(target.portal, wish, node, essential);
+  const unsent = wrong.length === 0 ? {} : await target.portal.unsendable(wish.fields, target.item.signal);
+  const got = (field: string): string => [shownField(node, field), ...(unsent[field] ?? [])].join('; ');
+  for (const field of wrong)
+    await target.item.note(`the portal does not hold ${field} as sent: it holds ${got(field)}`);
+  const different = differences(wish, node);
+  const stillKnown = Object.entries(entry.notHeld).filter(
+    ([field]) => field in wish.fields && isKnownDifference(entry, node, field) && different.includes(field),
+  );
+  const notHeld = Object.fromEntries([...stillKnown, ...wrong.map((field) => [field, got(field)])]);
+  const now = Object.entries(besideSent(wish.fields, node)).filter(([field]) => !kept.has(field));
+  // Of fields that somebody else made, what it held before that.
+  const before = Object.entries(entry.beside ?? {}).filter(([field]) => kept.has(field));
+  return {
+    node,
+    entry: {
+      ...entry,
+      uuid: node.uuid || entry.uuid,
+      vid: node.vid,
+      changed: node.changed || null,
+      url: node.path ?? null,
+      notHeld,
+      beside: Object.fromEntries([...before, ...now]),
+    },
+  };
+};
+
+/** Title, published state, and the link of a resource without a file. */
+const isEssential = (field: string): boolean => field === 'title' || field === 'status' || field === 'field_link_api';
+
+const notAsSent = (portal: Portal, wish: NodeWish, node: PortalNode, wrong: readonly string[]): VerifyFailedError =>
+  new VerifyFailedError(
+    `${portal.name}: node ${node.nid} ("${wish.title}") does not hold what was sent: ${wrong
+      .map(
+        (field) =>
+          `${field} is ${field === 'status' ? (node.status === '1' ? 'published' : 'unpublished') : shownField(node, field)}`,
+      )
+      .join(', ')}`,
+    { hint: 'the portal may not allow this user to set these fields; look at the node and the manifest' },
+  );

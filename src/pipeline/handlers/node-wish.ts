@@ -1,0 +1,58 @@
+// The node that a wish asks for, the marks by which we know our own nodes, and in what a node of the portal differs.
+import { missingFields, shownField } from '../../dataset-api/compare.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { NodeFields } from '../../model/wish.ts';
+import type { Dialect, PortalNode } from '../../portal-client/client.ts';
+
+/** The node that a wish asks for. */
+export interface NodeWish {
+  key: string;
+  type: 'dataset' | 'resource';
+  /** See {@link datasetWishSchema}. */
+  identifier?: string;
+  uuid: string;
+  title: string;
+  published: boolean;
+  fields: NodeFields;
+  /** Fingerprint the ledger shall hold once the node is as wished. */
+  fingerprint: string;
+}
+
+/** Marker in a revision's log message by which we know our own writes again. */
+export const markerOf = (wish: Pick<NodeWish, 'key' | 'fingerprint'>): string =>
+  `sluice ${wish.key} ${wish.fingerprint.slice(0, 12)}`;
+
+/** True for a node whose last revision we wrote for this key. */
+export const bearsMark = (node: Pick<PortalNode, 'log'>, key: string): boolean => node.log.startsWith(`sluice ${key} `);
+
+/**
+ * True for the node that the ledger stands for: the type is right, and the uuid is the known one. A portal that makes its
+ * own uuids is believed our mark, which no other key's node bears.
+ */
+export const isOurs = (
+  node: PortalNode,
+  wish: Pick<NodeWish, 'key' | 'type'>,
+  uuid: string,
+  dialect: Dialect,
+): boolean =>
+  node.type === wish.type && (sameUuid(node.uuid, uuid) || (dialect === 'form' && bearsMark(node, wish.key)));
+
+/** Compares uuids whatever their case. */
+export const sameUuid = (a: string, b: string): boolean => a !== '' && a.toLowerCase() === b.toLowerCase();
+
+/** True where a node holds in a field what it is known to make of it, otherwise than it was sent. */
+export const isKnownDifference = (
+  { notHeld }: Pick<LedgerEntry, 'notHeld'>,
+  node: PortalNode,
+  field: string,
+): boolean => {
+  const [known, shown] = [notHeld[field], shownField(node, field)];
+  return known !== undefined && (known === shown || known.startsWith(`${shown}; `));
+};
+
+/** Names of title, status and fields in which a node differs from its wish. */
+export const differences = (wish: Pick<NodeWish, 'title' | 'published' | 'fields'>, node: PortalNode): string[] => [
+  ...(node.title === wish.title ? [] : ['title']),
+  ...(node.status === (wish.published ? '1' : '0') ? [] : ['status']),
+  ...missingFields(wish.fields, node),
+];

@@ -1,0 +1,362 @@
+// Creating or updating the node of a dataset or resource, with effect once: intent first, look before repeating.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { countItems } from '../../dataset-api/compare.ts';
+import { PortalBusyError, PortalConflictError, PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
+import type { Intent, LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
+import type { NodeFields } from '../../model/wish.ts';
+import type { NodeRow, PortalNode } from '../../portal-client/client.ts';
+import { changedBeside, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
+import { type Located, locateNode, unknownNode } from './node-locate.ts';
+import type { NodeTarget, WrittenNode } from './node-target.ts';
+import { differences, isKnownDifference, markerOf, type NodeWish } from './node-wish.ts';
+import { withTerms } from './terms.ts';
+
+/** What else is written along with a node. */
+export interface WriteMore {
+  /** Fields that are no part of the wish's fingerprint; given the node as it is (null: a new one), null where nothing need be written. */
+  also?: (node: PortalNode | null) => NodeFields | null;
+  /** True: the node is looked at although the ledger knows nothing against it. */
+  isDoubted?: boolean;
+  /** What only a new node is created with. */
+  atCreation?: NodeFields;
+}
+
+/**
+ * Makes the portal hold the node and returns the ledger entry with its nid. Before anything is written the node is proved
+ * ours; one that is not, or is gone, is created anew. An entry with `metadataFingerprint` null says that the fields are not
+ * verified yet.
+ */
+export const writeNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  intent: Intent | null,
+  more: WriteMore = {},
+): Promise<WrittenNode> => {
+  const located = await locateNode(target, wish, entry, intent);
+  const found = located.entry;
+  if (found.nid === null)
+    return entry.nid === null ? createNode(target, wish, found, more) : recreate(target, wish, found, more);
+  if (entry.nid === null || found.nid !== entry.nid) return adopt(target, wish, located, intent, more);
+  if (isSettled(wish, found, located.row, more)) return { entry: found, node: located.node };
+  try {
+    return await updateNode(target, wish, located, intent?.action === 'update' ? intent : null, more);
+  } catch (error) {
+    if (!(error instanceof PortalGoneError)) throw error;
+    return recreate(target, wish, unknownNode(found), more);
+  }
+};
+
+/** True where the ledger proves that the portal holds the node as wished, and nobody has changed it since. */
+const isSettled = (wish: NodeWish, entry: LedgerEntry, row: NodeRow | null, { also, isDoubted }: WriteMore): boolean =>
+  entry.metadataFingerprint === wish.fingerprint &&
+  entry.removed === null &&
+  isDoubted !== true &&
+  also === undefined &&
+  (row === null || row.status === (wish.published ? '1' : '0'));
+
+/** Creates a node anew that is not on the portal any more; what was known of its file goes with it. */
+export const recreateNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  more: WriteMore = {},
+): Promise<WrittenNode> => recreate(target, wish, unknownNode(entry), more);
+
+const recreate = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  more: WriteMore,
+): Promise<WrittenNode> => {
+  await target.item.note('creating it anew');
+  await target.item.did('recreated');
+  await target.ledger.settle(target.item.portal, entry);
+  return createNode(target, wish, entry, more);
+};
+
+const createNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  { also, atCreation }: WriteMore,
+): Promise<WrittenNode> => {
+  const { item, ledger, portal } = target;
+  const marker = markerOf(wish);
+  await refusePublishing(target, wish);
+  // A published node with our uuid shows in the list of an entity portal; elsewhere remember how far the ids went.
+  const listed = wish.published && (await portal.dialectInUse(item.signal)) === 'entity';
+  const highestNid = listed ? '' : await portal.highestNid(item.signal);
+  return withTerms(target, wish, (fields) =>
+    item.step(
+      { name: 'create', on: `${wish.type} "${wish.title}"`, writes: true },
+      async (signal) => {
+        await ledger.begin(item.portal, wish.key, { action: 'create', highestNid, marker, at: Date.now() });
+        const { type, title, uuid } = wish;
+        const status = wish.published ? 1 : 0;
+        const input = {
+          type,
+          title,
+          status,
+          uuid,
+          log: marker,
+          fields: { ...fields, ...atCreation, ...also?.(null) },
+        } as const;
+        const nid = await retryWhileBusy(
+          target,
+          async () => (await portal.createNode(input, signal)).nid,
+          async () => (await portal.findByUuid(uuid, signal))?.nid ?? null,
+        );
+        await item.did('created');
+        const settled = { ...entry, nid, fieldNames: Object.keys(wish.fields) };
+        return { entry: await settleNode(target, wish, settled, sentOf(wish)), node: null };
+      },
+      (written) => `node ${written.entry.nid}`,
+    ),
+  );
+};
+
+/** Portals with an editing form publish whatever they create, so a draft would be seen by everybody. @throws PortalRefusedError */
+const refusePublishing = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<void> => {
+  if (wish.published || (await portal.dialectInUse(item.signal)) === 'entity') return;
+  throw new PortalRefusedError(
+    `${portal.name}: this older portal publishes every node that it creates, so "${wish.title}" was not created`,
+    { method: 'POST', path: 'node', mayHaveHappened: false },
+    { hint: 'publish it (`published: true`), or make the draft by hand on the portal and link it by `sluice adopt`' },
+  );
+};
+
+/** Most tries of a write that the portal's database does not take beside others. */
+const busyTries = 10;
+
+/**
+ * Sends a write again that a deadlock or lock wait undid, after a look whether it was done nevertheless. A conflict names
+ * the node that was made.
+ */
+const retryWhileBusy = async (
+  { item }: NodeTarget,
+  write: () => Promise<string>,
+  look: () => Promise<string | null>,
+): Promise<string> => {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await write();
+    } catch (error) {
+      if (error instanceof PortalConflictError && error.nid !== undefined) return error.nid;
+      if (!(error instanceof PortalBusyError) || tries === busyTries) throw error;
+      await item.note(`${error.message}: nothing was stored, trying again`);
+      await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
+      const there = await look();
+      if (there !== null) return there;
+    }
+  }
+};
+
+/** The portal holds the node, whatever the ledger has lost; after an interrupted create it is our own. */
+const adopt = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  located: Located,
+  intent: Intent | null,
+  more: WriteMore,
+): Promise<WrittenNode> => {
+  const { item } = target;
+  const { nid } = located.entry;
+  const fieldNames = Object.keys(wish.fields);
+  if (intent?.action === 'create') {
+    await item.note(`an interrupted create had taken effect: going on with node ${nid}`);
+    await item.did('created');
+    const entry = await settleNode(target, wish, { ...located.entry, fieldNames }, sentOf(wish));
+    return updateNode(target, wish, { ...located, entry }, null, more);
+  }
+  await item.note(`the portal already holds this ${wish.type} as node ${nid}: adopting it`);
+  await item.did('adopted');
+  const entry = await settleNode(target, wish, { ...located.entry, metadataFingerprint: null });
+  return updateNode(target, wish, { ...located, entry }, null, more);
+};
+
+const settleNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  sent?: SentNode,
+): Promise<LedgerEntry> => {
+  const settled: LedgerEntry = {
+    ...entry,
+    uuid: entry.uuid || wish.uuid,
+    title: wish.title,
+    removed: null,
+    missingSince: null,
+    runId: target.item.runId,
+    syncedAt: Date.now(),
+  };
+  await target.ledger.settle(target.item.portal, settled, sent);
+  return settled;
+};
+
+/** Undoes the mark of an orphan that is wished again. */
+const noOrphan = { field_orphan: { und: [{ value: '0' }] } };
+
+const sentOf = (wish: NodeWish): SentNode => ({ title: wish.title, published: wish.published, fields: wish.fields });
+
+/** What of a node's edits is to stay, and what is overwritten. */
+export interface Edits {
+  kept: ReadonlySet<string>;
+  edited: string[];
+  sent: SentNode | null;
+}
+
+/** Fields that somebody edited on the portal, and those of them that are to stay so. @throws DriftError when the item is to be held */
+export const editsOf = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  node: PortalNode,
+): Promise<Edits> => {
+  const { item, ledger, portal, onDrift } = target;
+  const sent = await ledger.sentFor(item.portal, wish.key);
+  // What was taken down differs by our own doing.
+  if (entry.removed !== null || sent === null) return { kept: new Set(), edited: [], sent };
+  const known = await portal.terms.resolve(sent.fields);
+  const isKept = onDrift === 'keep';
+  const compared = { entry, sent: { ...sent, fields: known.fields }, node };
+  const fields = (isKept ? keptFields : editedFields)(wish, compared).filter(
+    (field) => !isKnownDifference(entry, node, field),
+  );
+  if (fields.length === 0) return { kept: new Set(), edited: [], sent };
+  if (onDrift === 'hold') throw driftHeld(portal, node, fields);
+  const choice = isKept ? 'left as they are' : 'overwriting them';
+  await item.note(`node ${node.nid} was edited on the portal ${editOf(node)} (${fields.join(', ')}): ${choice}`);
+  return { kept: new Set(isKept ? fields : []), edited: fields, sent };
+};
+
+/** What counts as sent after a write that left some fields alone: of those, what was sent before. */
+const sentBeside = (wish: NodeWish, kept: ReadonlySet<string>, before: SentNode | null): SentNode => {
+  const sent = sentOf(wish);
+  if (!before || kept.size === 0) return sent;
+  const fields = Object.entries(before.fields).filter(([name]) => kept.has(name));
+  return {
+    title: kept.has('title') ? before.title : sent.title,
+    published: kept.has('status') ? before.published : sent.published,
+    fields: { ...sent.fields, ...Object.fromEntries(fields) },
+    kept: [...kept],
+  };
+};
+
+const updateNode = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  located: Located,
+  intent: Extract<Intent, { action: 'update' }> | null,
+  { also }: WriteMore,
+): Promise<WrittenNode> => {
+  const { item, portal } = target;
+  const { entry } = located;
+  const nid = entry.nid ?? '';
+  const marker = markerOf(wish);
+  const before = located.node ?? (await portal.readNode(nid, item.signal));
+  const fieldNames = Object.keys(wish.fields);
+  const more = also?.(before) ?? null;
+  if (intent && intent.marker === marker && before.vid !== intent.vid && before.log === marker && more === null) {
+    await item.note('an interrupted update had taken effect');
+    await item.did('updated');
+    return {
+      entry: await settleNode(target, wish, { ...entry, vid: before.vid, fieldNames }, sentOf(wish)),
+      node: before,
+    };
+  }
+  if (intent) await item.note('an interrupted update had not taken effect: updating again');
+  const { fields, fresh } = await portal.terms.resolve(wish.fields);
+  // Written by us with these very names: their order tells the ids.
+  if (fresh.length > 0 && before.log === marker && (await portal.terms.learn(fresh, before)).length < fresh.length) {
+    return updateNode(target, wish, { ...located, node: before }, intent, also ? { also } : {});
+  }
+  const wished = { ...wish, fields };
+  // The marker vouches for terms whose ids are not known, unless they were edited since: portals carry a log on to later revisions.
+  const isEdited = entry.metadataFingerprint === wish.fingerprint && changedBeside(entry, fields, before).length > 0;
+  const isVouched = before.log === marker || fresh.length === 0;
+  const isEmptied = entry.fieldNames.every((name) => name in wish.fields || isEmptyField(before[name]));
+  const isHeld =
+    isVouched &&
+    isEmptied &&
+    !isEdited &&
+    differences(wished, before).every((field) => isKnownDifference(entry, before, field));
+  if (isHeld && more === null) {
+    await item.note(`node ${nid} already holds the wished metadata`);
+    return {
+      entry: await settleNode(target, wish, { ...entry, vid: before.vid, fieldNames }, sentOf(wish)),
+      node: before,
+    };
+  }
+  const edits = await editsOf(target, wished, entry, before);
+  const isLeft = (name: string): boolean => edits.kept.has(name);
+  const emptied = entry.fieldNames.filter((name) => !(name in wish.fields) && !isLeft(name));
+  const isOnlyKept = edits.kept.size > 0 && emptied.length === 0 && differences(wished, before).every(isLeft);
+  if (more === null && isOnlyKept) {
+    const settled = { ...entry, vid: before.vid, metadataFingerprint: wish.fingerprint };
+    return { entry: await settleNode(target, wish, settled), node: before };
+  }
+  return withTerms(target, wish, async (resolved) => {
+    const all: NodeFields = {
+      ...Object.fromEntries(emptied.map((name) => [name, []])),
+      ...(entry.removed === 'orphan' ? noOrphan : {}),
+      ...(isHeld ? {} : unchangedTermsOut(resolved, before)),
+      ...more,
+    };
+    return sendUpdate(target, wish, { entry, before, edits, isHeld }, all);
+  });
+};
+
+const isEmptyField = (value: unknown): boolean => value === undefined || (countItems(value) ?? 0) === 0;
+
+/** Terms are only sent when they differ: each is a reference that the portal stores anew. */
+const unchangedTermsOut = (fields: NodeFields, node: PortalNode): NodeFields =>
+  Object.fromEntries(
+    Object.entries(fields).filter(
+      ([name, value]) =>
+        !JSON.stringify(value).includes('"tid"') ||
+        differences({ ...asNode(node), fields: { [name]: value } }, node).length > 0,
+    ),
+  );
+
+const asNode = ({ title, status }: PortalNode): Pick<NodeWish, 'title' | 'published'> => ({
+  title,
+  published: status === '1',
+});
+
+const sendUpdate = (
+  target: NodeTarget,
+  wish: NodeWish,
+  { entry, before, edits, isHeld }: { entry: LedgerEntry; before: PortalNode; edits: Edits; isHeld: boolean },
+  all: NodeFields,
+): Promise<WrittenNode> => {
+  const { item, ledger, portal } = target;
+  const { nid, vid } = before;
+  const { kept, sent } = edits;
+  const marker = markerOf(wish);
+  const isLeft = (name: string): boolean => kept.has(name);
+  return item.step({ name: 'update', on: `node ${nid}`, writes: true }, async (signal) => {
+    await ledger.begin(item.portal, wish.key, { action: 'update', nid, vid, marker, at: Date.now() });
+    const changes = {
+      ...(isHeld || isLeft('title') ? {} : { title: wish.title }),
+      ...(isHeld || isLeft('status') ? {} : { status: wish.published ? (1 as const) : (0 as const) }),
+      log: marker,
+      fields: Object.fromEntries(Object.entries(all).filter(([name]) => !isLeft(name))),
+    };
+    await retryWhileBusy(
+      target,
+      async () => {
+        await portal.updateNode(nid, changes, signal, before);
+        return nid;
+      },
+      async () => null, // a database that undid the update is asked again: the same update twice is one
+    );
+    await item.did('updated');
+    const names = Object.keys({ ...wish.fields, ...Object.fromEntries([...kept].map((name) => [name, true])) });
+    const fieldNames = names.filter((name) => name !== 'title' && name !== 'status');
+    return {
+      entry: await settleNode(target, wish, { ...entry, fieldNames }, sentBeside(wish, kept, sent)),
+      node: null,
+    };
+  });
+};

@@ -1,0 +1,122 @@
+// A stored plan is done exactly or not at all: finds the items whose source or node has moved since.
+import { PlanMovedError, PortalGoneError, reasonOf } from '../../model/errors.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { PlanFile } from '../../model/plan-file.ts';
+import type { Reason } from '../../model/report.ts';
+import type { Portal } from '../../portal-client/client.ts';
+import type { Knowledge } from '../plan/plan.ts';
+import { planFileItems, type WholePlan } from '../plan/whole-plan.ts';
+import { unlikeProven } from './drift.ts';
+
+type PlanItem = PlanFile['items'][number];
+
+/** Items with actions whose pins do not hold any more, with what moved. An item that is as planned already has not moved. */
+export const movedItems = async (
+  portal: Portal,
+  pins: PlanFile,
+  { plan, known }: { plan: WholePlan; known: Pick<Knowledge, 'entries' | 'sent'> },
+  signal: AbortSignal,
+): Promise<Map<string, Reason>> => {
+  const current = new Map(planFileItems(plan).map((item) => [item.key, item]));
+  const moved = new Map<string, Reason>();
+  const pinned = pins.items.filter((item) => item.actions.length > 0);
+  await Promise.all(
+    pinned.map(async (item) => {
+      const now = current.get(item.key);
+      if (now ? isDone(item, now) : isDown(item, known.entries.get(item.key))) return;
+      const what =
+        sourceMoved(item, now) ?? (await nodeMoved(portal, { pin: item, madeAt: pins.madeAt, known }, signal));
+      if (what) moved.set(item.key, planMoved(item.key, what));
+    }),
+  );
+  const withParents = refuseOrphans(pinned, moved);
+  if (!pins.strict || withParents.size === 0) return withParents;
+  const all = pinned.map(
+    (item) => [item.key, withParents.get(item.key) ?? planMoved(item.key, 'another item of the plan moved')] as const,
+  );
+  return new Map(all);
+};
+
+/** A plan that is applied a second time, or was interrupted: what it asks of the item is there. */
+const isDone = (pin: PlanItem, now: PlanItem): boolean =>
+  now.actions.length === 0 &&
+  now.metadata === pin.metadata &&
+  // The bytes behind an address were not known when the plan was made.
+  (pin.sha256 === null || now.sha256 === pin.sha256);
+
+const isDown = (pin: PlanItem, entry: LedgerEntry | undefined): boolean =>
+  pin.metadata === null && !!entry?.removed && pin.actions.includes(entry.removed);
+
+const sourceMoved = (pin: PlanItem, now: PlanItem | undefined): string | null => {
+  if (!now) return pin.metadata === null ? 'it is not missing any more' : 'it left the source';
+  if (pin.metadata === null && now.metadata !== null) return 'it is wished again';
+  if (pin.metadata !== null && now.metadata === null) return 'it left the source';
+  if (now.metadata !== pin.metadata) return 'its metadata changed in the source';
+  if (now.sha256 !== pin.sha256 && !pin.actions.includes('fetch')) return 'its file changed';
+  if (pin.version && now.version && now.version !== pin.version) return 'its address gives yet another version';
+  if (now.nid !== pin.nid) return 'its node became another one';
+  return null;
+};
+
+interface Pinned {
+  pin: PlanItem;
+  /** When the plan was made, ISO 8601. */
+  madeAt: string;
+  known: Pick<Knowledge, 'entries' | 'sent'>;
+}
+
+/** `vid` is the revision the plan was made for; a node created since under our uuid moved as well. */
+const nodeMoved = async (portal: Portal, pinned: Pinned, signal: AbortSignal): Promise<string | null> => {
+  const { pin } = pinned;
+  const listed = await portal.findByUuid(pin.uuid, signal);
+  if (pin.nid === null) return listed ? `node ${listed.nid} appeared on the portal` : null;
+  const vid = listed?.nid === pin.nid ? listed.vid : await revisionOf(portal, pin.nid, signal);
+  if (vid === null) return pin.actions.includes('create') ? null : `node ${pin.nid} vanished from the portal`;
+  if (pin.actions.includes('create')) return `node ${pin.nid} is on the portal again`;
+  if (pin.vid === null || vid === pin.vid) return null;
+  if (await isOursUnchanged(portal, pinned, signal)) return null;
+  return `node ${pin.nid} was edited on the portal (revision ${vid})`;
+};
+
+/**
+ * True when a later revision left everything of ours as it was: portals make such revisions by themselves ("Update to
+ * resource ..." on a dataset), and people edit fields that are not ours. Only told where nothing of ours was written since.
+ */
+const isOursUnchanged = async (
+  portal: Portal,
+  { pin, madeAt, known }: Pinned,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const [entry, sent] = [known.entries.get(pin.key), known.sent.get(pin.key)];
+  if (!entry || !sent || entry.nid !== pin.nid || entry.removed || entry.syncedAt > Date.parse(madeAt)) return false;
+  return unlikeProven(entry, sent, await portal.readNode(entry.nid ?? '', signal)).length === 0;
+};
+
+/** Revision of a node that the list may hide; null when it is gone. */
+const revisionOf = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> => {
+  try {
+    return (await portal.readNode(nid, signal)).vid;
+  } catch (error) {
+    if (error instanceof PortalGoneError) return null;
+    throw error;
+  }
+};
+
+/** Resources cannot go below a dataset that is not created. */
+const refuseOrphans = (pinned: PlanItem[], moved: ReadonlyMap<string, Reason>): Map<string, Reason> => {
+  const all = new Map(moved);
+  for (const parent of pinned) {
+    if (parent.kind !== 'dataset' || !parent.actions.includes('create') || !moved.has(parent.key)) continue;
+    for (const { key } of pinned) {
+      if (key.startsWith(`${parent.key}/`) && !all.has(key)) all.set(key, planMoved(key, 'its dataset moved'));
+    }
+  }
+  return all;
+};
+
+const planMoved = (key: string, what: string): Reason =>
+  reasonOf(
+    new PlanMovedError(`${key}: ${what} since the plan was made; nothing was done`, {
+      hint: 'make a new plan with `sluice plan`, review it, and apply that one',
+    }),
+  );

@@ -1,0 +1,86 @@
+// Before a run writes: is this the portal that the ledger tells of? Others answer there after an address was changed, and a
+// portal that was restored or made anew has forgotten what we published.
+import { HeldError } from '../../model/errors.ts';
+import type { RunData } from '../../model/job.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { Portal } from '../../portal-client/client.ts';
+import type { HandlerDeps } from './deps.ts';
+import { visibleOrNull } from './node-locate.ts';
+import { sameUuid } from './node-wish.ts';
+
+/** Nodes that are looked for, in one list request: some of all, and the newest, which go first when a portal is set back. */
+const sampled = 16;
+const newest = 4;
+
+/** Nodes that have to be gone before a run is held; fewer are taken for deleted one by one, and made anew. */
+const leastGone = 3;
+
+/**
+ * Looks for some of the nodes that the ledger names. Tells whether some are gone, so that the others have to be looked for
+ * as well; where the portal was set back, what was learnt of its terms is learnt anew, because their ids are used again.
+ * @throws HeldError where most of them are gone, unless somebody decided that what is missing is created
+ */
+export const refuseOtherPortal = async (
+  deps: HandlerDeps,
+  request: RunData,
+  entries: ReadonlyMap<string, LedgerEntry>,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const portal = deps.portal(request.portal);
+  const before = await deps.ledger.addressOf(request);
+  const isMoved = before !== null && before !== portal.url;
+  const known = [...entries.values()].filter(({ nid, removed }) => nid !== null && removed !== 'delete');
+  const byAge = known.toSorted((x, y) => Number(y.nid) - Number(x.nid));
+  const sample = evenly(byAge.slice(newest), sampled);
+  const gone = await goneOf(portal, [...byAge.slice(0, newest), ...sample], signal);
+  const looked = Math.min(known.length, newest + sample.length);
+  const least = isMoved ? 1 : leastGone;
+  const isOther = gone.length >= least && gone.length > looked / 2 && (sample.length < sampled || mostOf(sample, gone));
+  if (isOther && !request.createMissing) {
+    const found = `${gone.length} of ${looked} nodes that were published there`;
+    throw new HeldError(
+      isMoved
+        ? `portal ${portal.name} is at ${portal.url} now and was at ${before}: ${found} are not found`
+        : `portal ${portal.name} does not have ${found} any more`,
+      { hint: holdHint },
+    );
+  }
+  if (isOther || (await isSetBack(portal, gone, signal))) {
+    await portal.terms.forgetAll();
+    await portal.surveyTerms(signal, true);
+  }
+  if (before !== portal.url) await deps.ledger.setAddress(request, portal.url);
+  return gone.length > 0;
+};
+
+const mostOf = (sample: readonly LedgerEntry[], gone: readonly LedgerEntry[]): boolean =>
+  sample.filter((entry) => gone.includes(entry)).length > sample.length / 2;
+
+/** True where a number of ours is another node's or was not given yet; one that was merely deleted is never used again. */
+const isSetBack = async (portal: Portal, gone: readonly LedgerEntry[], signal: AbortSignal): Promise<boolean> => {
+  if (gone.length === 0) return false;
+  const highest = Math.max(...gone.map(({ nid }) => Number(nid)));
+  if (Number(await portal.highestNid(signal)) < highest) return true;
+  for (const { nid } of gone.slice(0, newest)) if (await visibleOrNull(portal, nid ?? '', signal)) return true;
+  return false;
+};
+
+const holdHint =
+  'nothing was changed. If it is the same portal with other node ids, `sluice rebuild` finds what is there; if others published it, `sluice adopt`; if it is empty or a new one, `sluice publish --create-missing` creates everything';
+
+/** Those of the entries whose nodes the portal does not hold any more. Those that its lists hide are read by their id. */
+const goneOf = async (portal: Portal, entries: readonly LedgerEntry[], signal: AbortSignal): Promise<LedgerEntry[]> => {
+  const rows = await Promise.all(entries.map(({ uuid }) => portal.findByUuid(uuid, signal)));
+  const gone: LedgerEntry[] = [];
+  for (const [index, entry] of entries.entries()) {
+    if (rows[index]) continue;
+    const node = entry.live ? null : await visibleOrNull(portal, entry.nid ?? '', signal);
+    if (node === null || !sameUuid(node.uuid, entry.uuid)) gone.push(entry);
+  }
+  return gone;
+};
+
+const evenly = <T>(items: readonly T[], count: number): T[] =>
+  items.length <= count
+    ? [...items]
+    : Array.from({ length: count }, (_, index) => items[Math.floor((index * items.length) / count)] as T);

@@ -1,0 +1,126 @@
+// Job kind `prove`: after everything was sent, proves that tables are whole, many by one request, and repairs those that are not.
+import { type DatastoreNumbers, datastoreState } from '../../dataset-api/datastore-status.ts';
+import { JobLostError, reasonOf } from '../../model/errors.ts';
+import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { TableSize } from '../../portal-client/client.ts';
+import type { Unproven } from '../../state/runs.ts';
+import { eachAtOnce } from '../../util/each-at-once.ts';
+import { type HandlerDeps, inNameOf } from './deps.ts';
+import type { Item } from './item.ts';
+import { ItemRunner } from './item-runner.ts';
+import { publishResource } from './resource.ts';
+
+/** Resources whose tables are proven by one job: as many as one request counts. */
+export const tablesAJob = 20;
+
+/** States that are asked for at once. */
+const statesAtOnce = 4;
+
+/** Ends the items of the resources that it is for. */
+export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
+  run: async (job) => {
+    const deps = inNameOf(shared, job);
+    const runner = new ItemRunner(deps, job);
+    const seen = await lookAtTables(deps, job.data.runId, job.data.portal, job.data.keys, job.signal);
+    for (const key of job.data.keys) {
+      await runner.run(key, (item) => proveTable(deps, item, seen.get(key) ?? null));
+    }
+    runner.finish();
+  },
+  failed: async (job, reason, error) => {
+    const runner = new ItemRunner(inNameOf(shared, job), job);
+    const reasons = error instanceof UnfinishedItemsError ? error.items : new Map<string, unknown>();
+    for (const key of job.data.keys) {
+      const own = reasons.get(key);
+      await runner.fail(key, own === undefined ? reason : reasonOf(own));
+    }
+  },
+});
+
+/** What the portal tells of one table; `size` is undefined where it does not count, `state` null where states need not be asked. */
+interface SeenTable {
+  unproven: Unproven;
+  size: TableSize | null | undefined;
+  state: DatastoreNumbers | null;
+}
+
+/** Counts all tables by one request, and asks for the states where those of others may have been lost. */
+const lookAtTables = async (
+  deps: HandlerDeps,
+  runId: string,
+  portalName: string,
+  keys: readonly string[],
+  signal: AbortSignal,
+): Promise<Map<string, SeenTable>> => {
+  const portal = deps.portal(portalName);
+  const records = await Promise.all(keys.map((key) => deps.runs.record(runId, key)));
+  const open = keys.flatMap((key, index) => {
+    const record = records[index];
+    return record?.unproven && !record.ended ? [{ key, unproven: record.unproven }] : [];
+  });
+  const sizes = await portal.tableSizes(
+    open.map(({ unproven }) => unproven.uuid),
+    signal,
+  );
+  const seen = new Map<string, SeenTable>();
+  const atOnce = (await deps.isShared(portalName)) ? 1 : statesAtOnce;
+  await eachAtOnce(open, atOnce, async ({ key, unproven }) => {
+    const size = sizes.get(unproven.uuid);
+    const isToAsk = !deps.settings.importsTogether(portalName) || size === undefined;
+    seen.set(key, { unproven, size, state: isToAsk ? await portal.datastoreStatus(unproven.nid, signal) : null });
+  });
+  return seen;
+};
+
+const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | null): Promise<void> => {
+  if (seen && isWhole(seen)) return settle(deps, item, seen.unproven);
+  if (seen) await item.note(`the table is not proven to be whole: ${found(seen)}; looking closer`);
+  await publishResource(deps, item, { datasetNid: null, provesNow: true, isNewDataset: false });
+};
+
+const isWhole = ({ unproven, size, state }: SeenTable): boolean => {
+  const isCounted =
+    size === undefined ||
+    (size !== null && size.rows === unproven.rows && (size.columns ?? unproven.columns) === unproven.columns);
+  return (
+    isCounted && (state === null || datastoreState(state) === 'imported') && (size !== undefined || state !== null)
+  );
+};
+
+const found = ({ unproven, size, state }: SeenTable): string =>
+  [
+    ...(size === undefined ? [] : [`${size?.rows ?? 'no'} rows of ${unproven.rows}`]),
+    ...(state === null ? [] : [`its state is ${datastoreState(state)}`]),
+  ].join(', ');
+
+/** Records that the resource is live. */
+const settle = async (deps: HandlerDeps, item: Item, { rows, good }: Unproven): Promise<void> => {
+  const [known, work] = await Promise.all([
+    deps.ledger.entry(item.portal, item.key),
+    deps.runs.resourceWork(item.runId, item.key),
+  ]);
+  if (!known || !work) {
+    throw new JobLostError(`run ${item.runId} holds no work on ${item.key} any more`, { hint: 'publish again' });
+  }
+  const former = known.good?.sha256;
+  const entry: LedgerEntry = {
+    ...known,
+    datastore: 'imported',
+    rows,
+    rowsDropped: 0,
+    live: work.wish.published,
+    good,
+    refused: null,
+    runId: item.runId,
+    syncedAt: Date.now(),
+  };
+  await item.step(
+    { name: 'prove', on: item.key, light: true },
+    () => deps.ledger.settle(item.portal, entry),
+    () => `${entry.live ? 'live' : 'published as a draft'}, ${rows} rows`,
+  );
+  if (former !== undefined && former !== good.sha256)
+    await deps.kept.forget({ portal: item.portal, uuid: work.wish.uuid }, former);
+  await item.end(entry, { outcome: 'done', reason: null });
+};

@@ -1,0 +1,81 @@
+// Taking a node down on purpose: orphaned, unpublished or deleted. Every way may be killed at any line and done again.
+import { PortalGoneError } from '../../model/errors.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { ItemAction } from '../../model/report.ts';
+import { oneAtATime } from './datastore-import.ts';
+import type { HandlerDeps } from './deps.ts';
+import { type Located, locateNode, unknownNode } from './node-locate.ts';
+import type { NodeTarget } from './node-target.ts';
+import type { NodeWish } from './node-wish.ts';
+
+type How = NonNullable<LedgerEntry['removed']>;
+
+const actionOf: Record<How, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
+
+/**
+ * Takes the node of an entry down and returns the entry that remembers it. A node that is gone already, or is not ours any
+ * more, is left alone.
+ */
+export const removeNode = async (
+  deps: HandlerDeps,
+  target: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+  how: How,
+): Promise<LedgerEntry> => {
+  const { item, ledger } = target;
+  let found = entry;
+  if (entry.nid !== null && entry.removed !== how) {
+    const located = await locateNode(target, wish, entry, null);
+    found = located.entry;
+    if (found.nid === null) await item.note('nothing of ours is left to be taken down');
+    else await takeDown(deps, target, located, how);
+    if (found.nid !== null || how === 'delete') await item.did(actionOf[how]);
+  }
+  const removed: LedgerEntry = {
+    ...(how === 'delete' ? unknownNode(found) : found),
+    refused: entry.refused,
+    metadataFingerprint: null,
+    removed: how,
+    live: false,
+    stale: false,
+    reason: null,
+    runId: item.runId,
+    syncedAt: Date.now(),
+  };
+  await ledger.settle(item.portal, removed);
+  return removed;
+};
+
+const takeDown = (deps: HandlerDeps, target: NodeTarget, located: Located, how: How): Promise<void> => {
+  const { item } = target;
+  const { nid } = located.entry;
+  return item.step(
+    { name: how, on: `node ${nid}`, writes: true },
+    async (signal) => {
+      try {
+        // The table of a resource goes with its node.
+        if (how !== 'delete') await hide(target, located, how, signal);
+        else await oneAtATime({ deps, target }, signal, () => target.portal.deleteNode(nid ?? '', signal));
+      } catch (error) {
+        if (!(error instanceof PortalGoneError)) throw error;
+        await item.note(`node ${nid} is gone already`);
+      }
+    },
+    () => actionOf[how],
+  );
+};
+
+const hide = async (
+  { item, portal }: NodeTarget,
+  { entry, node: read }: Located,
+  how: Exclude<How, 'delete'>,
+  signal: AbortSignal,
+): Promise<void> => {
+  const nid = entry.nid ?? '';
+  const log = `sluice ${entry.key} ${how}`;
+  const node = read ?? (await portal.readNode(nid, signal));
+  if (node.status === '0' && node.log === log) return item.note(`node ${nid} was taken down before the interruption`);
+  const fields = how === 'orphan' ? { field_orphan: { und: [{ value: '1' }] } } : {};
+  await portal.updateNode(nid, { status: 0, fields, log }, signal, node);
+};

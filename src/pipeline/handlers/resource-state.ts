@@ -1,0 +1,62 @@
+// What the steps of a resource share.
+import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { ResourceWish } from '../../model/wish.ts';
+import type { PortalNode } from '../../portal-client/client.ts';
+import type { TableReport } from '../../tables/check.ts';
+import type { HandlerDeps } from './deps.ts';
+import type { NodeTarget } from './node-target.ts';
+
+/** What the steps of one attempt share. */
+export interface ResourceState {
+  readonly deps: HandlerDeps;
+  /** Where its node is written, in the name of which item. */
+  readonly target: NodeTarget;
+  /** Node of the dataset where references are written from the resource's side; null where the dataset lists its resources. */
+  readonly datasetNid: string | null;
+  /** True: its table is proven in this attempt. False: that is left to the job that proves many tables together. */
+  readonly provesNow: boolean;
+  /** Once its file is fetched, `source` is that file on this host. */
+  wish: ResourceWish;
+  /** The file as the run saw it, to spare the hash. */
+  readonly seen: SourceFingerprint | null;
+  entry: LedgerEntry;
+  intent: Intent | null;
+  /** The node as it was read last in this attempt; null after a write. */
+  node: PortalNode | null;
+  /** Set by `fetch`. */
+  source: SourceFingerprint | null;
+  /** Set by `prepare`, for wishes with a recipe. */
+  prepared: PreparedSource | null;
+  /** Set by `fetch` where the file came from the web; null where the published version is the present one. */
+  fetched: FetchedFrom | null;
+  /** Set by `check`. */
+  table: TableReport | null;
+  /** True once the node was made anew in this attempt. */
+  recreated: boolean;
+  /** True while the previous good file takes the place of one that the portal could not import. */
+  readonly fallsBack: boolean;
+}
+
+/** A file that is sent. */
+export interface SentFile {
+  path: string;
+  /** Name that the portal shall see. */
+  name: string;
+  source: SourceFingerprint;
+  /** Of a table that was made: of which bytes, by which recipe. */
+  from?: { sha256: string; recipe: string };
+}
+
+/** What the step `prepare` left to be sent. */
+export interface PreparedSource extends SentFile {
+  /** False where the source holds no table and goes as it is. */
+  isMade: boolean;
+  rejected: { rows: number; path: string | null } | null;
+}
+
+/** One step: whether the wish needs it, and what it does. */
+export interface ResourceStep {
+  name: 'fetch' | 'prepare' | 'check' | 'node' | 'attach' | 'import' | 'verify' | 'ledger';
+  applies(state: ResourceState): boolean;
+  run(state: ResourceState): Promise<void>;
+}

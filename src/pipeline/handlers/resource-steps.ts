@@ -1,0 +1,231 @@
+// The steps of a resource, in order; each looks at what is true before it acts.
+import { contentTypeOf } from '../../dataset-api/file-types.ts';
+import { PortalBusyError, SourceChangedError } from '../../model/errors.ts';
+import type { GoodFile, Intent, PortalFile } from '../../model/ledger-entry.ts';
+import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
+import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import { checkTable } from '../../tables/check.ts';
+import { isSmall } from '../../util/file-calls.ts';
+import { isTabular } from '../plan/plan.ts';
+import { importFile } from './datastore-import.ts';
+import { keepGoodFile } from './fall-back.ts';
+import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
+import { type FileItem, fileOf } from './node-file.ts';
+import type { NodeWish } from './node-wish.ts';
+import { writeNode } from './node-write.ts';
+import { prepareSource } from './prepare-source.ts';
+import type { ResourceState, ResourceStep, SentFile } from './resource-state.ts';
+import { verifyResource } from './resource-verify.ts';
+import { importsRows, isHere, sentFile, sourceName, sourcePath } from './sent-file.ts';
+
+/** All steps, in order. */
+export const resourceSteps: readonly ResourceStep[] = [
+  { name: 'fetch', applies: ({ wish }) => 'name' in wish.source, run: (state) => fetchSource(state) },
+  {
+    name: 'prepare',
+    applies: (state) => isHere(state) && state.wish.recipe !== undefined,
+    run: (state) => prepareSource(state, { path: sourcePath(state), name: sourceName(state) }),
+  },
+  { name: 'check', applies: (state) => isTabular(sentFile(state)?.name ?? ''), run: (state) => check(state) },
+  { name: 'node', applies: () => true, run: (state) => node(state) },
+  { name: 'attach', applies: needsAttach, run: (state) => attach(state) },
+  { name: 'import', applies: importsRows, run: (state) => importFile(state) },
+  { name: 'verify', applies: () => true, run: (state) => verifyResource(state, nodeWishOf(state)) },
+  { name: 'ledger', applies: () => true, run: (state) => record(state) },
+];
+
+/** The node that a resource's wish asks for. */
+export const nodeWishOf = ({ wish }: Pick<ResourceState, 'wish'>): NodeWish => ({
+  ...wish,
+  type: 'resource',
+  fingerprint: wish.metadataFingerprint,
+});
+
+/** What a new node is created with besides: the reference to its dataset, where that is written from this side. */
+export const atCreation = ({ datasetNid }: Pick<ResourceState, 'datasetNid'>) =>
+  datasetNid === null ? {} : { atCreation: { field_dataset_ref: { und: [{ target_id: datasetNid }] } } };
+
+const check = async (state: ResourceState): Promise<void> => {
+  const sent = sentFile(state);
+  if (!sent) return;
+  const { bytes } = sent.source;
+  state.table = await state.target.item.step(
+    { name: 'check', on: sent.name, light: isSmall(bytes) },
+    async (signal) => {
+      const table = await checkTable(sent.path, { signal, bytes, rowBytes: state.deps.settings.maxRowBytes });
+      if (table.sha256 !== sent.source.sha256) throw changed(state);
+      return table;
+    },
+    (table) => `sound, ${table.rows} rows, ${table.columns.length} columns`,
+  );
+};
+
+const changed = (state: ResourceState): SourceChangedError =>
+  new SourceChangedError(`${sourcePath(state)} changed while it was being published`, {
+    hint: 'it is read afresh; write to another name first and rename it to avoid this',
+  });
+
+const node = async (state: ResourceState): Promise<void> => {
+  const { target, intent } = state;
+  const before = state.entry.nid;
+  const written = await writeNode(target, nodeWishOf(state), state.entry, intent, atCreation(state));
+  if (before !== null && written.entry.nid !== before) state.recreated = true;
+  state.entry = written.entry;
+  state.node = written.node;
+  if (intent?.action === 'create' || intent?.action === 'update') state.intent = null;
+};
+
+function needsAttach(state: ResourceState): boolean {
+  // A node that had to be made anew needs the file although its address gives the published version.
+  if (state.wish.source.kind === 'url') return state.entry.file === null;
+  const sent = sentFile(state);
+  return sent !== null && state.entry.file?.sha256 !== sent.source.sha256;
+}
+
+const bringFile = async (state: ResourceState): Promise<void> => {
+  if (state.wish.source.kind !== 'url') return;
+  await fetchAddress(state, state.wish.source, true);
+  for (const { name, applies, run } of resourceSteps) {
+    if ((name === 'prepare' || name === 'check') && applies(state)) await run(state);
+  }
+};
+
+const attach = async (state: ResourceState): Promise<void> => {
+  await bringFile(state);
+  const { deps, target, intent } = state;
+  const { item, portal } = target;
+  const nid = state.entry.nid ?? '';
+  const file = sentFile(state);
+  if (!file) return;
+  const { bytes, sha256 } = file.source;
+  if (intent?.action === 'attach' && intent.nid === nid && (await attachHappened(state, intent, file))) return;
+  await item.step(
+    { name: 'attach', on: `${file.name} to node ${nid}`, writes: true },
+    async (signal) => {
+      const before = await fidBefore(state);
+      const begun: Intent = { action: 'attach', nid, fid: before, bytes, sha256, at: Date.now() };
+      await deps.ledger.begin(item.portal, state.wish.key, begun);
+      const { path, name } = file;
+      const content = state.table?.content;
+      const upload = { path, name, bytes, content, contentType: contentTypeOf(name) };
+      const sent = await portal.attachFile(nid, upload, signal).catch(async (error: unknown) => {
+        if (!(error instanceof PortalBusyError)) throw error;
+        await item.note(`${error.message}: looking whether the file arrived`);
+        const arrived = await arrivedFile(state, begun);
+        return arrived ? { fid: arrived.fid, sha256: null } : portal.attachFile(nid, upload, signal);
+      });
+      await refuseIfMoved(state, file, sent.sha256 ?? (await fingerprintFile(path, file.source, signal)).sha256);
+      await settleAttach(state, file, sent.fid ?? '');
+      return sent.fid;
+    },
+    (fid) => `file ${fid ?? 'attached'}, ${bytes} bytes`,
+  );
+};
+
+/** A fresh node has no file; of an older one the ledger knows it, unless what it knew was found wrong. */
+const fidBefore = async ({ entry, node: read, target }: ResourceState): Promise<string | null> => {
+  if (entry.file) return entry.file.fid;
+  if (target.item.actions.includes('created') || target.item.actions.includes('recreated')) return null;
+  return fileOf(read ?? (await target.portal.readNode(entry.nid ?? '', target.item.signal)))?.fid ?? null;
+};
+
+/** The file of the node, if it is another one than before the attach and has the size of what was sent. */
+const arrivedFile = async (
+  { target }: ResourceState,
+  intent: Extract<Intent, { action: 'attach' }>,
+): Promise<FileItem | null> => {
+  const file = fileOf(await target.portal.readNode(intent.nid, target.item.signal));
+  return file !== null && file.fid !== intent.fid && file.filesize === intent.bytes ? file : null;
+};
+
+const attachHappened = async (
+  state: ResourceState,
+  intent: Extract<Intent, { action: 'attach' }>,
+  sent: SentFile,
+): Promise<boolean> => {
+  const { item } = state.target;
+  const file = intent.sha256 === sent.source.sha256 ? await arrivedFile(state, intent) : null;
+  if (!file) {
+    await item.note('an interrupted attach had not taken effect: attaching again');
+    return false;
+  }
+  await item.note(`an interrupted attach had taken effect: going on with file ${file.fid}`);
+  await settleAttach(state, sent, file.fid);
+  return true;
+};
+
+/** What was sent (of a streamed file: what is on disk now) must be what was fingerprinted; otherwise what arrived is unknown. */
+const refuseIfMoved = async (state: ResourceState, { source }: SentFile, sha256: string): Promise<void> => {
+  if (sha256 === source.sha256) return;
+  const unknown = { ...state.entry, file: null, datastore: 'pending', live: false } as const;
+  await state.deps.ledger.settle(state.target.item.portal, unknown);
+  throw changed(state);
+};
+
+const settleAttach = async (state: ResourceState, sent: SentFile, fid: string): Promise<void> => {
+  const { deps, target } = state;
+  const { item } = target;
+  const { name, source, from } = sent;
+  await item.did('attached');
+  state.node = null;
+  state.entry = {
+    ...state.entry,
+    source: state.source,
+    file: { fid, name, bytes: source.bytes, sha256: source.sha256, url: null, ...(from ? { from } : {}) },
+    datastore: importsRows(state) ? 'pending' : 'none',
+    rows: null,
+    rowsDropped: 0,
+    live: false,
+    runId: item.runId,
+    syncedAt: Date.now(),
+  };
+  state.intent = null;
+  await deps.ledger.settle(item.portal, state.entry);
+};
+
+/** Other steps may give the same bytes: nothing was sent then, and only where they came from is noted. */
+const withOrigin = (file: PortalFile, sent: SentFile | null): PortalFile => {
+  if (!sent || sent.source.sha256 !== file.sha256) return file;
+  const { from: _from, ...plain } = file;
+  return sent.from ? { ...plain, from: sent.from } : plain;
+};
+
+const record = async (state: ResourceState): Promise<void> => {
+  const { item } = state.target;
+  // Its table is proven later, together with others.
+  const isOpen = state.entry.datastore === 'pending';
+  const good = await keepGoodFile(state);
+  const sent = sentFile(state);
+  state.entry = {
+    ...state.entry,
+    title: state.wish.title,
+    source: state.source ?? state.entry.source,
+    file: state.entry.file && withOrigin(state.entry.file, sent),
+    // What is not fetched again is not made again either.
+    rejected: sent ? (state.prepared?.rejected ?? null) : state.entry.rejected,
+    sourcePath: sourcePathOf(state.wish.source),
+    fetched: state.fetched ?? (isOfWeb(state.wish.source) ? state.entry.fetched : null),
+    live: state.wish.published && !isOpen,
+    stale: false,
+    reason: null,
+    ...(isOpen ? {} : { good, refused: null }),
+    runId: item.runId,
+    syncedAt: Date.now(),
+  };
+  await item.step(
+    { name: 'ledger', on: state.wish.key, light: true },
+    () => state.deps.ledger.settle(item.portal, state.entry),
+    () => (isOpen ? 'its table is to be proven' : state.entry.live ? 'live' : 'published as a draft'),
+  );
+  if (isOpen && good) await awaitProof(state, good);
+  await forgetFetched(state);
+};
+
+const awaitProof = async ({ target, entry, table }: ResourceState, good: GoodFile): Promise<void> =>
+  target.item.awaitProof({
+    nid: entry.nid ?? '',
+    uuid: entry.uuid,
+    rows: table?.rows ?? 0,
+    columns: table?.columns.length ?? 0,
+    good: { ...good, rows: table?.rows ?? null },
+  });

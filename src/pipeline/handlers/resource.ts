@@ -1,0 +1,128 @@
+// A resource: one file from its folder to a verified node, in steps that can each be resumed.
+import { JobLostError, PortalGoneError } from '../../model/errors.ts';
+import { newEntry } from '../../model/ledger-entry.ts';
+import type { ResourceWork } from '../../state/runs.ts';
+import type { HandlerDeps } from './deps.ts';
+import { againBecause, isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
+import { noteFound } from './found.ts';
+import { type Item, outcomeOf } from './item.ts';
+import { recreateNode } from './node-write.ts';
+import { removePrepared } from './prepare-source.ts';
+import { removeNode } from './removal.ts';
+import type { ResourceState, ResourceStep } from './resource-state.ts';
+import { atCreation, nodeWishOf, resourceSteps } from './resource-steps.ts';
+
+/** How a resource is published. */
+export interface ResourceMode {
+  /** See {@link ResourceState.datasetNid}. */
+  datasetNid: string | null;
+  /** See {@link ResourceState.provesNow}. */
+  provesNow: boolean;
+  /** True where the dataset was created in this run. */
+  isNewDataset: boolean;
+}
+
+/** Publishes a resource, or takes it down; ends its item unless its table is still to be proven. */
+export const publishResource = async (deps: HandlerDeps, item: Item, mode: ResourceMode): Promise<void> => {
+  if (item.unproven && !mode.provesNow) return;
+  const { state, removal } = await openState(deps, item, mode);
+  if (removal) return takeDown(state, removal);
+  try {
+    await publish(state);
+  } finally {
+    await removePrepared(state);
+  }
+  if (item.unproven && !mode.provesNow) return;
+  const { reason } = state.entry;
+  if (reason) return item.end(state.entry, { outcome: outcomeOf(reason), reason });
+  return item.end(state.entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
+};
+
+const takeDown = async (state: ResourceState, how: NonNullable<ResourceWork['removal']>): Promise<void> => {
+  const entry = await removeNode(state.deps, state.target, nodeWishOf(state), state.entry, how);
+  await state.target.item.end(entry, { outcome: 'done', reason: null });
+};
+
+/** All steps; a file that the portal cannot import gives way to the last good one, and the entry tells the reason. */
+const publish = async (state: ResourceState): Promise<void> => {
+  try {
+    await runSteps(state);
+  } catch (error) {
+    if (!(await refuseFile(state, error))) throw error;
+  }
+  if (isRefused(state)) await standByGoodFile(state, runNamed);
+};
+
+const runSteps = async (state: ResourceState): Promise<void> => {
+  try {
+    for (const step of resourceSteps) {
+      if (isRefused(state)) return;
+      if (step.applies(state)) await runStep(step.run, state);
+    }
+  } catch (error) {
+    const why = againBecause(state, error);
+    if (why === null) throw error;
+    await state.target.item.note(why);
+    await runNamed(state, new Set(['import', 'verify', 'ledger']));
+  }
+};
+
+const runNamed = async (state: ResourceState, names: ReadonlySet<ResourceStep['name']>): Promise<void> => {
+  for (const step of resourceSteps) {
+    if (names.has(step.name) && step.applies(state)) await runStep(step.run, state);
+  }
+};
+
+const openState = async (
+  deps: HandlerDeps,
+  item: Item,
+  { datasetNid, provesNow, isNewDataset }: ResourceMode,
+): Promise<{ state: ResourceState; removal: ResourceWork['removal'] }> => {
+  const [work, { entry, intent }] = await Promise.all([
+    deps.runs.resourceWork(item.runId, item.key),
+    deps.ledger.known(item.portal, item.key),
+  ]);
+  if (!work) {
+    throw new JobLostError(`run ${item.runId} holds no work on ${item.key} any more`, {
+      hint: 'publish again',
+    });
+  }
+  const { wish, onDrift, createMissing, removal } = work;
+  await noteFound(item, entry, intent);
+  const { ledger } = deps;
+  const state: ResourceState = {
+    deps,
+    target: { item, ledger, portal: deps.portal(item.portal), onDrift, createMissing, isNewDataset },
+    datasetNid,
+    provesNow,
+    wish,
+    seen: work.source,
+    entry: entry ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title }),
+    intent,
+    node: null,
+    source: null,
+    fetched: null,
+    prepared: null,
+    table: null,
+    recreated: false,
+    fallsBack: false,
+  };
+  return { state, removal };
+};
+
+/** A node that vanished meanwhile is created anew once; the steps that follow then see an empty node. */
+const runStep = async (run: (state: ResourceState) => Promise<void>, state: ResourceState): Promise<void> => {
+  try {
+    await run(state);
+  } catch (error) {
+    if (!(error instanceof PortalGoneError) || state.recreated || !state.entry.nid) throw error;
+    const written = await recreateNode(state.target, nodeWishOf(state), state.entry, atCreation(state));
+    state.entry = written.entry;
+    state.node = written.node;
+    state.recreated = true;
+    for (const step of resourceSteps) {
+      if (step.applies(state)) await step.run(state);
+      if (step.run === run) return;
+    }
+  }
+};

@@ -1,0 +1,234 @@
+// The work of a run, collected from its plan: one entry for each dataset and resource with something to do.
+import { maxPageSize } from '../../dataset-api/paths.ts';
+import type { RunData } from '../../model/job.ts';
+import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
+import type { Reason, ReportItem } from '../../model/report.ts';
+import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
+import type { SkippedEntry } from '../../sources/gather/skipped.ts';
+import type { OnDrift } from '../../sources/manifest/schema.ts';
+import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
+import type { Knowledge, PlannedDataset } from '../plan/plan.ts';
+import type { Removal } from '../plan/removals.ts';
+import { flatten } from '../plan/whole-plan.ts';
+import type { Gathered } from './deps.ts';
+import { itemOfEntry, outcomeOf } from './item.ts';
+
+/** How the work of a run is collected. */
+export interface WorkOptions {
+  request: RunData;
+  onDrift: OnDrift;
+  /** True for a run that does a stored plan: a dataset without planned actions is not written, whatever it wishes now. */
+  pinned: boolean;
+  /** Keys of the resources of each dataset in the order of the source, also of those that this run leaves alone. */
+  order?: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Collects the work of a run. */
+export class WorkBuilder {
+  readonly work: RunWork;
+  readonly #known: Knowledge;
+  readonly #onDrift: OnDrift;
+  readonly #pinned: boolean;
+  readonly #createMissing: boolean;
+  /** Keys of the resources of each dataset in the order of the source, also of those that this run leaves alone. */
+  readonly #order: ReadonlyMap<string, readonly string[]>;
+  readonly #below = new Map<string, LedgerEntry[]>();
+
+  constructor(
+    gathered: Pick<Gathered, 'superseded' | 'refused'>,
+    known: Knowledge,
+    { request, onDrift, pinned, order = new Map() }: WorkOptions,
+  ) {
+    this.#known = known;
+    this.#onDrift = onDrift;
+    this.#createMissing = request.createMissing;
+    this.#order = order;
+    for (const entry of known.entries.values()) {
+      if (entry.kind !== 'resource' || entry.nid === null) continue;
+      const parent = parentOf(entry.key);
+      this.#below.set(parent, [...(this.#below.get(parent) ?? []), entry]);
+    }
+    this.#pinned = pinned;
+    this.work = {
+      datasets: [],
+      resources: [],
+      remarks: [],
+      settled: gathered.refused.map(({ claim, reason }) => refusedItem(request, claim, reason)),
+      claims: [
+        ...gathered.superseded.map(({ id }) => ({ claim: id, reason: null })),
+        ...gathered.refused.map(({ claim, reason }) => ({ claim: claim.id, reason })),
+      ],
+    };
+  }
+
+  /** Adds a dataset as planned; items that moved since a plan are told as held. */
+  add(wish: DatasetWish, planned: PlannedDataset, moved: ReadonlyMap<string, Reason>): void {
+    const why = new Map(flatten([planned]).map((item) => [item.key, item.why]));
+    const same = wish.resources.filter((resource) => why.get(resource.key) === null);
+    for (const { source } of same) {
+      if (source.kind === 'file' && source.claim !== undefined)
+        this.work.claims.push({ claim: source.claim, reason: null });
+    }
+    this.work.settled.push(
+      ...same.map((resource) => this.#quiet(resource, 'resource', moved.get(resource.key) ?? null)),
+    );
+    const busy = wish.resources.flatMap((resource): ResourceWork[] => {
+      const reason = why.get(resource.key);
+      return reason ? [this.#resourceWork(resource, reason)] : [];
+    });
+    const reason = why.get(wish.key) ?? null;
+    if (reason === null && busy.length === 0) {
+      this.work.settled.push(this.#quiet(wish, 'dataset', moved.get(wish.key) ?? null));
+      return;
+    }
+    const { resources: _resources, ...bare } = wish;
+    const nid = this.#known.entries.get(wish.key)?.nid ?? null;
+    this.work.datasets.push({
+      wish: bare,
+      why: reason ?? 'its resources have work',
+      nid,
+      resources: busy.map((resource) => resource.wish.key),
+      next: [wish, ...busy.map((resource) => resource.wish)].map(
+        ({ key, uuid }) => this.#known.entries.get(key)?.uuid || uuid,
+      ),
+      order: this.#orderOf(wish),
+      // What the listing no longer shows is looked at, too.
+      verify: planned.actions.includes('verify') || (nid !== null && planned.actions.includes('create')),
+      frozen: this.#pinned && planned.actions.length === 0,
+      refused: moved.get(wish.key) ?? null,
+      removal: null,
+      onDrift: this.#onDrift,
+      createMissing: this.#createMissing,
+    });
+    this.work.resources.push(...busy);
+  }
+
+  /** Lets datasets be looked for together: the first of as many as one list request holds asks for the others as well. */
+  joinLookups(): void {
+    let first: DatasetWork | null = null;
+    for (const dataset of this.work.datasets) {
+      if (first && first.next.length + dataset.next.length <= maxPageSize) first.next.push(...dataset.next);
+      else first = { ...dataset };
+      if (first.wish.key === dataset.wish.key) dataset.next = first.next;
+    }
+  }
+
+  /** Adds what is to be taken down: resources below their dataset's job, whether that stays or goes. */
+  remove(removals: Removal[]): void {
+    for (const removal of removals.filter(({ kind }) => kind === 'resource')) {
+      const datasetKey = parentOf(removal.key);
+      this.work.resources.push(this.#removedResource(removal, datasetKey));
+      this.#datasetFor(datasetKey, removals).resources.push(removal.key);
+    }
+    for (const removal of removals.filter(({ kind }) => kind === 'dataset')) this.#datasetFor(removal.key, removals);
+  }
+
+  /** Tells of faulty entries of the source; what they published before stays as it is. */
+  skip(entries: SkippedEntry[]): void {
+    for (const { reason, ...names } of entries) {
+      const entry = this.#known.entries.get(names.key) ?? newEntry({ ...names, kind: 'dataset' });
+      this.work.settled.push(itemOfEntry(entry, { outcome: outcomeOf(reason), reason }));
+    }
+  }
+
+  /** Adds items that a stored plan names and that cannot be done, where nothing else tells of them. */
+  refuse(moved: ReadonlyMap<string, Reason>): void {
+    const told = new Set([
+      ...this.work.settled.map(({ key }) => key),
+      ...this.work.datasets.map(({ wish }) => wish.key),
+    ]);
+    for (const [key, reason] of moved) {
+      if (told.has(key)) continue;
+      const kind = key.split('/').length > 2 ? 'resource' : 'dataset';
+      this.work.settled.push(this.#quiet({ key, uuid: '', title: key }, kind, reason));
+    }
+  }
+
+  #datasetFor(key: string, removals: Removal[]): DatasetWork {
+    const there = this.work.datasets.find((dataset) => dataset.wish.key === key);
+    if (there) return there;
+    const entry = this.#known.entries.get(key) ?? newEntry({ key, kind: 'dataset', uuid: '', title: key });
+    const settledSelf = this.work.settled.find((item) => item.key === key);
+    this.work.settled = this.work.settled.filter((item) => item.key !== key);
+    const dataset: DatasetWork = {
+      wish: bareWish(entry),
+      why: 'the manifest no longer names it or some of its resources',
+      nid: entry.nid,
+      resources: [],
+      next: [],
+      order: this.#orderOf({ key, resources: [] }),
+      verify: false,
+      frozen: true,
+      refused: settledSelf?.reason ?? null,
+      removal: removals.find((removal) => removal.key === key)?.how ?? null,
+      onDrift: this.#onDrift,
+      createMissing: this.#createMissing,
+    };
+    this.work.datasets.push(dataset);
+    return dataset;
+  }
+
+  /** Resources as the list of their dataset shall name them: by the source, then those that it does not name as they stand. */
+  #orderOf({ key, resources }: { key: string; resources: readonly { key: string }[] }): string[] {
+    const named = this.#order.get(key) ?? resources.map((resource) => resource.key);
+    const links = this.#known.entries.get(key)?.links ?? [];
+    const place = ({ nid }: LedgerEntry): number =>
+      links.includes(nid ?? '') ? links.indexOf(nid ?? '') : links.length;
+    const others = (this.#below.get(key) ?? []).filter((entry) => !named.includes(entry.key));
+    others.sort((a, b) => place(a) - place(b) || (a.key < b.key ? -1 : 1));
+    return [...named, ...others.map((entry) => entry.key)];
+  }
+
+  #resourceWork(wish: ResourceWish, why: string): ResourceWork {
+    const source = this.#known.sources.get(wish.key) ?? null;
+    return { wish, why, source, removal: null, onDrift: this.#onDrift, createMissing: this.#createMissing };
+  }
+
+  #removedResource({ how, entry }: Removal, datasetKey: string): ResourceWork {
+    const wish: ResourceWish = {
+      ...bareWish(entry),
+      datasetKey,
+      source: { kind: 'link', url: '' },
+      import: 'never',
+    };
+    const why = 'the manifest no longer names it';
+    return { wish, why, source: null, removal: how, onDrift: this.#onDrift, createMissing: this.#createMissing };
+  }
+
+  #quiet(
+    wish: { key: string; uuid: string; title: string },
+    kind: ReportItem['kind'],
+    reason: Reason | null,
+  ): ReportItem {
+    const { key, uuid, title } = wish;
+    const entry = this.#known.entries.get(key) ?? newEntry({ key, kind, uuid, title });
+    if (reason) return itemOfEntry(entry, { outcome: 'held', reason });
+    // Its file is one that the portal could not import: the good one of before stands in its place.
+    const standing = entry.refused?.isReplaced && !entry.live ? entry.refused.reason : null;
+    return itemOfEntry(entry, { outcome: standing ? outcomeOf(standing) : 'unchanged', reason: standing });
+  }
+}
+
+const parentOf = (key: string): string => key.slice(0, key.lastIndexOf('/'));
+
+/** What is left of a wish for a node that only is to be taken down, or whose dataset stays as it is. */
+const bareWish = (entry: LedgerEntry): DatasetWork['wish'] => ({
+  key: entry.key,
+  uuid: entry.uuid,
+  title: entry.title,
+  published: entry.live,
+  fields: {},
+  metadataFingerprint: entry.metadataFingerprint ?? '',
+});
+
+const refusedItem = (
+  request: RunData,
+  claim: { id: string; dataset: string; resource: string },
+  reason: Reason,
+): ReportItem => {
+  const key = `${request.manifest}/${claim.dataset}/${claim.resource}`;
+  return itemOfEntry(newEntry({ key, kind: 'resource', uuid: '', title: claim.resource }), {
+    outcome: outcomeOf(reason),
+    reason,
+  });
+};

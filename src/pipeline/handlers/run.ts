@@ -1,0 +1,164 @@
+// Job kind `run`: gather, plan, one job for each dataset with work to do, settle, report.
+import { JobLostError, reasonOf } from '../../model/errors.ts';
+import {
+  type ChildOutcome,
+  childId,
+  type DatasetData,
+  type Handler,
+  type JobContext,
+  kindOfKey,
+  type ProveData,
+} from '../../model/job.ts';
+import { newEntry } from '../../model/ledger-entry.ts';
+import { countItems, type Reason, type Report, type ReportItem } from '../../model/report.ts';
+import type { Planned } from '../../state/runs.ts';
+import type { HandlerDeps } from './deps.ts';
+import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
+import { tablesAJob } from './prove.ts';
+import { planRun } from './run-plan.ts';
+
+/** Returns the counts of the report; the report itself is kept with the run's record. */
+export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
+  run: async (job) => {
+    const { runId } = job.data;
+    const report = (await deps.runs.report(runId)) ?? (await execute(deps, job));
+    if (job.data.release !== null) await deps.dropHeld(job.data.release);
+    await closeRun(deps, job, report);
+    return report.counts;
+  },
+  failed: async (job, reason) => {
+    const { runId } = job.data;
+    const startedAt = await deps.runs.begin(runId, job.data);
+    const known = await deps.runs.report(runId);
+    const report = known ?? reportOf(job, startedAt, [], reason);
+    if (!known) await deps.runs.close(report);
+    await closeRun(deps, job, report);
+  },
+});
+
+const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Report> => {
+  const { runId } = job.data;
+  const startedAt = await deps.runs.begin(runId, job.data);
+  await deps.ledger.remember(job.data, job.data.manifestPath);
+  if (!(await deps.runs.planned(runId))) {
+    const work = await job.step(
+      { name: 'plan', on: job.data.manifest },
+      (signal) => planRun(deps, job.data, signal),
+      (planned) =>
+        `${planned.datasets.length} datasets with work, ${planned.resources.length} resources with work, ${planned.settled.length} items unchanged`,
+    );
+    await deps.runs.plan(runId, work);
+    if (work.remarks.length > 0)
+      await job.note(`published otherwise than the source has it: ${work.remarks.join('; ')}`);
+  }
+  const planned = await deps.runs.planned(runId);
+  if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
+  const outcomes = await job.children(planned.datasets.map((key) => datasetJob(job, key)));
+  await endLost(deps, job, outcomes);
+  const proofs = (await deps.runs.proofs(runId, tablesAJob)).flatMap((keys) => proveJob(job, keys));
+  if (proofs.length > 0) await endLost(deps, job, await job.children(proofs, outcomes.size));
+  const items = new Map(planned.settled.map((item) => [item.key, item]));
+  for (const [key, item] of await deps.runs.ended(runId)) items.set(key, item);
+  const { remarks } = planned;
+  const report = { ...reportOf(job, startedAt, [...items.values()], null), ...(remarks.length > 0 ? { remarks } : {}) };
+  await settleDrops(deps, job, report, planned);
+  await deps.runs.close(report);
+  await job.note(`ended: ${JSON.stringify(report.counts)}`);
+  return report;
+};
+
+const datasetJob = ({ data }: JobContext<'run'>, key: string): DatasetData => {
+  const { runId, manifest, portal } = data;
+  return { kind: 'dataset', runId, manifest, portal, key };
+};
+
+const proveJob = ({ data }: JobContext<'run'>, keys: string[]): ProveData[] => {
+  const { runId, manifest, portal } = data;
+  const [key] = keys;
+  return key === undefined ? [] : [{ kind: 'prove', runId, manifest, portal, key, keys }];
+};
+
+const reportOf = (job: JobContext<'run'>, startedAt: number, items: ReportItem[], reason: Reason | null): Report => ({
+  runId: job.data.runId,
+  manifest: job.data.manifest,
+  portal: job.data.portal,
+  startedAt: new Date(startedAt).toISOString(),
+  endedAt: new Date().toISOString(),
+  counts: countItems(items),
+  reason,
+  items: items.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)),
+});
+
+/** Ends the items of jobs that did not: their records were lost, or the engine failed them itself. */
+const endLost = async (
+  deps: HandlerDeps,
+  job: JobContext<'run'>,
+  outcomes: ReadonlyMap<string, ChildOutcome>,
+): Promise<void> => {
+  for (const [key, outcome] of outcomes) {
+    if (outcome.state === 'completed') continue;
+    const reason: Reason =
+      outcome.state === 'failed'
+        ? outcome.reason
+        : reasonOf(new JobLostError(`the job of ${key} vanished from the queue`, { hint: 'publish again' }));
+    await endItems(deps, job, key, reason);
+  }
+};
+
+/** Ends the items of one job with a reason, unless they have ended. */
+const endItems = async (deps: HandlerDeps, job: JobContext<'run'>, key: string, reason: Reason): Promise<void> => {
+  const { portal, runId } = job.data;
+  const isProof = kindOfKey(key) === 'resource';
+  const work = isProof ? null : await deps.runs.datasetWork(runId, key);
+  const keys = isProof
+    ? ((await deps.runs.proofs(runId, tablesAJob)).find(([first]) => first === key) ?? [key])
+    : [key, ...(work?.resources ?? [])];
+  for (const each of keys) {
+    const record = await deps.runs.record(runId, each);
+    if (record.ended) continue;
+    const wish = each === key ? work?.wish : (await deps.runs.resourceWork(runId, each))?.wish;
+    const { uuid = '', title = each } = wish ?? {};
+    const known =
+      (await deps.ledger.entry(portal, each)) ?? newEntry({ key: each, kind: kindOfKey(each), uuid, title });
+    const entry = failedEntry(known, reason, runId);
+    await deps.ledger.put(portal, entry);
+    await deps.runs.keep(runId, each, {
+      ...record,
+      ended: itemOfEntry(entry, { outcome: outcomeOf(reason), reason }),
+    });
+  }
+};
+
+/** Tells the inbox what became of the dropped files. */
+const settleDrops = async (
+  deps: HandlerDeps,
+  job: JobContext<'run'>,
+  report: Report,
+  planned: Pick<Planned, 'claims' | 'dropped'>,
+): Promise<void> => {
+  const claims = [...planned.claims];
+  for (const item of report.items) {
+    const claim = planned.dropped[item.key];
+    if (item.kind === 'resource' && claim !== undefined) claims.push({ claim, reason: ownReason(item, report) });
+  }
+  if (claims.length > 0) await deps.settleDrops(job.data, claims);
+};
+
+/** Why an item failed: of one that was not tried, the reason of its dataset decides what becomes of the file. */
+const ownReason = (item: ReportItem, report: Report): Reason | null => {
+  if (item.reason?.code !== 'dataset-failed') return item.reason;
+  const datasetKey = item.key.slice(0, item.key.lastIndexOf('/'));
+  return report.items.find(({ key }) => key === datasetKey)?.reason ?? item.reason;
+};
+
+/** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
+const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {
+  await deps.notify(report, job.data);
+  const { portal } = job.data;
+  const datasets = (await deps.runs.planned(report.runId))?.datasets ?? [];
+  const proofs = await deps.runs.proofs(report.runId, tablesAJob);
+  const jobs = [...datasets.map((key) => datasetJob(job, key)), ...proofs.flatMap((keys) => proveJob(job, keys))];
+  await deps.closeJobs(portal, jobs.map(childId));
+  await deps.runs.drop(report.runId);
+  await deps.openGate(job.data, report.runId);
+};

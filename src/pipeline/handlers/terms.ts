@@ -1,0 +1,93 @@
+// Writing a node whose terms are given by name: each new name is made once, over all workers, and its id is remembered.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PortalRefusedError } from '../../model/errors.ts';
+import type { NodeFields } from '../../model/wish.ts';
+import type { ResolvedTerms } from '../../portal-client/terms.ts';
+import type { NodeTarget, WrittenNode } from './node-target.ts';
+import type { NodeWish } from './node-wish.ts';
+
+/** How often another job's node is looked at that is just making the same term, milliseconds. */
+const lookMs = 1000;
+
+type Write = (fields: NodeFields) => Promise<WrittenNode>;
+
+/**
+ * Writes a node with the ids of its terms. Where a name has none yet, no other node that makes terms is written meanwhile,
+ * and the node is read back at once: the order of its terms tells the new ids.
+ */
+export const withTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode> => {
+  const { item, portal } = target;
+  const { fields, fresh } = await portal.terms.resolve(wish.fields);
+  if (fields === wish.fields) return write(fields);
+  const alone = <T>(work: () => Promise<T>): Promise<T> => item.exclusive(`terms:${item.portal}`, item.signal, work);
+  try {
+    return await (fresh.length === 0 ? write(fields) : alone(() => makeTerms(target, wish, write)));
+  } catch (error) {
+    if (!(error instanceof PortalRefusedError)) throw error;
+    return alone(() => makeLostTerms(target, wish, { write, sent: fields, error }));
+  }
+};
+
+const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode> => {
+  const { item, portal } = target;
+  const { terms } = portal;
+  // A form finds terms by their names itself; two that make the same one at once would make it twice nevertheless.
+  const isForm = (await portal.dialectInUse(item.signal)) === 'form';
+  const { fresh: unknown } = await terms.resolve(wish.fields, true);
+  const topics = unknown.filter(({ vocabulary }) => vocabulary === 'dkan_topics').map(({ name }) => name);
+  await portal.learnTopics(topics, item.signal);
+  const { fields, fresh } = isForm ? await terms.resolve(wish.fields, true) : await afterOtherMakers(target, wish);
+  if (!isForm) await terms.announce(fresh, wish.uuid);
+  const { entry } = await write(fields).catch(async (error: unknown) => {
+    if (error instanceof PortalRefusedError) await terms.withdraw(fresh);
+    throw error;
+  });
+  const node = await portal.readNode(entry.nid ?? '', item.signal);
+  const unclear = await terms.learn(fresh, node);
+  await terms.withdraw(unclear);
+  if (unclear.length > 0 && !isForm)
+    await item.note(`the ids of these terms could not be told: ${unclear.map(({ name }) => name).join(', ')}`);
+  return { entry, node };
+};
+
+/**
+ * A portal that was restored lacks terms that were made since, and refuses their ids. Learns the ids of the terms of a
+ * refused node anew, and writes it once more; where that is refused as well, the ids were not at fault.
+ */
+const makeLostTerms = async (
+  target: NodeTarget,
+  wish: NodeWish,
+  { write, sent, error }: { write: Write; sent: NodeFields; error: PortalRefusedError },
+): Promise<WrittenNode> => {
+  const { item, portal } = target;
+  const { terms } = portal;
+  const now = await terms.resolve(wish.fields, true);
+  const isAsSent = JSON.stringify(now.fields) === JSON.stringify(sent);
+  const forgotten = isAsSent ? await terms.forget(wish.fields) : {};
+  if (isAsSent && Object.keys(forgotten).length === 0) throw error;
+  await item.note(`${error.message}: its terms may be gone from the portal, looking for them`);
+  if (isAsSent) await portal.surveyTerms(item.signal, true);
+  try {
+    return await makeTerms(target, wish, write);
+  } catch (again) {
+    await terms.restore(forgotten);
+    throw again instanceof PortalRefusedError ? error : again;
+  }
+};
+
+/** Learns what is known of the terms meanwhile, and waits while another node is being written that makes one of them. */
+const afterOtherMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<ResolvedTerms> => {
+  const { terms } = portal;
+  await portal.surveyTerms(item.signal);
+  let resolved = await terms.resolve(wish.fields, true);
+  for (;;) {
+    const maker = await terms.makerOf(resolved.fresh, wish.uuid);
+    if (!maker) return resolved;
+    const row = await portal.findByUuid(maker.uuid, item.signal);
+    const other = row && (await portal.readNode(row.nid, item.signal));
+    // It was killed right there: its node tells what it made.
+    const isToWaitFor = other === null || (await terms.learn([maker.term], other)).length > 0;
+    if (isToWaitFor) await sleep(lookMs, undefined, { signal: item.signal });
+    resolved = await terms.resolve(wish.fields, true);
+  }
+};

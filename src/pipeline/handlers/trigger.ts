@@ -1,0 +1,42 @@
+// Job kind `trigger`: a schedule or an event asks for a run of its manifest.
+import type { Handler, TriggerData } from '../../model/job.ts';
+import { targetName } from '../../model/redis-keys.ts';
+import { decide } from '../../model/schedule-times.ts';
+import type { TriggerRecord } from '../../state/triggers.ts';
+import type { HandlerDeps } from './deps.ts';
+
+/** Asks the run gate for a run, lets the trigger wait, or leaves the run out, as the schedule says; tells what it did. */
+export const triggerHandler = (
+  deps: Pick<HandlerDeps, 'requestRun' | 'holdTrigger' | 'triggered'>,
+): Handler<'trigger'> => ({
+  run: async (job) => {
+    const now = Date.now();
+    const { schedule, waited } = job.data;
+    const decision = decide(schedule, { target: targetName(job.data), due: job.due, now, waited });
+    const told = { at: now, due: job.due };
+    if (decision.do === 'run') {
+      const { runId, starts } = await deps.requestRun(requestOf(job.data));
+      await job.note(starts === 'now' ? `run ${runId} begins` : `run ${runId} begins when the current one has ended`);
+      return tell(deps, job.data, { ...told, did: 'run', runId });
+    }
+    if (decision.do === 'wait') {
+      await deps.holdTrigger(job.data, decision.until);
+      await job.note(`waits ${decision.why} until ${new Date(decision.until).toISOString()}`);
+      return tell(deps, job.data, { ...told, did: 'wait', until: decision.until });
+    }
+    await job.note(`no run: ${decision.why}`);
+    return tell(deps, job.data, { ...told, did: 'skip', why: decision.why });
+  },
+});
+
+const requestOf = ({ kind: _kind, schedule: _schedule, waited: _waited, ...request }: TriggerData) => request;
+
+/** Only what a schedule did is of interest later. */
+const tell = async (
+  deps: Pick<HandlerDeps, 'triggered'>,
+  data: TriggerData,
+  record: TriggerRecord,
+): Promise<TriggerRecord> => {
+  if (data.schedule !== null) await deps.triggered(data, record);
+  return record;
+};

@@ -1,0 +1,249 @@
+// Compares wishes with the ledger (and, when asked, with the portal's own listing): what has to be done, and why. Pure.
+import { hash } from 'node:crypto';
+import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { PlannedAction } from '../../model/plan-file.ts';
+import { type DatasetWish, type NodeFields, type ResourceWish, sentName } from '../../model/wish.ts';
+import { type FieldChange, nodeChanges } from './changes.ts';
+
+/** A node as the portal's listing shows it. */
+export interface ListedNode {
+  nid: string;
+  vid: string;
+  status: string;
+  title: string;
+  /** Unix seconds, as text. */
+  changed: string;
+}
+
+/** What the plan says of one dataset or resource. */
+export interface PlannedItem {
+  key: string;
+  kind: 'dataset' | 'resource';
+  title: string;
+  uuid: string;
+  /** Node and revision the plan was made for; null where there is none yet. */
+  nid: string | null;
+  vid: string | null;
+  /** Empty when nothing has to be done. */
+  actions: PlannedAction[];
+  /** Null when nothing has to be done. */
+  why: string | null;
+  /** Bytes of the file that would be sent. */
+  bytes: number;
+  /** Field by field, for updates. */
+  changes: FieldChange[];
+  /** Fingerprints the plan was made for. */
+  metadata: string | null;
+  sha256: string | null;
+  /** What its server calls the version of a file that would be fetched, where it is known. */
+  version?: string;
+}
+
+/** The plan for one dataset and its resources. */
+export interface PlannedDataset extends PlannedItem {
+  resources: PlannedItem[];
+}
+
+/** What an address gives, where it is not known to be what was published from it. */
+export interface AddressLook {
+  /** True when it is certainly another version; false when only its bytes can tell. */
+  isOther: boolean;
+  /** 0 where unknown. */
+  bytes: number;
+  why: string;
+  /** What its server calls the version it gives now; null where that is unknown. */
+  version: string | null;
+}
+
+/** What is known beside the wishes. */
+export interface Knowledge {
+  /** Addresses of resources that were published before, by key, unless they give the published version. */
+  addresses?: ReadonlyMap<string, AddressLook>;
+  entries: ReadonlyMap<string, LedgerEntry>;
+  /** The file of each resource as it is now, by key; null where it cannot be read (the job will tell the reason). */
+  sources: ReadonlyMap<string, SourceFingerprint | null>;
+  /** What we sent last, by key. */
+  sent: ReadonlyMap<string, SentNode>;
+  /** The portal's published nodes by uuid in lower case; null when it was not asked. */
+  listed: ReadonlyMap<string, ListedNode> | null;
+  /** What is wrong with tables that were imported, by key, where the portal was asked. */
+  tables?: ReadonlyMap<string, string>;
+}
+
+/** Files that the datastore takes. */
+export const isTabular = (name: string): boolean => /\.(csv|tsv)$/i.test(name);
+
+/** True when the wish asks for rows in the datastore. */
+export const wantsImport = (wish: ResourceWish): boolean => wish.import === 'auto' && isTabular(sentName(wish));
+
+/** True when the file that the portal holds is what the source gives now, by the recipe as it is now. */
+export const isSent = (
+  file: PortalFile | null | undefined,
+  sha256: string,
+  { recipe }: Pick<ResourceWish, 'recipe'>,
+): boolean => {
+  if (!file) return false;
+  if (!recipe) return file.sha256 === sha256;
+  return file.from?.sha256 === sha256 && file.from.recipe === recipe.fingerprint;
+};
+
+/** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which an address may only tell later. */
+export const offerFingerprint = (wish: ResourceWish): string => {
+  const offer = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
+  return hash('sha256', JSON.stringify(offer));
+};
+
+/** True when the portal could not import exactly this: the good file of before stands, or is on its way back. */
+export const isRefusedOffer = (
+  { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
+  wish: ResourceWish,
+  sha256: string,
+): boolean => good !== null && refused?.sha256 === sha256 && refused.offer === offerFingerprint(wish);
+
+/** Plans one dataset with its resources. */
+export const planDataset = (wish: DatasetWish, known: Knowledge): PlannedDataset => {
+  const entry = known.entries.get(wish.key);
+  const need = linkNeed(wish, entry, known) ?? nodeNeed(wish, entry, wish.metadataFingerprint, known);
+  const dataset = planned(wish, 'dataset', entry, need, known);
+  return { ...dataset, resources: wish.resources.map((resource) => planResource(resource, known)) };
+};
+
+/** What a dataset needs for its list of resources alone; null where that is fine, or its node has work anyway. */
+const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: Knowledge): Need | null => {
+  const own = nodeNeed(wish, entry, wish.metadataFingerprint, known);
+  const nids = wish.resources.flatMap(({ key }) => known.entries.get(key)?.nid ?? []);
+  if (own.actions.length > 0 || !entry || nids.length === 0) return null;
+  const { links } = entry;
+  if (links === null) return { actions: ['verify'], why: ['its list of resources is not proven'] };
+  const wished = new Set(nids);
+  const held = links.filter((nid) => wished.has(nid));
+  // One that has left the ledger's list is linked by the job of the dataset, which has work on it then.
+  if (held.join() === nids.filter((nid) => links.includes(nid)).join()) return null;
+  return { actions: ['update'], why: ['the order of its resources changed'] };
+};
+
+interface Need {
+  actions: PlannedAction[];
+  why: string[];
+}
+
+const planned = (
+  wish: Omit<DatasetWish, 'resources'> | ResourceWish,
+  kind: PlannedItem['kind'],
+  entry: LedgerEntry | undefined,
+  need: Need,
+  known: Knowledge,
+): PlannedItem => {
+  const nid = entry?.nid ?? null;
+  return {
+    key: wish.key,
+    kind,
+    title: wish.title,
+    uuid: wish.uuid,
+    nid,
+    vid: (entry && rowOf(known, entry)?.vid) || (entry?.vid ?? null),
+    actions: need.actions,
+    why: need.why.length > 0 ? need.why.join('; ') : null,
+    bytes: 0,
+    changes: need.actions.includes('update') ? updateChanges(known.sent.get(wish.key) ?? null, wish, entry) : [],
+    metadata: wish.metadataFingerprint,
+    sha256: null,
+  };
+};
+
+/** An item that was taken down comes back by its status. */
+const updateChanges = (
+  sent: SentNode | null,
+  wish: { title: string; published: boolean; fields: NodeFields },
+  entry: LedgerEntry | undefined,
+): FieldChange[] => {
+  const changes = nodeChanges(sent, wish);
+  if (!entry?.removed) return changes;
+  const back = [
+    ...(entry.removed === 'orphan' ? [{ field: 'field_orphan', from: '1', to: '0' }] : []),
+    ...(wish.published ? [{ field: 'status', from: 0, to: 1 }] : []),
+  ];
+  return [...back, ...changes.filter(({ field }) => field !== 'status')];
+};
+
+const nodeNeed = (
+  wish: { published: boolean },
+  entry: LedgerEntry | undefined,
+  fingerprint: string,
+  known: Knowledge,
+): Need => {
+  if (!entry?.nid) return { actions: ['create'], why: ['not on the portal yet'] };
+  if (entry.removed) return { actions: ['update'], why: ['it was taken down and is wished again'] };
+  const row = rowOf(known, entry);
+  if (known.listed && !row && wish.published && entry.live) {
+    return { actions: ['create'], why: ['it is not on the portal any more'] };
+  }
+  if (row && row.nid !== entry.nid) return { actions: ['verify'], why: [`it is node ${row.nid} now`] };
+  if (entry.metadataFingerprint !== fingerprint) return { actions: ['update'], why: ['its metadata changed'] };
+  if (row && entry.vid !== null && row.vid !== entry.vid) {
+    return { actions: ['verify'], why: [`it was edited on the portal (revision ${row.vid}, ours was ${entry.vid})`] };
+  }
+  return isProven(wish, entry) ? { actions: [], why: [] } : { actions: ['verify'], why: ['not proven live'] };
+};
+
+const rowOf = ({ listed }: Knowledge, { uuid }: LedgerEntry): ListedNode | undefined => listed?.get(uuid.toLowerCase());
+
+/** Live, or published as a draft as wished. */
+const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
+  entry.live || (!wish.published && entry.reason === null);
+
+const planResource = (wish: ResourceWish, known: Knowledge): PlannedItem => {
+  const entry = known.entries.get(wish.key);
+  const source = known.sources.get(wish.key) ?? null;
+  const isRefused = !!entry && !!source && isRefusedOffer(entry, wish, source.sha256);
+  const isStanding = isRefused && entry.refused?.isReplaced === true;
+  const need = nodeNeed(wish, isStanding ? { ...entry, live: true } : entry, wish.metadataFingerprint, known);
+  const isNew = need.actions.includes('create');
+  const look = known.addresses?.get(wish.key);
+  const own: Need = isStanding ? { actions: [], why: [] } : fileNeed(wish, entry, source ?? look ?? null, isNew);
+  const table = known.tables?.get(wish.key);
+  const file: Need =
+    table === undefined || own.actions.includes('attach') ? own : { actions: ['import'], why: [table] };
+  const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
+  const item = planned(wish, 'resource', entry, both, known);
+  return {
+    ...item,
+    bytes: file.actions.includes('attach') ? (source?.bytes ?? look?.bytes ?? 0) : 0,
+    ...(look?.version ? { version: look.version } : {}),
+    sha256: source && offeredHash(source.sha256, wish),
+  };
+};
+
+/** What a plan was made for: the bytes of the source, and what is made of them. */
+const offeredHash = (sha256: string, { recipe }: ResourceWish): string =>
+  recipe ? hash('sha256', `${sha256}@${recipe.fingerprint}`) : sha256;
+
+const whyAttach = (file: PortalFile | null | undefined, sha256: string): string => {
+  if (!file) return 'its file is not attached yet';
+  return (file.from?.sha256 ?? file.sha256) === sha256 ? 'its table is made otherwise' : 'its file changed';
+};
+
+const unread = ({ source }: ResourceWish, entry: LedgerEntry | undefined): string => {
+  if (source.kind !== 'url') return 'its file cannot be read';
+  return entry?.file ? 'its file comes from an address now' : 'its file is not attached yet';
+};
+
+const fileNeed = (
+  wish: ResourceWish,
+  entry: LedgerEntry | undefined,
+  source: SourceFingerprint | AddressLook | null,
+  isNew: boolean,
+): Need => {
+  if (wish.source.kind === 'link' || wish.source.kind === 'api') return { actions: [], why: [] };
+  const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
+  if (isNew) return { actions: ['attach', ...imports], why: [] };
+  if (!source) return { actions: ['attach', ...imports], why: [unread(wish, entry)] };
+  if ('why' in source) return { actions: source.isOther ? ['attach', ...imports] : ['fetch'], why: [source.why] };
+  if (!entry || !isSent(entry.file, source.sha256, wish)) {
+    return { actions: ['attach', ...imports], why: [whyAttach(entry?.file, source.sha256)] };
+  }
+  if (imports.length > 0 && (entry.datastore === 'pending' || entry.datastore === 'failed')) {
+    return { actions: imports, why: ['its import is not proven yet'] };
+  }
+  return { actions: [], why: [] };
+};

@@ -1,0 +1,183 @@
+// From a reply or a network fault to the error class that says whether a repeat can help.
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  PortalBusyError,
+  type PortalError,
+  PortalGoneError,
+  PortalNotApiError,
+  PortalRefusedError,
+  PortalReplyError,
+  type PortalRequestFacts,
+  PortalSessionError,
+  PortalUnreachableError,
+} from '../model/errors.ts';
+import { formErrorFields, isHtmlPage, type Redact, wordsOf } from './words.ts';
+
+/** A complete reply of the portal, whatever its status. */
+export interface Reply {
+  method: string;
+  /** Path and query below the portal's address. */
+  path: string;
+  status: number;
+  /** Reason phrase of the status line; these portals carry their message there. */
+  reason: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+}
+
+/** What the classification needs to know of the portal. */
+export interface PortalFacts {
+  name: string;
+  /** True once a login succeeded: the address is known to be this API, so odd replies are failures of it. */
+  proven: boolean;
+  /** Takes secrets out of a text the portal sent. */
+  redact: Redact;
+}
+
+/** True where a repeat may help by itself: 408, 425, 429 and 5xx, unless the portal's words say that it never will. */
+export const isTransient = (reply: Reply): boolean =>
+  reply.status === 408 ||
+  reply.status === 425 ||
+  reply.status === 429 ||
+  (reply.status >= 500 && !lastingFaults.test(wordsOf(reply)));
+
+/**
+ * True where the portal's database, or its lock over the states of datastores, could not take the request beside others:
+ * deadlock, lock wait time-out, or a savepoint that a deadlock took away.
+ */
+export const isBusy = (reply: Reply): boolean => reply.status === 500 && busyFaults.test(wordsOf(reply));
+
+const busyFaults =
+  /\b1213 Deadlock found|\b1205 Lock wait timeout|\b1305 SAVEPOINT \w+ does not exist|Failed to get datastore variable lock/;
+
+/** Messages that these servers answer with status 500 although the input is at fault (recorded behaviour 8, 12). */
+const lastingFaults =
+  /Field validation errors|Invalid option for field|You cannot upload so many files|SQLSTATE\[22|SQLSTATE\[23000\].* 1048 /;
+
+/** The sentence every error about a reply begins with: portal, method, path, status and the portal's own words. */
+export const describe = (reply: Reply, portal: PortalFacts): string => {
+  const words = wordsOf(reply, portal.redact);
+  return `portal ${portal.name}: ${reply.method} ${reply.path} answered ${reply.status}${words === '' ? '' : `: ${words}`}`;
+};
+
+/** The facts of a reply's request. A write that was answered with 5xx may have happened. */
+export const factsOf = (reply: Reply): PortalRequestFacts => {
+  const retryAfterMs = retryAfter(reply.headers['retry-after'], Date.now());
+  const formErrors = reply.status === 406 ? formErrorFields(reply.text) : [];
+  return {
+    method: reply.method,
+    path: reply.path,
+    status: reply.status,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(formErrors.length === 0 ? {} : { formErrors }),
+    ...(isHtmlPage(reply.text) ? { isPage: true } : {}),
+    mayHaveHappened: reply.method !== 'GET' && (reply.status >= 500 || reply.status === 302 || reply.status === 303),
+  };
+};
+
+/** The error for a reply that is no success (not 2xx). */
+export const failureOf = (reply: Reply, portal: PortalFacts): PortalError => {
+  const message = describe(reply, portal);
+  const facts = factsOf(reply);
+  if (isBusy(reply)) return new PortalBusyError(message, facts, { hint: busyHint });
+  if (isTransient(reply)) return new PortalUnreachableError(message, facts, { hint: transientHint(reply.status) });
+  if (reply.status >= 300 && reply.status < 400) return redirected(reply, portal);
+  if (reply.status === 401 && !missingArgument.test(wordsOf(reply))) {
+    return new PortalSessionError(message, facts, {
+      hint: 'the portal did not accept a fresh session; check that cookies and the X-CSRF-Token header pass any proxy before it',
+    });
+  }
+  if (reply.status === 404) return missing(reply, portal);
+  return new PortalRefusedError(message, facts, { hint: refusedHint(reply) });
+};
+
+/** The error for a reply of status 2xx whose body is not what this API answers. */
+export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string): PortalError => {
+  const page = isHtmlPage(reply.text);
+  const found = page ? `an HTML page${title(reply, portal)}` : 'something else';
+  const message = `portal ${portal.name}: ${reply.method} ${reply.path} answered ${reply.status} with ${found} instead of ${expected}`;
+  const facts = { ...factsOf(reply), mayHaveHappened: reply.method !== 'GET' };
+  if (portal.proven) {
+    return new PortalReplyError(message, facts, {
+      hint: 'look at what stands between sluice and the portal: proxy, cache, maintenance page',
+    });
+  }
+  return new PortalNotApiError(message, facts, { hint: notApiHint });
+};
+
+/** Hint of errors about an address that is not this API. */
+export const notApiHint =
+  "check the portal's url: it must be the site's address (with its base path, if any) whose /api/dataset answers; `sluice check --portal` tells more";
+
+/** Milliseconds of a `Retry-After` header (seconds or an HTTP date), at most one day; undefined when absent or unreadable. */
+export const retryAfter = (header: string | undefined, now: number): number | undefined => {
+  if (header === undefined) return undefined;
+  const ms = /^\s*\d+\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 86_400_000) : undefined;
+};
+
+const missingArgument = /^Missing required argument/;
+
+/** 404 means four different things; only the portal's words tell them apart (recorded behaviour 1, 2). */
+const missing = (reply: Reply, portal: PortalFacts): PortalError => {
+  const words = wordsOf(reply);
+  const message = describe(reply, portal);
+  const facts = factsOf(reply);
+  if (isHtmlPage(reply.text) && portal.proven) {
+    return new PortalReplyError(message, facts, {
+      hint: 'the address worked before: look at what stands between sluice and the portal',
+    });
+  }
+  if (nodePath.test(reply.path) && nodeNotFound.test(words)) {
+    return new PortalGoneError(message, facts, {
+      hint: 'the node was deleted on the portal; a new run finds out and decides',
+    });
+  }
+  if (!portal.proven) return new PortalNotApiError(message, facts, { hint: notApiHint });
+  return new PortalRefusedError(message, facts, {
+    hint: 'this portal does not offer that part of the API; ask its administrator, or publish without it',
+  });
+};
+
+const nodePath = /\/(?:node|datastore)\/[^/?]+/;
+const nodeNotFound = /\bnode\b.*\b(?:could not be|not) found\b/i;
+
+const redirected = (reply: Reply, portal: PortalFacts): PortalError => {
+  const location = portal.redact(safeLocation(reply.headers.location));
+  return new PortalRefusedError(
+    `${describe(reply, portal)} (to ${location}); ${reply.method === 'GET' ? 'only redirects on the same address are followed' : 'a write follows no redirect'}`,
+    factsOf(reply),
+    { hint: `if the portal has moved, set its url to where the redirect points: ${location}` },
+  );
+};
+
+/** Without query and credentials: they may hold tokens. */
+const safeLocation = (location: string | undefined): string => {
+  if (location === undefined || location === '') return 'nowhere';
+  const url = URL.parse(location, 'http://same.invalid');
+  if (url === null) return 'an unreadable address';
+  return url.hostname === 'same.invalid' ? url.pathname : `${url.origin}${url.pathname}`;
+};
+
+const title = (reply: Reply, portal: PortalFacts): string => {
+  const words = wordsOf(reply, portal.redact);
+  return words === '' ? '' : ` ("${words}")`;
+};
+
+const busyHint =
+  'nothing: it is tried again soon; where it happens often, lower concurrency of this portal, or let others import at another time';
+
+const transientHint = (status: number): string =>
+  status === 429
+    ? 'the portal asks for fewer requests; lower requestsPerSecond or concurrency of this portal'
+    : "the portal has a fault of its own; it is tried again, and the portal's error log says more";
+
+const refusedHint = (reply: Reply): string => {
+  if (reply.status === 403) {
+    return 'give the account a role that may do this (content creator or higher, and its own content), or use another account';
+  }
+  if (reply.status === 413) return 'the portal limits the size of uploads; ask its administrator to raise the limit';
+  if (reply.status >= 500)
+    return 'the portal cannot store these values; mend the fields or the title named in its message';
+  return "mend what the portal's message names, then publish again";
+};

@@ -1,0 +1,310 @@
+// The client of one portal: every call of the Dataset REST API that sluice makes.
+import type { DatastoreNumbers } from '../dataset-api/datastore-status.ts';
+import { paths } from '../dataset-api/paths.ts';
+import { PortalConflictError } from '../model/errors.ts';
+import { Caller, type WriteLease } from './caller.ts';
+import { Datastore, type TableDialectSettings, type TableSize } from './datastore.ts';
+import type { Dialect } from './dialect.ts';
+import { DialectChoice } from './dialect-choice.ts';
+import { type Attached, Files, filePath, type PortalFile } from './files.ts';
+import { Groups } from './groups.ts';
+import { type HiddenNodes, hiddenNodes } from './hidden-nodes.ts';
+import { UuidLookup } from './lookup.ts';
+import { type ListQuery, type NodeChanges, type NodeInput, Nodes } from './nodes.ts';
+import { type PublicDataset, publicDataset } from './packages.ts';
+import { type PortalProbe, probePortal } from './probe.ts';
+import type { NodeRow, PortalNode } from './replies.ts';
+import { type Identity, Session } from './session.ts';
+import type { PortalHooks, PortalSettings } from './settings.ts';
+import { surveyTerms } from './survey.ts';
+import { type TermStore, Terms } from './terms.ts';
+import { findTopics } from './topics.ts';
+import { Traits } from './traits.ts';
+
+export type { TableSize } from './datastore.ts';
+export type { Dialect } from './dialect.ts';
+export type { PortalFile } from './files.ts';
+export type { ListQuery, NodeChanges, NodeInput } from './nodes.ts';
+export type { PortalProbe, ProbeFinding } from './probe.ts';
+export type { NodeRow, PortalNode } from './replies.ts';
+export type { Identity } from './session.ts';
+export type { PortalHooks, PortalSettings } from './settings.ts';
+export { type PortalTraits, traitsSchema } from './traits.ts';
+
+/** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */
+export const openPortal = (settings: PortalSettings, hooks: PortalHooks): Portal => Portal.open(settings, hooks);
+
+/** Remembers terms for as long as the client lives. */
+const memoryTerms = (): TermStore => {
+  const known: Record<string, string> = {};
+  return { read: async () => ({ ...known }), write: async (terms) => void Object.assign(known, terms) };
+};
+
+/** What every view of one portal shares. */
+interface SharedParts {
+  session: Session;
+  settings: PortalSettings;
+  traits: Traits;
+  dialect: DialectChoice;
+  lookup: UuidLookup;
+  terms: Terms;
+  groups: Groups;
+}
+
+/**
+ * One portal and one session with it. Every call logs in when needed and rejects with one of the `Portal…Error`s, whose
+ * message names portal, method, path, status and the portal's own words, or with the signal's reason.
+ * - `PortalUnreachableError`: transient. Reads were repeated already; after a write `request.mayHaveHappened` says whether to look.
+ * - `PortalSessionError`, `PortalRefusedError`, `PortalNotApiError`: permanent.
+ * - `PortalLoginError`: the login was refused; every later call fails with it at once, without a request, until `login()`.
+ * - `PortalReplyError`: the reply has the wrong shape; after a write, look before repeating.
+ */
+export class Portal {
+  readonly name: string;
+  /** Address without credentials and trailing slash. */
+  readonly url: string;
+  readonly #shared: SharedParts;
+  readonly #nodes: Nodes;
+  readonly #files: Files;
+  readonly #datastore: Datastore;
+
+  private constructor(shared: SharedParts, lease: WriteLease | null) {
+    const { session, settings, traits, dialect } = shared;
+    const caller = new Caller(session, lease);
+    this.#shared = shared;
+    this.name = settings.name;
+    this.url = session.http.url;
+    this.#nodes = new Nodes(caller, dialect);
+    this.#files = new Files(caller, settings.timeouts);
+    this.#datastore = new Datastore(caller, traits, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
+  }
+
+  /** See {@link openPortal}. */
+  static open(settings: PortalSettings, hooks: PortalHooks): Portal {
+    const session = new Session(settings, hooks);
+    const traits = new Traits(hooks.traits ?? {}, (known) => hooks.onTraits?.(known));
+    const caller = new Caller(session, null);
+    const datastore = new Datastore(caller, traits, 0);
+    const hasDatastore = (signal: AbortSignal) => datastore.isOffered(signal);
+    const dialect = new DialectChoice({ set: settings.dialect, traits, caller, hasDatastore });
+    const nodes = new Nodes(caller, dialect);
+    const lookup = new UuidLookup((query, signal) => nodes.list(query, signal), session.signal);
+    const stated = settings.terms ?? { vocabularies: {}, terms: {} };
+    const terms = new Terms(hooks.terms ?? memoryTerms(), stated, traits);
+    const groups = new Groups(settings.name, nodes);
+    return new Portal({ session, settings, traits, dialect, lookup, terms, groups }, null);
+  }
+
+  /** The same portal for one job: what changes something is only sent while the lease stands. */
+  inNameOf(lease: WriteLease | null): Portal {
+    return new Portal(this.#shared, lease);
+  }
+
+  /** What was learnt about this portal so far. */
+  get traits(): Traits {
+    return this.#shared.traits;
+  }
+
+  /** Logs in now, whatever was before; forgets a refused login. `roles` maps role ids to names. */
+  login(signal: AbortSignal): Promise<Identity> {
+    return this.#shared.session.login(signal);
+  }
+
+  /** The user of the current session; logs in when there is none. */
+  identity(signal: AbortSignal): Promise<Identity> {
+    return this.#shared.session.identity(signal);
+  }
+
+  /** What `check --portal` tells: reachable, this API, login, rights, dialect, datastore. Reads only, never rejects. */
+  probe(signal: AbortSignal): Promise<PortalProbe> {
+    const { session, dialect, terms } = this.#shared;
+    const survey = (until: AbortSignal) => this.surveyTerms(until);
+    return probePortal({ session, dialect, datastore: this.#datastore, terms, survey }, signal);
+  }
+
+  /** The dialect writes are made in; found by at most two reads the first time. */
+  dialectInUse(signal: AbortSignal): Promise<Dialect> {
+    return this.#shared.dialect.current(signal);
+  }
+
+  /**
+   * Creates a node with one POST. When the session is lost on the way the uuid is looked up before the POST is repeated.
+   * @throws PortalConflictError when the portal holds a node with that uuid (`nid` where it is told).
+   */
+  createNode(input: NodeInput, signal: AbortSignal): Promise<{ nid: string }> {
+    return this.#nodes.create(input, signal, async () => {
+      const row = await this.#shared.lookup.find(input.uuid, signal);
+      if (row === null) return;
+      const request = { method: 'POST', path: paths.nodes, mayHaveHappened: false };
+      throw new PortalConflictError(
+        `portal ${this.name}: node ${row.nid} has the uuid ${input.uuid} already`,
+        request,
+        row.nid,
+        { hint: 'the node is adopted by the next attempt' },
+      );
+    });
+  }
+
+  /**
+   * Updates a node with one PUT; keys that are not given stay. `node` as it was read before: editing forms lose, or refuse,
+   * what is not sent along. @throws PortalGoneError when the node is gone.
+   */
+  updateNode(nid: string, changes: NodeChanges, signal: AbortSignal, node?: PortalNode): Promise<void> {
+    return this.#nodes.update(nid, changes, signal, node);
+  }
+
+  /** Why fields cannot be said in the portal's dialect, by name; such a field is left out of what is sent. */
+  unsendable(fields: NodeInput['fields'], signal: AbortSignal): Promise<Record<string, string[]>> {
+    return this.#nodes.unsendable(fields, signal);
+  }
+
+  /** Deletes a node. @throws PortalGoneError when it is gone already. */
+  deleteNode(nid: string, signal: AbortSignal): Promise<void> {
+    return this.#nodes.remove(nid, signal);
+  }
+
+  /** Reads a node; `fieldItems` of `replies.ts` takes its fields apart. @throws PortalGoneError when it is gone. */
+  readNode(nid: string, signal: AbortSignal): Promise<PortalNode> {
+    return this.#nodes.read(nid, signal);
+  }
+
+  /** One page of nodes. Unpublished ones are hidden from ordinary users. */
+  listNodes(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]> {
+    return this.#nodes.list(query, signal);
+  }
+
+  /** The listed node with that uuid, or null; calls within a few milliseconds share one list request (up to 20 uuids). */
+  findByUuid(uuid: string, signal: AbortSignal, options: { recent?: boolean } = {}): Promise<NodeRow | null> {
+    return this.#shared.lookup.find(uuid, signal, options);
+  }
+
+  /** Asks beforehand for uuids that are looked for soon (`recent`), up to 20 in one list request. */
+  expectNodes(uuids: readonly string[]): void {
+    this.#shared.lookup.expect(uuids);
+  }
+
+  /** Listed nodes of a type with exactly that title, by nid. */
+  findByTitle(type: string, title: string, signal: AbortSignal): Promise<NodeRow[]> {
+    return this.#nodes.titled(type, title, signal);
+  }
+
+  /** Nodes that this account may read and that no list shows it: its own drafts. Looked for once in five minutes. */
+  hiddenNodes(signal: AbortSignal): Promise<HiddenNodes> {
+    return hiddenNodes(this.#shared.session, this.#nodes, signal);
+  }
+
+  /** A dataset as readers of the portal see it; null where the portal does not offer that, or not of this one. */
+  publicDataset(uuid: string, signal: AbortSignal): Promise<PublicDataset | null> {
+    return publicDataset(new Caller(this.#shared.session, null), this.traits, uuid, signal);
+  }
+
+  /** Groups by title. */
+  get groups(): Groups {
+    return this.#shared.groups;
+  }
+
+  /** Ids of terms by name. */
+  get terms(): Terms {
+    return this.#shared.terms;
+  }
+
+  /** Learns ids of terms from some nodes that carry them; once for each portal, and again from more of them for terms that were lost. */
+  surveyTerms(signal: AbortSignal, isLost = false): Promise<void> {
+    return surveyTerms(this, signal, isLost);
+  }
+
+  /** Learns ids of topics that the portal has by these names, where it tells them. */
+  async learnTopics(names: readonly string[], signal: AbortSignal): Promise<void> {
+    if (names.length === 0) return;
+    await this.terms.remember('dkan_topics', await findTopics(this.#shared.session.http, names, signal));
+  }
+
+  /** True where the list of a dataset's resources is written with the dataset, and the portal sets the other side. */
+  async linksByList(signal: AbortSignal): Promise<boolean> {
+    return (await this.dialectInUse(signal)) === 'entity' && this.traits.get('linksByList') !== false;
+  }
+
+  /** One read of one row, sent once: does the portal answer? Logs in when needed. */
+  ping(signal: AbortSignal): Promise<void> {
+    return this.#nodes.ping(signal);
+  }
+
+  /** The highest listed node id, "0" on an empty portal. */
+  async highestNid(signal: AbortSignal): Promise<string> {
+    const orderBy = { column: 'nid', direction: 'DESC' } as const;
+    const [row] = await this.#nodes.list({ fields: ['nid'], pageSize: 1, orderBy }, signal);
+    return row?.nid ?? '0';
+  }
+
+  /**
+   * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). `fid` is null where the portal
+   * does not tell it. @throws SourceMissingError, SourceChangedError about the local file.
+   */
+  attachFile(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
+    return this.#files.attach(nid, file, signal);
+  }
+
+  /** True where the portal has datastore endpoints; asked once, with one read. */
+  hasDatastore(signal: AbortSignal): Promise<boolean> {
+    return this.#datastore.isOffered(signal);
+  }
+
+  /**
+   * The integers of the datastore status. Null where there is none to see: the portal has no such endpoint
+   * (`hasDatastore` is false), or it has (`hasDatastore` is true) but this node is no resource with a table file, may
+   * not be seen by this account (403), or is gone (404; `readNode` tells).
+   */
+  datastoreStatus(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
+    return this.#datastore.status(nid, signal);
+  }
+
+  /** Imports the resource's file; waits up to `importMs`. The reply says nothing about success: look at the status. */
+  importDatastore(nid: string, signal: AbortSignal): Promise<void> {
+    return this.#datastore.import(nid, signal);
+  }
+
+  /** Removes the datastore table of a resource. */
+  deleteDatastore(nid: string, signal: AbortSignal): Promise<void> {
+    return this.#datastore.remove(nid, signal);
+  }
+
+  /** Sets how the file of a resource is read by its next import. @throws PortalRefusedError where that is not offered. */
+  configureDatastore(nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> {
+    return this.#datastore.configure(nid, dialect, signal);
+  }
+
+  /**
+   * Sizes of the datastore tables of the resources with these uuids, where the portal tells them; null for a table that is
+   * not there or cannot be read just now. Where the portal takes several queries at once, 20 tables are one request.
+   */
+  tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
+    return this.#datastore.tableSizes(uuids, signal);
+  }
+
+  /** One table of {@link tableSizes}, 0 rows without a table; null where the portal offers no search. */
+  async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null> {
+    const size = (await this.#datastore.tableSizes([uuid], signal)).get(uuid);
+    return size === undefined ? null : (size ?? { rows: 0, columns: null });
+  }
+
+  /** Rows in the datastore of the resource with that uuid, 0 without a table; null where the portal offers no search. */
+  async countRows(uuid: string, signal: AbortSignal): Promise<number | null> {
+    return (await this.tableSize(uuid, signal))?.rows ?? null;
+  }
+
+  /** sha256 (hex) of a file by its `uri` (`public://…`, `private://…`), as this account is served it; null when it is not. */
+  fileHash(uri: string, signal: AbortSignal): Promise<string | null> {
+    const path = filePath(uri);
+    return path === null ? Promise.resolve(null) : this.#shared.session.hashOf(path, signal);
+  }
+
+  /** Ends the session; the next call logs in again. Never rejects. */
+  logout(): Promise<void> {
+    return this.#shared.session.logout();
+  }
+
+  /** Logs out and closes the connections; what is in flight is given two seconds. Idempotent. */
+  close(): Promise<void> {
+    return this.#shared.session.close();
+  }
+}

@@ -1,0 +1,244 @@
+// The datastore of a resource: status, import, removal, and the number of its rows.
+import { randomUUID } from 'node:crypto';
+
+import type { DatastoreNumbers } from '../dataset-api/datastore-status.ts';
+import { paths } from '../dataset-api/paths.ts';
+import {
+  ImportFailedError,
+  PortalError,
+  PortalGoneError,
+  PortalRefusedError,
+  PortalUnreachableError,
+} from '../model/errors.ts';
+import type { Caller } from './caller.ts';
+import { type Reply, wrongShape } from './classify.ts';
+import { jsonOf } from './replies.ts';
+import type { Traits } from './traits.ts';
+import { isHtmlPage } from './words.ts';
+
+/** How many rows and columns a datastore table has; `columns` is null where the portal does not tell. */
+export interface TableSize {
+  rows: number;
+  columns: number | null;
+}
+
+/** How a portal shall read a table file (spec 2.7, `configurable_properties`). */
+export interface TableDialectSettings {
+  delimiter: string;
+  quote: string;
+  escape?: string;
+  trailing_delimiter: boolean;
+}
+
+/** Tables that are counted by one request. */
+const tablesAtOnce = 20;
+
+/** The datastore calls of one portal. */
+export class Datastore {
+  private readonly session: Caller;
+  private readonly traits: Traits;
+  private readonly importMs: number;
+
+  /** `importMs`: how long an import may take before its reply. */
+  constructor(session: Caller, traits: Traits, importMs: number) {
+    this.session = session;
+    this.traits = traits;
+    this.importMs = importMs;
+  }
+
+  /** True where the portal has datastore endpoints at all; asked once per portal, with a read of any node's status. */
+  isOffered(signal: AbortSignal): Promise<boolean> {
+    return this.traits.find('datastore', () => this.ask(), signal);
+  }
+
+  /** See `Portal.datastoreStatus`. */
+  async status(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
+    const call = { action: 'read datastore status', method: 'GET', path: paths.datastore(nid) } as const;
+    try {
+      const reply = await this.session.call(call, signal);
+      const numbers = numbersOf(reply.text);
+      if (numbers === null) throw wrongShape(reply, this.session.portal, 'a datastore status');
+      return numbers;
+    } catch (error) {
+      const status = statusOf(error);
+      if (
+        error instanceof PortalGoneError ||
+        (error instanceof PortalRefusedError && (status === 403 || status === 404))
+      ) {
+        return null;
+      }
+      throw error;
+    }
+  }
+
+  /** Starts the import and waits for its reply, which says nothing about success: look at the status. */
+  async import(nid: string, signal: AbortSignal): Promise<void> {
+    const { importMs } = this;
+    await this.command('import datastore', 'POST', paths.datastoreImport(nid), signal, {
+      headersMs: importMs,
+      totalMs: importMs,
+    });
+  }
+
+  /** Removes table and record. */
+  async remove(nid: string, signal: AbortSignal): Promise<void> {
+    await this.command('delete datastore', 'DELETE', paths.datastore(nid), signal, {});
+  }
+
+  /** Sets how the file of a resource is to be read; takes effect with the next import. */
+  async configure(nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> {
+    const body = JSON.stringify({ manager: '', configuration: dialect });
+    const headers = { 'content-type': 'application/json' };
+    const call = { action: 'configure datastore', method: 'PUT', path: paths.datastore(nid), headers, body } as const;
+    const reply = await this.session.call(call, signal);
+    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'null');
+  }
+
+  /** See `Portal.tableSizes`. */
+  async tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
+    const sizes = new Map<string, TableSize | null>();
+    for (let at = 0; at < uuids.length; at += tablesAtOnce) {
+      const some = uuids.slice(at, at + tablesAtOnce);
+      const counted = (await this.countMany(some, signal)) ?? (await this.countEach(some, signal));
+      for (const [uuid, size] of counted) sizes.set(uuid, size);
+    }
+    return sizes;
+  }
+
+  /** Several queries in one request; null where the portal does not take them. */
+  private async countMany(
+    uuids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Map<string, TableSize | null> | null> {
+    const ways = this.traits.get('counts') ?? 'many';
+    if (uuids.length === 1 || ways !== 'many') return null;
+    // Portals keep the answer to a body that they have seen before, hence names of queries that they have not.
+    const nonce = randomUUID().slice(0, 8);
+    const nameOf = (index: number): string => `t${index}_${nonce}`;
+    const queries = Object.fromEntries(uuids.map((uuid, index) => [nameOf(index), { resource_id: uuid, limit: 1 }]));
+    const headers = { 'content-type': 'application/json' };
+    const call = { action: 'count rows', method: 'POST', path: paths.datastoreSearch, headers } as const;
+    const reply = await this.orNull(
+      this.session.call({ ...call, body: JSON.stringify(queries), isRead: true }, signal),
+    );
+    const answers = reply === null ? undefined : jsonOf(reply);
+    if (!isRecord(answers) || !uuids.some((_, index) => nameOf(index) in answers)) {
+      this.traits.learn({ counts: 'one' });
+      return null;
+    }
+    this.traits.learn({ counts: 'many' });
+    return new Map(
+      uuids.flatMap((uuid, index) => {
+        const size = sizeOf(answers[nameOf(index)]);
+        return size === undefined ? [] : [[uuid, size] as const];
+      }),
+    );
+  }
+
+  private async countEach(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
+    const sizes = new Map<string, TableSize | null>();
+    for (const uuid of uuids) {
+      if (this.traits.get('counts') === 'none') break;
+      const size = await this.count(uuid, signal);
+      if (size !== undefined) sizes.set(uuid, size);
+    }
+    return sizes;
+  }
+
+  private async count(uuid: string, signal: AbortSignal): Promise<TableSize | null | undefined> {
+    const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
+    const reply = await this.orNull(this.session.call({ action: 'count rows', method: 'GET', path }, signal));
+    const value = reply === null ? undefined : jsonOf(reply);
+    const size = sizeOf(value);
+    const isOffered = reply !== null && !isHtmlPage(reply.text);
+    if (size === undefined && !isOffered && this.traits.get('counts') === undefined)
+      this.traits.learn({ counts: 'none' });
+    if (isOffered && this.traits.get('counts') === undefined && size) this.traits.learn({ counts: 'many' });
+    return size;
+  }
+
+  /** Null where the portal has no such route, forbids it, or breaks on every search. */
+  private async orNull(pending: Promise<Reply>): Promise<Reply | null> {
+    try {
+      return await pending;
+    } catch (error) {
+      const status = statusOf(error);
+      if (status === 403 || status === 404 || (error instanceof PortalRefusedError && status !== undefined))
+        return null;
+      // Releases whose search module is broken answer so to every search.
+      if (error instanceof PortalUnreachableError && status === 500 && error.request.isPage) return null;
+      throw error;
+    }
+  }
+
+  private async command(
+    action: string,
+    method: 'POST' | 'DELETE',
+    path: string,
+    signal: AbortSignal,
+    patience: { headersMs?: number; totalMs?: number },
+  ): Promise<void> {
+    const headers = { 'content-type': 'application/json' };
+    const body = method === 'POST' ? { body: '' } : {};
+    const reply = await this.session.call({ action, method, path, headers, ...body, ...patience }, signal);
+    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'a list holding true');
+    if (/^(?:---\s*)?(?:-\s*|\[\s*)?false\b/.test(reply.text.trim())) {
+      throw new ImportFailedError(`portal ${this.session.portal.name}: ${method} ${path} answered false`, {
+        hint: 'the portal did not do it and gives no reason; its error log says more',
+      });
+    }
+  }
+
+  /** Node 1 need not exist: a portal with the endpoint speaks of the node, one without speaks of the resource. */
+  private async ask(): Promise<boolean> {
+    const call = { action: 'look for datastore', method: 'GET', path: paths.datastore('1') } as const;
+    try {
+      await this.session.call(call, this.session.signal);
+      return true;
+    } catch (error) {
+      if (error instanceof PortalGoneError || statusOf(error) === 403) return true;
+      if (statusOf(error) === 404) return false;
+      throw error;
+    }
+  }
+}
+
+/**
+ * `storage` and `data_import` of a status in JSON or YAML, null when they are not there. The YAML of recorded portals is
+ * not valid YAML (`quote: "`), hence by line.
+ */
+export const numbersOf = (text: string): DatastoreNumbers | null => {
+  const storage = numberAfter('storage', text);
+  const data_import = numberAfter('data_import', text);
+  return storage === null || data_import === null ? null : { storage, data_import };
+};
+
+const numberAfter = (key: string, text: string): number | null => {
+  const found = new RegExp(`(?:^|[\\n{,])\\s*"?${key}"?\\s*:\\s*"?(-?\\d+)"?`).exec(text)?.[1];
+  return found === undefined ? null : Number(found);
+};
+
+const statusOf = (error: unknown): number | undefined =>
+  error instanceof PortalError ? error.request.status : undefined;
+
+/** What searches say of a table that is not there; the last release says so of everything that goes wrong. */
+const noTable = /doesn't exist|does not exist|not found|Exception Caught/i;
+
+/**
+ * Rows and columns (without the key that the portal adds) of a search result. Null for an error: there is no such table, or
+ * it cannot be read just now. Undefined for anything that is no answer of a search.
+ */
+const sizeOf = (value: unknown): TableSize | null | undefined => {
+  if (isRecord(value) && 'error' in value) return noTable.test(JSON.stringify(value.error)) ? null : undefined;
+  const result = isRecord(value) ? value.result : undefined;
+  if (!isRecord(result)) return undefined;
+  const { total, fields } = result;
+  const rows = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total;
+  if (typeof rows !== 'number' || !Number.isInteger(rows) || rows < 0) return undefined;
+  const columns = Array.isArray(fields)
+    ? fields.filter((field) => !isRecord(field) || field.id !== 'entry_id').length
+    : 0;
+  return { rows, columns: columns === 0 ? null : columns };
+};
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

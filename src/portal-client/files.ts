@@ -1,0 +1,143 @@
+// Uploads: the multipart body of attach_file, text parts before the file part.
+import { hash, randomBytes } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { paths } from '../dataset-api/paths.ts';
+import { SourceChangedError, SourceMissingError, sayingOf } from '../model/errors.ts';
+import type { Caller } from './caller.ts';
+import { fileChunks } from './file-chunks.ts';
+import type { HttpRequest } from './http.ts';
+import { attachResultSchema, bodyOf } from './replies.ts';
+
+/** A local file to send. */
+export interface PortalFile {
+  /** Absolute path. */
+  path: string;
+  /** File name the portal shall see. */
+  name: string;
+  /** Size it must have; another size means that it changed meanwhile. */
+  bytes: number;
+  /** The bytes where they have been read already, at most {@link oneBufferBytes}; otherwise they are read from `path`. */
+  content?: Buffer | undefined;
+  contentType: string;
+}
+
+/** What came of an upload. */
+export interface Attached {
+  /** Null where the portal does not tell. */
+  fid: string | null;
+  /** sha256 (hex) of the bytes that were sent; null for a streamed file, of which only size and times are known. */
+  sha256: string | null;
+}
+
+/** Up to this size one hand-built buffer is quickest; above it memory must stay flat. */
+const oneBufferBytes = 1024 * 1024;
+/** The slowest upload that is still waited for, besides the time the reply may take. */
+const slowestBytesPerMs = 256;
+
+const textParts = { attach: '0', field_name: 'field_upload' } as const;
+const filePart = 'files[1]';
+
+/** The upload calls of one portal. */
+export class Files {
+  private readonly session: Caller;
+  private readonly timeouts: { headersMs: number; uploadMs: number };
+
+  constructor(session: Caller, timeouts: { headersMs: number; uploadMs: number }) {
+    this.session = session;
+    this.timeouts = timeouts;
+  }
+
+  /** See `Portal.attachFile`. */
+  async attach(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
+    const { headersMs, uploadMs } = this.timeouts;
+    // The portal may import the file before it answers, so a larger file is given longer.
+    const patience = { headersMs: Math.min(uploadMs, headersMs + file.bytes / slowestBytesPerMs), totalMs: uploadMs };
+    const { sha256, ...body } = file.bytes <= oneBufferBytes ? await oneBuffer(file) : await streamed(file);
+    const call = { action: 'attach file', method: 'POST', path: paths.attachFile(nid), ...body, ...patience } as const;
+    const reply = await this.session.call(call, signal);
+    return { ...bodyOf(reply, attachResultSchema, this.session.portal, 'the fid of the file'), sha256 };
+  }
+}
+
+/** Where Drupal serves the schemes of files, below the portal's address. */
+const served: Record<string, string> = { public: '/sites/default/files/', private: '/system/files/' };
+
+/** Path of a file of the portal by its `uri`; null for a scheme that is not served. */
+export const filePath = (uri: string): string | null => {
+  const [, scheme = '', rest = ''] = /^(\w+):\/\/(.+)$/.exec(uri) ?? [];
+  const base = Object.hasOwn(served, scheme) ? served[scheme] : undefined;
+  return base === undefined ? null : base + rest.split('/').map(encodeURIComponent).join('/');
+};
+
+type MultipartBody = Required<Pick<HttpRequest, 'body' | 'headers'>> & Pick<Attached, 'sha256'>;
+
+const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
+  const content = file.content ?? (await readContent(file));
+  if (content.length !== file.bytes) throw changed(file);
+  const { head, tail, contentType } = frame(file);
+  return {
+    body: Buffer.concat([head, content, tail]),
+    headers: { 'content-type': contentType },
+    sha256: hash('sha256', content, 'hex'),
+  };
+};
+
+const readContent = (file: PortalFile): Promise<Buffer> =>
+  readFile(file.path).catch((error: unknown) => {
+    throw missing(file, error);
+  });
+
+/** Read as it is sent, by the file's own chunks; the length is known beforehand. */
+const streamed = async (file: PortalFile): Promise<MultipartBody> => {
+  const facts = await stat(file.path, { bigint: true }).catch((error: unknown) => {
+    throw missing(file, error);
+  });
+  if (facts.size !== BigInt(file.bytes)) throw changed(file);
+  const { head, tail, contentType } = frame(file);
+  const chunks = async function* (): AsyncGenerator<Buffer> {
+    yield head;
+    yield* fileChunks(file.path, facts, {
+      changed: () => changed(file),
+      unreadable: (cause) => missing(file, cause),
+    });
+    yield tail;
+  };
+  return {
+    body: chunks,
+    headers: { 'content-type': contentType, 'content-length': String(head.length + file.bytes + tail.length) },
+    sha256: null,
+  };
+};
+
+/** What stands around the file's bytes: the text parts, the head of the file part, the last boundary. */
+const frame = (file: PortalFile): { head: Buffer; tail: Buffer; contentType: string } => {
+  const boundary = `sluice-${randomBytes(18).toString('hex')}`;
+  const texts = Object.entries(textParts)
+    .map(([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
+    .join('');
+  const disposition = `Content-Disposition: form-data; name="${filePart}"; filename="${escapeName(file.name)}"`;
+  const type = `Content-Type: ${mediaType(file.contentType)}`;
+  return {
+    head: Buffer.from(`${texts}--${boundary}\r\n${disposition}\r\n${type}\r\n\r\n`),
+    tail: Buffer.from(`\r\n--${boundary}--\r\n`),
+    contentType: `multipart/form-data; boundary=${boundary}`,
+  };
+};
+
+/** As browsers do (WHATWG HTML, multipart/form-data encoding). */
+const escapeName = (name: string): string =>
+  name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+
+const mediaType = (type: string): string =>
+  /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=[\w.-]+)?$/.test(type) ? type : 'application/octet-stream';
+
+const changed = (file: PortalFile): SourceChangedError =>
+  new SourceChangedError(`${file.path} changed while it was being sent (it was ${file.bytes} bytes)`, {
+    hint: 'it is read afresh by the next attempt; publish a file only when its writer is done',
+  });
+
+const missing = (file: PortalFile, cause: unknown): SourceMissingError =>
+  new SourceMissingError(`${file.path} cannot be read: ${sayingOf(cause)}`, {
+    hint: 'check that the file exists and that sluice may read it',
+    cause,
+  });

@@ -1,0 +1,229 @@
+// One portal's connections: requests with limits and time-outs, reads repeated, writes never.
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { Pool, request as requestOnce } from 'undici';
+import { PortalReplyError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
+import { failureOf, isBusy, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
+import { networkFailure, tooSlow } from './network.ts';
+import type { PortalHooks, PortalSettings } from './settings.ts';
+import { Slots } from './slots.ts';
+import { exchangeText } from './text-reply.ts';
+import { busyPause, busyRetries, pause, readPause } from './wait.ts';
+
+/** A request before session headers are added. */
+export interface HttpRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Path and query below the portal's address. */
+  path: string;
+  headers?: Record<string, string>;
+  /** A function makes the chunks of a streamed body, anew for every time it is sent; `content-length` is among the headers then. */
+  body?: string | Buffer | (() => AsyncIterable<Buffer>);
+  /** Milliseconds to wait for the reply's head instead of the portal's `headersMs`. */
+  headersMs?: number;
+  /** How often a read is repeated, instead of the portal's `readRetries`. */
+  retries?: number;
+  /** Milliseconds the whole exchange may take; for uploads and imports. */
+  totalMs?: number;
+  /** True for a POST that changes nothing: it is repeated as a GET is. */
+  isRead?: boolean;
+  /** Awaited right before the request leaves; rejects when it must not be sent any more. */
+  mayWrite?: () => Promise<void>;
+  /** True for a look whether the portal answers at all: it does not wait for the requests that are in flight. */
+  isProbe?: boolean;
+  /** True: a reply that tells another address is wanted itself, not what stands there. */
+  keepsRedirect?: boolean;
+}
+
+/** Largest reply body that is read; a node with thousands of references stays far below. */
+const maxReplyBytes = 16 * 1024 * 1024;
+const maxRedirects = 5;
+const probeConnections = 1;
+
+/** The connections to one portal. `close()` when done. */
+export class Http {
+  /** Address of the portal without credentials and trailing slash. */
+  readonly url: string;
+  readonly facts: PortalFacts;
+  private readonly origin: string;
+  private readonly basePath: string;
+  private readonly pool: Pool;
+  private readonly slots: Slots;
+  private readonly settings: PortalSettings;
+  private readonly hooks: PortalHooks;
+
+  constructor(settings: PortalSettings, hooks: PortalHooks, facts: PortalFacts) {
+    const url = new URL(settings.url);
+    this.origin = url.origin;
+    this.basePath = url.pathname.replace(/\/+$/, '');
+    this.url = `${this.origin}${this.basePath}`;
+    this.settings = settings;
+    this.hooks = hooks;
+    this.facts = facts;
+    const { connectMs, headersMs, bodyMs } = settings.timeouts;
+    this.slots = new Slots(settings.connections);
+    this.pool = new Pool(this.origin, {
+      connections: settings.connections + probeConnections,
+      connect: { timeout: connectMs },
+      headersTimeout: headersMs,
+      bodyTimeout: bodyMs,
+      maxResponseSize: maxReplyBytes,
+      // HTTP/2 has no reason phrase, and these portals put their messages there.
+      allowH2: false,
+    });
+  }
+
+  /**
+   * Sends a request and resolves with any reply that is not a transient failure. Reads are repeated after network
+   * faults, 408, 425, 429 and 5xx, with backoff and jitter, `Retry-After` obeyed; writes are sent exactly once.
+   * @throws PortalUnreachableError when the last try failed, PortalNotApiError when no HTTP is spoken there.
+   */
+  async exchange(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
+    const isRead = request.method === 'GET' || request.isRead === true;
+    const retries = isRead ? (request.retries ?? this.settings.readRetries) : 0;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const reply = await this.follow(request, signal);
+        if (!isTransient(reply)) return reply;
+        if (isRead && isBusy(reply) && attempt < busyRetries) {
+          await pause(busyPause(attempt, Math.random()), signal);
+          continue;
+        }
+        const waitMs =
+          attempt < retries
+            ? readPause(attempt, retryAfter(reply.headers['retry-after'], Date.now()), Math.random())
+            : undefined;
+        if (waitMs === undefined) throw failureOf(reply, this.facts);
+        await pause(waitMs, signal);
+      } catch (error) {
+        if (signal.aborted || attempt >= retries || !isRepeatable(error)) throw error;
+        await pause(readPause(attempt, undefined, Math.random()) ?? 0, signal);
+      }
+    }
+  }
+
+  /** sha256 (hex) of a file as the portal serves it, streamed; null when it is not served. No API reply, so of any size. */
+  async hashOf(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<string | null> {
+    await this.slots.take(signal);
+    try {
+      await this.hooks.takeToken?.(signal);
+      const { headersMs, bodyMs } = this.settings.timeouts;
+      const reply = await requestOnce(`${this.url}${path}`, {
+        headers: { 'user-agent': 'sluice', ...headers },
+        headersTimeout: headersMs,
+        bodyTimeout: bodyMs,
+        signal,
+      });
+      if (reply.statusCode !== 200) {
+        await reply.body.dump();
+        const { statusCode: status } = reply;
+        if (status < 500 && status !== 429) return null;
+        throw new PortalUnreachableError(`portal ${this.facts.name}: GET ${path} answered ${status}`, {
+          method: 'GET',
+          path,
+          status,
+          mayHaveHappened: false,
+        });
+      }
+      const hash = createHash('sha256');
+      for await (const chunk of reply.body) hash.update(chunk);
+      return hash.digest('hex');
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof SluiceError) throw error;
+      throw networkFailure({ method: 'GET', path }, error, this.facts);
+    } finally {
+      this.slots.give();
+    }
+  }
+
+  /** Closes the connections; what is still in flight is given two seconds. */
+  async close(): Promise<void> {
+    if (this.pool.destroyed) return;
+    const timer = setTimeout(() => void this.pool.destroy(), 2000);
+    await this.pool.close().catch(() => undefined);
+    clearTimeout(timer);
+  }
+
+  /** The reply, after redirects on the same origin where the request is a read. */
+  private async follow(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
+    let target = `${this.basePath}${request.path}`;
+    for (let hops = 0; ; hops++) {
+      const reply = await this.send(request, target, signal);
+      const { location } = reply.headers;
+      const redirect = reply.status >= 301 && reply.status <= 308 && reply.status !== 304 && location !== undefined;
+      if (!redirect || request.keepsRedirect || request.method !== 'GET' || hops === maxRedirects) return reply;
+      const next = URL.parse(location, `${this.origin}${target}`);
+      if (next?.origin !== this.origin) return reply;
+      target = `${next.pathname}${next.search}`;
+    }
+  }
+
+  private async send(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
+    if (request.isProbe) return this.sendNow(request, target, signal);
+    await this.slots.take(signal);
+    try {
+      return await this.sendNow(request, target, signal);
+    } finally {
+      this.slots.give();
+    }
+  }
+
+  private async sendNow(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
+    await this.hooks.takeToken?.(signal);
+    // The last thing before it leaves: whatever was waited for is over.
+    await request.mayWrite?.();
+    const { log } = this.hooks;
+    const began = performance.now();
+    const { method, path, totalMs } = request;
+    try {
+      const { status, reason, headers, text } = await exchangeText(
+        this.pool,
+        {
+          method,
+          path: target,
+          headers: { accept: 'application/json', 'user-agent': 'sluice', ...request.headers },
+          ...(request.body === undefined ? {} : { body: bodyFor(request.body) }),
+          ...(request.headersMs === undefined ? {} : { headersTimeout: request.headersMs }),
+        },
+        {
+          signal,
+          bodyMs: this.settings.timeouts.bodyMs,
+          total:
+            totalMs === undefined ? undefined : { ms: totalMs, error: () => tooSlow(request, totalMs, this.facts) },
+        },
+      );
+      if (log.isLevelEnabled('debug')) {
+        log.debug(
+          { portal: this.facts.name, method, path, status, ms: Math.round(performance.now() - began) },
+          'answered',
+        );
+      }
+      return { method, path, status, reason, headers, text };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      // The body's own fault, such as a file that changed.
+      if (error instanceof SluiceError) throw error;
+      throw this.fault(request, error);
+    }
+  }
+
+  private fault(request: HttpRequest, error: unknown): Error {
+    const code = error instanceof Error && 'code' in error ? error.code : '';
+    if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+      return new PortalReplyError(
+        `portal ${this.facts.name}: ${request.method} ${request.path} answered with more than ${maxReplyBytes} bytes`,
+        { method: request.method, path: request.path, mayHaveHappened: request.method !== 'GET' },
+        { hint: 'this is no reply of this API; look at what stands between sluice and the portal', cause: error },
+      );
+    }
+    return networkFailure(request, error, this.facts);
+  }
+}
+
+/** True for a fault without a reply; a transient reply has had its chances already. */
+const isRepeatable = (error: unknown): boolean =>
+  error instanceof PortalUnreachableError && error.request.status === undefined;
+
+/** undici takes any async iterable as body; its types name streams only. */
+const bodyFor = (body: NonNullable<HttpRequest['body']>): string | Buffer | Readable =>
+  typeof body === 'function' ? (body() as unknown as Readable) : body;

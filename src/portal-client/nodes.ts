@@ -1,0 +1,182 @@
+// Nodes: create, update, delete, read and list.
+import { maxPageSize, paths } from '../dataset-api/paths.ts';
+import { PortalConflictError, PortalError, PortalRefusedError } from '../model/errors.ts';
+import type { NodeFields } from '../model/wish.ts';
+import type { Caller } from './caller.ts';
+import { type Reply, wrongShape } from './classify.ts';
+import { echoedFields, fieldsFor } from './dialect.ts';
+import type { DialectChoice } from './dialect-choice.ts';
+import {
+  bodyOf,
+  type NodeRow,
+  nodeResultSchema,
+  nodeRowsSchema,
+  type PortalNode,
+  portalNodeSchema,
+} from './replies.ts';
+import type { Call } from './session.ts';
+import { isHtmlPage } from './words.ts';
+
+/** A node to create. `fields` are in entity shape whatever the portal's dialect is. */
+export interface NodeInput {
+  type: 'dataset' | 'resource';
+  title: string;
+  /** 1 = published. Form portals publish whatever is sent. */
+  status: 0 | 1;
+  /** Kept by entity portals; form portals make their own. */
+  uuid: string;
+  /** Revision log message. */
+  log: string;
+  fields: NodeFields;
+  /** Author on entity portals; the logged-in user when absent. */
+  uid?: string;
+}
+
+/** What to change of a node; only these keys are sent. */
+export type NodeChanges = Partial<Pick<NodeInput, 'title' | 'status' | 'fields'>> & { log: string };
+
+/** Which nodes to list. */
+export interface ListQuery {
+  /** Columns of the node table; all when absent. */
+  fields?: readonly string[];
+  /** Column filters; several values mean "one of these". */
+  parameters?: Readonly<Record<string, string | readonly string[]>>;
+  /** Zero-based. */
+  page?: number;
+  /** At most 20 (spec 8); 20 when absent. */
+  pageSize?: number;
+  orderBy?: { column: string; direction: 'ASC' | 'DESC' };
+}
+
+/** The node calls of one portal. */
+export class Nodes {
+  private readonly session: Caller;
+  private readonly dialect: DialectChoice;
+
+  constructor(session: Caller, dialect: DialectChoice) {
+    this.session = session;
+    this.dialect = dialect;
+  }
+
+  /** See `Portal.createNode`; `beforeRepeat` runs when the session was lost, before the create is sent again. */
+  async create(input: NodeInput, signal: AbortSignal, beforeRepeat: Call['beforeRepeat']): Promise<{ nid: string }> {
+    const { fields, ...core } = input;
+    const reply = await this.write(
+      { action: `create ${input.type}`, method: 'POST', path: paths.nodes, ...(beforeRepeat ? { beforeRepeat } : {}) },
+      async () => {
+        const dialect = await this.dialect.current(signal);
+        // Some releases make nobody the author of a node that names none. Of a token the portal knows whose it is.
+        const uid = dialect === 'entity' ? (input.uid ?? (await this.session.identity(signal)).uid) : '';
+        return { ...core, ...(uid === '' ? {} : { uid }), ...fieldsFor(dialect, fields).fields };
+      },
+      signal,
+    );
+    const { nid } = bodyOf(reply, nodeResultSchema, this.session.portal, 'the nid of the new node');
+    this.dialect.noteCreate(nid, input.uuid);
+    return { nid };
+  }
+
+  /** See `Portal.updateNode`. */
+  async update(nid: string, changes: NodeChanges, signal: AbortSignal, node?: PortalNode): Promise<void> {
+    const { fields, ...core } = changes;
+    const path = paths.node(nid);
+    const reply = await this.write(
+      { action: 'update node', method: 'PUT', path },
+      async () => {
+        const dialect = await this.dialect.current(signal);
+        const shaped = fields === undefined ? {} : fieldsFor(dialect, fields).fields;
+        return { ...core, ...(dialect === 'form' && node ? echoedFields(node, shaped) : {}), ...shaped };
+      },
+      signal,
+    );
+    bodyOf(reply, nodeResultSchema, this.session.portal, 'the nid of the updated node');
+  }
+
+  /** See `Portal.unsendable`. */
+  async unsendable(fields: NodeFields, signal: AbortSignal): Promise<Record<string, string[]>> {
+    return fieldsFor(await this.dialect.current(signal), fields).problems;
+  }
+
+  /** See `Portal.deleteNode`. The reply is empty or `[true]`. */
+  async remove(nid: string, signal: AbortSignal): Promise<void> {
+    const headers = { 'content-type': 'application/json' };
+    const call = { action: 'delete node', method: 'DELETE', path: paths.node(nid), headers } as const;
+    const reply = await this.session.call(call, signal);
+    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'an empty body or [true]');
+  }
+
+  /** See `Portal.readNode`. */
+  async read(nid: string, signal: AbortSignal): Promise<PortalNode> {
+    const reply = await this.session.call({ action: 'read node', method: 'GET', path: paths.node(nid) }, signal);
+    const node = bodyOf(reply, portalNodeSchema, this.session.portal, 'a node');
+    this.dialect.noteRead(node);
+    return node;
+  }
+
+  /** See `Portal.listNodes`. */
+  async list(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]> {
+    const call = { action: 'list nodes', method: 'GET', path: `${paths.nodes}?${queryString(query)}` } as const;
+    return bodyOf(await this.session.call(call, signal), nodeRowsSchema, this.session.portal, 'a list of nodes');
+  }
+
+  /** See `Portal.findByTitle`. */
+  async titled(type: string, title: string, signal: AbortSignal): Promise<NodeRow[]> {
+    // A comma in the title would be read as a list of titles; then all nodes of the type are looked through.
+    const parameters = title.includes(',') ? { type } : { type, title };
+    const rows: NodeRow[] = [];
+    for (let page = 0; ; page++) {
+      const query = { fields: ['nid', 'type', 'title'], parameters, page, pageSize: maxPageSize, orderBy: byNid };
+      const found = await this.list(query, signal);
+      rows.push(...found.filter((row) => row.title === title));
+      if (found.length < maxPageSize) return rows;
+    }
+  }
+
+  /** See `Portal.ping`. */
+  async ping(signal: AbortSignal): Promise<void> {
+    const path = `${paths.nodes}?${queryString({ fields: ['nid'], pageSize: 1 })}`;
+    const reply = await this.session.call(
+      { action: 'list nodes', method: 'GET', path, retries: 0, isProbe: true },
+      signal,
+    );
+    bodyOf(reply, nodeRowsSchema, this.session.portal, 'a list of nodes');
+  }
+
+  /** Sends a node; once more in the other dialect where the refusal shows that the first one was wrong. */
+  private async write(call: Call, body: () => Promise<unknown>, signal: AbortSignal): Promise<Reply> {
+    const headers = { 'content-type': 'application/json' };
+    const send = async () => this.session.call({ ...call, headers, body: JSON.stringify(await body()) }, signal);
+    try {
+      return await send();
+    } catch (error) {
+      if (error instanceof PortalError && this.dialect.noteRefusal(error)) return send();
+      throw conflictOf(error);
+    }
+  }
+}
+
+/** Without an order, nodes could move between pages. */
+export const byNid = { column: 'nid', direction: 'ASC' } as const;
+
+/** The query of a list request, encoded. */
+export const queryString = ({ fields, parameters, page, pageSize, orderBy }: ListQuery): string => {
+  const query = new URLSearchParams();
+  if (fields !== undefined) query.set('fields', fields.join(','));
+  for (const [column, value] of Object.entries(parameters ?? {})) {
+    query.set(`parameters[${column}]`, typeof value === 'string' ? value : value.join(','));
+  }
+  if (orderBy !== undefined) query.set(`options[orderby][${orderBy.column}]`, orderBy.direction);
+  if (page !== undefined && page > 0) query.set('page', String(page));
+  query.set('pagesize', String(Math.min(pageSize ?? maxPageSize, maxPageSize)));
+  return query.toString();
+};
+
+/** A refused create that names the node which holds the uuid. */
+const conflictOf = (error: unknown): unknown => {
+  if (!(error instanceof PortalRefusedError) || error.request.status !== 409) return error;
+  const nid = /\b(?:nid|node)\W{0,3}(\d+)\b/i.exec(error.message)?.[1];
+  return new PortalConflictError(error.message, error.request, nid, {
+    hint: 'the node is adopted by the next attempt',
+    cause: error,
+  });
+};

@@ -1,0 +1,194 @@
+// What can be told about a portal without writing anything.
+import { paths } from '../dataset-api/paths.ts';
+import { type ErrorCode, PortalError, SluiceError } from '../model/errors.ts';
+import { wrongShape } from './classify.ts';
+import type { Datastore } from './datastore.ts';
+import type { Dialect } from './dialect.ts';
+import type { DialectChoice } from './dialect-choice.ts';
+import { jsonOf } from './replies.ts';
+import type { Identity, Session } from './session.ts';
+import type { Terms } from './terms.ts';
+
+/** One thing that was looked at. `hint` says what to do and is null where all is well. */
+export interface ProbeFinding {
+  /** Null where it could not be told. */
+  ok: boolean | null;
+  what: string;
+  hint: string | null;
+}
+
+/** What is known of a portal after looking; null where it could not be told. */
+export interface PortalProbe {
+  reachable: boolean;
+  /** The address answers as this API. */
+  api: boolean;
+  login: { uid: string; name: string; roles: string[] } | { code: ErrorCode; message: string } | null;
+  dialect: Dialect | null;
+  datastore: boolean | null;
+  /** Rows can be counted. */
+  search: boolean | null;
+  /** Judged by the names of the account's roles. */
+  mayCreate: boolean | null;
+  /** Nothing was found wrong. */
+  ok: boolean;
+  findings: ProbeFinding[];
+}
+
+interface Parts {
+  session: Session;
+  dialect: DialectChoice;
+  datastore: Datastore;
+  terms: Terms;
+  /** Learns ids of terms from what is published. */
+  survey(signal: AbortSignal): Promise<void>;
+}
+
+/** Looks at a portal step by step, each only when the one before went well. Rejects only when `signal` is aborted. */
+export const probePortal = async (parts: Parts, signal: AbortSignal): Promise<PortalProbe> => {
+  const probe: PortalProbe = {
+    reachable: false,
+    api: false,
+    login: null,
+    dialect: null,
+    datastore: null,
+    search: null,
+    mayCreate: null,
+    ok: false,
+    findings: [],
+  };
+  for (const step of [lookAtApi, lookAtLogin, lookAtDatastore, lookAtDialect, lookAtSearch, lookAtTerms]) {
+    if (!(await attempt(() => step(parts, probe, signal), probe, signal))) break;
+  }
+  probe.ok = probe.findings.every((finding) => finding.ok !== false);
+  return probe;
+};
+
+const attempt = async (step: () => Promise<void>, probe: PortalProbe, signal: AbortSignal): Promise<boolean> => {
+  try {
+    await step();
+    return true;
+  } catch (error) {
+    if (signal.aborted || !(error instanceof SluiceError)) throw error;
+    probe.findings.push({ ok: false, what: error.message, hint: error.hint ?? null });
+    return false;
+  }
+};
+
+const lookAtApi = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+  const { url } = session.http;
+  try {
+    const reply = await session.http.exchange({ method: 'GET', path: `${paths.nodes}?pagesize=1` }, signal);
+    probe.reachable = true;
+    probe.api = Array.isArray(jsonOf(reply));
+    probe.findings.push({ ok: true, what: `${url} answers`, hint: null });
+    // Some portals show nothing to strangers; whether it is this API the login tells.
+    if (!probe.api && reply.status < 400) throw wrongShape(reply, session.portal, 'a list of nodes');
+  } catch (error) {
+    probe.reachable ||= error instanceof PortalError && error.request.status !== undefined;
+    throw error;
+  }
+};
+
+const lookAtLogin = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+  try {
+    const { uid, name, roles } = await session.login(signal);
+    // A token is judged with the first request that bears it.
+    if (uid === '')
+      await session.call({ action: 'list nodes', method: 'GET', path: `${paths.nodes}?pagesize=1` }, signal);
+    probe.api = true;
+    probe.login = { uid, name, roles: Object.values(roles) };
+    probe.mayCreate = mayCreate(probe.login);
+    probe.findings.push({
+      ok: true,
+      what:
+        uid === ''
+          ? 'the token is taken'
+          : `logged in as ${name} (uid ${uid}, ${probe.login.roles.join(', ') || 'roles not told'})`,
+      hint: null,
+    });
+    probe.findings.push(rightsFinding(probe.mayCreate));
+  } catch (error) {
+    if (error instanceof PortalError) probe.login = { code: error.code, message: error.message };
+    throw error;
+  }
+};
+
+const lookAtDatastore = async ({ datastore }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+  probe.datastore = await datastore.isOffered(signal);
+  probe.findings.push(
+    probe.datastore
+      ? { ok: true, what: 'tables can be imported into the datastore', hint: null }
+      : {
+          ok: true,
+          what: 'no datastore endpoints: files are attached, and the portal imports them by itself or not at all',
+          hint: null,
+        },
+  );
+};
+
+const lookAtDialect = async ({ dialect }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+  probe.dialect = await dialect.current(signal);
+  probe.findings.push({ ok: true, what: `dialect: ${probe.dialect}`, hint: null });
+};
+
+/** A uuid that no resource has. */
+const nobody = '00000000-0000-4000-8000-000000000000';
+
+const lookAtSearch = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+  const path = `${paths.datastoreSearch}?resource_id=${nobody}&limit=1`;
+  try {
+    const reply = await session.http.exchange({ method: 'GET', path, retries: 0 }, signal);
+    const value = jsonOf(reply);
+    const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+    probe.search = ['result', 'error', 'success', 'sql'].some((key) => keys.includes(key));
+  } catch (error) {
+    // Releases whose search module is broken answer so to every search.
+    if (!(error instanceof PortalError) || error.request.isPage !== true) throw error;
+    probe.search = false;
+  }
+  probe.findings.push(
+    probe.search
+      ? { ok: true, what: 'imported rows can be counted', hint: null }
+      : { ok: null, what: 'imported rows cannot be counted here', hint: 'imports are judged by their state alone' },
+  );
+};
+
+/** Which terms would be sent by their ids, and into which vocabularies new ones would go. */
+const lookAtTerms = async ({ terms, survey }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+  if (probe.dialect === 'form') {
+    const hint =
+      'topics that the portal does not tell of are taken by number only: state them as `terms: {topics: …}` of this portal';
+    probe.findings.push({ ok: true, what: 'tags and formats are taken by name', hint });
+    return;
+  }
+  await survey(signal);
+  const counts = await terms.counts();
+  const shown = (['format', 'tags', 'dkan_topics'] as const).map(
+    (vocabulary) => `${vocabulary} ${terms.vocabularyId(vocabulary)} (${counts[vocabulary] ?? 0} terms known)`,
+  );
+  probe.findings.push({ ok: true, what: `vocabularies: ${shown.join(', ')}`, hint: null });
+};
+
+const creators = new Set(['administrator', 'site manager', 'editor', 'content creator']);
+const everybody = new Set(['authenticated user', 'anonymous user']);
+
+/** User 1 may everything; otherwise the default matrix of roles decides (recorded behaviour 14), unknown roles leave it open. */
+const mayCreate = ({ uid, roles }: Pick<Identity, 'uid'> & { roles: string[] }): boolean | null => {
+  if (uid === '1' || roles.some((role) => creators.has(role.toLowerCase()))) return true;
+  return roles.length > 0 && roles.every((role) => everybody.has(role.toLowerCase())) ? false : null;
+};
+
+const rightsFinding = (may: boolean | null): ProbeFinding => {
+  if (may === true) return { ok: true, what: 'the account may create datasets and resources', hint: null };
+  return may === false
+    ? {
+        ok: false,
+        what: 'the account has no role that may create datasets',
+        hint: 'give it the role content creator or higher',
+      }
+    : {
+        ok: null,
+        what: 'whether the account may create datasets cannot be told from its roles',
+        hint: 'publish one small dataset to find out',
+      };
+};

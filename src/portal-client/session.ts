@@ -1,0 +1,338 @@
+// The session with one portal: login on demand, shared by all calls, renewed once when the portal forgets it.
+
+import { paths } from '../dataset-api/paths.ts';
+import { PortalLoginError, PortalNotApiError, PortalUnreachableError } from '../model/errors.ts';
+import { abortable } from '../util/abortable.ts';
+import { describe, factsOf, failureOf, isTransient, notApiHint, type PortalFacts, type Reply } from './classify.ts';
+import { Cookies } from './cookies.ts';
+import { Http, type HttpRequest } from './http.ts';
+import { bodyOf, type LoginResult, loginResultSchema } from './replies.ts';
+import type { PortalHooks, PortalSettings } from './settings.ts';
+import { isHtmlPage, wordsOf } from './words.ts';
+
+/** Who is logged in. `roles` maps role ids to role names. */
+export interface Identity {
+  uid: string;
+  name: string;
+  roles: Record<string, string>;
+}
+
+/** A request of the API in the name of the logged-in user. */
+export interface Call extends HttpRequest {
+  /** Names what is asked for, such as `create node`: one name for all nodes, so that "it worked before" can be told. */
+  action: string;
+  /** Runs between a renewed login and the repeat; a write looks there whether it must still be sent. */
+  beforeRepeat?: (signal: AbortSignal) => Promise<void>;
+}
+
+interface Live {
+  identity: Identity;
+  cookies: Cookies;
+  token: string | null;
+  /** Instead of a session. */
+  authorization: string | null;
+  /** True once it was logged out. */
+  isEnded: boolean;
+  /** When it began, by `performance.now()`. */
+  since: number;
+}
+
+/** How long a session is kept that nobody uses, milliseconds. */
+const idleMs = 60_000;
+
+/** How long a log-out may take, milliseconds. */
+const logoutMs = 2000;
+
+/** After so long a login that was refused because too many had failed is tried again, milliseconds. */
+const blockedMs = 300_000;
+
+const blockedHint =
+  'the portal takes no logins of this account or address for now, because too many failed (for up to six hours); sluice tries again by itself';
+
+/** A session is renewed before a portal ends it in the middle of the work (embedded ones after twelve hours), milliseconds. */
+const renewMs = 6 * 3_600_000;
+
+/** The session of one portal; lazy: nothing is sent before the first call. */
+export class Session {
+  readonly http: Http;
+  private readonly facts: PortalFacts & { proven: boolean };
+  private readonly settings: PortalSettings;
+  private readonly hooks: PortalHooks;
+  private readonly closing = new AbortController();
+  private readonly worked = new Set<string>();
+  private live: Live | null = null;
+  private pending: Promise<Live> | null = null;
+  private refused: PortalLoginError | null = null;
+  private idle: NodeJS.Timeout | undefined;
+
+  constructor(settings: PortalSettings, hooks: PortalHooks) {
+    this.settings = settings;
+    this.hooks = hooks;
+    this.facts = { name: settings.name, proven: false, redact: (text) => this.redact(text) };
+    this.http = new Http(settings, hooks, this.facts);
+  }
+
+  /** What the classification of replies knows of this portal. */
+  get portal(): PortalFacts {
+    return this.facts;
+  }
+
+  /** Ends with the portal; for work that several calls share. */
+  get signal(): AbortSignal {
+    return this.closing.signal;
+  }
+
+  /**
+   * Who is logged in; logs in when nobody is.
+   * @throws PortalLoginError when the portal refused the login, now or earlier (then nothing is sent).
+   */
+  async identity(signal: AbortSignal): Promise<Identity> {
+    return (await this.current(signal)).identity;
+  }
+
+  /** Forgets session and refusal and logs in again; calls made at once share one login. */
+  async login(signal: AbortSignal): Promise<Identity> {
+    if (this.pending === null) {
+      this.refused = null;
+      this.live = null;
+    }
+    return (await this.current(signal)).identity;
+  }
+
+  /**
+   * Sends a request in the session and resolves with its successful reply. 401, or 403 on what worked before, drops the
+   * cookies, logs in once for all waiting calls and repeats the request once.
+   * @throws PortalSessionError or PortalRefusedError when the repeat is answered the same way; PortalError as `failureOf`.
+   */
+  async call(call: Call, signal: AbortSignal): Promise<Reply> {
+    this.logoutLater();
+    const live = await this.current(signal);
+    const first = await this.send(call, live, signal);
+    if (!this.isSessionLost(first, call, live)) return this.accept(first, call);
+    if (live.authorization !== null) {
+      this.refused = new PortalLoginError(describe(first, this.facts), factsOf(first), {
+        hint: 'the portal does not take the token of this portal in the configuration; make a new one, then start again',
+      });
+      throw this.refused;
+    }
+    if (this.live === live) {
+      this.live = null;
+      const { action } = call;
+      this.hooks.log.warn(
+        { portal: this.facts.name, action, status: first.status },
+        'session was lost, logging in again',
+      );
+    }
+    const renewed = await this.current(signal);
+    await call.beforeRepeat?.(signal);
+    return this.accept(await this.send(call, renewed, signal), call);
+  }
+
+  /** sha256 of a file of the portal, asked for in the session, so that unpublished files are served as well; null when it is not. */
+  async hashOf(path: string, signal: AbortSignal): Promise<string | null> {
+    const { cookies, authorization } = await this.current(signal);
+    const cookie = cookies.header(path);
+    const headers = { ...(cookie === '' ? {} : { cookie }), ...(authorization === null ? {} : { authorization }) };
+    return this.http.hashOf(path, headers, signal);
+  }
+
+  /** A session that nobody uses is ended: portals keep one for weeks. */
+  private logoutLater(): void {
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => void this.logout(), idleMs);
+    this.idle.unref();
+  }
+
+  /** Ends the session on the portal, where there is one; the next call logs in again. Never rejects. */
+  async logout(): Promise<void> {
+    const { live } = this;
+    this.live = null;
+    await this.end(live);
+  }
+
+  /** Ends shared work, logs out and closes the connections. */
+  async close(): Promise<void> {
+    clearTimeout(this.idle);
+    this.closing.abort(new Error(`the client of portal ${this.facts.name} was closed`));
+    await this.end(this.live);
+    await this.http.close();
+  }
+
+  private async end(live: Live | null): Promise<void> {
+    if (live === null || live.authorization !== null || live.isEnded) return;
+    live.isEnded = true;
+    const headers = { 'content-type': 'application/json' };
+    const call = { action: 'log out', method: 'POST', path: paths.logout, headers, body: '' } as const;
+    try {
+      await this.send(call, live, AbortSignal.timeout(logoutMs));
+    } catch (error) {
+      this.hooks.log.debug({ portal: this.facts.name, err: error }, 'could not log out');
+    }
+  }
+
+  private async current(signal: AbortSignal): Promise<Live> {
+    signal.throwIfAborted();
+    if (this.refused !== null) throw this.refused;
+    if (this.live !== null && performance.now() - this.live.since < renewMs) return this.live;
+    this.pending ??= this.logIn().finally(() => {
+      this.pending = null;
+    });
+    return abortable(this.pending, signal);
+  }
+
+  private async send(call: Call, live: Live, signal: AbortSignal): Promise<Reply> {
+    const cookie = live.cookies.header(call.path);
+    const headers: Record<string, string> = { ...call.headers };
+    if (cookie !== '') headers.cookie = cookie;
+    if (live.authorization !== null) headers.authorization = live.authorization;
+    if (live.token !== null && call.method !== 'GET') headers['x-csrf-token'] = live.token;
+    const reply = await this.http.exchange({ ...call, headers }, signal);
+    live.cookies.store(call.path, reply.headers['set-cookie']);
+    return reply;
+  }
+
+  private accept(reply: Reply, call: Call): Reply {
+    if (reply.status < 200 || reply.status >= 300) throw failureOf(reply, this.facts);
+    this.worked.add(call.action);
+    return reply;
+  }
+
+  /** A 403 that names our user is a real refusal; one that names `anonymous` means the session is gone. */
+  private isSessionLost(reply: Reply, call: Call, live: Live): boolean {
+    const words = reply.status === 401 || reply.status === 403 ? wordsOf(reply) : '';
+    if (reply.status === 401) return !words.startsWith('Missing required argument');
+    if (reply.status !== 403) return false;
+    if (/\bfor user anonymous\b/.test(words)) return true;
+    if (words.toLowerCase().endsWith(`for user ${live.identity.name.toLowerCase()}`)) return false;
+    return this.worked.has(call.action);
+  }
+
+  private async logIn(): Promise<Live> {
+    try {
+      const live = await this.requestLogin();
+      this.live = live;
+      this.facts.proven = true;
+      return live;
+    } catch (error) {
+      if (error instanceof PortalLoginError) await this.remember(error);
+      throw error;
+    }
+  }
+
+  /** A refused login is never tried again by itself: five failures block the account (recorded behaviour 5). */
+  private async remember(error: PortalLoginError): Promise<void> {
+    this.refused = error;
+    try {
+      await this.hooks.onLoginRefused?.(error);
+    } catch (cause) {
+      this.hooks.log.warn({ portal: this.facts.name, err: cause }, 'the refused login could not be reported');
+    }
+  }
+
+  private async requestLogin(): Promise<Live> {
+    const { username, password, token } = this.settings;
+    if (token) {
+      const identity = { uid: '', name: username || 'token', roles: {} };
+      return {
+        identity,
+        cookies: new Cookies(this.http.url),
+        token: null,
+        authorization: `Bearer ${token}`,
+        isEnded: false,
+        since: performance.now(),
+      };
+    }
+    if (username === '') throw this.noCredentials();
+    const request = {
+      method: 'POST',
+      path: paths.login,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password }),
+    } as const;
+    let reply = await this.http.exchange(request, this.signal);
+    // Sent without cookies, so this can only be a portal that remembers the connection; it forgets on the next one.
+    if (reply.status === 406 && /already logged in/i.test(wordsOf(reply))) {
+      reply = await this.http.exchange(
+        { ...request, headers: { ...request.headers, connection: 'close' } },
+        this.signal,
+      );
+    }
+    if (reply.status < 200 || reply.status >= 300) throw this.loginFailure(reply);
+    const result = bodyOf(reply, loginResultSchema, this.facts, 'the result of a login');
+    const cookies = new Cookies(this.http.url);
+    cookies.store(paths.login, reply.headers['set-cookie']);
+    cookies.ensure(paths.login, result.session_name, result.sessid);
+    const csrf = await this.tokenOf(result, cookies);
+    this.hooks.log.debug({ portal: this.facts.name, user: result.user.name }, 'logged in');
+    return {
+      identity: result.user,
+      cookies,
+      token: csrf,
+      authorization: null,
+      isEnded: false,
+      since: performance.now(),
+    };
+  }
+
+  private loginFailure(reply: Reply): Error {
+    const message = describe(reply, this.facts);
+    const { status } = reply;
+    if (status === 404 || status === 405 || status === 410) {
+      return new PortalNotApiError(message, factsOf(reply), { hint: notApiHint });
+    }
+    if (isTransient(reply) || status < 400 || status >= 500) return failureOf(reply, this.facts);
+    if (/temporarily blocked/i.test(wordsOf(reply))) {
+      const facts = { ...factsOf(reply), retryAfterMs: blockedMs };
+      return new PortalUnreachableError(message, facts, { hint: blockedHint });
+    }
+    return new PortalLoginError(message, factsOf(reply), { hint: loginHint(reply) });
+  }
+
+  private noCredentials(): PortalLoginError {
+    return new PortalLoginError(
+      `portal ${this.facts.name}: there is no username to log in with`,
+      { method: 'POST', path: paths.login, mayHaveHappened: false },
+      { hint: 'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD' },
+    );
+  }
+
+  /** The token of the login result, else of the token route; portals without either get no header. */
+  private async tokenOf(result: LoginResult, cookies: Cookies): Promise<string | null> {
+    if (typeof result.token === 'string' && result.token !== '') return result.token;
+    const cookie = cookies.header(paths.sessionToken);
+    const headers: Record<string, string> = cookie === '' ? {} : { cookie };
+    try {
+      const reply = await this.http.exchange(
+        { method: 'POST', path: paths.sessionToken, headers, body: '' },
+        this.signal,
+      );
+      const token = reply.text.trim().replace(/^"(.*)"$/, '$1');
+      return reply.status === 200 && /^[\w-]{8,200}$/.test(token) ? token : null;
+    } catch (error) {
+      if (error instanceof PortalUnreachableError && error.request.status === undefined) throw error;
+      return null;
+    }
+  }
+
+  private redact(text: string): string {
+    const secrets = [
+      this.settings.password,
+      this.settings.token ?? '',
+      this.live?.token ?? '',
+      ...(this.live?.cookies.values() ?? []),
+    ];
+    return secrets
+      .filter((secret) => secret.length > 2)
+      .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+      .sort((one, other) => other.length - one.length) // one may be a part of another
+      .reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
+  }
+}
+
+const loginHint = (reply: Reply): string => {
+  if (isHtmlPage(reply.text))
+    return 'an HTML page came instead of the API: look at what stands before the portal, then start again';
+  return /blocked/i.test(wordsOf(reply))
+    ? 'the portal has blocked this account; ask its administrator, then start again'
+    : 'check username and password of this portal in the configuration, then start again; nothing more is sent until then';
+};

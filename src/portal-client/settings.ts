@@ -1,0 +1,45 @@
+// What a portal client is opened with.
+import type { PortalLoginError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import type { Dialect } from './dialect.ts';
+import type { StatedTerms, TermStore } from './terms.ts';
+import type { PortalTraits } from './traits.ts';
+
+/** Where a portal is, who logs in there, and how patient the client is. */
+export interface PortalSettings {
+  /** The slug the portal has in the configuration; it begins every error message. */
+  name: string;
+  /** Address of the portal, `http:` or `https:`, may have a base path (`https://host/sub`); no trailing slash needed. */
+  url: string;
+  username: string;
+  password: string;
+  /** Sent with every request instead of a login; null or absent: username and password log in. */
+  token?: string | null;
+  dialect: 'auto' | Dialect;
+  /** Most requests in flight at once, each on a connection of its own. */
+  connections: number;
+  /**
+   * Milliseconds: `connectMs` for a connection, `headersMs` from the request to the reply's head, `bodyMs` for the whole
+   * reply body, `uploadMs` for a file upload and `importMs` (as long where absent) for a datastore import as a whole.
+   */
+  timeouts: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; importMs?: number };
+  /** What a person stated about the terms of the portal. */
+  terms?: StatedTerms;
+  /** How often a read is repeated after a transient failure; writes are never repeated here. */
+  readRetries: number;
+}
+
+/** What the client asks of, and tells, those who opened it. */
+export interface PortalHooks {
+  log: Log;
+  /** Awaited before every single request (the token bucket of requests per second). */
+  takeToken?: (signal: AbortSignal) => Promise<void>;
+  /** Where ids of terms are remembered; in memory when absent. */
+  terms?: TermStore;
+  /** What was learnt about the portal earlier; no request is spent on finding it again. */
+  traits?: PortalTraits;
+  /** Called with everything that is known whenever something was learnt. */
+  onTraits?: (traits: PortalTraits) => void;
+  /** Awaited before the waiting calls are told that the portal refused the login. */
+  onLoginRefused?: (error: PortalLoginError) => Promise<void>;
+}

@@ -1,0 +1,69 @@
+// Learning the ids of terms that a portal has already: from some datasets whose public view names them.
+
+import { itemsOfField } from '../dataset-api/field-items.ts';
+import type { Vocabulary } from '../dataset-api/fields.ts';
+import type { ListQuery } from './nodes.ts';
+import type { PublicDataset } from './packages.ts';
+import type { NodeRow, PortalNode } from './replies.ts';
+import type { Terms } from './terms.ts';
+import type { Traits } from './traits.ts';
+
+/** Datasets that are looked at, and where terms were lost; each costs two requests, and its first resource two more. */
+const datasets = 4;
+const datasetsOfLost = 20;
+
+/** What a survey asks of a portal. */
+interface Surveyed {
+  readonly traits: Traits;
+  readonly terms: Terms;
+  dialectInUse(signal: AbortSignal): Promise<string>;
+  listNodes(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]>;
+  readNode(nid: string, signal: AbortSignal): Promise<PortalNode>;
+  findByUuid(uuid: string, signal: AbortSignal): Promise<NodeRow | null>;
+  publicDataset(uuid: string, signal: AbortSignal): Promise<PublicDataset | null>;
+}
+
+/** See `Portal.surveyTerms`. */
+export const surveyTerms = async (portal: Surveyed, signal: AbortSignal, isLost: boolean): Promise<void> => {
+  const { traits } = portal;
+  if (
+    (traits.get('surveyed') && !isLost) ||
+    traits.get('packages') === false ||
+    (await portal.dialectInUse(signal)) === 'form'
+  )
+    return;
+  const orderBy = { column: 'nid', direction: 'DESC' } as const;
+  const query = {
+    fields: ['nid', 'uuid'],
+    parameters: { type: 'dataset', status: '1' },
+    pageSize: isLost ? datasetsOfLost : datasets,
+    orderBy,
+  };
+  for (const { nid, uuid } of await portal.listNodes(query, signal)) {
+    const seen = await portal.publicDataset(uuid, signal);
+    if (seen === null) continue;
+    const names = seen.tags.map(({ name, vocabulary }) =>
+      vocabulary === portal.terms.vocabularyId('tags') ? name : '',
+    );
+    await learn(portal, 'tags', names, tidsOf(await portal.readNode(nid, signal), 'field_tags'));
+    const resource = seen.resources.find(({ format }) => format !== '');
+    const row = resource && (await portal.findByUuid(resource.uuid, signal));
+    if (row)
+      await learn(portal, 'format', [resource.format], tidsOf(await portal.readNode(row.nid, signal), 'field_format'));
+  }
+  traits.learn({ surveyed: true });
+};
+
+const tidsOf = (node: PortalNode, field: string): string[] =>
+  (itemsOfField(node[field]) ?? []).flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
+
+/** Names and ids stand in the same order; where they are not as many, nothing is learnt. Of two terms of one name the older counts. */
+const learn = async (portal: Surveyed, vocabulary: Vocabulary, names: string[], tids: string[]): Promise<void> => {
+  if (names.length !== tids.length) return;
+  const found = new Map<string, string>();
+  for (const [index, name] of names.entries()) {
+    const [tid = '', known] = [tids[index], found.get(name) ?? (await portal.terms.idOf(vocabulary, name))];
+    if (name !== '' && (known === undefined || known === null || Number(tid) < Number(known))) found.set(name, tid);
+  }
+  await portal.terms.remember(vocabulary, Object.fromEntries(found));
+};

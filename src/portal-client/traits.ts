@@ -1,0 +1,83 @@
+// What was learnt about a portal: in which of the ways that releases differ it behaves. Remembered, so that it is found once.
+import { z } from 'zod';
+import { abortable } from '../util/abortable.ts';
+
+/** Everything that is learnt; a key is absent as long as it is not known. */
+export const traitsSchema = z.object({
+  /** How node fields are written, see `dialect.ts`. */
+  dialect: z.enum(['entity', 'form']).exactOptional(),
+  /** The portal has datastore endpoints. */
+  datastore: z.boolean().exactOptional(),
+  /** A table is imported as soon as its file is attached. */
+  importsOnAttach: z.boolean().exactOptional(),
+  /** How rows can be counted: several tables in one request, one by one, or not at all. */
+  counts: z.enum(['many', 'one', 'none']).exactOptional(),
+  /** The list of a dataset's resources is stored as sent, and the portal sets the other side of the references. */
+  linksByList: z.boolean().exactOptional(),
+  /** The public view of a dataset (`package_show`) is there; it names terms with their vocabularies. */
+  packages: z.boolean().exactOptional(),
+  /** Some datasets were looked at to learn the ids of their terms. */
+  surveyed: z.boolean().exactOptional(),
+  /** Ids of vocabularies in which terms were seen to be visible, by machine name. */
+  vocabularies: z.record(z.string(), z.string()).exactOptional(),
+});
+
+/** See {@link traitsSchema}. */
+export type PortalTraits = z.infer<typeof traitsSchema>;
+
+/** The traits of one portal; several calls that ask for the same one share the finding. */
+export class Traits {
+  #known: PortalTraits;
+  readonly #learnt: (traits: PortalTraits) => void;
+  readonly #finding = new Map<keyof PortalTraits, Promise<unknown>>();
+
+  /** `learnt` is called with everything that is known after each change. */
+  constructor(known: PortalTraits, learnt: (traits: PortalTraits) => void) {
+    this.#known = known;
+    this.#learnt = learnt;
+  }
+
+  /** A trait as far as it is known. */
+  get<K extends keyof PortalTraits>(name: K): PortalTraits[K] {
+    return this.#known[name];
+  }
+
+  /** Everything that is known. */
+  get all(): PortalTraits {
+    return this.#known;
+  }
+
+  /** Remembers traits. */
+  learn(changes: PortalTraits): void {
+    const entries = Object.entries(changes) as [keyof PortalTraits, unknown][];
+    if (entries.every(([name, value]) => JSON.stringify(this.#known[name]) === JSON.stringify(value))) return;
+    this.#known = { ...this.#known, ...changes };
+    this.#learnt(this.#known);
+  }
+
+  /** A trait, found by `find` where it is not known yet; a finding that fails is made again by the next call. */
+  async find<K extends keyof PortalTraits>(
+    name: K,
+    find: () => Promise<NonNullable<PortalTraits[K]>>,
+    signal: AbortSignal,
+  ): Promise<NonNullable<PortalTraits[K]>> {
+    const known = this.#known[name];
+    if (known !== undefined) return known as NonNullable<PortalTraits[K]>;
+    const pending = this.#finding.get(name) ?? this.#start(name, find);
+    return abortable(pending as Promise<NonNullable<PortalTraits[K]>>, signal);
+  }
+
+  #start<K extends keyof PortalTraits>(
+    name: K,
+    find: () => Promise<NonNullable<PortalTraits[K]>>,
+  ): Promise<NonNullable<PortalTraits[K]>> {
+    const finding = find()
+      .then((value) => {
+        this.learn({ [name]: value } as PortalTraits);
+        return value;
+      })
+      .finally(() => this.#finding.delete(name));
+    this.#finding.set(name, finding);
+    return finding;
+  }
+}

@@ -1,0 +1,273 @@
+// Keeps one Redis server alive for all processes that share a state folder.
+import { existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { RedisFailedError, SluiceError, sayingOf } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import { askServer, feelPulse, withConnection } from '../state/redis/connection.ts';
+import { Membership } from './membership.ts';
+import { type PidFile, readPidFile, removePidFile, writePidFile } from './pidfile.ts';
+import { isRunning, markProcess, type ProcessMark } from './process-mark.ts';
+import { resolveBinary } from './resolve.ts';
+import { chooseSocket, makeSocketFolder } from './socket-path.ts';
+import { startServer, stopServer } from './start.ts';
+
+/** Where and how the server is kept. */
+export interface KeeperOptions {
+  /** Absolute path of the folder of everything that is the server's: data, log, locks, `redis.pid`, what was unpacked. */
+  folder: string;
+  appendfsync: 'everysec' | 'always';
+  allowFetch: boolean;
+  env: NodeJS.ProcessEnv;
+  log: Log;
+}
+
+/** How often the owner looks whether the server lives, and the others whether the owner does. */
+const watchMs = 200;
+/** Pauses before restarts after so many failures; the last one repeats. */
+const backoffMs = [0, 250, 500, 1_000, 2_000, 5_000];
+/** A server that lived so long counts as sound: its next restart is at once again. */
+const soundMs = 10_000;
+/** How long a server left to us may be silent: a running one, and one that may be about to answer. */
+const graceMs = { running: 15_000, unknown: 2_000 };
+/** How long another owner's server may be silent; while it is fetched or reads its data there is more time. */
+const patienceMs = { silent: 30_000, busy: 300_000 };
+
+/**
+ * One process's hold on the server of a folder. The owner starts, watches and restarts it; the others try to become the
+ * owner all the time, so that one takes over when the owner goes. Whoever leaves last stops the server.
+ */
+export class Keeper {
+  readonly #options: KeeperOptions;
+  readonly #closing = new AbortController();
+  #membership: Membership | null = null;
+  #server: ProcessMark | null = null;
+  #socket = '';
+  #binary: string | null = null;
+  #failures = 0;
+  #startedAt = 0;
+  #nextTryAt = 0;
+  #watching: Promise<void> = Promise.resolve();
+  #closed: Promise<void> | null = null;
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Path of the server's unix socket; the same over restarts. */
+  get socket(): string {
+    return this.#socket;
+  }
+
+  /** The program that serves, as far as it is known. */
+  get binary(): string | null {
+    return this.#binary;
+  }
+
+  /**
+   * Uses the server that runs for this folder, or starts one, and looks after it from then on. Throws
+   * RedisMissingError and {@link RedisFailedError}; holds nothing then.
+   */
+  async open(): Promise<'adopted' | 'started'> {
+    try {
+      await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+      this.#membership = new Membership(this.#options.folder);
+      const how = await this.#enter(this.#membership);
+      this.#watching = this.#watch(this.#membership);
+      return how;
+    } catch (error) {
+      if (this.#membership?.owns) await this.#forgetDead();
+      this.#membership?.close();
+      throw error instanceof SluiceError ? error : unusable(this.#options.folder, error);
+    }
+  }
+
+  /** Leaves; stops the server when nobody else uses it. May be called again. */
+  close(): Promise<void> {
+    this.#closed ??= this.#leave();
+    return this.#closed;
+  }
+
+  /** Becomes the owner, or waits for the owner's server to answer. */
+  async #enter(membership: Membership): Promise<'adopted' | 'started'> {
+    if (!(await membership.join(patienceMs.silent))) throw await this.#blocked('is stopping it');
+    const begun = performance.now();
+    let lastSign = begun;
+    while (!membership.tryOwn()) {
+      const record = await readPidFile(this.#options.folder);
+      const pulse = record === null ? 'loading' : await feelPulse(record.socket);
+      if (record !== null && pulse === 'ready') {
+        this.#server = record.server;
+        this.#socket = record.socket;
+        this.#binary = record.binary;
+        return 'adopted';
+      }
+      const now = performance.now();
+      if (pulse === 'loading') lastSign = now;
+      if (now - lastSign > patienceMs.silent || now - begun > patienceMs.busy) throw await this.#blocked('owns it');
+      await pause(25);
+    }
+    return await this.#takeOver();
+  }
+
+  /** As the owner: adopts the server that runs, or starts one. Never leaves two on the same data. */
+  async #takeOver(): Promise<'adopted' | 'started'> {
+    const { folder, log } = this.#options;
+    const record = await readPidFile(folder);
+    this.#socket = record?.socket ?? (await chooseSocket(folder));
+    if (await this.#answers(record)) {
+      await this.#adopt(record);
+      return 'adopted';
+    }
+    if (record?.server && isRunning(record.server)) {
+      log.warn({ pid: record.server.pid }, 'stopping an embedded Redis that does not answer');
+      await stopServer(record.server);
+    }
+    await this.#start();
+    return 'started';
+  }
+
+  /** Waits for a server that was left to us; one that is reading its data has all the time it needs. */
+  async #answers(record: PidFile | null): Promise<boolean> {
+    const patience = record === null ? 0 : record.server === null ? graceMs.unknown : graceMs.running;
+    const deadline = performance.now() + patience;
+    for (;;) {
+      this.#closing.signal.throwIfAborted();
+      const pulse = await feelPulse(this.#socket);
+      if (pulse === 'ready') return true;
+      if (record?.server && !isRunning(record.server)) return false;
+      if (pulse === 'silent' && performance.now() >= deadline) return false;
+      await pause(25);
+    }
+  }
+
+  async #adopt(record: PidFile | null): Promise<void> {
+    const { folder, appendfsync, log } = this.#options;
+    const reach = { path: this.#socket };
+    const { pid } = await askServer(reach, graceMs.running);
+    const recorded = record?.server && isRunning(record.server) ? record.server : null;
+    this.#server = recorded ?? (pid === null ? null : markProcess(pid));
+    this.#binary = record?.binary ?? null;
+    this.#startedAt = performance.now();
+    await withConnection(reach, graceMs.running, (client) => client.config('SET', 'appendfsync', appendfsync));
+    await this.#record(this.#server);
+    log.info({ folder, pid: this.#server?.pid }, 'adopted the embedded Redis that was running');
+  }
+
+  async #start(): Promise<void> {
+    const { folder, allowFetch, appendfsync, env, log } = this.#options;
+    const { path: binary, name, version } = await resolveBinary({ folder, allowFetch, env, log });
+    this.#binary = binary;
+    await makeSocketFolder(this.#socket, folder);
+    await this.#record(null); // a successor then knows that a server may be about to answer
+    const settings = {
+      binary,
+      dataDir: join(folder, 'data'),
+      socket: this.#socket,
+      logFile: join(folder, 'redis.log'),
+      appendfsync,
+      env,
+    };
+    this.#server = await startServer(settings, (server) => this.#record(server), this.#closing.signal);
+    await this.#record(this.#server);
+    this.#startedAt = performance.now();
+    log.info({ folder, pid: this.#server.pid, binary, version: `${name} ${version}` }, 'started the embedded Redis');
+  }
+
+  async #record(server: ProcessMark | null): Promise<void> {
+    const owner = markProcess(process.pid) ?? { pid: process.pid, startedAt: '' };
+    const content = { server, owner, socket: this.#socket, binary: this.#binary ?? '' };
+    await writePidFile(this.#options.folder, content);
+  }
+
+  async #watch(membership: Membership): Promise<void> {
+    const { signal } = this.#closing;
+    for (;;) {
+      await pause(watchMs, undefined, { ref: false, signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        await this.#look(membership);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failures += 1;
+        this.#delay();
+        this.#options.log.error({ err: error, attempt: this.#failures }, 'could not restart the embedded Redis');
+      }
+    }
+  }
+
+  /** One look of the watch. */
+  async #look(membership: Membership): Promise<void> {
+    const { log } = this.#options;
+    if (!membership.owns) {
+      if (!membership.tryOwn()) return;
+      log.info('took over the embedded Redis: its former owner is gone');
+      await this.#takeOver();
+      return;
+    }
+    if (this.#server !== null && isRunning(this.#server)) {
+      if (existsSync(this.#socket)) return;
+      log.warn({ socket: this.#socket }, 'the socket of the embedded Redis was removed: restarting it');
+      await stopServer(this.#server);
+    }
+    if (this.#server !== null) {
+      log.error({ pid: this.#server.pid }, 'the embedded Redis ended: restarting it');
+      this.#server = null;
+      if (performance.now() - this.#startedAt > soundMs) this.#failures = 0;
+      this.#delay();
+      this.#failures += 1; // taken back by a sound life; a server that dies at once is not restarted in a tight loop
+    }
+    if (performance.now() >= this.#nextTryAt) await this.#takeOver();
+  }
+
+  #delay(): void {
+    this.#nextTryAt = performance.now() + (backoffMs[Math.min(this.#failures, backoffMs.length - 1)] ?? 0);
+  }
+
+  async #leave(): Promise<void> {
+    this.#closing.abort();
+    await this.#watching;
+    const membership = this.#membership;
+    if (membership === null) return;
+    try {
+      if (await membership.leave()) await this.#stop();
+      else if (membership.owns) this.#options.log.info('left the embedded Redis running: another process uses it');
+    } finally {
+      membership.close();
+    }
+  }
+
+  async #stop(): Promise<void> {
+    const { folder, log } = this.#options;
+    const server = (await readPidFile(folder))?.server ?? this.#server;
+    if (server !== null) await stopServer(server);
+    await rm(this.#socket, { force: true });
+    await removePidFile(folder);
+    log.info({ folder }, 'stopped the embedded Redis');
+  }
+
+  /** Removes `redis.pid` after a start that failed. */
+  async #forgetDead(): Promise<void> {
+    const { folder } = this.#options;
+    const server = (await readPidFile(folder))?.server ?? null;
+    if (server === null || !isRunning(server)) await removePidFile(folder);
+  }
+
+  async #blocked(what: string): Promise<RedisFailedError> {
+    const { folder } = this.#options;
+    const record = await readPidFile(folder);
+    const who = record === null ? 'another process' : `process ${record.owner.pid}`;
+    return new RedisFailedError(`the embedded Redis of ${folder} does not answer; ${who} ${what}`, {
+      hint: `look into ${join(folder, 'redis.log')} and at what that process says, or end it and try again`,
+    });
+  }
+}
+
+const unusable = (folder: string, cause: unknown): RedisFailedError => {
+  const why = sayingOf(cause);
+  const hint = /ENOSPC|EDQUOT/.test(why)
+    ? 'free space on its disk, then start again'
+    : 'choose a state folder (--state) on a local disk, where this user can write';
+  return new RedisFailedError(`the embedded Redis cannot use its folder ${folder}: ${why}`, { hint, cause });
+};

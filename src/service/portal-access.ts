@@ -1,0 +1,138 @@
+// How each configured portal is reached: its address and credentials; embedded ones are served on the way.
+import type { Config, EmbeddedPortalConfig, PortalConfig } from '../config/config.ts';
+import type { PortalKeeper } from '../embedded-portal/keeper.ts';
+import type { PortalServerOptions } from '../embedded-portal/portal-server.ts';
+import { UsageError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import { openPortal, type Portal, type PortalHooks } from '../portal-client/client.ts';
+
+/** The portal's own program is loaded only where one is served: a worker for portals elsewhere stays small. */
+const loadKeeper = () => import('../embedded-portal/keeper.ts');
+
+/** How the configuration says that an embedded portal is served. */
+export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
+  const {
+    dataDir,
+    host,
+    port,
+    profile,
+    attachWaitMs,
+    publicUrl,
+    roles,
+    expose,
+    tokens,
+    xmlrpc,
+    users,
+    races,
+    trustedProxies,
+  } = config;
+  return {
+    dataDir,
+    host,
+    port,
+    profile,
+    attachWaitMs,
+    roles,
+    trustedProxies,
+    tokens,
+    xmlrpc,
+    ...(races === null ? {} : { races }),
+    ...(publicUrl === null ? {} : { publicUrl }),
+    ...(expose === null ? {} : { expose }),
+    ...(users === null ? {} : { usersFile: users }),
+  };
+};
+
+/** {@link serverSettings} with the account of sluice's own workers, and its login. */
+export const embeddedPortal = async (
+  config: EmbeddedPortalConfig,
+): Promise<{ login: { username: string; password: string }; options: Omit<PortalServerOptions, 'log'> }> => {
+  const { serviceAccount, servicePassword } = await loadKeeper();
+  const username = config.password === null ? serviceAccount : config.username;
+  const password = config.password ?? (await servicePassword(config.dataDir));
+  const users = [{ name: username, password, roles: ['administrator'] }];
+  const ownAccount = { name: username, isGuessable: config.password !== null };
+  return { login: { username, password }, options: { ...serverSettings(config), users, ownAccount } };
+};
+
+/** Opens the portals of a configuration, each once; needs no queue. */
+export class PortalAccess {
+  readonly #config: Config;
+  readonly #log: Log;
+  readonly #portals = new Map<string, Portal>();
+  readonly #keepers = new Map<string, PortalKeeper>();
+
+  constructor(config: Config, log: Log) {
+    this.#config = config;
+    this.#log = log;
+  }
+
+  /** The configuration of a portal; UsageError naming the known ones when there is none of that name. */
+  config(name: string): PortalConfig {
+    const config = this.#config.portals[name];
+    if (config) return config;
+    throw new UsageError(`no portal is named "${name}"`, {
+      hint: `known portals: ${Object.keys(this.#config.portals).join(', ')}; name it in config/, or use --portal`,
+    });
+  }
+
+  /** The client of a portal; an embedded one is served first, here or by the process that already does. */
+  async open(name: string, hooks: (url: string) => Promise<Partial<PortalHooks>>): Promise<Portal> {
+    const known = this.#portals.get(name);
+    if (known) return known;
+    const config = this.config(name);
+    const { username, password, url } = await this.#reach(config);
+    const { connectMs, headersMs, bodyMs, uploadMs, readRetries } = this.#config.http;
+    const portal = openPortal(
+      {
+        name,
+        url,
+        username,
+        password,
+        token: config.kind === 'remote' ? config.token : null,
+        dialect: config.dialect,
+        terms: { vocabularies: config.vocabularies, terms: config.terms },
+        connections: config.concurrency,
+        timeouts: { connectMs, headersMs, bodyMs, uploadMs, importMs: config.importTimeoutMs },
+        readRetries,
+      },
+      { log: this.#log.child({ portal: name }), ...(await hooks(url)) },
+    );
+    this.#portals.set(name, portal);
+    return portal;
+  }
+
+  /** A portal that was opened, or null. */
+  opened(name: string): Portal | null {
+    return this.#portals.get(name) ?? null;
+  }
+
+  /** The keeper of an embedded portal that was opened by this process, or null. */
+  keeper(name: string): PortalKeeper | null {
+    return this.#keepers.get(name) ?? null;
+  }
+
+  /** Passwords of `admin` that embedded portals served here made just now; each is shown once. */
+  newAdminPasswords(): { portal: string; password: string }[] {
+    return [...this.#keepers].flatMap(([portal, keeper]) => {
+      const password = keeper.server?.newAdminPassword;
+      return password ? [{ portal, password }] : [];
+    });
+  }
+
+  /** Closes clients first, then the portals served here. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#portals.values()].map((portal) => portal.close()));
+    await Promise.all([...this.#keepers.values()].map((keeper) => keeper.close()));
+  }
+
+  async #reach(config: PortalConfig): Promise<{ username: string; password: string; url: string }> {
+    if (config.kind === 'remote') return { username: config.username, password: config.password, url: config.url };
+    const { login, options } = await embeddedPortal(config);
+    const { PortalKeeper } = await loadKeeper();
+    const keeper = new PortalKeeper({ ...options, log: this.#log.child({ portal: config.name }) });
+    await keeper.open();
+    this.#keepers.set(config.name, keeper);
+    return { ...login, url: keeper.url };
+  }
+}

@@ -1,0 +1,154 @@
+// The workers of one process: queue workers, their presence, the watch over paused portals, the repair of run gates.
+import type { Redis } from 'ioredis';
+import type { Config } from '../config/config.ts';
+import type { Log } from '../model/log.ts';
+import type { RedisKeys } from '../model/redis-keys.ts';
+import type { Notifier } from '../notify/notifier.ts';
+import { CircuitBreaker } from '../queue/breaker.ts';
+import { Exclusive } from '../queue/exclusive.ts';
+import type { NoticeQueue } from '../queue/notices.ts';
+import type { PortalPauses } from '../queue/pause.ts';
+import { PortalWatch } from '../queue/portal-watch.ts';
+import { portalQueue, type Queues, runsQueue } from '../queue/queues.ts';
+import { type Handlers, QueueWorker } from '../queue/worker.ts';
+import { type AgreedLimits, type PortalLimits, Presence } from '../queue/workers-alive.ts';
+
+/** Runs and triggers a process works on at once; they mostly wait for their children. */
+const runConcurrency = 4;
+const repairMs = 10_000;
+
+/** What a workforce is made of. */
+export interface WorkforceParts {
+  config: Config;
+  log: Log;
+  redis: Redis;
+  keys: RedisKeys;
+  queues: Queues;
+  pauses: PortalPauses;
+  notices: NoticeQueue;
+  notifier: Notifier;
+  handlers: Handlers;
+  /** What this process is, as other processes see it. */
+  role: string;
+  /** Portals it works for, with the limits that this configuration states. */
+  limits: Record<string, PortalLimits>;
+  /** One cheap read of a portal, to see whether it answers again. */
+  probe(portal: string, signal: AbortSignal): Promise<void>;
+  repairGates(): Promise<void>;
+}
+
+/** Works jobs until it is stopped. */
+export class Workforce {
+  readonly #parts: WorkforceParts;
+  readonly #presence: Presence;
+  readonly #watch: PortalWatch;
+  readonly #workers: QueueWorker[];
+  readonly #ofPortal: ReadonlyMap<string, QueueWorker>;
+  #repair: NodeJS.Timeout | null = null;
+
+  private constructor(parts: WorkforceParts) {
+    const { config, log, redis, keys, pauses, limits, notifier } = parts;
+    const portals = Object.keys(limits);
+    const breaker = new CircuitBreaker({
+      redis,
+      keys,
+      pauses,
+      settings: { ...config.breaker, longestAskedMs: config.retry.maxBackoffMs },
+      log,
+    });
+    this.#parts = parts;
+    this.#presence = new Presence(redis, keys, { role: parts.role, limits }, log);
+    this.#watch = new PortalWatch({
+      redis,
+      keys,
+      pauses,
+      breaker,
+      portals,
+      probe: parts.probe,
+      tell: (name, state) => notifier.portalState(name, state),
+      lockMs: config.jobs.lockMs,
+      log,
+    });
+    const exclusive = new Exclusive(redis, keys.exclusive);
+    const worker = (queue: string, concurrency: number): QueueWorker =>
+      workerOf(parts, { breaker, exclusive }, queue, concurrency);
+    this.#ofPortal = new Map(
+      Object.entries(limits).map(([name, own]) => [
+        name,
+        worker(portalQueue(name), jobsAtOnce({ ...own, isShared: false })),
+      ]),
+    );
+    this.#workers = [worker(runsQueue, runConcurrency), ...this.#ofPortal.values()];
+  }
+
+  /** Begins to work. */
+  static async start(parts: WorkforceParts): Promise<Workforce> {
+    const { notices, notifier, queues, log } = parts;
+    const force = new Workforce(parts);
+    await force.#presence.start(async (name, agreed) => {
+      const jobs = jobsAtOnce(agreed);
+      await queues.portal(name).setGlobalConcurrency(jobs);
+      // None keeps all the jobs to itself while the others stand idle.
+      force.#ofPortal.get(name)?.setConcurrency(Math.ceil(jobs / agreed.workers));
+    });
+    await Promise.all(force.#workers.map((each) => each.ready()));
+    await notices.work((data, signal) => notifier.deliver(data, signal));
+    await force.#watch.start();
+    await parts.repairGates();
+    force.#repair = setInterval(() => {
+      parts.repairGates().catch((error: unknown) => log.warn({ err: error }, 'run gates could not be checked'));
+    }, repairMs);
+    force.#repair.unref();
+    return force;
+  }
+
+  /** Limits in force for a portal: the lowest of all live workers. */
+  limits(portal: string): PortalLimits {
+    return this.#presence.limits(portal);
+  }
+
+  /** True where other workers may work for the portal as well. */
+  async isShared(portal: string): Promise<boolean> {
+    return (await this.#presence.limitsNow(portal)).isShared;
+  }
+
+  /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */
+  async stop(kill: boolean): Promise<void> {
+    if (this.#repair) clearInterval(this.#repair);
+    await Promise.all(this.#workers.map((worker) => (kill ? worker.kill() : worker.stop())));
+    await this.#watch.stop(kill);
+    await this.#parts.notices.stop(kill);
+    await this.#presence.stop();
+  }
+}
+
+/**
+ * How many jobs of a portal are worked on at once. A worker that has it to itself takes three times as many as may send,
+ * so that some get ready while others wait for the portal: the requests are bound by its client. Where a rate bounds them
+ * it takes twice as many: more would wait so long that what they saw of the portal has to be looked at again. Several
+ * workers only know the jobs of each other, so these are bound then. Who asks for one at a time gets one at a time.
+ */
+const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLimits, 'workers'>): number => {
+  if (isShared || concurrency === 1) return concurrency;
+  return concurrency * (requestsPerSecond === 0 ? 3 : 2);
+};
+
+const workerOf = (
+  parts: WorkforceParts,
+  shared: { breaker: CircuitBreaker; exclusive: Exclusive },
+  queue: string,
+  concurrency: number,
+): QueueWorker =>
+  new QueueWorker({
+    queue,
+    concurrency,
+    queues: parts.queues,
+    handlers: parts.handlers,
+    pauses: parts.pauses,
+    ...shared,
+    logKey: parts.keys.itemLog,
+    retry: parts.config.retry,
+    lockMs: parts.config.jobs.lockMs,
+    stalledCheckMs: parts.config.jobs.stalledCheckMs,
+    log: parts.log,
+  });

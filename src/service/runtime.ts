@@ -1,0 +1,359 @@
+// The composition root: from a configuration to opened Redis, queues, ledger, portals and workers. The only place choices are made.
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Config } from '../config/config.ts';
+import { UsageError } from '../model/errors.ts';
+import { plainRequest, type RunRequest } from '../model/job.ts';
+import type { Log } from '../model/log.ts';
+import { type RedisKeys, redisKeys, type Target } from '../model/redis-keys.ts';
+import type { Report } from '../model/report.ts';
+import { type ManifestFacts, Notifier } from '../notify/notifier.ts';
+import { datasetHandler } from '../pipeline/handlers/dataset.ts';
+import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
+import { proveHandler } from '../pipeline/handlers/prove.ts';
+import { runHandler } from '../pipeline/handlers/run.ts';
+import { triggerHandler } from '../pipeline/handlers/trigger.ts';
+import { type Portal, type PortalTraits, traitsSchema } from '../portal-client/client.ts';
+import { RunGate } from '../queue/gate.ts';
+import { JobLogs } from '../queue/job-logs.ts';
+import { NoticeQueue } from '../queue/notices.ts';
+import { PortalPauses } from '../queue/pause.ts';
+import { Queues } from '../queue/queues.ts';
+import { tokenBucket } from '../queue/rate-limit.ts';
+import { holdTrigger } from '../queue/schedules.ts';
+import { liveWorkers, type PortalLimits } from '../queue/workers-alive.ts';
+import { openRedis, type RedisHandle } from '../redis-server/embedded.ts';
+import { closeCataloguePool } from '../sources/catalogue/json-ld.ts';
+import { KeptFiles } from '../sources/drop/kept.ts';
+import { type Fetcher, openFetcher } from '../sources/fetch/fetch.ts';
+import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
+import { proxyOf } from '../sources/fetch/proxy.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import { perPortal } from '../sources/manifest/portals.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { Ledger } from '../state/ledger.ts';
+import { BatchingRedis } from '../state/redis/batching.ts';
+import { Runs } from '../state/runs.ts';
+import { StoredPlans } from '../state/stored-plans.ts';
+import { storedTerms } from '../state/terms.ts';
+import { rememberTrigger } from '../state/triggers.ts';
+import { closeTablePool } from '../tables/check.ts';
+import { closePreparePool } from '../tables/transform/prepare.ts';
+import { PortalAccess } from './portal-access.ts';
+import { Workforce } from './portal-workers.ts';
+import { gatherSources, type SourceTools, settleDrops } from './sources.ts';
+
+/** What a runtime is opened with. */
+export interface RuntimeOptions {
+  config: Config;
+  log: Log;
+  env: NodeJS.ProcessEnv;
+  /** What this process is, as other processes see it. */
+  role: string;
+}
+
+/** A target that was run before, with the path of its manifest. */
+export type KnownTarget = Target & { manifestPath: string };
+
+/** Everything a command needs, opened; `close()` ends it in the right order. */
+export class Runtime {
+  readonly config: Config;
+  readonly log: Log;
+  readonly keys: RedisKeys;
+  readonly redis: Redis;
+  readonly redisHandle: RedisHandle;
+  readonly ledger: Ledger;
+  readonly runs: Runs;
+  readonly queues: Queues;
+  readonly gate: RunGate;
+  readonly pauses: PortalPauses;
+  readonly jobLogs: JobLogs;
+  readonly portals: PortalAccess;
+  readonly plans: StoredPlans;
+  /** Fetches files and catalogues of the web. */
+  readonly fetcher: Fetcher;
+  /** Files of the web on their way to a portal, on this host. */
+  readonly fetched: FetchedFiles;
+  readonly #notices: NoticeQueue;
+  readonly #notifier: Notifier;
+  readonly #role: string;
+  #workforce: Workforce | null = null;
+  #closing: Promise<void> | null = null;
+
+  private constructor(options: RuntimeOptions, handle: RedisHandle, redis: Redis) {
+    const { config } = options;
+    this.config = config;
+    this.log = options.log;
+    this.#role = options.role;
+    this.redisHandle = handle;
+    this.redis = redis;
+    this.keys = redisKeys(config.redis.prefix);
+    this.ledger = new Ledger(redis, this.keys);
+    this.runs = new Runs(redis, this.keys, config.jobs.keepRunsMs);
+    this.queues = new Queues(redis, {
+      prefix: config.redis.prefix,
+      attempts: config.retry.attempts,
+      keepLogs: config.jobs.keepLogs,
+      keepMs: config.jobs.keepRunsMs,
+    });
+    this.fetcher = openFetcher({
+      ...config.sources,
+      allowPrivate: config.sources.allow,
+      userAgent: 'sluice (open data publishing)',
+      proxy: config.sources.proxy === 'environment' ? proxyOf(options.env) : null,
+    });
+    this.fetched = new FetchedFiles(join(config.stateDir, 'fetched'), this.fetcher);
+    this.plans = new StoredPlans(redis, this.keys, config.jobs.keepRunsMs);
+    this.gate = new RunGate(redis, this.keys, this.queues);
+    this.pauses = new PortalPauses(redis, this.keys, this.queues);
+    this.portals = new PortalAccess(config, options.log);
+    this.jobLogs = new JobLogs(redis, this.keys, this.queues);
+    this.#notices = new NoticeQueue(this.queues, { ...config.jobs, backoffMs: config.retry.backoffMs }, options.log);
+    this.#notifier = new Notifier({
+      redis,
+      keys: this.keys,
+      config: config.notify,
+      enqueue: (id, job) => this.#notices.add(id, job),
+      post: (url, posting) => this.fetcher.post(url, posting),
+      log: options.log,
+    });
+  }
+
+  /** Opens Redis and what stands on it; portals and workers are opened when asked for. */
+  static async open(options: RuntimeOptions): Promise<Runtime> {
+    const { config, log, env } = options;
+    const handle = await openRedis({
+      url: config.redis.url,
+      prefix: config.redis.prefix,
+      stateDir: config.stateDir,
+      appendfsync: config.redis.appendfsync,
+      allowFetch: config.redis.fetch,
+      env,
+      log,
+    });
+    const redis = new BatchingRedis({ ...handle.options, maxRetriesPerRequest: null });
+    redis.on('error', (error) => log.warn({ err: error.message }, 'the connection to Redis failed'));
+    return new Runtime(options, handle, redis);
+  }
+
+  /** The portal a manifest is published to: `--portal` goes before the manifest's own. */
+  portalOf(manifest: Pick<Manifest, 'portal'>): string {
+    return this.config.portal ?? manifest.portal;
+  }
+
+  /** A manifest once for each portal it is published to; `--portal` chooses one. */
+  perPortal<M extends Pick<Manifest, 'portal' | 'portals'>>(manifest: M): M[] {
+    return perPortal(manifest, this.config.portal);
+  }
+
+  /** The client of a portal; an embedded one is served first, here or by the process that already does. */
+  async openPortal(name: string): Promise<Portal> {
+    return this.portals.open(name, async (url) => ({
+      takeToken: tokenBucket(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond),
+      traits: await this.#knownTraits(name, url),
+      onTraits: (traits) => this.#learn(name, url, traits),
+      terms: storedTerms(this.redis, this.keys.terms(name, url)),
+    }));
+  }
+
+  /** What sources are gathered with. */
+  sourceTools(signal: AbortSignal): SourceTools {
+    return { fetcher: this.fetcher, stateDir: this.config.stateDir, signal, log: this.log };
+  }
+
+  /** Limits in force for a portal. */
+  limits(name: string): PortalLimits {
+    const { concurrency, requestsPerSecond } = this.portals.config(name);
+    return this.#workforce?.limits(name) ?? { concurrency, requestsPerSecond };
+  }
+
+  /** The targets that were ever run and whose manifest a key belongs to; `--portal` chooses one. */
+  async targetsOfKey(key: string): Promise<KnownTarget[]> {
+    const { portal } = this.config;
+    return (await this.ledger.targets()).filter(
+      (target) => key.startsWith(`${target.manifest}/`) && (portal === null || portal === target.portal),
+    );
+  }
+
+  /** Asks for a run of a manifest. A request pinned to a plan or a held run waits until no other run is current. */
+  async requestRun(
+    manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
+    why: RunRequest['why'],
+    more: Partial<
+      Pick<RunRequest, 'only' | 'plan' | 'release' | 'remove' | 'onDrift' | 'refresh' | 'createMissing'>
+    > = {},
+    signal?: AbortSignal,
+  ): Promise<{ runId: string }> {
+    const portal = this.portalOf(manifest);
+    this.portals.config(portal);
+    const target = { manifestPath: manifest.path, manifest: manifest.name, portal };
+    for (;;) {
+      const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
+      if (starts !== 'busy') return { runId };
+      if (!(await this.hasWorkers())) await this.startWorkers([portal]); // somebody must end the run that is current
+      await sleep(100, undefined, { signal });
+    }
+  }
+
+  /** How old the last comparison with a portal's own listing may be; null for our own portal, which tells of itself. */
+  refreshAfterMs(portal: string): number | null {
+    return this.portals.config(portal).kind === 'remote' ? 24 * 3600 * 1000 : null;
+  }
+
+  /** True when some process works the jobs of this Redis. */
+  async hasWorkers(): Promise<boolean> {
+    return (await this.workerRoles()).length > 0;
+  }
+
+  /** What the processes are that work the jobs of this Redis: `start`, `worker`, `publish` … */
+  async workerRoles(): Promise<string[]> {
+    return [...(await liveWorkers(this.redis, this.keys, Date.now())).values()].map(({ role }) => role);
+  }
+
+  /** Begins to work jobs of the given portals (default all) in this process. */
+  async startWorkers(portals: string[] = Object.keys(this.config.portals)): Promise<void> {
+    if (this.#workforce) return;
+    for (const name of portals) await this.openPortal(name);
+    await this.#endLoginPauses(portals);
+    this.#workforce = await Workforce.start({
+      config: this.config,
+      log: this.log,
+      redis: this.redis,
+      keys: this.keys,
+      queues: this.queues,
+      pauses: this.pauses,
+      notices: this.#notices,
+      notifier: this.#notifier,
+      handlers: this.#handlers(),
+      role: this.#role,
+      limits: Object.fromEntries(portals.map((name) => [name, this.limits(name)])),
+      probe: async (name, signal) => (await this.openPortal(name)).ping(signal),
+      repairGates: () => this.#repairGates(),
+    });
+  }
+
+  /** The id that pairs spool folders with this Redis, made at first use. */
+  async spoolId(): Promise<string> {
+    await this.redis.setnx(this.keys.spoolId, randomUUID());
+    return (await this.redis.get(this.keys.spoolId)) ?? '';
+  }
+
+  /** Takes no more jobs; those in a write finish it, the others go back to the queue. `force` ends at once. */
+  async stopWorkers(force = false): Promise<void> {
+    const workforce = this.#workforce;
+    this.#workforce = null;
+    await workforce?.stop(force);
+  }
+
+  /** Ends everything in order: workers, portals, queues, Redis last. Idempotent. */
+  close(force = false): Promise<void> {
+    this.#closing ??= this.#close(force);
+    return this.#closing;
+  }
+
+  async #close(force: boolean): Promise<void> {
+    await this.stopWorkers(force);
+    await this.fetcher.close();
+    await this.portals.close();
+    await Promise.all([closeTablePool(), closePreparePool(), closeCataloguePool()]);
+    await this.queues.close();
+    this.redis.disconnect();
+    await this.redisHandle.close();
+  }
+
+  #handlers() {
+    const deps: HandlerDeps = {
+      ledger: this.ledger,
+      runs: this.runs,
+      fetcher: this.fetcher,
+      fetched: this.fetched,
+      kept: new KeptFiles({ dir: join(this.config.stateDir, 'kept'), ...this.config.kept }),
+      settings: {
+        importTimeoutMs: (name) => this.portals.config(name).importTimeoutMs,
+        importsTogether: (name) => this.portals.config(name).imports === 'parallel',
+        refreshAfterMs: (name) => this.refreshAfterMs(name),
+        maxFileBytes: this.config.limits.tableBytes,
+        maxRowBytes: this.config.limits.rowBytes,
+        preparedDir: join(this.config.stateDir, 'prepared'),
+        rejectsDir: join(this.config.stateDir, 'rejects'),
+      },
+      portal: (name) => {
+        const portal = this.portals.opened(name);
+        if (!portal)
+          throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
+        return portal;
+      },
+      isShared: async (name) => (await this.#workforce?.isShared(name)) ?? true,
+      gather: (request, signal) => gatherSources(request, this.sourceTools(signal), this),
+      holdRun: (run) => this.plans.hold(run),
+      heldRun: (runId) => this.plans.heldRun(runId),
+      forgetHeld: (target) => this.plans.forgetHeld(target),
+      dropHeld: (runId) => this.plans.dropHeld(runId),
+      storedPlan: (id) => this.plans.read(id),
+      settleDrops: (run, claims) =>
+        settleDrops(run, claims, { keep: this.config.inbox.archiveKeep, redis: this.redis, keys: this.keys }),
+      requestRun: (request) => this.gate.request(request),
+      holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
+      triggered: (target, record) => rememberTrigger(this.redis, this.keys, target, record),
+      notify: (report, request) => this.#notify(report, request),
+      closeJobs: (portal, ids) => this.jobLogs.closeRun(portal, ids),
+      openGate: (target, runId) => this.gate.close(target, runId),
+    };
+    return {
+      trigger: triggerHandler(deps),
+      run: runHandler(deps),
+      dataset: datasetHandler(deps),
+      prove: proveHandler(deps),
+    };
+  }
+
+  /** A fault here must not keep a run from closing. */
+  async #notify(report: Report, request: RunRequest): Promise<void> {
+    const facts = async (): Promise<ManifestFacts> => {
+      const manifest = await loadManifest(request.manifestPath).catch(() => null); // its faults are the report's reason
+      const isLimited = request.only !== null || request.plan !== null || request.remove !== null;
+      return {
+        notify: manifest?.notify ?? { email: null, webhook: null },
+        isWhole: manifest !== null && !isDropManifest(manifest) && !isLimited,
+      };
+    };
+    try {
+      await this.#notifier.runClosed(report, facts);
+    } catch (error) {
+      this.log.error({ runId: report.runId, err: error }, 'the notice of a run could not be made');
+    }
+  }
+
+  async #knownTraits(name: string, url: string): Promise<PortalTraits> {
+    const text = await this.redis.hget(this.keys.portal(name), `traits ${url}`);
+    return text === null ? {} : (traitsSchema.safeParse(JSON.parse(text)).data ?? {});
+  }
+
+  #learn(name: string, url: string, traits: PortalTraits): void {
+    this.redis
+      .hset(this.keys.portal(name), `traits ${url}`, JSON.stringify(traits))
+      .catch((error: unknown) => this.log.debug({ err: error }, 'what was learnt of the portal could not be stored'));
+  }
+
+  /** A start by a person is a person's retry of a refused login: one try, and the pause ends when it succeeds. */
+  async #endLoginPauses(portals: string[]): Promise<void> {
+    for (const name of portals) {
+      const pause = await this.pauses.state(name);
+      if (pause?.reason.code !== 'portal-login') continue;
+      try {
+        await (await this.openPortal(name)).login(AbortSignal.timeout(this.config.http.headersMs));
+        await this.pauses.resume(name);
+        this.log.info({ portal: name }, 'the login works again; the portal is resumed');
+      } catch (error) {
+        this.log.error({ portal: name, err: error }, 'the portal stays paused');
+      }
+    }
+  }
+
+  async #repairGates(): Promise<void> {
+    const mended = await this.gate.repair(async (runId) => (await this.runs.report(runId)) !== null);
+    for (const line of mended) this.log.warn({ action: 'repair' }, line);
+  }
+}

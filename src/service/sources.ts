@@ -1,0 +1,153 @@
+// What a manifest stands for at this moment: its wishes, and the dropped files behind them.
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import type { ErrorCode } from '../model/errors.ts';
+import type { RunRequest } from '../model/job.ts';
+import type { Log } from '../model/log.ts';
+import type { RedisKeys } from '../model/redis-keys.ts';
+import type { Reason } from '../model/report.ts';
+import type { ResourceWish } from '../model/wish.ts';
+import type { Gathered } from '../pipeline/handlers/deps.ts';
+import { catalogueBytes } from '../sources/catalogue/catalogue-bytes.ts';
+import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
+import { type Claim, foldersOf } from '../sources/drop/claim.ts';
+import { archiveClaim, listClaims, quarantineClaim } from '../sources/drop/spool.ts';
+import type { Fetcher } from '../sources/fetch/fetch.ts';
+import { gatherPackages } from '../sources/gather/datapackages.ts';
+import { gatherDrop } from '../sources/gather/drop.ts';
+import { gatherManifest } from '../sources/gather/manifest.ts';
+import { gatherIndex } from '../sources/index/gather-index.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import { portalsOf } from '../sources/manifest/portals.ts';
+import { type DropManifest, isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { forgetVerdicts, readVerdicts, recordVerdict } from '../state/drop-verdicts.ts';
+import type { SettledClaim } from '../state/runs.ts';
+
+/** Reasons that are not the fault of a dropped file; it stays in the spool and is tried again. */
+const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
+  'state-full',
+  'portal-unreachable',
+  'portal-session',
+  'portal-login',
+  'portal-reply',
+  'portal-not-api',
+  'import-timeout',
+  'job-lost',
+  'interrupted',
+  'held',
+  'drift',
+  'plan-moved',
+]);
+
+/** What sources are read with. */
+export interface SourceTools {
+  fetcher: Fetcher;
+  stateDir: string;
+  signal: AbortSignal;
+  log: Log;
+}
+
+/** What most kinds of sources have none of. */
+const nothing = { superseded: [], refused: [], skipped: [], remarks: [] };
+
+/**
+ * What a run is for: the wishes of its manifest as it is now. A dropped file that its portal has spoken about, and that
+ * waits for other portals, is none of it unless somebody asks for it again: it may leave the spool at any moment.
+ */
+export const gatherSources = async (
+  { manifestPath, portal, why }: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>,
+  tools: SourceTools,
+  store: VerdictStore,
+): Promise<Gathered> => {
+  const manifest = await loadManifest(manifestPath);
+  const gathered = await gatherManifestSources(manifest, tools);
+  if (!isDropManifest(manifest) || !isShared(manifest, portal) || why === 'retry') return gathered;
+  const verdicts = await Promise.all(
+    (await claimsOf(manifest)).map(async ({ id }) => ({ id, by: await readVerdicts(store.redis, store.keys, id) })),
+  );
+  const spoken = new Set(verdicts.flatMap(({ id, by }) => (by.has(portal) ? [id] : [])));
+  const isOpen = ({ source }: ResourceWish): boolean =>
+    source.kind !== 'file' || source.claim === undefined || !spoken.has(source.claim);
+  return {
+    ...gathered,
+    wishes: gathered.wishes.flatMap((wish) => {
+      const resources = wish.resources.filter(isOpen);
+      return resources.length > 0 ? [{ ...wish, resources }] : [];
+    }),
+    superseded: gathered.superseded.filter(({ id }) => !spoken.has(id)),
+    refused: gathered.refused.filter(({ claim }) => !spoken.has(claim.id)),
+  };
+};
+
+/** The wishes of a manifest; for a drop manifest those of the claimed files. */
+export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => {
+  if ('catalogue' in manifest) {
+    const bytes = catalogueBytes(manifest.catalogue.from, { ...tools, cacheDir: join(tools.stateDir, 'catalogues') });
+    return { ...nothing, ...(await gatherCatalogue(manifest, bytes)), isDrop: false, manifest };
+  }
+  if ('datapackages' in manifest) return { ...nothing, ...(await gatherPackages(manifest)), isDrop: false, manifest };
+  if ('index' in manifest) return { ...nothing, ...(await gatherIndex(manifest)), isDrop: false, manifest };
+  if (!isDropManifest(manifest)) {
+    return { ...nothing, wishes: await gatherManifest(manifest), isDrop: false, manifest };
+  }
+  const claims = await claimsOf(manifest);
+  return { ...nothing, ...(await gatherDrop(manifest, claims)), isDrop: true, manifest };
+};
+
+/** Where the verdicts of portals on dropped files are kept. */
+export interface VerdictStore {
+  redis: Redis;
+  keys: RedisKeys;
+}
+
+/** How dropped files leave the spool. */
+export interface SettleOptions extends VerdictStore {
+  /** Versions of each that stay in the archive. */
+  keep: number;
+}
+
+/** True where the portal is one of several that take the same dropped files. */
+const isShared = (manifest: DropManifest, portal: string): boolean => {
+  const portals = portalsOf(manifest);
+  return portals.length > 1 && portals.includes(portal);
+};
+
+/**
+ * Archives or quarantines the dropped files of a closed run. A file for several portals stays in the spool until each of
+ * them has spoken; one refusal quarantines it then. Idempotent.
+ */
+export const settleDrops = async (
+  { manifestPath, portal }: { manifestPath: string; portal: string },
+  settled: SettledClaim[],
+  { keep, redis, keys }: SettleOptions,
+): Promise<void> => {
+  const manifest = await loadManifest(manifestPath);
+  if (!isDropManifest(manifest)) return;
+  const claims = new Map((await claimsOf(manifest)).map((claim) => [claim.id, claim]));
+  const portals = portalsOf(manifest);
+  const shared = isShared(manifest, portal);
+  for (const { claim: id, reason } of settled) {
+    const claim = claims.get(id);
+    if (!claim) continue; // settled before a kill
+    if (reason && passingReasons.has(reason.code)) continue;
+    const verdicts = shared ? await recordVerdict(redis, keys, id, { portal, reason }) : new Map([[portal, reason]]);
+    if (shared && !portals.every((name) => verdicts.has(name))) continue;
+    const [refusal] = [...verdicts].flatMap(([name, why]) => (why ? [{ name, why }] : []));
+    if (refusal) await quarantineClaim(claim, shared ? ofPortal(refusal.why, refusal.name) : refusal.why);
+    else await archiveClaim(claim, { keep });
+    if (shared) await forgetVerdicts(redis, keys, id);
+  }
+};
+
+/** Portals that have not spoken yet about some file that waits in the spool of a drop manifest. */
+export const waitingPortals = async (manifest: DropManifest, { redis, keys }: VerdictStore): Promise<string[]> => {
+  const portals = portalsOf(manifest);
+  const claims = await claimsOf(manifest);
+  if (portals.length === 1) return claims.length > 0 ? portals : [];
+  const verdicts = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
+  return portals.filter((portal) => verdicts.some((spoken) => !spoken.has(portal)));
+};
+
+const claimsOf = (manifest: DropManifest): Promise<Claim[]> => listClaims(foldersOf(manifest.drop.folder).spool);
+
+const ofPortal = (reason: Reason, portal: string): Reason => ({ ...reason, message: `${portal}: ${reason.message}` });

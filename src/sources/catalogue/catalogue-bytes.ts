@@ -1,0 +1,111 @@
+// Where the bytes of a catalogue come from: a file here, or the web, with the last version kept for conditional requests.
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
+import { SourceMissingError } from '../../model/errors.ts';
+import type { Log } from '../../model/log.ts';
+import type { Fetcher } from '../fetch/fetch.ts';
+import { isAddress } from '../manifest/catalogue-schema.ts';
+
+/** What catalogues of the web are fetched with. */
+export interface CatalogueTools {
+  fetcher: Pick<Fetcher, 'toFile'>;
+  /** Folder for fetched catalogues; made when it is needed. */
+  cacheDir: string;
+  signal: AbortSignal;
+  log: Log;
+}
+
+const noteSchema = z.object({
+  url: z.string(),
+  /** Of the bytes; names the file beside the note. */
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  validators: z.object({
+    etag: z.string().nullable(),
+    lastModified: z.string().nullable(),
+    finalUrl: z.string().exactOptional(),
+  }),
+});
+
+/**
+ * The bytes of a catalogue at an absolute path or an http(s) address. Of an address the version that was fetched last is
+ * taken when its server says that it is current and its bytes are what they were.
+ *
+ * @throws SourceMissingError when it is not there; see {@link Fetcher.toFile} for addresses
+ */
+export async function* catalogueBytes(from: string, tools: CatalogueTools): AsyncGenerator<Uint8Array> {
+  const path = isAddress(from) ? await fetched(from, tools) : from;
+  yield* fileBytes(path, from, tools.signal);
+}
+
+/** The bytes of a catalogue that lies here; `from` stands in messages. Throws SourceMissingError when it is not there. */
+export async function* fileBytes(path: string, from: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    yield* createReadStream(path, { signal });
+  } catch (cause) {
+    if (!isErrno(cause)) throw cause;
+    throw new SourceMissingError(`the catalogue ${from} cannot be read: ${cause.message}`, {
+      hint: 'check `catalogue` in the manifest; nothing was published, and nothing was taken down',
+      cause,
+    });
+  }
+}
+
+/** The file that holds the present version. */
+const fetched = async (url: string, { fetcher, cacheDir, signal, log }: CatalogueTools): Promise<string> => {
+  const folder = join(cacheDir, createHash('sha256').update(url).digest('hex').slice(0, 32));
+  const known = await noteOf(folder, url);
+  // Also what fetches left whose process was killed: they would lie there as long as the catalogue stays the same.
+  await sweep(folder, known?.sha256 ?? null);
+  // Each process has a file of its own on the way, because several may fetch at once.
+  const into = join(folder, `incoming-${process.pid}`);
+  const answer = await fetcher.toFile(url, into, {
+    known: known?.validators ?? null,
+    signal,
+    log,
+    accept: 'application/json, application/ld+json, */*;q=0.5',
+    name: 'data.json',
+  });
+  if (answer.status === 'unchanged' && known) return fileOf(folder, known.sha256);
+  if (answer.status === 'unchanged') throw new Error(`${url} is told unchanged, and no version of it is known`);
+  const path = fileOf(folder, answer.sha256);
+  await rename(answer.path, path);
+  const note: z.infer<typeof noteSchema> = { url, sha256: answer.sha256, validators: answer.validators };
+  await writeFile(`${into}.json`, JSON.stringify(note));
+  await rename(`${into}.json`, join(folder, 'note.json'));
+  await sweep(folder, answer.sha256);
+  return path;
+};
+
+const fileOf = (folder: string, sha256: string): string => join(folder, `${sha256}.json`);
+
+/** What is known of the version here; null where its bytes are missing or not what they were. */
+const noteOf = async (folder: string, url: string): Promise<z.infer<typeof noteSchema> | null> => {
+  await mkdir(folder, { recursive: true });
+  try {
+    const note = noteSchema.parse(JSON.parse(await readFile(join(folder, 'note.json'), 'utf8')));
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(fileOf(folder, note.sha256)), hash);
+    return note.url === url && hash.digest('hex') === note.sha256 ? note : null;
+  } catch {
+    return null; // whatever is wrong with it, it is fetched anew
+  }
+};
+
+/** Other versions may still be read by other processes, but not for a day. */
+const oldMs = 86_400_000;
+
+const sweep = async (folder: string, sha256: string | null): Promise<void> => {
+  for (const name of await readdir(folder)) {
+    if (name === 'note.json' || (sha256 !== null && name.startsWith(sha256))) continue;
+    const path = join(folder, name);
+    const facts = await stat(path).catch(() => null);
+    if (facts && Date.now() - facts.mtimeMs > oldMs) await rm(path, { force: true });
+  }
+};
+
+const isErrno = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'code' in error && 'syscall' in error;

@@ -1,0 +1,249 @@
+// The mapping of a catalogue's datasets (DCAT-US 1.1, and 3.0 where it has the same keys) as a table: one rule for each key.
+// `docs/reference/catalogue-mapping.md` shows this table; a test keeps the page in step.
+
+import { licenseCode } from '../../dataset-api/license-code.ts';
+import { frequencyCode } from '../../dataset-api/values.ts';
+import { takeContact, takeDate, takeModified, takePublisher, takeReferences, takeTemporal } from './composed.ts';
+import type { Draft } from './draft.ts';
+import { areaOf } from './places.ts';
+import { addressText, listOf, oneLine, textOf, textsOf, webAddressOf } from './values.ts';
+
+/** One row of the mapping. */
+export interface Rule {
+  /** Key of the entry. */
+  from: string;
+  /** Field of the portal. */
+  to: string;
+  /** What is done with the value, for the documentation. */
+  how: string;
+  /** Puts the value, of which something stands there, into the draft. */
+  take(value: unknown, draft: Draft): void;
+}
+
+/** A key that goes as text into the further facts about a dataset. */
+const fact = (from: string, name: string): Rule => ({
+  from,
+  to: 'field_additional_info',
+  how: `Text; shown as "${name}".`,
+  take: (value, draft) => {
+    const texts = textsOf(value);
+    if (texts.length > 0) draft.tell(from, name, texts.join(', '));
+    else draft.remark(from, 'not understood');
+  },
+});
+
+/** All rules, in the order they are applied: a later one may look at what an earlier one made. */
+export const datasetRules: readonly Rule[] = [
+  {
+    from: 'identifier',
+    to: '`uuid`, field_additional_info',
+    how: 'Required. Makes the identity, for ever; shown as "Identifier". An object gives its `@id`.',
+    take: (value, draft) => draft.tell('identifier', 'Identifier', addressText(value) ?? ''),
+  },
+  {
+    from: 'title',
+    to: 'title',
+    how: 'Required. One line; cut at 255 characters.',
+    take: () => {}, // read with the identity
+  },
+  {
+    from: 'description',
+    to: 'body',
+    how: 'As it stands; the portal shows Markdown and simple HTML.',
+    take: (value, draft) => {
+      const text = textOf(value);
+      if (text !== null) draft.metadata.description = text;
+    },
+  },
+  {
+    from: 'keyword',
+    to: 'field_tags',
+    how: 'Terms by name, each once whatever its case; text is parted at commas.',
+    take: (value, draft) => {
+      const words = typeof value === 'string' ? value.split(',') : textsOf(value);
+      const terms = new Map<string, string>();
+      for (const word of words) {
+        const term = draft.short('keyword', word);
+        if (term !== '' && !terms.has(term.toLowerCase())) terms.set(term.toLowerCase(), term);
+      }
+      if (terms.size > 0) draft.metadata.tags = [...terms.values()];
+    },
+  },
+  {
+    from: 'theme',
+    to: 'field_pod_theme',
+    how: 'Texts, or the words of concepts.',
+    take: (value, draft) => {
+      const themes = textsOf(value).map((theme) => draft.short('theme', theme));
+      if (themes.length > 0) draft.metadata.themes = [...new Set(themes)];
+    },
+  },
+  {
+    from: 'publisher',
+    to: 'field_author, field_additional_info',
+    how: 'Its name; the organizations above it (`subOrganizationOf`) are shown as "Part of".',
+    take: takePublisher,
+  },
+  {
+    from: 'contactPoint',
+    to: 'field_contact_name, field_contact_email',
+    how: '`fn` and `hasEmail` without `mailto:`; of several contacts the first.',
+    take: takeContact,
+  },
+  {
+    from: 'accessLevel',
+    to: 'field_public_access_level, field_additional_info',
+    how: '`public`; `restricted public` as `restricted`, `non-public` as `private`; any other is shown as "Access level".',
+    take: (value, draft) => {
+      const text = oneLine(textOf(value) ?? '').toLowerCase();
+      const level = accessLevels[text];
+      if (level !== undefined) draft.metadata.access = level;
+      else draft.tell('accessLevel', 'Access level', text);
+    },
+  },
+  {
+    from: 'rights',
+    to: 'field_rights',
+    how: 'Text; where access is limited and none is given, the access level itself.',
+    take: (value, draft) => {
+      const text = textsOf(value).join('; ');
+      if (text !== '') draft.metadata.rights = draft.short('rights', text);
+    },
+  },
+  {
+    from: 'license',
+    to: 'field_license, field_additional_info',
+    how: 'The code of a known license (Creative Commons, Open Data Commons, …); any other is shown as "License".',
+    take: (value, draft) => {
+      const text = addressText(value) ?? '';
+      const code = licenseCode(text);
+      if (code !== null) draft.metadata.license = code;
+      else draft.tell('license', 'License', text);
+    },
+  },
+  {
+    from: 'accrualPeriodicity',
+    to: 'field_frequency, field_additional_info',
+    how: 'A code such as `R/P1W` or a plain word; any other is shown as "Frequency".',
+    take: (value, draft) => {
+      const text = textOf(value) ?? '';
+      const code = frequencyCode(text.replace(/^.*\/(?=[A-Z_]+$)/, '').replaceAll('_', ' ')) ?? frequencyCode(text);
+      if (code !== undefined)
+        draft.metadata.frequency = code as NonNullable<typeof draft.metadata.frequency>; // its codes are these
+      else draft.tell('accrualPeriodicity', 'Frequency', text);
+    },
+  },
+  {
+    from: 'issued',
+    to: 'field_harvest_source_issued, field_additional_info',
+    how: 'A day or time; any other text is shown as "Issued".',
+    take: (value, draft) =>
+      takeDate(value, draft, { from: 'issued', field: 'field_harvest_source_issued', name: 'Issued' }),
+  },
+  {
+    from: 'modified',
+    to: 'field_harvest_source_modified, field_frequency, field_additional_info',
+    how: 'A day or time; a repetition such as `R/P1D` is the frequency where none is given; any other text is shown as "Modified".',
+    take: takeModified,
+  },
+  {
+    from: 'temporal',
+    to: 'field_temporal_coverage, field_additional_info',
+    how: '`2014-01-01/2015-12-31`, `2014/P1Y`, `2014`, or start and end dates; any other is shown as "Temporal".',
+    take: takeTemporal,
+  },
+  {
+    from: 'spatial',
+    to: 'field_spatial, field_spatial_geographical_cover',
+    how: 'A box `west,south,east,north`, well-known text or GeoJSON as area; any other text as name.',
+    take: (value, draft) => {
+      const { wkt, label } = areaOf(value);
+      if (wkt === undefined && label === undefined) return draft.remark('spatial', 'not understood');
+      draft.metadata.spatial = {
+        ...(wkt === undefined ? {} : { wkt }),
+        ...(label === undefined ? {} : { label: draft.short('spatial', label) }),
+      };
+    },
+  },
+  {
+    from: 'landingPage',
+    to: 'field_landing_page, field_additional_info',
+    how: 'An http(s) address; any other text is shown as "Landing page".',
+    take: (value, draft) => {
+      const url = webAddressOf(value);
+      if (url !== null) draft.metadata.landingPage = url;
+      else draft.tell('landingPage', 'Landing page', textOf(value) ?? '');
+    },
+  },
+  {
+    from: 'language',
+    to: 'field_language',
+    how: 'The codes without their region: `en` of `en-US`.',
+    take: (value, draft) => {
+      const codes = textsOf(value).map((text) => /^([a-z]{2,3})(?:[-_][a-z0-9]+)*$/i.exec(text)?.[1]?.toLowerCase());
+      const known = codes.filter((code) => code !== undefined);
+      if (known.length < codes.length) draft.remark('language', 'not understood');
+      if (known.length > 0) draft.metadata.language = [...new Set(known)];
+    },
+  },
+  {
+    from: 'conformsTo',
+    to: 'field_conforms_to, field_additional_info',
+    how: 'An http(s) address; any other text is shown as "Conforms to".',
+    take: (value, draft) => {
+      const [first, ...more] = listOf(value);
+      const url = webAddressOf(first);
+      if (url !== null) draft.metadata.conformsTo = url;
+      const rest = [...(url === null ? [first] : []), ...more].flatMap(
+        (item) => addressText(item) ?? textOf(item) ?? [],
+      );
+      if (rest.length > 0) draft.tell('conformsTo', 'Conforms to', rest.join(', '));
+    },
+  },
+  {
+    from: 'isPartOf',
+    to: 'field_is_part_of',
+    how: 'The identifier of the collection, as text.',
+    take: (value, draft) => {
+      const text = addressText(value) ?? textOf(value);
+      if (text !== null) draft.metadata.isPartOf = draft.short('isPartOf', text, 512);
+    },
+  },
+  {
+    from: 'describedBy',
+    to: 'field_data_dictionary',
+    how: 'The address of the data dictionary.',
+    take: (value, draft) => {
+      const text = addressText(value);
+      if (text !== null) draft.metadata.dataDictionary = draft.short('describedBy', text);
+    },
+  },
+  {
+    from: 'describedByType',
+    to: 'field_data_dictionary_type',
+    how: 'The media type of the data dictionary.',
+    take: (value, draft) => {
+      const text = textOf(value);
+      if (text !== null) draft.metadata.dataDictionaryType = draft.short('describedByType', text);
+    },
+  },
+  {
+    from: 'references',
+    to: 'field_related_content',
+    how: 'Each http(s) address as a link; text is parted at commas.',
+    take: takeReferences,
+  },
+  fact('bureauCode', 'Bureau code'),
+  fact('programCode', 'Program code'),
+  fact('dataQuality', 'Data quality'),
+  fact('systemOfRecords', 'System of records'),
+  fact('primaryITInvestmentUII', 'Primary IT investment UII'),
+  fact('version', 'Version'),
+];
+
+/** The access levels of catalogues (DCAT-US 1.1) as those of portals. */
+const accessLevels: Record<string, 'public' | 'restricted' | 'private'> = {
+  public: 'public',
+  'restricted public': 'restricted',
+  'non-public': 'private',
+};

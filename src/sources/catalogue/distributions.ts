@@ -1,0 +1,179 @@
+// The distributions of a dataset as resources. Their ids come from identifiers or addresses, so that their order means nothing.
+import { isLinkable } from '../../dataset-api/fields.ts';
+import type { ResourceSource } from '../../model/wish.ts';
+import { canonicalJson } from '../gather/wish-fingerprint.ts';
+import type { ResourceSpec } from '../manifest/schema.ts';
+import { urlSource } from '../manifest/url-schema.ts';
+import { fileNameFor, formatOf } from './formats.ts';
+import { idOfAddress, idOfIdentifier } from './ids.ts';
+import { addressOf, addressText, isNothing, isObject, oneLine, textOf, textsOf } from './values.ts';
+
+/** What is told about a distribution. */
+export interface DistributionTools {
+  files: 'link' | 'fetch';
+  /** Details of every resource, from the manifest. */
+  defaults: ResourceSpec['details'];
+  /** Title where a distribution has none. */
+  title: string;
+  /** A part that is not published as it stands. */
+  remark(part: string, what: string): void;
+  /** Something that keeps the whole entry from being published. */
+  fault(what: string): void;
+}
+
+/** One row of the mapping of distributions, for the documentation. */
+export interface DistributionRow {
+  from: string;
+  to: string;
+  how: string;
+}
+
+/** The mapping of distributions as a table; {@link resourcesOf} does it. */
+export const distributionRows: readonly DistributionRow[] = [
+  {
+    from: 'downloadURL',
+    to: 'field_link_api or field_upload',
+    how: 'With `files: link` a link; with `files: fetch` the file itself, where the portal takes files of its kind.',
+  },
+  { from: 'accessURL', to: 'field_link_api', how: 'A link, where there is no `downloadURL`.' },
+  { from: 'title', to: 'title', how: "One line, cut at 255 characters; the dataset's title where it has none." },
+  { from: 'description', to: 'body', how: 'As it stands.' },
+  { from: 'format', to: 'field_format', how: 'A term by name, in lower case.' },
+  { from: 'mediaType', to: 'field_format', how: 'Where there is no `format`: its common name, such as `csv`.' },
+  { from: 'identifier, @id', to: '`uuid`', how: 'Makes the identity; where there is none, the address does.' },
+];
+
+const knownKeys = new Set([
+  'downloadURL',
+  'accessURL',
+  'title',
+  'description',
+  'format',
+  'mediaType',
+  'identifier',
+  '@id',
+  '@type',
+]);
+
+interface Found {
+  seed: string;
+  isIdentifier: boolean;
+  item: Record<string, unknown>;
+  spec: Omit<ResourceSpec, 'id'>;
+}
+
+/** The resources of an entry's `distribution`, sorted by id. */
+export const resourcesOf = (value: unknown, tools: DistributionTools): ResourceSpec[] => {
+  if (isNothing(value)) return [];
+  const list = Array.isArray(value) ? value : [value];
+  const found = list.flatMap((item, index) => distribution(item, index + 1, tools) ?? []);
+  const bySeed = Map.groupBy(found, ({ seed }) => seed);
+  return [...bySeed.values()].flatMap(numbered).sort((a, b) => (a.id < b.id ? -1 : 1));
+};
+
+/** Several of one seed are told apart by what they hold, whatever their order. */
+const numbered = (twins: Found[]): ResourceSpec[] => {
+  const [only] = twins;
+  const sorted = twins.length === 1 && only ? [{ ...only, order: '' }] : twins.map(ordered).sort(byOrder);
+  return sorted.map(({ seed, isIdentifier, spec }, index) => {
+    const unique = index === 0 ? seed : `${seed}#${index + 1}`;
+    return { id: isIdentifier ? idOfIdentifier(unique) : idOfAddress(unique), ...spec };
+  });
+};
+
+const ordered = (found: Found) => ({ ...found, order: canonicalJson(found.item) });
+const byOrder = (a: { order: string }, b: { order: string }): number => (a.order < b.order ? -1 : 1);
+
+const distribution = (item: unknown, position: number, tools: DistributionTools): Found | null => {
+  if (!isObject(item)) {
+    tools.fault(`distribution ${position} is no object`);
+    return null;
+  }
+  for (const key of Object.keys(item)) {
+    if (!knownKeys.has(key) && !isNothing(item[key])) tools.remark(`distribution.${key}`, 'has no field on the portal');
+  }
+  const target = targetOf(item, position, tools);
+  if (target === null) return null;
+  const identifier = addressText(item.identifier) ?? addressText(item['@id']);
+  const isIdentifier = identifier !== null && !identifier.startsWith('_:');
+  const format = formatOf(textOf(item.format), textOf(item.mediaType));
+  const description = descriptionOf(textOf(item.description), target);
+  return {
+    seed: isIdentifier ? identifier : target.url,
+    isIdentifier,
+    item,
+    spec: {
+      title: short(textOf(item.title) ?? tools.title, 'distribution.title', tools),
+      source: sourceOf(item, target, tools),
+      details: {
+        ...tools.defaults,
+        ...(description === null ? {} : { description }),
+        ...(format === null ? {} : { format: short(format, 'distribution.format', tools) }),
+      },
+    },
+  };
+};
+
+interface Target {
+  url: string;
+  isFile: boolean;
+  /** False for an address that no portal takes into a link field, such as `hhttps://…`; it is told in words. */
+  isLink: boolean;
+}
+
+/** Where a distribution points to; null, and said, where it points nowhere. */
+const targetOf = (item: Record<string, unknown>, position: number, tools: DistributionTools): Target | null => {
+  const keys = (['downloadURL', 'accessURL'] as const).filter((key) => !isNothing(item[key]));
+  const [key, other] = keys;
+  if (key === undefined) {
+    tools.remark('distribution', 'left out: it has neither downloadURL nor accessURL');
+    return null;
+  }
+  if (other !== undefined && addressText(item[other]) !== addressText(item[key]))
+    tools.remark(`distribution.${other}`, 'not published beside a downloadURL');
+  if (textsOf(item[key]).length > 1) tools.remark(`distribution.${key}`, 'only the first of several is published');
+  const text = addressText(item[key]) ?? '';
+  const address = addressOf(text);
+  if (address.kind === 'web' && hasCredentials(address.url)) {
+    tools.remark(
+      `distribution.${key}`,
+      'left out: the address holds a user name or password, which would be published',
+    );
+    return null;
+  }
+  if (address.kind !== 'none') {
+    const url = address.kind === 'web' ? address.url : text;
+    const isLink = isLinkable(url);
+    const why = address.kind === 'web' ? 'addresses this long' : `${address.scheme}: addresses`;
+    if (!isLink) tools.remark(`distribution.${key}`, `is told in the description: portals do not link to ${why}`);
+    return { url, isFile: isLink && key === 'downloadURL', isLink };
+  }
+  tools.fault(`the ${key} of distribution ${position} is no address: ${JSON.stringify(text.slice(0, 80))}`);
+  return null;
+};
+
+const descriptionOf = (text: string | null, { isLink, url }: Target): string | null =>
+  isLink ? text : [text, `Address: ${url}`].filter((part) => part !== null).join('\n\n');
+
+const sourceOf = (item: Record<string, unknown>, { url, isFile }: Target, tools: DistributionTools): ResourceSource => {
+  if (!isFile) return { kind: 'api', url };
+  if (tools.files === 'link') return { kind: 'link', url };
+  const name = fileNameFor({ url, format: textOf(item.format), mediaType: textOf(item.mediaType) });
+  if (name !== null) return urlSource(url, name);
+  tools.remark('distribution.downloadURL', 'is linked, not fetched: portals take no files of its kind');
+  return { kind: 'link', url };
+};
+
+const hasCredentials = (text: string): boolean => {
+  const { username, password } = new URL(text);
+  return username !== '' || password !== '';
+};
+
+const longestText = 255;
+
+const short = (text: string, part: string, { remark }: DistributionTools): string => {
+  const line = oneLine(text);
+  if (line.length <= longestText) return line;
+  remark(part, `cut to ${longestText} characters`);
+  return `${line.slice(0, longestText - 1).trimEnd()}…`;
+};

@@ -1,0 +1,108 @@
+// DCAT-AP catalogues in JSON-LD, as entries with the keys of a data.json, so that one mapping serves both.
+import { CatalogueFaultError } from '../../model/errors.ts';
+import { SilentError, WorkerPool } from '../../tables/worker-pool.ts';
+import type { JsonLdAnswer, JsonLdTask } from './json-ld-worker.ts';
+import type { CatalogueEntry } from './read-catalogue.ts';
+
+/** The whole document is read at once, and what it means is worked out in memory. */
+const longestDocument = 30_000_000;
+
+/** The largest document takes a fraction of it, milliseconds. */
+const usualLongestMs = 300_000;
+
+const pool = new WorkerPool<JsonLdTask, JsonLdAnswer>({
+  file: 'json-ld-worker',
+  of: import.meta.url,
+  name: 'readDocument',
+  threads: 1,
+});
+
+/** Ends the thread; idempotent. */
+export const closeCataloguePool = (): Promise<void> => pool.close();
+
+/**
+ * Tells JSON-LD from a data.json by its beginning: a list of nodes, a `@graph`, or `dcat:dataset` where `dataset` would be.
+ * `all` gives the bytes from the beginning.
+ */
+export const looked = async (
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<{ isJsonLd: boolean; all: AsyncIterable<Uint8Array> }> => {
+  const source = bytes[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  let length = 0;
+  while (length < enoughToTell) {
+    const { value, done } = await source.next();
+    if (done) break;
+    first.push(value);
+    length += value.length;
+  }
+  const begin = Buffer.concat(first)
+    .toString('utf8')
+    .replace(/^\uFEFF?\s*/, '');
+  const isGraph = /"(?:@graph|dcat:dataset|http:\/\/www\.w3\.org\/ns\/dcat#dataset)"\s*:/.test(begin);
+  const all = async function* (): AsyncGenerator<Uint8Array> {
+    yield* first;
+    yield* { [Symbol.asyncIterator]: () => source };
+  };
+  return { isJsonLd: begin.startsWith('[') || (isGraph && !/"dataset"\s*:/.test(begin)), all: all() };
+};
+
+/** Bytes; contexts that stand in the document are shorter. */
+const enoughToTell = 65_536;
+
+/**
+ * The datasets of a JSON-LD document, in the order of their names. Its `@context` must stand in it: none is fetched.
+ * References are followed from a dataset to what it names and no further, so a document cannot grow while it is read. It
+ * is worked out in a thread of its own, which a document that asks for too much memory or time takes down alone.
+ *
+ * @throws CatalogueFaultError when it is no JSON-LD, too large, or names no dataset at all
+ */
+export const readJsonLd = async (
+  bytes: AsyncIterable<Uint8Array>,
+  name: string,
+  longestMs = usualLongestMs,
+): Promise<CatalogueEntry[]> => {
+  const task = { bytes: await wholeOf(bytes, name) };
+  let answer: JsonLdAnswer;
+  try {
+    answer = await pool.run(task, undefined, { silenceMs: longestMs });
+  } catch (cause) {
+    throw endOfThread(cause, name);
+  }
+  if ('entries' in answer) return answer.entries;
+  throw fault(name, answer.fault, { hint: answer.hint });
+};
+
+const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<Uint8Array> => {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of bytes) {
+    length += chunk.length;
+    if (length > longestDocument)
+      throw fault(name, `as JSON-LD it may have at most ${longestDocument.toLocaleString('en')} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+};
+
+const endOfThread = (cause: unknown, name: string): unknown => {
+  const hint = 'ask its publisher for a smaller document, or one with a simpler context';
+  if (cause instanceof SilentError)
+    return fault(name, 'reading it as JSON-LD does not come to its end', { hint, cause });
+  if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY')) return cause;
+  return fault(name, 'reading it as JSON-LD needs more memory than there is for one catalogue', { hint, cause });
+};
+
+const fault = (
+  name: string,
+  what: string,
+  { hint = '', cause }: { hint?: string | undefined; cause?: unknown } = {},
+): CatalogueFaultError =>
+  new CatalogueFaultError(
+    `${name}:1:1: ${what}`,
+    { line: 1, column: 1 },
+    {
+      hint: hint || 'nothing of it was published, and nothing was taken down',
+      ...(cause === undefined ? {} : { cause }),
+    },
+  );

@@ -1,0 +1,196 @@
+// Reads the entries of a catalogue from its bytes, one after the other: memory does not grow with the catalogue.
+import { Tokenizer, TokenParser, TokenType } from '@streamparser/json';
+import { CatalogueFaultError, sayingOf } from '../../model/errors.ts';
+import { LineCounter } from './line-counter.ts';
+
+/** One entry as it stands in the catalogue. */
+export interface CatalogueEntry {
+  /** Place in the list, from 1. */
+  index: number;
+  /** Line of its opening bracket, from 1; 0 where it is not known. */
+  line: number;
+  value: unknown;
+}
+
+/** What a catalogue may ask of our memory. */
+export interface CatalogueLimits {
+  /** Objects and lists inside each other. */
+  depth: number;
+  /** Values of one entry, counted with those inside them. */
+  entryValues: number;
+  /** Bytes of one entry, and of any text or number. */
+  entryBytes: number;
+  /** Entries of the catalogue. */
+  entries: number;
+}
+
+/** Far above what catalogues of governments hold, far below what hurts. */
+export const catalogueLimits: CatalogueLimits = {
+  depth: 40,
+  entryValues: 100_000,
+  entryBytes: 8_000_000,
+  entries: 1_000_000,
+};
+
+/** How a catalogue is read. */
+export interface ReadOptions {
+  limits?: CatalogueLimits | undefined;
+  /** Told of each object in another list of the catalogue, such as `service`, by the key of that list. */
+  passedOver?: (key: string) => void;
+}
+
+/**
+ * Yields the items of the list `dataset` of a JSON object in UTF-8, with or without a byte order mark; all else is
+ * passed over. `name` stands in the messages: a path or address.
+ *
+ * @throws CatalogueFaultError with the place where the document is no JSON, ends early, is beyond a limit, or has no list
+ *   `dataset`; entries before that place have been yielded then.
+ */
+export async function* readCatalogue(
+  bytes: AsyncIterable<Uint8Array>,
+  name: string,
+  options: ReadOptions = {},
+): AsyncGenerator<CatalogueEntry> {
+  const reader = new EntryReader(name, options);
+  for await (const chunk of bytes) yield* reader.write(chunk);
+  reader.end();
+}
+
+interface Token {
+  token: TokenType;
+  value: unknown;
+  offset: number;
+}
+
+class EntryReader {
+  readonly #name: string;
+  readonly #limits: CatalogueLimits;
+  readonly #passedOver: (key: string) => void;
+  readonly #lines = new LineCounter();
+  readonly #tokenizer = new Tokenizer();
+  readonly #parser = new TokenParser({ paths: ['$.dataset.*'], keepStack: false });
+  #found: CatalogueEntry[] = [];
+  #depth = 0;
+  #offset = 0;
+  #read = 0;
+  /** The key of the outermost object whose value comes next. */
+  #key: unknown = null;
+  #isInList = false;
+  #isOtherList = false;
+  #hasList = false;
+  #count = 0;
+  #entry = { offset: 0, line: 0, values: 0 };
+
+  constructor(name: string, { limits = catalogueLimits, passedOver = () => undefined }: ReadOptions) {
+    this.#name = name;
+    this.#limits = limits;
+    this.#passedOver = passedOver;
+    this.#tokenizer.onToken = (token) => this.#take(token);
+    this.#parser.onValue = ({ value }) => {
+      this.#count += 1;
+      if (this.#count > limits.entries) this.#fault(`it has more than ${limits.entries.toLocaleString('en')} entries`);
+      this.#found.push({ index: this.#count, line: this.#entry.line, value });
+    };
+  }
+
+  write(chunk: Uint8Array): CatalogueEntry[] {
+    this.#lines.take(chunk);
+    this.#found = [];
+    this.#guarded(() => this.#tokenizer.write(chunk));
+    this.#read += chunk.length;
+    if (this.#read - this.#offset > this.#limits.entryBytes) {
+      this.#fault(`a text or number is longer than ${this.#limits.entryBytes.toLocaleString('en')} bytes`);
+    }
+    return this.#found;
+  }
+
+  end(): void {
+    if (this.#read === 0) this.#fault('it is empty', 'an empty catalogue is not the same as one without entries');
+    if (!this.#parser.isEnded) {
+      const inside = this.#isInList ? `, in or after entry ${this.#count + 1}` : '';
+      this.#offset = this.#read;
+      this.#fault(
+        `it ends early${inside}: ${this.#read.toLocaleString('en')} bytes came, and it is not complete`,
+        'fetch or write it again; nothing of it was published, and nothing was taken down',
+      );
+    }
+    if (!this.#hasList) this.#noList();
+  }
+
+  #noList(): never {
+    this.#fault('it has no list `dataset`', 'a data.json is an object with the list `dataset`: {"dataset": [...]}');
+  }
+
+  #take(token: Token): void {
+    this.#offset = token.offset;
+    this.#watch(token);
+    this.#parser.write(token as Parameters<TokenParser['write']>[0]); // the very token that the tokenizer made
+  }
+
+  /** Limits, and where in the document we are: the depth is 1 inside the outermost object, 3 inside an entry. */
+  #watch({ token, value, offset }: Token): void {
+    if (this.#depth === 0 && token !== TokenType.LEFT_BRACE) this.#fault('it is not a JSON object');
+    if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) this.#open(token);
+    else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) {
+      this.#depth -= 1;
+      if (this.#depth === 1) this.#isInList = false;
+    } else if (this.#depth === 1 && token === TokenType.STRING) this.#key = value;
+    if (!this.#isInList || this.#depth < 2) return;
+    this.#entry.values += 1;
+    if (this.#entry.values > this.#limits.entryValues)
+      this.#fault(`entry ${this.#count + 1} has more than ${this.#limits.entryValues.toLocaleString('en')} values`);
+    if (this.#depth > 2 && offset - this.#entry.offset > this.#limits.entryBytes)
+      this.#fault(`entry ${this.#count + 1} is longer than ${this.#limits.entryBytes.toLocaleString('en')} bytes`);
+  }
+
+  #open(token: TokenType): void {
+    if (this.#depth === 1 && this.#key === 'dataset') {
+      if (this.#hasList) this.#fault('it has two lists `dataset`');
+      // What stands here is held in memory until it is complete; only the entries of a list are bounded.
+      if (token !== TokenType.LEFT_BRACKET) this.#noList();
+      this.#hasList = this.#isInList = true;
+    }
+    if (this.#depth === 2 && this.#isInList) {
+      this.#entry = { offset: this.#offset, line: this.#lines.at(this.#offset).line, values: 0 };
+    }
+    if (this.#depth === 1) this.#isOtherList = token === TokenType.LEFT_BRACKET && !this.#isInList;
+    if (this.#depth === 2 && this.#isOtherList && token === TokenType.LEFT_BRACE) this.#passedOver(String(this.#key));
+    this.#depth += 1;
+    if (this.#depth > this.#limits.depth)
+      this.#fault(`objects and lists stand more than ${this.#limits.depth} deep inside each other`);
+  }
+
+  /** Faults of the syntax come as errors of the parser, in its words. */
+  #guarded(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (error instanceof CatalogueFaultError) throw error;
+      const message = sayingOf(error);
+      const place = /absolute position "(\d+)"/.exec(message)?.[1];
+      if (place !== undefined) this.#offset = Number(place);
+      if (/not valid/.test(message) && error instanceof TypeError) {
+        this.#fault('it is not valid UTF-8', 'save it as UTF-8, the encoding of JSON');
+      }
+      this.#fault(`it is not JSON: ${wordsOf(message)}`, 'mend it where the place is told; a JSON checker helps');
+    }
+  }
+
+  #fault(what: string, hint = 'nothing of it was published, and nothing was taken down'): never {
+    const { line, column } = this.#lines.at(this.#offset);
+    throw new CatalogueFaultError(`${this.#name}:${line}:${column}: ${what}`, { line, column }, { hint });
+  }
+}
+
+/** `Unexpected "x" at chunk position ... in state ...` and `Unexpected COMMA (",") in state VALUE` as a reader needs them. */
+const wordsOf = (message: string): string => {
+  const [, char] = /^Unexpected "([\s\S]*?)" at chunk/.exec(message) ?? [];
+  if (char !== undefined) return `unexpected ${JSON.stringify(char)}`;
+  const [, value, state] = /^Unexpected \S+ \(([\s\S]*)\) in state (\w+)$/.exec(message) ?? [];
+  if (value === undefined) return message;
+  const shown = value.length > 40 ? `${value.slice(0, 39)}…` : value;
+  const wanted = { VALUE: 'a value', KEY: 'a key', COLON: 'a colon', COMMA: 'a comma or a closing bracket' }[
+    state ?? ''
+  ];
+  return `${shown} stands where ${wanted ?? 'the end'} is expected`;
+};

@@ -1,0 +1,71 @@
+// Values as catalogues write them, read loosely: text in its many dresses, addresses, lists.
+import { isLinkable } from '../../dataset-api/fields.ts';
+
+/** True for a JSON object. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
+
+/** True where nothing stands: null, empty text, an empty list or object. */
+export const isNothing = (value: unknown): boolean => {
+  if (value === undefined || value === null) return true;
+  if (typeof value === 'string') return value.trim() === '';
+  if (Array.isArray(value)) return value.every(isNothing);
+  return isObject(value) && Object.keys(value).length === 0;
+};
+
+/** Keys under which JSON-LD and DCAT-US 3.0 keep the words of an object, the best first. */
+const wordKeys = ['@value', 'prefLabel', 'title', 'name', 'fn', 'label', 'notation', '@id', 'en'];
+
+/** Text of a value: text or number itself, the words of an object, of a list the first that has some; null for none. */
+export const textOf = (value: unknown): string | null => {
+  if (typeof value === 'string') return value.trim() === '' ? null : value.trim();
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (Array.isArray(value)) return firstOf(value);
+  return isObject(value) ? firstOf(wordKeys.map((key) => (Object.hasOwn(value, key) ? value[key] : null))) : null;
+};
+
+const firstOf = (values: readonly unknown[]): string | null => {
+  for (const value of values) {
+    const text = textOf(value);
+    if (text !== null) return text;
+  }
+  return null;
+};
+
+/** A value as a list: lists as they are, nothing as an empty list. */
+export const listOf = (value: unknown): unknown[] => {
+  const list = Array.isArray(value) ? value : [value];
+  return list.filter((item) => !isNothing(item));
+};
+
+/** Texts of a value, without doubles. */
+export const textsOf = (value: unknown): string[] => [...new Set(listOf(value).flatMap((item) => textOf(item) ?? []))];
+
+/** Text on one line; blanks within a line stay as they are. */
+export const oneLine = (text: string): string => text.replaceAll(/\s*[\t\v\f\r\n\u2028\u2029]\s*/g, ' ').trim();
+
+/** An address: its text, or the `@id` of an object. */
+export const addressText = (value: unknown): string | null => {
+  if (isObject(value)) return textOf(value['@id'] ?? value.accessURL ?? value.downloadURL ?? value.url);
+  return Array.isArray(value) ? addressText(value[0]) : textOf(value);
+};
+
+/** What an address turned out to be. */
+export type Address = { kind: 'web'; url: string } | { kind: 'other'; scheme: string } | { kind: 'none' };
+
+/** Judges an address: http(s) (blanks in it encoded), another scheme, or no address. */
+export const addressOf = (text: string): Address => {
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(text) || !URL.canParse(text)) return { kind: 'none' };
+  const url = new URL(text);
+  const scheme = url.protocol.slice(0, -1);
+  if (scheme !== 'http' && scheme !== 'https') return { kind: 'other', scheme };
+  if (!/^https?:\/\/[^/]/i.test(text) || !/[a-z0-9\]]/i.test(url.hostname)) return { kind: 'none' };
+  return { kind: 'web', url: /[\s<>"{}|\\^`]/.test(text) ? url.href : text };
+};
+
+/** The http(s) address of a value, or null where it has none that portals take. */
+export const webAddressOf = (value: unknown): string | null => {
+  const text = addressText(value);
+  const address = text === null ? null : addressOf(text);
+  return address?.kind === 'web' && isLinkable(address.url) ? address.url : null;
+};

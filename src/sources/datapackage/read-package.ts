@@ -1,0 +1,74 @@
+// Reads `datapackage.json`: a checked value, and where its parts stand.
+import { readFile } from 'node:fs/promises';
+import { type FileProblem, ManifestError, sayingOf } from '../../model/errors.ts';
+import { checkDocument } from '../../model/yaml/check.ts';
+import { isDeeperThan } from '../../model/yaml/depth.ts';
+import { parseYaml, YamlDocument } from '../../model/yaml/document.ts';
+import { type PackageFile, packageSchema } from './package-schema.ts';
+
+/** A package that was read. */
+export interface ReadPackage {
+  value: PackageFile;
+  document: YamlDocument;
+}
+
+/** Largest description of a package, bytes. */
+const maxBytes = 8 * 1024 * 1024;
+
+/** In larger ones a fault is placed at the beginning: to know where every value stands takes a hundred times the memory. */
+const placedBytes = 1024 * 1024;
+
+/** Throws ManifestError with all problems at once, also when there is no such file. */
+export const readPackage = async (file: string): Promise<ReadPackage> => {
+  const text = await textOf(file);
+  const value = parseJson(file, text);
+  if (isDeeperThan(deepest, value))
+    throw refused([{ file, line: 1, column: 1, key: '', message: `the file nests deeper than ${deepest} levels` }]);
+  // JSON is YAML, whose reader knows the places; what it does not take (a key twice) is placed at the beginning.
+  const places =
+    (text.length <= placedBytes ? parseYaml(text, file).document : null) ?? new YamlDocument(file, text, value, null);
+  const checked = checkDocument(places, packageSchema, withoutNulls(value));
+  if (checked.value === null) throw refused(checked.problems);
+  return { value: checked.value, document: places };
+};
+
+/** Programs write `null` for what is not there. */
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (value === null || typeof value !== 'object') return value;
+  const said = Object.entries(value).filter(([, inner]) => inner !== null);
+  return Object.fromEntries(said.map(([key, inner]) => [key, withoutNulls(inner)]));
+};
+
+/** Levels of nesting beyond which a description is none. */
+const deepest = 100;
+
+const refused = (problems: FileProblem[]): ManifestError =>
+  new ManifestError(problems, { hint: 'mend the data package; docs/how-to/datapackage.md tells what is understood' });
+
+const textOf = async (file: string): Promise<string> => {
+  const problem = (message: string): ManifestError => refused([{ file, line: 1, column: 1, key: '', message }]);
+  const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
+    throw problem(cause.code === 'ENOENT' ? 'there is no such file' : `the file cannot be read: ${cause.message}`);
+  });
+  if (bytes.length > maxBytes) throw problem(`the file is larger than ${maxBytes} bytes`);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw problem('the file is not valid UTF-8');
+  }
+};
+
+const parseJson = (file: string, text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const message = sayingOf(error);
+    // JSON.parse does not always tell where; the reader of YAML, which stumbles over the same, does.
+    const at = /line (\d+) column (\d+)/.exec(message)?.slice(1).map(Number);
+    const place = text.length <= placedBytes ? parseYaml(text, file).problems[0] : undefined;
+    const [line = place?.line ?? 1, column = place?.column ?? 1] = at ?? [];
+    const words = message.replace(/(?: in JSON at position|, (?:\.{3})?").*$/s, '');
+    throw refused([{ file, line, column, key: '', message: `not valid JSON: ${words}` }]);
+  }
+};

@@ -1,0 +1,148 @@
+// Fingerprint of a local file: "did it change since we last saw it?".
+import { createHash, hash as hashOf } from 'node:crypto';
+import { type BigIntStats, statSync } from 'node:fs';
+import { SourceChangedError, SourceMissingError, SourceRefusedError } from '../../model/errors.ts';
+import type { SourceFingerprint } from '../../model/ledger-entry.ts';
+import {
+  closeFile,
+  isSmall,
+  openFile,
+  readFile,
+  readFlags,
+  readSmall,
+  smallBytes,
+  statFile,
+  statPath,
+} from '../../util/file-calls.ts';
+
+/** A hash is trusted without reading again when it was made at least this long (ms) after the file last changed. */
+export const quietMs = 2000;
+
+const chunkBytes = 1024 * 1024;
+
+/** The stat facts of a fingerprint; equal facts of a file that was quiet for {@link quietMs} mean equal bytes. */
+export type StatFacts = Pick<SourceFingerprint, 'bytes' | 'mtimeNs' | 'ctimeNs' | 'ino'>;
+
+/** Takes the facts that a fingerprint keeps from bigint stats. */
+export const factsOf = (stats: BigIntStats): StatFacts => ({
+  bytes: Number(stats.size),
+  mtimeNs: String(stats.mtimeNs),
+  ctimeNs: String(stats.ctimeNs),
+  ino: String(stats.ino),
+});
+
+/** True when nothing that stat shows has moved between the two. */
+export const sameFacts = (a: StatFacts, b: StatFacts): boolean =>
+  a.bytes === b.bytes && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.ino === b.ino;
+
+const wasQuiet = (known: SourceFingerprint): boolean => {
+  const changedNs = BigInt(known.mtimeNs) > BigInt(known.ctimeNs) ? BigInt(known.mtimeNs) : BigInt(known.ctimeNs);
+  return BigInt(known.hashedAt - quietMs) * 1_000_000n >= changedNs;
+};
+
+const missing = (path: string, cause: unknown): SourceMissingError => {
+  const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
+  return new SourceMissingError(`cannot read ${path} (${why})`, {
+    hint: 'put the file there, or mend its path or its permissions; then publish again',
+    cause,
+  });
+};
+
+const regular = (path: string, stats: BigIntStats): StatFacts => {
+  if (stats.isFile()) return factsOf(stats);
+  throw new SourceRefusedError(`${path} is not a regular file`, {
+    hint: 'name a file, not a folder, pipe or device',
+  });
+};
+
+const statRegular = async (path: string): Promise<StatFacts> => {
+  const stats = await statPath(path, { bigint: true }).catch((cause) => {
+    throw missing(path, cause);
+  });
+  return regular(path, stats);
+};
+
+/** Of the first `bytes` bytes, or of all when there are fewer; the caller looks whether that is the whole file. */
+const hashFile = async (
+  read: (chunk: Buffer, most: number) => Promise<{ bytesRead: number }>,
+  bytes: number,
+  signal: AbortSignal | undefined,
+): Promise<string> => {
+  const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(bytes, chunkBytes)));
+  for (let left = bytes; left > 0; ) {
+    signal?.throwIfAborted();
+    const { bytesRead } = await read(chunk, Math.min(chunk.length, left));
+    if (bytesRead === 0) break;
+    hash.update(chunk.subarray(0, bytesRead));
+    left -= bytesRead;
+  }
+  return hash.digest('hex');
+};
+
+/**
+ * Fingerprint of the file at `path` (symbolic links are followed). No byte is read when its stat facts equal `known` and
+ * `known` was hashed at least {@link quietMs} after both mtime and ctime; `known` itself is returned then. Otherwise the
+ * sha256 is made of a stream, with memory for one chunk, and the facts are compared before and after.
+ *
+ * @throws SourceMissingError when it does not exist or cannot be read
+ * @throws SourceRefusedError when it is no regular file
+ * @throws SourceChangedError when it moved while it was read
+ */
+export const fingerprintFile = async (
+  path: string,
+  known: SourceFingerprint | null,
+  signal?: AbortSignal,
+): Promise<SourceFingerprint> => {
+  signal?.throwIfAborted();
+  const before = await statRegular(path);
+  if (known !== null && sameFacts(before, known) && wasQuiet(known)) return known;
+  const hashedAt = Date.now();
+  const { sha256, read, after } = isSmall(before.bytes)
+    ? readAtOnce(path, before.bytes)
+    : await readOnTheSide(path, before.bytes, signal);
+  if (!sameFacts(before, read) || !sameFacts(before, after)) {
+    throw new SourceChangedError(`${path} changed while it was being read`, {
+      hint: 'it is read again by itself once its writer is done',
+    });
+  }
+  return { ...after, sha256, hashedAt };
+};
+
+/** A hash, and what was true of the file that was read and of the path when it had been read. */
+interface Reading {
+  sha256: string;
+  read: StatFacts;
+  after: StatFacts;
+}
+
+/** Small files are only hashed here: none of their bytes is needed after that. */
+const memory = Buffer.allocUnsafeSlow(smallBytes + 1);
+
+const readAtOnce = (path: string, bytes: number): Reading => {
+  try {
+    const { content, stats } = readSmall(path, bytes, memory);
+    const sha256 = hashOf('sha256', content.subarray(0, bytes));
+    return { sha256, read: factsOf(stats), after: regular(path, statSync(path, { bigint: true })) };
+  } catch (error) {
+    throw error instanceof SourceRefusedError ? error : missing(path, error);
+  }
+};
+
+const readOnTheSide = async (path: string, bytes: number, signal: AbortSignal | undefined): Promise<Reading> => {
+  const isMissing = (cause: unknown): never => {
+    throw missing(path, cause);
+  };
+  const file = await openFile(path, readFlags).catch(isMissing);
+  try {
+    const sha256 = await hashFile(
+      (chunk, most) => readFile(file, chunk, 0, most, null).catch(isMissing),
+      bytes,
+      signal,
+    );
+    const read = factsOf(await statFile(file, { bigint: true }));
+    return { sha256, read, after: await statRegular(path) };
+  } finally {
+    await closeFile(file);
+  }
+};

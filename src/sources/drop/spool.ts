@@ -1,0 +1,107 @@
+// The spool: claims that wait for their run, and the two ways out of it. Each way may be killed at any line and called again.
+import { lstat, mkdir, readdir, rename, unlink } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
+import type { Reason } from '../../model/report.ts';
+import {
+  type Claim,
+  claimPaths,
+  folderOfClaim,
+  foldersOfClaim,
+  parseClaimId,
+  readClaim,
+  removeClaimFolder,
+} from './claim.ts';
+import { exists, unless, writeDurably } from './durable.ts';
+import { reasonText } from './reason-file.ts';
+
+export type { Claim } from './claim.ts';
+
+/**
+ * What became of a claim. `reopened`: its file was written to after the claim, so it is left in the spool and claimed anew
+ * by the watcher. `gone`: neither in the spool nor where this call would have put it (an earlier call has dealt with it).
+ */
+export type WayOut =
+  | { outcome: 'archived' | 'quarantined'; path: string }
+  | { outcome: 'reopened' | 'gone'; path: null };
+
+const readLimit = 32;
+
+/** All complete claims of a spool folder, oldest first; an absent folder holds none. Claims still being made are left out. */
+export const listClaims = async (spoolDir: string): Promise<Claim[]> => {
+  const names = (await unless(readdir(spoolDir), ['ENOENT'], [])).filter((name) => parseClaimId(name) !== null).sort();
+  const claims: Claim[] = [];
+  for (let at = 0; at < names.length; at += readLimit) {
+    const read = await Promise.all(names.slice(at, at + readLimit).map((name) => readClaim(join(spoolDir, name))));
+    claims.push(...read.filter((claim) => claim !== null));
+  }
+  return claims;
+};
+
+/** UTC time that sorts as text and may stand in a file name: `20261130T113344.123Z`. */
+const stamp = (unixMs: number): string => new Date(unixMs).toISOString().replaceAll(/[-:]/g, '');
+
+const versionPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}(\.[^.]*)?$/;
+
+/** `file` is the claim as it was hashed, `grown` when somebody wrote to it since, `gone` when it is not in the spool. */
+const stateOfFile = async (claim: Claim): Promise<'whole' | 'grown' | 'gone'> => {
+  const stats = await unless(lstat(claim.path, { bigint: true }), ['ENOENT', 'ENOTDIR'], null);
+  if (stats === null) return 'gone';
+  const { bytes, mtimeNs } = claim.fingerprint;
+  return Number(stats.size) === bytes && String(stats.mtimeNs) === mtimeNs ? 'whole' : 'grown';
+};
+
+/** Without its record a claim is unfinished, and its watcher settles and claims the file anew. */
+const reopen = async (claim: Claim): Promise<WayOut> => {
+  await unless(unlink(claimPaths(folderOfClaim(claim), claim.dropped).record), ['ENOENT', 'ENOTDIR'], undefined);
+  return { outcome: 'reopened', path: null };
+};
+
+/** Moves the claim's file to `target`, a name made of this claim alone; a repeated call finds it there. */
+const moveOut = async (claim: Claim, target: string, outcome: 'archived' | 'quarantined'): Promise<WayOut> => {
+  await unless(rename(claim.path, target), ['ENOENT', 'ENOTDIR'], undefined);
+  await removeClaimFolder(folderOfClaim(claim), claim.dropped);
+  return (await exists(target)) ? { outcome, path: target } : { outcome: 'gone', path: null };
+};
+
+const prune = async (folder: string, keep: number): Promise<void> => {
+  const versions = (await readdir(folder)).filter((name) => versionPattern.test(name)).sort();
+  const oldest = versions.slice(0, Math.max(0, versions.length - Math.max(1, keep)));
+  for (const name of oldest) await unless(unlink(join(folder, name)), ['ENOENT'], undefined);
+};
+
+const archiveTarget = (claim: Claim): string =>
+  join(
+    foldersOfClaim(claim).archive,
+    claim.dataset,
+    claim.resource,
+    `${stamp(claim.claimedAt)}-${claim.sha256.slice(0, 8)}${extname(claim.name)}`,
+  );
+
+/**
+ * Moves a published (or superseded) claim to `<inbox>/.sluice/archive/<dataset>/<resource>/<UTC time>-<sha8>.csv` and keeps the
+ * newest `keep` (at least 1) versions of that resource there; only older ones are deleted.
+ */
+export const archiveClaim = async (claim: Claim, { keep }: { keep: number }): Promise<WayOut> => {
+  if ((await stateOfFile(claim)) === 'grown') return await reopen(claim);
+  const target = archiveTarget(claim);
+  await mkdir(dirname(target), { recursive: true });
+  const way = await moveOut(claim, target, 'archived');
+  await prune(dirname(target), keep);
+  return way;
+};
+
+/**
+ * Moves a faulty claim to `<inbox>/.sluice/quarantine/<dataset>/<resource>-<UTC time>.csv`, with `<name>.reason.yaml` beside it
+ * (written first): code, message, line, column, hint, when, and how to submit the file again.
+ */
+export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<WayOut> => {
+  const state = await stateOfFile(claim);
+  if (state === 'grown') return await reopen(claim);
+  const folder = join(foldersOfClaim(claim).quarantine, claim.dataset);
+  const target = join(folder, `${claim.resource}-${stamp(claim.claimedAt)}${extname(claim.name)}`);
+  if (state === 'whole') {
+    await mkdir(folder, { recursive: true });
+    await writeDurably(`${target}.reason.yaml`, reasonText(claim, reason, new Date().toISOString()));
+  }
+  return await moveOut(claim, target, 'quarantined');
+};

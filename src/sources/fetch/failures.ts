@@ -1,0 +1,108 @@
+// The errors of fetches: what a status means, and what a network fault is called. Query strings are never shown: they hold keys.
+import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
+
+/** An address as messages show it: without its query. */
+export const shown = (url: URL): string => `${url.origin}${url.pathname}${url.search === '' ? '' : '?…'}`;
+
+const transient = new Set([408, 425, 429]);
+const longestRetryAfterMs = 86_400_000;
+
+/** Milliseconds of a Retry-After header (seconds or a date), at most a day; undefined without a usable one. */
+export const retryAfterMs = (header: string | undefined, now: number): number | undefined => {
+  if (header === undefined) return undefined;
+  const ms = /^\s*\d+\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), longestRetryAfterMs) : undefined;
+};
+
+/** The error for a status that brings no file. `where` is the address as it is shown. */
+export const statusFailure = (where: string, status: number, retryAfter: number | undefined): SluiceError => {
+  const text = `${where} answered ${status}${names[status] === undefined ? '' : ` ${names[status]}`}`;
+  if (transient.has(status) || status >= 500) {
+    const pause = retryAfter === undefined ? '' : ` and asked for a pause of ${Math.ceil(retryAfter / 1000)} s`;
+    return new SourceUnreachableError(`${text}${pause}`, {
+      hint: 'its server has a problem or wants a pause; it is asked again by itself, after a long pause by the next run',
+      retryAfterMs: retryAfter,
+    });
+  }
+  if (status === 404 || status === 410) {
+    return new SourceMissingError(text, {
+      hint: 'the file is not there any more: mend `url`, or take the resource out of the manifest; what is published stays',
+    });
+  }
+  if (status === 401 || status === 403 || status === 407) {
+    return new SourceRefusedError(text, {
+      hint: 'only files that anybody may read can be fetched; mend `url`, or use `file`',
+    });
+  }
+  return new SourceRefusedError(text, { hint: 'open the address in a browser and mend `url`' });
+};
+
+const names: Record<number, string> = {
+  401: '(login required)',
+  403: '(forbidden)',
+  404: '(not found)',
+  410: '(gone for good)',
+  429: '(too many requests)',
+  500: '(internal error)',
+  502: '(bad gateway)',
+  503: '(not available now)',
+  504: '(gateway time-out)',
+};
+
+const certificateFault = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|HOSTNAME_MISMATCH/;
+
+/** The error for a fetch that broke; our own errors and bugs as they are. */
+export const networkFailure = (where: string, cause: unknown): unknown => {
+  if (cause instanceof SluiceError || !(cause instanceof Error)) return cause;
+  const { code, message } = innermost(cause);
+  if (code === '') return cause; // neither network nor disk: a bug
+  if (diskFaults.has(code)) {
+    return new SourceUnreachableError(`${where} could not be stored: ${message}`, {
+      hint: 'see that the state folder can be written and its disk has room; it is tried again by itself',
+      cause,
+    });
+  }
+  if (certificateFault.test(code)) {
+    return new SourceRefusedError(`the certificate of ${where} is not trusted: ${message}`, {
+      hint: 'NODE_EXTRA_CA_CERTS names a file of further authorities',
+      cause,
+    });
+  }
+  return new SourceUnreachableError(`${where} could not be fetched: ${words[code] ?? message}`, {
+    hint: hints[code] ?? 'it is tried again by itself; check the address and the network if it stays so',
+    cause,
+  });
+};
+
+const diskFaults = new Set([
+  ...['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'ENFILE', 'ENAMETOOLONG'],
+  ...['ENOENT', 'ENOTDIR', 'EEXIST', 'EISDIR'],
+]);
+
+const words: Record<string, string> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name service did not answer',
+  ECONNRESET: 'the connection was cut',
+  UND_ERR_SOCKET: 'the connection was cut',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection came about in time',
+  UND_ERR_HEADERS_TIMEOUT: 'the answer did not begin in time',
+  UND_ERR_BODY_TIMEOUT: 'the answer went silent',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'it ended before its announced length',
+  Z_BUF_ERROR: 'its compressed content ends too early',
+  Z_DATA_ERROR: 'its compressed content is broken',
+  ERR_STREAM_PREMATURE_CLOSE: 'the connection was cut',
+};
+
+const hints: Record<string, string> = {
+  ENOTFOUND: 'check the host in the address; it is tried again by itself',
+};
+
+/** Happy-eyeballs faults arrive as an AggregateError with an empty message, TLS faults as a cause. */
+const innermost = (error: unknown): { code: string; message: string } => {
+  if (error instanceof AggregateError && error.errors.length > 0) return innermost(error.errors[0]);
+  if (!(error instanceof Error)) return { code: '', message: String(error) };
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (code === '' && error.cause instanceof Error) return innermost(error.cause);
+  return { code, message: error.message === '' || code.startsWith('ERR_SSL') ? code : error.message };
+};

@@ -1,0 +1,154 @@
+// Files of the web on this host while they are on their way to a portal: one folder for each portal and resource.
+import { mkdir, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { contentTypeOf } from '../../dataset-api/file-types.ts';
+import { isErrno, unless, writeDurably } from '../drop/durable.ts';
+import type { Fetcher } from './fetch.ts';
+import type { FetchOptions, Validators } from './policy.ts';
+
+/** Folders of resources that nobody asked for so long (ms) are removed. */
+const forgottenMs = 7 * 86_400_000;
+
+const fetchedSchema = z.object({
+  url: z.string(),
+  /** What fetched it; the same job takes it again without asking. */
+  by: z.string(),
+  bytes: z.number().int(),
+  sha256: z.string(),
+  etag: z.string().nullable(),
+  lastModified: z.string().nullable(),
+  finalUrl: z.string(),
+  contentType: z.string().nullable(),
+  fileName: z.string().nullable(),
+});
+
+/** A whole file that was fetched. */
+export interface FetchedFile extends Omit<Facts, 'by' | 'etag' | 'lastModified' | 'finalUrl'> {
+  path: string;
+  validators: Validators;
+}
+
+/** What is wanted. */
+export interface Wanted {
+  /** These name the folder. */
+  portal: string;
+  uuid: string;
+  url: string;
+  /** File name it will have, as far as it is known. */
+  name: string;
+  /** The job that wants it; its later attempts get the same bytes. */
+  by: string;
+  /** The version that is published already: `unchanged` is answered for it. Null where its bytes are needed. */
+  published: Validators | null;
+}
+
+/** See the head of this file. */
+export class FetchedFiles {
+  private readonly dir: string;
+  private readonly fetcher: Fetcher;
+  private swept: Promise<void> | null = null;
+
+  /** `dir` is made when it is needed. */
+  constructor(dir: string, fetcher: Fetcher) {
+    this.dir = dir;
+    this.fetcher = fetcher;
+  }
+
+  /**
+   * Fetches what is wanted, or resolves with `unchanged` where the published version is the present one. A whole file that
+   * lies here already is taken: at once by the job that fetched it, by others when its server says that it is current. What
+   * an attempt that was killed left half is gone on with. Throws as {@link Fetcher.toFile}.
+   */
+  async get(
+    wanted: Wanted,
+    options: Pick<FetchOptions, 'signal' | 'log' | 'tell'>,
+  ): Promise<FetchedFile | 'unchanged'> {
+    this.swept ??= this.sweep();
+    await this.swept;
+    const folder = this.folderOf(wanted);
+    const into = join(folder, 'content');
+    const here = await this.whole(folder, wanted.url);
+    if (here?.by === wanted.by) return present(here, into);
+    const known = wanted.published ?? (here && validatorsOf(here));
+    const how = { ...options, known, name: wanted.name, accept: acceptFor(wanted.name) };
+    const fetched = await this.fetcher.toFile(wanted.url, into, how);
+    if (fetched.status === 'unchanged') {
+      if (wanted.published !== null || !here) return 'unchanged';
+      return await this.note(folder, { ...here, by: wanted.by });
+    }
+    const { bytes, sha256, validators, contentType, fileName } = fetched;
+    const { etag, lastModified, finalUrl = wanted.url } = validators;
+    const facts = { bytes, sha256, etag, lastModified, finalUrl, contentType, fileName };
+    return await this.note(folder, { url: wanted.url, by: wanted.by, ...facts });
+  }
+
+  /** Removes what lies here for a resource, once it is published. */
+  async remove(of: Pick<Wanted, 'portal' | 'uuid'>): Promise<void> {
+    await rm(this.folderOf(of), { recursive: true, force: true });
+  }
+
+  private folderOf({ portal, uuid }: Pick<Wanted, 'portal' | 'uuid'>): string {
+    return join(this.dir, portal, uuid);
+  }
+
+  private async note(folder: string, facts: Facts): Promise<FetchedFile> {
+    await mkdir(folder, { recursive: true });
+    await writeDurably(noteOf(folder), JSON.stringify(facts));
+    return present(facts, join(folder, 'content'));
+  }
+
+  /** The whole file of an earlier fetch, or null. */
+  private async whole(folder: string, url: string): Promise<Facts | null> {
+    const text = await unless(readFile(noteOf(folder), 'utf8'), ['ENOENT'], null);
+    const note = text === null ? null : fetchedSchema.safeParse(parsed(text)).data;
+    const stats = await unless(stat(join(folder, 'content')), ['ENOENT'], null);
+    if (!note || note.url !== url || stats?.size !== note.bytes || stats.mtimeMs > (await mtimeOf(noteOf(folder))))
+      return null;
+    const now = new Date();
+    await unless(utimes(folder, now, now), ['ENOENT'], undefined);
+    return note;
+  }
+
+  /** Removes the folders of resources that were given up. Never rejects: it is done again by the next process. */
+  private async sweep(): Promise<void> {
+    try {
+      for (const portal of await readdir(this.dir)) {
+        for (const uuid of await readdir(join(this.dir, portal))) {
+          const folder = this.folderOf({ portal, uuid });
+          if (Date.now() - (await mtimeOf(folder)) > forgottenMs) await rm(folder, { recursive: true, force: true });
+        }
+      }
+    } catch (error) {
+      if (!isErrno(error, 'ENOENT', 'EACCES', 'EPERM')) throw error;
+    }
+  }
+}
+
+/** What a server is asked for: the type that the name promises, and anything else after it. */
+export const acceptFor = (name: string): string => {
+  const type = contentTypeOf(name);
+  return type === 'application/octet-stream' ? '*/*' : `${type}, */*;q=0.5`;
+};
+
+type Facts = z.infer<typeof fetchedSchema>;
+
+const noteOf = (folder: string): string => join(folder, 'fetched.json');
+
+const mtimeOf = async (path: string): Promise<number> => (await unless(stat(path), ['ENOENT'], null))?.mtimeMs ?? 0;
+
+const validatorsOf = ({ etag, lastModified, finalUrl }: Facts): Validators | null =>
+  etag === null && lastModified === null ? null : { etag, lastModified, finalUrl };
+
+const present = ({ url, bytes, sha256, contentType, fileName, ...facts }: Facts, path: string): FetchedFile => {
+  const { etag, lastModified, finalUrl } = facts;
+  return { path, url, bytes, sha256, contentType, fileName, validators: { etag, lastModified, finalUrl } };
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};

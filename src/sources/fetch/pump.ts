@@ -1,0 +1,112 @@
+// The body of an answer on its way into a part: decoded, looked at, within its limits.
+import { type Transform, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
+import type { Answer } from './ask.ts';
+import { countBytes, isBomb } from './content.ts';
+import type { PageWatch } from './page-watch.ts';
+import type { Part } from './part.ts';
+import type { FetchPolicy } from './policy.ts';
+
+/** Where the bytes come from, what they pass, and where they go. */
+export interface Flow {
+  answer: Answer;
+  /** Take off the encodings, in their order. */
+  decoders: Transform[];
+  /** Null where the beginning was looked at by an earlier fetch. */
+  watch: PageWatch | null;
+  part: Part;
+  /** Bytes of the whole file; null where they are not known, as of encoded ones. */
+  total: number | null;
+}
+
+/** What bounds the flow, and who is told how far it is. */
+export interface PumpOptions {
+  limits: Pick<FetchPolicy, 'maxBytes' | 'bodyMs'>;
+  signal: AbortSignal;
+  tell: ((line: string) => void) | undefined;
+}
+
+/** How often a long flow is told of, milliseconds. */
+const tellMs = 15_000;
+
+/**
+ * Lets the body flow to its end. Memory is that of a few chunks.
+ * @throws SourceRefusedError for what is too large, a bomb or a page; SourceUnreachableError for a body that trickles;
+ *   what the network or a decoder throws
+ */
+export const pump = async (
+  { answer, decoders, watch, part, total }: Flow,
+  { limits, signal, tell }: PumpOptions,
+): Promise<void> => {
+  let sent = 0;
+  const count = countBytes((bytes) => {
+    sent += bytes;
+  });
+  const write = async (chunks: Uint8Array[]): Promise<void> => {
+    for (const chunk of chunks) {
+      const bytes = part.bytes + chunk.length;
+      if (bytes > limits.maxBytes) throw tooLarge(answer.where, `at least ${bytes} bytes`, limits.maxBytes);
+      await part.write(chunk);
+    }
+    if (decoders.length > 0 && isBomb(sent, part.bytes)) throw bomb(answer.where, sent, part.bytes);
+  };
+  const silence = watchSilence(answer, limits.bodyMs, () => sent);
+  const whole = total === null ? '' : ` of ${total}`;
+  const progress = setInterval(() => tell?.(`fetched ${part.bytes}${whole} bytes`), tellMs);
+  try {
+    const sink = sinkOf(
+      (chunk) => write(watch?.take(chunk) ?? [chunk]),
+      () => write(watch?.end() ?? []),
+    );
+    await pipeline([answer.body, count, ...decoders, sink], { signal });
+  } finally {
+    clearInterval(silence);
+    clearInterval(progress);
+  }
+};
+
+/** The error for a file beyond the limit; `size` as far as it is known. */
+export const tooLarge = (where: string, size: string, limit: number): SourceRefusedError =>
+  new SourceRefusedError(`${where} has ${size}, more than the limit of ${limit}`, {
+    hint: 'publish it as a `link`, or raise sources.maxSize in the configuration',
+  });
+
+const bomb = (where: string, sent: number, bytes: number): SourceRefusedError =>
+  new SourceRefusedError(`${where} grows from ${sent} to more than ${bytes} bytes when decompressed`, {
+    hint: 'no table does that; have its server send it without content encoding if it is meant',
+  });
+
+const sinkOf = (write: (chunk: Uint8Array) => Promise<void>, end: () => Promise<void>): Writable =>
+  new Writable({
+    // Inside the chain, so that what is thrown before the first await is caught as well.
+    write: (chunk: Uint8Array, _encoding, done) => {
+      Promise.resolve(chunk)
+        .then(write)
+        .then(() => done(), done);
+    },
+    final: (done) => {
+      Promise.resolve()
+        .then(end)
+        .then(() => done(), done);
+    },
+  });
+
+/** Fewer bytes than this in one span of silence are silence. */
+const leastBytes = 512;
+
+/** Ends a body that trickles: a server may not hold a worker with a byte a minute. */
+const watchSilence = ({ body, where }: Answer, ms: number, sent: () => number): NodeJS.Timeout => {
+  let before = 0;
+  return setInterval(() => {
+    const now = sent();
+    if (now - before < leastBytes) {
+      body.destroy(
+        new SourceUnreachableError(`${where} could not be fetched: ${now - before} bytes came within ${ms} ms`, {
+          hint: 'its server is too slow; it is tried again by itself, and sources.body can be raised in the configuration',
+        }),
+      );
+    }
+    before = now;
+  }, ms);
+};

@@ -1,0 +1,109 @@
+// The wishes of data packages: each is a dataset.
+import { glob } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { EntryFaultError, type FileProblem, ManifestError, reasonOf } from '../../model/errors.ts';
+import { datasetKey, uuidOfKey } from '../../model/identity.ts';
+import type { DatasetWish } from '../../model/wish.ts';
+import { checkDocument } from '../../model/yaml/check.ts';
+import { mapPackage } from '../datapackage/map-package.ts';
+import { readPackage } from '../datapackage/read-package.ts';
+import { datasetProblems } from '../manifest/cross-checks.ts';
+import { resolveDataset } from '../manifest/resolve.ts';
+import { type DatasetSpec, datasetSchema, type PackageManifest } from '../manifest/schema.ts';
+import { datasetWish } from './dataset-wish.ts';
+import type { SkippedEntry } from './skipped.ts';
+
+/** What data packages ask for. */
+export interface GatheredPackages {
+  /** In the order of their paths. */
+  wishes: DatasetWish[];
+  /** Faulty packages; what they published before stays as it is. */
+  skipped: SkippedEntry[];
+  /** Properties that are not taken over, and patterns that fit no file. */
+  remarks: string[];
+  /** Every fault with its place. */
+  problems: FileProblem[];
+}
+
+/** Gathers the packages of a manifest. A fault skips its package; the others go on. */
+export const gatherPackages = async (manifest: PackageManifest): Promise<GatheredPackages> => {
+  const gathered: GatheredPackages = { wishes: [], skipped: [], remarks: [], problems: [] };
+  const files = new Map<string, string>();
+  for (const file of await filesOf(manifest.datapackages, gathered.remarks)) {
+    const { id, spec, problems, remarks } = await readDataset(file, manifest);
+    const twin = id === null ? undefined : files.get(id);
+    if (twin !== undefined)
+      problems.push(problemAt(file, 'name', `\`${id}\` is taken: ${twin} has this name; each needs its own`));
+    else if (id !== null) files.set(id, file);
+    gathered.remarks.push(...remarks);
+    gathered.problems.push(...problems);
+    if (spec !== null && problems.length === 0) gathered.wishes.push(datasetWish(manifest, spec));
+    else gathered.skipped.push(skippedOf(manifest, { file, id: twin === undefined ? id : null, problems }));
+  }
+  return gathered;
+};
+
+/** Paths as they are, patterns as what they match now, sorted; a pattern that matches nothing may be a slip of the pen. */
+const filesOf = async (paths: string[], remarks: string[]): Promise<string[]> => {
+  const files = new Set<string>();
+  for (const path of paths) {
+    const found = /[*?[{]/.test(path) ? await matching(path) : [path];
+    if (found.length === 0) remarks.push(`no file fits \`${path}\``);
+    for (const file of found) files.add(file);
+  }
+  return [...files];
+};
+
+const matching = async (pattern: string): Promise<string[]> => {
+  const found: string[] = [];
+  for await (const file of glob(pattern)) found.push(file);
+  return found.sort();
+};
+
+interface PackageDataset {
+  /** Null where it cannot be told. */
+  id: string | null;
+  spec: DatasetSpec | null;
+  problems: FileProblem[];
+  remarks: string[];
+}
+
+const readDataset = async (file: string, manifest: PackageManifest): Promise<PackageDataset> => {
+  try {
+    const draft = mapPackage(await readPackage(file), { folder: basename(dirname(file)) });
+    const checked = checkDocument(draft, datasetSchema);
+    const between = datasetProblems(draft, manifest.defaults.dataset);
+    const problems = [...draft.problems, ...checked.problems, ...between];
+    const spec = checked.value === null ? null : resolveDataset(checked.value, manifest, dirname(file));
+    return { id: String(draft.value.id), spec, problems, remarks: draft.remarks };
+  } catch (error) {
+    if (!(error instanceof ManifestError)) throw error;
+    return { id: null, spec: null, problems: error.problems, remarks: [] };
+  }
+};
+
+const problemAt = (file: string, key: string, message: string): FileProblem => ({
+  file,
+  line: 1,
+  column: 1,
+  key,
+  message,
+});
+
+const skippedOf = (
+  { name, renamedFrom }: PackageManifest,
+  { file, id, problems }: { file: string; id: string | null; problems: FileProblem[] },
+): SkippedEntry => ({
+  key: id === null ? `${name}/entry#${basename(dirname(file))}` : datasetKey(name, id),
+  uuid: id === null ? '' : uuidOfKey(datasetKey(renamedFrom ?? name, id)),
+  title: id ?? basename(dirname(file)),
+  isKnown: id !== null,
+  reason: reasonOf(
+    new EntryFaultError(
+      problems
+        .map((at) => `${at.file}:${at.line}:${at.column}: ${at.key === '' ? '' : `${at.key}: `}${at.message}`)
+        .join('\n'),
+      { hint: 'mend this data package; the others are not touched by it' },
+    ),
+  ),
+});

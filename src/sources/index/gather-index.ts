@@ -1,0 +1,215 @@
+// The wishes of an index: rows grouped by dataset, checked like the datasets of a manifest.
+import { basename, dirname } from 'node:path';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
+import { EntryFaultError, type FileProblem, ManifestError, reasonOf } from '../../model/errors.ts';
+import { datasetKey, idPattern, uuidOfKey } from '../../model/identity.ts';
+import type { DatasetWish } from '../../model/wish.ts';
+import { checkDocument } from '../../model/yaml/check.ts';
+import { datasetWish } from '../gather/dataset-wish.ts';
+import type { SkippedEntry } from '../gather/skipped.ts';
+import { datasetProblems } from '../manifest/cross-checks.ts';
+import { columnOf, type IndexColumn, indexColumns } from '../manifest/index-columns.ts';
+import { resolveDataset } from '../manifest/resolve.ts';
+import { datasetSchema, type IndexManifest } from '../manifest/schema.ts';
+import { resolveColumns } from './columns.ts';
+import { DraftDataset } from './draft-dataset.ts';
+import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';
+
+/** What an index asks for. */
+export interface GatheredIndex {
+  /** In the order of the index. */
+  wishes: DatasetWish[];
+  /** Datasets with a faulty row; what they published before stays as it is. */
+  skipped: SkippedEntry[];
+  /** Columns that are not used. */
+  remarks: string[];
+  /** Every fault of a row with its place. */
+  problems: FileProblem[];
+}
+
+/**
+ * Gathers the index of a manifest. A fault in a row skips its dataset.
+ *
+ * @throws SourceMissingError where the file cannot be read, ManifestError where it is no index as a whole
+ */
+export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredIndex> => {
+  const { file } = manifest.index;
+  const { headings, rows, isCsv } = await readIndex(file, isWhole);
+  const columns = resolveColumns(headings, manifest.index, isCsv);
+  const faults = [...columns.faults];
+  const isAbout = (of: IndexColumn['of'], keys: string[]): boolean =>
+    [...columns.byHeading.values()].some((column) => column.of === of && keys.includes(column.path.join('.')));
+  if (headings.length > 0 && !isAbout('dataset', ['id'])) faults.push({ heading: '', message: noColumn('`dataset`') });
+  if (headings.length > 0 && !isAbout('resource', sources))
+    faults.push({ heading: '', message: noColumn(`one of ${sources.map((name) => `\`${name}\``).join(', ')}`) });
+  if (faults.length > 0) {
+    const problems = faults.map(({ heading, message }) => ({ file, line: 1, column: 1, key: heading, message }));
+    throw new ManifestError(problems, { hint: 'mend the heading, or name its columns in `index.columns`' });
+  }
+  const gathering = new Gathering(manifest, columns.byHeading);
+  for (const [index, row] of rows.entries()) {
+    if (index % 1000 === 999) await breathe();
+    gathering.add(row);
+  }
+  return { ...(await gathering.end()), remarks: columns.remarks };
+};
+
+/** Keys whose values are mappings of their own, such as `fields`. */
+const isWhole = (name: string): boolean => columnOf(name, indexColumns())?.kind === 'other';
+
+const sources = ['file', 'url', 'link', 'api'];
+
+const noColumn = (what: string): string =>
+  `the index has no column ${what}; its first line names the columns, or \`index.columns\` of the manifest does`;
+
+class Gathering {
+  readonly #manifest: IndexManifest;
+  readonly #columns: ReadonlyMap<string, IndexColumn>;
+  readonly #drafts = new Map<string, DraftDataset>();
+  /** What the cell said from which an id was made, by id. */
+  readonly #names = new Map<string, { name: string; line: number }>();
+  /** Rows that belong to no dataset. */
+  readonly #lost: FileProblem[] = [];
+
+  constructor(manifest: IndexManifest, columns: ReadonlyMap<string, IndexColumn>) {
+    this.#manifest = manifest;
+    this.#columns = columns;
+  }
+
+  add(row: IndexRow): void {
+    const draft = this.#draftOf(row);
+    if (draft === null) return;
+    if (row.fault !== null) {
+      draft.problems.push(this.#problem(row, row.fault));
+      draft.isUnsure = true;
+      return;
+    }
+    const at = draft.addResource(row.line);
+    for (const cell of row.cells) {
+      const column = this.#columns.get(cell.heading);
+      if (column === undefined || isDatasetId(column)) continue;
+      const value = cellValue(cell.value, column, this.#manifest.index.separator);
+      draft.put(column, at, value, { line: row.line, column: cell.column, heading: cell.heading });
+    }
+    complete(draft, at, row);
+  }
+
+  /** Checks the datasets, a few at a time: a run must go on renewing its lock. */
+  async end(): Promise<Pick<GatheredIndex, 'wishes' | 'skipped' | 'problems'>> {
+    const wishes: DatasetWish[] = [];
+    const skipped: SkippedEntry[] = this.#lost.map((problem) => this.#skippedRow(problem));
+    const problems = [...this.#lost];
+    for (const [index, draft] of [...this.#drafts.values()].entries()) {
+      if (index % 100 === 99) await breathe();
+      const name = this.#names.get(draft.id)?.name ?? draft.id;
+      draft.fill(['title'], idPattern.test(name) ? titleOfName(name) : name);
+      const checked = checkDocument(draft, datasetSchema);
+      const between = datasetProblems(draft, this.#manifest.defaults.dataset);
+      const all = [...draft.problems, ...checked.problems, ...between];
+      if (checked.value !== null && all.length === 0) {
+        const spec = resolveDataset(checked.value, this.#manifest, dirname(this.#manifest.index.file));
+        wishes.push(datasetWish(this.#manifest, spec));
+      } else {
+        problems.push(...all);
+        skipped.push(this.#skipped(draft, all));
+      }
+    }
+    return { wishes, skipped, problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) };
+  }
+
+  /** The dataset of a row; null when it names none, which is told. */
+  #draftOf(row: IndexRow): DraftDataset | null {
+    const cell = row.cells.find(({ heading }) => isDatasetId(this.#columns.get(heading)));
+    const name = cell === undefined ? '' : String(cell.value);
+    const id = idPattern.test(name) ? name : slugOf(name);
+    if (id === null || cell === undefined) {
+      const why =
+        cell === undefined
+          ? 'names no dataset'
+          : `names a dataset of which no id can be made: \`${name.slice(0, 80)}\``;
+      this.#lost.push(this.#problem(row, row.fault ?? why, cell));
+      return null;
+    }
+    const draft = this.#drafts.get(id) ?? new DraftDataset(this.#manifest.index.file, id, row.line);
+    const first = this.#names.get(id);
+    if (first === undefined) this.#names.set(id, { name, line: row.line });
+    else if (first.name !== name) {
+      const message = `\`${name}\` and \`${first.name}\` (line ${first.line}) give the same id \`${id}\`; write them alike`;
+      draft.problems.push(this.#problem(row, message, cell));
+    }
+    this.#drafts.set(id, draft);
+    return draft;
+  }
+
+  #problem(row: IndexRow, message: string, cell?: IndexCell): FileProblem {
+    const { file } = this.#manifest.index;
+    return { file, line: row.line, column: cell?.column ?? 1, key: cell?.heading ?? '', message };
+  }
+
+  #skipped(draft: DraftDataset, problems: FileProblem[]): SkippedEntry {
+    const { name, renamedFrom } = this.#manifest;
+    const { title, renamedFrom: formerId } = draft.value;
+    return {
+      key: datasetKey(name, draft.id),
+      uuid: uuidOfKey(datasetKey(renamedFrom ?? name, typeof formerId === 'string' ? formerId : draft.id)),
+      title: typeof title === 'string' ? title : draft.id,
+      isKnown: !draft.isUnsure,
+      reason: reasonOf(faultOf(problems)),
+    };
+  }
+
+  #skippedRow(problem: FileProblem): SkippedEntry {
+    const key = `${this.#manifest.name}/entry#${problem.line}`;
+    return { key, uuid: '', title: `line ${problem.line}`, isKnown: false, reason: reasonOf(faultOf([problem])) };
+  }
+}
+
+const isDatasetId = (column: IndexColumn | undefined): boolean =>
+  column?.of === 'dataset' && column.path.length === 1 && column.path[0] === 'id';
+
+/** What a row leaves out and its other cells tell: titles, and the id of the resource. */
+const complete = (draft: DraftDataset, at: number, row: IndexRow): void => {
+  const resource = draft.value.resources[at] ?? {};
+  const named = [resource.name, resource.file, resource.url].find((value) => typeof value === 'string');
+  const base = typeof named === 'string' ? nameOf(named) : null;
+  const title = typeof resource.title === 'string' ? resource.title : null;
+  const id = slugOf(base ?? title ?? '');
+  const hasSource = sources.some((name) => resource[name] !== undefined); // where it has none, that is its fault
+  if (resource.id === undefined && id === null && hasSource) {
+    const message = 'no id can be made of the file or title of the resource; give it one in a column `resource`';
+    draft.problems.push({ ...draft.problem(['resources', at], message), line: row.line });
+  }
+  draft.fill(['resources', at, 'id'], id ?? `line-${row.line}`);
+  const known = typeof resource.id === 'string' ? resource.id : (id ?? '');
+  draft.fill(['resources', at, 'title'], titleOfName(base ?? known));
+};
+
+/** The name at the end of a path or address, without its ending. */
+const nameOf = (source: string): string => {
+  const path = /^https?:/i.test(source) ? (source.split(/[?#]/, 1)[0] ?? source) : source;
+  return basename(path).replace(/(?<=.)\.[^.]*$/, '');
+};
+
+/** The text of a cell as the value that its key takes; other values of JSON lines stay as they are. */
+const cellValue = (value: unknown, { kind }: IndexColumn, separator: string): unknown => {
+  if (kind === 'text' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
+  if (typeof value !== 'string') return value;
+  if (kind === 'list') return value.split(separator).flatMap((part) => (part.trim() === '' ? [] : [part.trim()]));
+  if (kind === 'boolean') return booleans[value.toLowerCase()] ?? value;
+  if (kind === 'number') return value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
+  return value;
+};
+
+const booleans: Record<string, boolean> = { true: true, yes: true, '1': true, false: false, no: false, '0': false };
+
+const faultOf = (problems: FileProblem[]): EntryFaultError =>
+  new EntryFaultError(
+    problems
+      .map(
+        ({ file, line, column, key, message }) =>
+          `${file}:${line}:${column}: ${key === '' ? '' : `${key}: `}${message}`,
+      )
+      .join('\n'),
+    { hint: 'mend these rows; the other datasets are not touched by them' },
+  );

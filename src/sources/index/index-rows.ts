@@ -1,0 +1,188 @@
+// The rows of an index as they stand in its file: CSV with a heading, or JSON lines.
+import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { Readable } from 'node:stream';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { CsvError, parse } from 'csv-parse';
+import { type FileProblem, ManifestError, SourceMissingError, sayingOf } from '../../model/errors.ts';
+import { isDeeperThan } from '../../model/yaml/depth.ts';
+
+/** A value with its heading and its place. */
+export interface IndexCell {
+  heading: string;
+  value: unknown;
+  /** Number of the cell in its row, from 1; of JSON lines 1. */
+  column: number;
+}
+
+/** One row; without a `fault` its cells can be trusted. */
+export interface IndexRow {
+  /** Line where it begins, from 1. */
+  line: number;
+  cells: IndexCell[];
+  fault: string | null;
+}
+
+/** What the file holds. */
+export interface IndexRows {
+  /** Names of the columns; of JSON lines those of all rows. */
+  headings: string[];
+  rows: IndexRow[];
+  /** False for JSON lines, where each row has names of its own. */
+  isCsv: boolean;
+}
+
+/** Largest index that is read, bytes. */
+const maxBytes = 256 * 1024 * 1024;
+
+/**
+ * Reads an index; empty cells are left out. `isWhole` tells names whose values are mappings in JSON lines. Throws SourceMissingError, and ManifestError where the file as a whole is no
+ * index: not UTF-8, an unclosed quote, no heading.
+ */
+export const readIndex = async (file: string, isWhole: (name: string) => boolean): Promise<IndexRows> => {
+  const bytes = await readFile(file).catch((cause: Error) => {
+    throw new SourceMissingError(`the index ${file} cannot be read: ${cause.message}`, {
+      hint: 'check `index:` in the manifest; nothing was published, and nothing was taken down',
+      cause,
+    });
+  });
+  if (bytes.length > maxBytes) throw wrong(file, 1, `the index has more than ${maxBytes / 1024 / 1024} MiB`);
+  const body = bytes.subarray(bytes.indexOf(byteOrderMark) === 0 ? byteOrderMark.length : 0);
+  refuseOtherEncodings(file, body);
+  return /^\.(jsonl|ndjson)$/i.test(extname(file)) ? jsonRows(body, isWhole) : csvRows(file, body);
+};
+
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+const wrong = (file: string, line: number, message: string): ManifestError =>
+  new ManifestError([{ file, line, column: 1, key: '', message } satisfies FileProblem], {
+    hint: 'mend the index; nothing was published, and nothing was taken down',
+  });
+
+const refuseOtherEncodings = (file: string, body: Buffer): void => {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw wrong(file, 1, 'the index is not UTF-8: save it as "CSV UTF-8"');
+  }
+};
+
+const csvRows = async (file: string, body: Buffer): Promise<IndexRows> => {
+  const [head, ...records] = await parseCsv(file, body);
+  if (!head) throw wrong(file, 1, 'the index is empty: its first line names the columns');
+  const headings = head.cells.map((cell) => cell.trim());
+  const rows = records.map(({ line, cells }): IndexRow => {
+    const filled = cells.flatMap((text, at): IndexCell[] => {
+      const value = text.trim();
+      return value === '' ? [] : [{ heading: headings[at] ?? '', value, column: at + 1 }];
+    });
+    const fits = cells.length === headings.length;
+    const fault = fits ? null : `has ${cells.length} cells, the heading has ${headings.length}`;
+    return { line, cells: filled, fault };
+  });
+  return { headings, rows: rows.filter(({ cells }) => cells.length > 0), isCsv: true };
+};
+
+interface CsvRecord {
+  line: number;
+  cells: string[];
+}
+
+const parseCsv = async (file: string, body: Buffer): Promise<CsvRecord[]> => {
+  const parser = Readable.from(piecesOf(body)).pipe(
+    parse({ delimiter: delimiterOf(body), relax_column_count: true, skip_empty_lines: true }),
+  );
+  const lines = linesOfRecords(body);
+  const records: CsvRecord[] = [];
+  try {
+    for await (const row of parser) {
+      records.push({ line: lines[records.length] ?? 1, cells: row as string[] }); // no option asks for another shape
+    }
+    return records;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const line = typeof error.lines === 'number' ? error.lines : 1;
+    throw wrong(file, line, `the index is no CSV: ${error.message}`);
+  }
+};
+
+/** Pieces between which others get their turn: a run must go on renewing its lock. */
+async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
+  const size = 64 * 1024;
+  for (let at = 0; at < body.length; at += size) {
+    yield body.subarray(at, at + size);
+    await breathe();
+  }
+}
+
+/** Lines where records begin. (The parser's own counts are off after a line end in a quoted cell.) */
+const linesOfRecords = (body: Buffer): number[] => {
+  const end = body.includes(newline) ? newline : carriageReturn;
+  const lines: number[] = [];
+  let [line, isQuoted, isBegun] = [1, false, false];
+  for (const byte of body) {
+    if (byte === quote) isQuoted = !isQuoted;
+    if (byte === end) {
+      line += 1;
+      if (!isQuoted) isBegun = false;
+    } else if (byte !== carriageReturn && !isBegun) {
+      lines.push(line);
+      isBegun = true;
+    }
+  }
+  return lines;
+};
+
+const [newline, carriageReturn, quote] = [0x0a, 0x0d, 0x22];
+
+/** The delimiter that stands most often in the heading, outside quotes. */
+const delimiterOf = (body: Buffer): string => {
+  const [heading = ''] = body
+    .subarray(0, 64 * 1024)
+    .toString('utf8')
+    .trimStart()
+    .split(/\r?\n/, 1);
+  const bare = heading.replaceAll(/"[^"]*"/g, '');
+  const counts = [',', ';', '\t', '|'].map((mark) => ({ mark, count: bare.split(mark).length }));
+  return counts.reduce((best, each) => (each.count > best.count ? each : best)).mark;
+};
+
+const jsonRows = async (body: Buffer, isWhole: (name: string) => boolean): Promise<IndexRows> => {
+  const headings = new Set<string>();
+  const rows: IndexRow[] = [];
+  for (const [index, text] of body.toString('utf8').split('\n').entries()) {
+    if (index % 1000 === 999) await breathe();
+    if (text.trim() === '') continue;
+    const row = jsonRow(text, index + 1, isWhole);
+    for (const { heading } of row.cells) headings.add(heading);
+    rows.push(row);
+  }
+  return { headings: [...headings], rows, isCsv: false };
+};
+
+const jsonRow = (text: string, line: number, isWhole: (name: string) => boolean): IndexRow => {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (value === null || typeof value !== 'object' || Array.isArray(value))
+      return { line, cells: [], fault: 'is no JSON object' };
+    if (isDeeperThan(deepest, value)) return { line, cells: [], fault: `nests deeper than ${deepest} levels` };
+    return { line, cells: cellsOf(value, '', isWhole), fault: null };
+  } catch (error) {
+    return { line, cells: [], fault: `is no JSON: ${sayingOf(error)}` };
+  }
+};
+
+/** `{"dataset": {"id": "budget"}}` and `{"dataset.id": "budget"}` are the same. */
+const cellsOf = (value: object, prefix: string, isWhole: (name: string) => boolean): IndexCell[] =>
+  Object.entries(value).flatMap(([name, item]: [string, unknown]): IndexCell[] => {
+    const heading = `${prefix}${name}`;
+    const nests = item !== null && typeof item === 'object' && !Array.isArray(item) && !isWhole(heading);
+    if (nests && heading.split('.').length <= mostParts) return cellsOf(item, `${heading}.`, isWhole);
+    return item === null || item === '' ? [] : [{ heading, value: item, column: 1 }];
+  });
+
+/** Levels of nesting beyond which a row is none. */
+const deepest = 100;
+
+/** `dataset.contact.name` is the longest kind of name. */
+const mostParts = 3;

@@ -1,0 +1,178 @@
+// Checks between the keys of a manifest. They read the raw value, so that they run beside other faults, not after them.
+import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
+import { slugOf } from '../../dataset-api/slug.ts';
+import type { FileProblem } from '../../model/errors.ts';
+import type { PlacedValue, YamlDocument } from '../../model/yaml/document.ts';
+import { nearest } from '../../model/yaml/nearest.ts';
+import { columnOf, indexColumns } from './index-columns.ts';
+import { cronFault, timezoneFault } from './schedule.ts';
+import { manifestKinds } from './schema.ts';
+
+/** All problems that lie between keys: ids, sources, the kind of manifest, its schedule, limited access. */
+export const crossProblems = (document: YamlDocument): FileProblem[] => {
+  if (!isMapping(document.value)) return []; // said already
+  const problems: FileProblem[] = [];
+  const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
+  checkKind(document.value, report);
+  checkSchedule(document.value, report);
+  checkPortals(document.value, report);
+  if (document.value.name !== undefined && document.value.name === document.value.renamedFrom)
+    report(['renamedFrom'], 'is the present name; leave it out', 'key');
+  checkIndex(document.value, report);
+  checkFolders(document.value, report);
+  checkDatasets(document, document.value, report);
+  return problems;
+};
+
+type Report = (path: PropertyKey[], message: string, end?: 'key' | 'value') => void;
+type Mapping = Record<string, unknown>;
+
+const checkKind = (value: Mapping, report: Report): void => {
+  const [kind, second] = manifestKinds.filter((key) => value[key] !== undefined);
+  const choice = manifestKinds.map((key) => `\`${key}\``).join(', ');
+  if (kind === undefined) report([], `the manifest publishes nothing: it needs one of ${choice}`);
+  if (second !== undefined) report([second], `only one of ${choice} may be given; \`${kind}\` is there, too`, 'key');
+  if (value.drop !== undefined && value.onMissing !== undefined && value.onMissing !== 'keep') {
+    report(['onMissing'], 'must be `keep` in a `drop` manifest: an archived drop is always missing');
+  }
+};
+
+const checkSchedule = (value: Mapping, report: Report): void => {
+  const { schedule, timezone } = value;
+  checkTimezone(timezone, ['timezone'], report);
+  if (typeof schedule === 'string') checkCron(schedule, ['schedule'], report);
+  if (!isMapping(schedule)) return; // said already, or none
+  if (timezone !== undefined) report(['timezone'], 'belongs into `schedule`, beside its `cron`', 'key');
+  checkCron(schedule.cron, ['schedule', 'cron'], report);
+  checkTimezone(schedule.timezone, ['schedule', 'timezone'], report);
+  const [from, to] = typeof schedule.window === 'string' ? schedule.window.split('-').map((part) => part.trim()) : [];
+  if (from !== undefined && from === to)
+    report(['schedule', 'window'], 'begins and ends at the same time; leave it out');
+};
+
+const checkCron = (value: unknown, path: PropertyKey[], report: Report): void => {
+  const fault = typeof value === 'string' ? cronFault(value) : null;
+  if (fault !== null) report(path, fault);
+};
+
+const checkTimezone = (value: unknown, path: PropertyKey[], report: Report): void => {
+  const fault = typeof value === 'string' ? timezoneFault(value) : null;
+  if (fault !== null) report(path, fault);
+};
+
+const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
+  if (portal !== undefined && portals !== undefined) {
+    report(['portals'], 'only one of `portal`, `portals` may be given', 'key');
+  }
+  if (!Array.isArray(portals)) return; // said already, or none
+  for (const [index, name] of portals.entries()) {
+    if (portals.indexOf(name) !== index) report(['portals', index], `\`${name}\` stands here twice`);
+  }
+};
+
+/** The names of columns are known; what they are called in the file is seen when it is read. */
+const checkIndex = ({ index }: Mapping, report: Report): void => {
+  const known = indexColumns();
+  for (const name of Object.keys(mappingOf(mappingOf(index).columns))) {
+    if (columnOf(name, known) !== undefined) continue;
+    const meant = nearest(name, [...known.keys()]);
+    const advice = meant === undefined ? 'docs/how-to/csv-index.md lists them' : `did you mean \`${meant}\`?`;
+    report(['index', 'columns', name], `is no name of a column; ${advice}`, 'key');
+  }
+};
+
+/** Ids are made of the folders' names, and what they say of datasets goes together with the defaults. */
+const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
+  for (const [name, details] of Object.entries(mappingOf(mappingOf(drop).folders))) {
+    const path = ['drop', 'folders', name];
+    if (name.split('/').some((segment) => slugOf(segment) === null))
+      report(path, 'no id can be made of this name: rename the folder to at most 64 of a-z, 0-9, `.`, `_`, `-`', 'key');
+    const { access, rights, temporal } = { ...mappingOf(mappingOf(defaults).dataset), ...mappingOf(details) };
+    for (const fault of datasetMetadataFaults({ access, rights, temporal }))
+      report([...path, ...fault.path], fault.message);
+  }
+};
+
+const checkDatasets = (document: YamlDocument, value: Mapping, report: Report): void => {
+  const defaults = mappingOf(mappingOf(value.defaults).dataset);
+  const datasets = listOf(value.datasets);
+  checkIds({ document, entries: datasets, path: ['datasets'], what: 'dataset', report });
+  for (const [index, dataset] of datasets.entries())
+    checkDataset({ document, dataset, defaults, path: ['datasets', index], report });
+};
+
+interface DatasetCheck {
+  document: PlacedValue;
+  dataset: Mapping;
+  /** What the dataset has where it says nothing. */
+  defaults: Mapping;
+  path: PropertyKey[];
+  report: Report;
+}
+
+const checkDataset = ({ document, dataset, defaults, path, report }: DatasetCheck): void => {
+  const { access, rights, temporal } = { ...defaults, ...dataset };
+  for (const fault of datasetMetadataFaults({ access, rights, temporal }))
+    report([...path, ...fault.path], fault.message);
+  const resources = listOf(dataset.resources);
+  checkIds({ document, entries: resources, path: [...path, 'resources'], what: 'resource', report });
+  for (const [position, resource] of resources.entries())
+    checkSource(resource, [...path, 'resources', position], report);
+};
+
+/** The problems between the keys of one dataset, as it stands in a manifest, in a value of its own. */
+export const datasetProblems = (document: PlacedValue, defaults: object): FileProblem[] => {
+  const problems: FileProblem[] = [];
+  const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
+  checkDataset({ document, dataset: mappingOf(document.value), defaults: mappingOf(defaults), path: [], report });
+  return problems;
+};
+
+interface IdCheck {
+  document: PlacedValue;
+  entries: Mapping[];
+  path: PropertyKey[];
+  what: 'dataset' | 'resource';
+  report: Report;
+}
+
+/** Ids must differ, and a former id must not be that of another entry: both would make two nodes of one identity. */
+const checkIds = ({ document, entries, path, what, report }: IdCheck): void => {
+  const lineOf = (index: number, key: string): number => document.position([...path, index, key]).line;
+  const first = new Map<unknown, { index: number; key: string }>();
+  const check = (index: number, key: string, id: unknown): void => {
+    if (typeof id !== 'string') return;
+    const other = first.get(id);
+    if (other === undefined) first.set(id, { index, key });
+    else if (other.index === index) report([...path, index, key], 'is the present id; leave it out', 'key');
+    else {
+      const line = lineOf(other.index, other.key);
+      const used =
+        other.key === 'id' ? `the ${what} on line ${line} has this id` : `line ${line} has the same former id`;
+      report([...path, index, key], `\`${id}\` is taken: ${used}; each needs its own`);
+    }
+  };
+  for (const [index, entry] of entries.entries()) check(index, 'id', entry.id);
+  for (const [index, entry] of entries.entries()) check(index, 'renamedFrom', entry.renamedFrom);
+};
+
+const checkSource = (resource: Mapping, path: PropertyKey[], report: Report): void => {
+  const given = ['file', 'url', 'link', 'api'].filter((key) => resource[key] !== undefined);
+  if (given.length === 0) report(path, 'the resource has no content: it needs one of `file`, `url`, `link`, `api`');
+  const second = given[1];
+  if (second !== undefined)
+    report(
+      [...path, second],
+      `only one of \`file\`, \`url\`, \`link\`, \`api\` may be given; \`${given[0]}\` is there, too`,
+      'key',
+    );
+  if (resource.name !== undefined && resource.url === undefined)
+    report([...path, 'name'], 'is for a `url` only: a file has its own name', 'key');
+};
+
+const isMapping = (value: unknown): value is Mapping =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
+
+const mappingOf = (value: unknown): Mapping => (isMapping(value) ? value : {});
+
+const listOf = (value: unknown): Mapping[] => (Array.isArray(value) ? value.map(mappingOf) : []);

@@ -1,0 +1,64 @@
+// `schedule:` of a manifest: a cron pattern alone, or a mapping with all that is to be said.
+import { z } from 'zod';
+import type { Schedule } from '../../model/schedule-times.ts';
+import { durationMs, durationText } from '../../util/quantity.ts';
+
+const text = z.string().trim().min(1);
+
+/** A window as people write it: `22:00-06:00`. */
+const windowPattern = /^([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)$/;
+const windowRule = 'must be two times of a day such as `22:00-06:00`';
+
+const longForm = z.strictObject({
+  cron: text.meta({
+    description: 'When to run: cron with 5 fields, or 6 with seconds first.',
+    examples: ['15 3 * * *'],
+  }),
+  timezone: text
+    .exactOptional()
+    .meta({ default: 'UTC', description: 'Time zone of pattern and window.', examples: ['Europe/Berlin'] }),
+  jitter: durationText.exactOptional().meta({
+    default: '0s',
+    description: 'Begin by up to so much later, so that many manifests do not begin at once.',
+    examples: ['10m'],
+  }),
+  window: z
+    .string({ error: windowRule })
+    .regex(windowPattern, { error: windowRule })
+    .exactOptional()
+    .meta({
+      description: 'When runs may begin; a run that is due outside waits for it.',
+      examples: ['22:00-06:00'],
+    }),
+  catchUp: z
+    .enum(['once', 'skip'])
+    .exactOptional()
+    .meta({
+      default: 'once',
+      description: 'What becomes of runs that were missed while nothing ran: one run at once, or none.',
+      examples: ['skip'],
+    }),
+});
+
+/** See the head of this file. */
+export const scheduleFileSchema = z.union([text, longForm]);
+
+/** Resolves a checked `schedule`; `timezone` is the manifest's own key, which goes with a pattern alone. */
+export const resolveSchedule = (file: z.infer<typeof scheduleFileSchema>, timezone: string | undefined): Schedule => {
+  if (typeof file === 'string') {
+    return { cron: file, timezone: timezone ?? 'UTC', jitterMs: 0, window: null, catchUp: 'once' };
+  }
+  return {
+    cron: file.cron,
+    timezone: file.timezone ?? 'UTC',
+    jitterMs: file.jitter === undefined ? 0 : durationMs(file.jitter),
+    window: file.window === undefined ? null : windowOf(file.window),
+    catchUp: file.catchUp ?? 'once',
+  };
+};
+
+/** `22:00-06:00` as minutes of the day. */
+const windowOf = (written: string): Schedule['window'] => {
+  const [, fromHour, fromMinute, toHour, toMinute] = (windowPattern.exec(written) ?? []).map(Number);
+  return { from: (fromHour ?? 0) * 60 + (fromMinute ?? 0), to: (toHour ?? 0) * 60 + (toMinute ?? 0) };
+};

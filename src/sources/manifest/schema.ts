@@ -1,0 +1,437 @@
+// What a manifest may say: the shape of the YAML file, and what it is once loaded.
+import { z } from 'zod';
+import { recipientsSchema } from '../../config/notify-schema.ts';
+import {
+  type DatasetMetadata,
+  datasetMetadataShape,
+  passedFieldsSchema,
+  type ResourceMetadata,
+  resourceMetadataShape,
+  titleSchema,
+} from '../../dataset-api/metadata.ts';
+import { idPattern } from '../../model/identity.ts';
+import type { Schedule } from '../../model/schedule-times.ts';
+import type { NodeFields, ResourceSource } from '../../model/wish.ts';
+import { durationText } from '../../util/quantity.ts';
+import { datapackageFileSchema } from '../datapackage/datapackage-schema.ts';
+import { type CatalogueSpec, catalogueSchema } from './catalogue-schema.ts';
+import { type IndexSpec, indexFileSchema } from './index-schema.ts';
+import { scheduleFileSchema } from './schedule-schema.ts';
+import { droppedTableShape, type TableDetails, tableShape } from './table-schema.ts';
+import { urlShape } from './url-schema.ts';
+
+const idRule = 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit';
+const id = z.string().regex(idPattern, { error: idRule });
+const text = z.string().trim().min(1);
+const webAddress = z.url({
+  protocol: /^https?$/,
+  error: 'must be a full address that begins with http:// or https://',
+});
+
+/** A share as people write it: `10%`. */
+const share = z
+  .string({ error: 'must be a share such as `10%`' })
+  .regex(/^(?:100|\d{1,2})(?:\.\d+)?%$/, { error: 'must be a share such as `10%`, from 0% to 100%' });
+
+const published = z
+  .boolean()
+  .exactOptional()
+  .meta({ default: true, description: 'False keeps the node unpublished on the portal.', examples: [false] });
+const importMode = z
+  .enum(['auto', 'never'])
+  .exactOptional()
+  .meta({
+    default: 'auto',
+    description: '`auto`: tables (CSV, TSV) go into the datastore where the portal has one; `never`: the file only.',
+    examples: ['never'],
+  });
+
+/** Keys of a dataset that `defaults.dataset` and `dataset.yaml` beside a dropped folder share with written-down datasets. */
+const datasetShape = { ...datasetMetadataShape, published, fields: passedFieldsSchema.exactOptional() };
+const resourceShape = {
+  ...resourceMetadataShape,
+  published,
+  import: importMode,
+  ...tableShape,
+  fields: passedFieldsSchema.exactOptional(),
+};
+
+/** A resource as it stands in a manifest. */
+export const resourceSchema = z
+  .strictObject({
+    id: id.meta({
+      description: 'Name of the resource within its dataset; with the others it makes the key.',
+      examples: ['spending'],
+    }),
+    title: titleSchema
+      .exactOptional()
+      .meta({ description: 'What people read first; the id when left out.', examples: ['Spending by department'] }),
+    file: text.exactOptional().meta({
+      description: 'File to send: a path relative to the manifest, or absolute.',
+      examples: ['data/spending.csv'],
+    }),
+    ...urlShape,
+    link: webAddress.exactOptional().meta({
+      description: 'Instead of a file: address of a page or file elsewhere.',
+      examples: ['https://example.org/data.zip'],
+    }),
+    api: webAddress
+      .exactOptional()
+      .meta({ description: 'Instead of a file: address of an API.', examples: ['https://example.org/api'] }),
+    renamedFrom: id
+      .exactOptional()
+      .meta({ description: 'Former id; the resource keeps its identity.', examples: ['expenses'] }),
+    ...resourceShape,
+  })
+  .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
+
+/** A dataset as it stands in a manifest. */
+export const datasetSchema = z.strictObject({
+  id: id.meta({
+    description: 'Name of the dataset within the manifest; with the others it makes the key.',
+    examples: ['city-budget-2026'],
+  }),
+  title: titleSchema,
+  renamedFrom: id
+    .exactOptional()
+    .meta({ description: 'Former id; the dataset keeps its identity.', examples: ['budget-2026'] }),
+  ...datasetShape,
+  resources: z
+    .array(resourceSchema)
+    .exactOptional()
+    .meta({
+      description: 'Files and links of the dataset.',
+      examples: [[{ id: 'spending', file: 'data/spending.csv' }]],
+    }),
+});
+
+const folderName = z.string().regex(/^(?!(?:.*\/)?\.)[^/\\]+(?:\/[^/\\]+)*$/, {
+  error: 'must be the path of a folder in the inbox such as `transport`',
+});
+
+const dropSchema = z.strictObject({
+  folder: text.meta({
+    description: 'Folder to watch, relative to the manifest or absolute: `<dataset>/<resource>.csv`.',
+    examples: ['inbox'],
+  }),
+  files: z
+    .union([text, z.array(text).min(1)], { error: 'must be a pattern such as `**/*.csv`, or a list of patterns' })
+    .exactOptional()
+    .meta({
+      default: '**/*.csv',
+      description: 'Which files are taken: a pattern or a list of them.',
+      examples: [['**/*.csv', '**/*.tsv']],
+    }),
+  settle: durationText.exactOptional().meta({
+    description: 'How long a file must stand still; `inbox.settle` of the configuration when left out.',
+    examples: ['10s'],
+  }),
+  folders: z
+    .record(folderName, z.strictObject(datasetShape))
+    .exactOptional()
+    .meta({
+      description: 'Folders that hold datasets (`transport/<dataset>/<resource>.csv`), with what these share.',
+      examples: [{ transport: { topics: ['Transport'] } }],
+    }),
+  trusted: z
+    .boolean()
+    .exactOptional()
+    .meta({
+      default: false,
+      description:
+        'True: who may write into the folder may do what the manifest may, with `fields` of any kind, `groups` and `published` in the files beside the data.',
+      examples: [true],
+    }),
+  marker: z
+    .string()
+    .regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' })
+    .exactOptional()
+    .meta({
+      description: 'Take a file only once a marker stands beside it: `x.csv.done` for `.done`.',
+      examples: ['.done'],
+    }),
+});
+
+/** The keys that say what a manifest publishes: exactly one of them stands in each, and makes its kind. */
+export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index', 'datapackage'] as const;
+
+/** The YAML file of a manifest as people write it. */
+export const manifestFileSchema = z
+  .strictObject({
+    name: id.meta({
+      description: 'Name of the manifest, unique per portal: with the ids it makes every key.',
+      examples: ['city-finance'],
+    }),
+    portal: id.exactOptional().meta({
+      default: 'local',
+      description: 'Portal to publish to, as named in the configuration.',
+      examples: ['city'],
+    }),
+    portals: z
+      .array(id)
+      .min(1)
+      .exactOptional()
+      .meta({
+        description: 'Instead of `portal`: several portals, each with runs and reports of its own.',
+        examples: [['city', 'county']],
+      }),
+    schedule: scheduleFileSchema.exactOptional().meta({
+      description: 'When to run: a cron pattern, or a mapping of the keys below it.',
+      examples: [{ cron: '15 3 * * *', timezone: 'Europe/Berlin' }],
+    }),
+    timezone: text.exactOptional().meta({
+      default: 'UTC',
+      description: 'Time zone of a `schedule` that is a pattern alone.',
+      examples: ['Europe/Berlin'],
+    }),
+    renamedFrom: id
+      .exactOptional()
+      .meta({ description: 'Former name; all keys keep their identity.', examples: ['finance'] }),
+    onMissing: z
+      .enum(['keep', 'orphan', 'unpublish', 'delete'])
+      .exactOptional()
+      .meta({
+        default: 'keep',
+        description:
+          'What becomes of nodes that the manifest no longer names. `orphan` marks them and unpublishes them. Not in a `drop` manifest.',
+        examples: ['orphan'],
+      }),
+    missingFor: durationText.exactOptional().meta({
+      default: '0s',
+      description: 'How long a node must have been missing before `onMissing` acts.',
+      examples: ['7d'],
+    }),
+    onDrift: z
+      .enum(['hold', 'overwrite', 'keep'])
+      .exactOptional()
+      .meta({
+        default: 'hold',
+        description: 'What to do with a node whose fields of ours somebody edited on the portal since our last write.',
+        examples: ['overwrite'],
+      }),
+    guard: z
+      .strictObject({
+        maxRemovals: share.exactOptional().meta({
+          default: '10%',
+          description: 'A run that would take down more of the known items is held whole.',
+          examples: ['10%'],
+        }),
+        min: z
+          .int()
+          .nonnegative()
+          .exactOptional()
+          .meta({
+            default: 5,
+            description: 'So many items may always be taken down or updated.',
+            examples: [5],
+          }),
+        maxUpdates: share.exactOptional().meta({
+          description: 'A run that would update more of the known items is held whole; no limit when left out.',
+          examples: ['50%'],
+        }),
+      })
+      .exactOptional()
+      .meta({
+        description: 'Limits beyond which a run is held before it touches anything.',
+        examples: [{ maxRemovals: '10%' }],
+      }),
+    notify: z
+      .strictObject({
+        email: recipientsSchema.exactOptional().meta({
+          description: 'E-mail addresses instead of those of the configuration, whose mail server sends.',
+          examples: [['budget@example.org']],
+        }),
+        webhook: webAddress.exactOptional().meta({
+          description:
+            'Address instead of the webhook of the configuration; public unless `sources.allow` names it, and not signed.',
+          examples: ['https://ops.example.org/finance'],
+        }),
+      })
+      .exactOptional()
+      .meta({
+        description: 'Who is told about runs of this manifest, where it is not who the configuration names.',
+        examples: [{ email: ['budget@example.org'] }],
+      }),
+    defaults: z
+      .strictObject({
+        dataset: z
+          .strictObject(datasetShape)
+          .exactOptional()
+          .meta({
+            description: 'For every dataset; any of its keys but `id`, `title`, `renamedFrom` and `resources`.',
+            examples: [{ license: 'cc-by' }],
+          }),
+        resource: z
+          .strictObject(resourceShape)
+          .exactOptional()
+          .meta({
+            description: 'For every resource; any of its keys but `id`, `title`, `renamedFrom` and its source.',
+            examples: [{ import: 'never' }],
+          }),
+      })
+      .exactOptional()
+      .meta({ description: 'Values for what an entry leaves out. They merge shallowly; lists replace.' }),
+    datasets: z
+      .array(datasetSchema)
+      .exactOptional()
+      .meta({
+        description: 'What to publish, written down here.',
+        examples: [[{ id: 'city-budget-2026', title: 'City budget 2026' }]],
+      }),
+    drop: dropSchema.exactOptional().meta({
+      description: 'Publish what is dropped into a folder.',
+      examples: [{ folder: 'inbox' }],
+    }),
+    index: indexFileSchema.exactOptional().meta({
+      description: 'Publish what a list names, one resource a row: a CSV or JSON lines file, or a mapping.',
+      examples: ['resources.csv'],
+    }),
+    datapackage: datapackageFileSchema.exactOptional().meta({
+      description: 'Publish data packages (Frictionless), each a dataset: a `datapackage.json`, a pattern, or a list.',
+      examples: ['packages/*/datapackage.json'],
+    }),
+    catalogue: catalogueSchema.exactOptional().meta({
+      description: 'Publish what a catalogue (`data.json`, DCAT-US) lists: its address or path, or a mapping.',
+      examples: ['https://example.org/data.json'],
+    }),
+  })
+  .meta({ title: 'sluice manifest', oneOf: manifestKinds.map((kind) => ({ required: [kind] })) });
+
+/** `dataset.yaml` in a dropped dataset's folder. */
+export const datasetDetailsFileSchema = z.strictObject({ title: titleSchema.exactOptional(), ...datasetShape });
+
+/** `<resource>.yaml` beside a dropped file. */
+export const resourceDetailsFileSchema = z.strictObject({
+  title: titleSchema.exactOptional(),
+  ...resourceShape,
+  ...droppedTableShape,
+});
+
+/** See {@link manifestFileSchema}. */
+export type ManifestFile = z.infer<typeof manifestFileSchema>;
+
+/** What may be said of a dataset beside its id, title and resources. */
+export interface DatasetDetails extends DatasetMetadata {
+  published?: boolean;
+  fields?: NodeFields;
+}
+
+/** What may be said of a resource beside its id, title and source. */
+export interface ResourceDetails extends ResourceMetadata, TableDetails {
+  published?: boolean;
+  import?: 'auto' | 'never';
+  fields?: NodeFields;
+}
+
+/** A resource as the manifest wants it, defaults merged in. */
+export interface ResourceSpec {
+  id: string;
+  title: string;
+  /** Former id, whose identity it keeps. */
+  renamedFrom?: string;
+  /** A file's path is absolute; its existence is not checked here. */
+  source: ResourceSource;
+  details: ResourceDetails;
+}
+
+/** A dataset as the manifest wants it, defaults merged in. */
+export interface DatasetSpec {
+  id: string;
+  title: string;
+  /** Former id, whose identity it keeps. */
+  renamedFrom?: string;
+  details: DatasetDetails;
+  resources: ResourceSpec[];
+}
+
+/** What becomes of nodes that a manifest no longer names. */
+export type OnMissing = 'keep' | 'orphan' | 'unpublish' | 'delete';
+
+/** What to do with a node that somebody edited on the portal. */
+export type OnDrift = 'hold' | 'overwrite' | 'keep';
+
+/** Limits beyond which a run is held whole. Shares are 0 to 1; null = no limit. */
+export interface GuardRules {
+  maxRemovals: number;
+  min: number;
+  maxUpdates: number | null;
+}
+
+/** The rules of a manifest that states none. */
+export const defaultRules: Pick<ManifestBase, 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'> = {
+  onMissing: 'keep',
+  missingForMs: 0,
+  onDrift: 'hold',
+  guard: { maxRemovals: 0.1, min: 5, maxUpdates: null },
+};
+
+/** Recipients of notices instead of those of the configuration; null where those are meant. */
+export interface ManifestNotify {
+  email: string[] | null;
+  webhook: string | null;
+}
+
+/** What every manifest has. */
+export interface ManifestBase {
+  /** Absolute path of the file. */
+  path: string;
+  name: string;
+  /** A portal named in the configuration; of several the first, or the one that is meant (see `portals.ts`). */
+  portal: string;
+  /** All portals, where there are several. */
+  portals?: string[];
+  schedule?: Schedule;
+  /** Former name, whose identities the keys keep. */
+  renamedFrom?: string;
+  onMissing: OnMissing;
+  missingForMs: number;
+  onDrift: OnDrift;
+  guard: GuardRules;
+  notify?: ManifestNotify;
+  defaults: { dataset: DatasetDetails; resource: ResourceDetails };
+}
+
+/** A manifest with written-down datasets. */
+export interface ListManifest extends ManifestBase {
+  datasets: DatasetSpec[];
+}
+
+/** A manifest of a watched folder. */
+export interface DropManifest extends ManifestBase {
+  drop: {
+    /** Absolute. */
+    folder: string;
+    /** Patterns below the folder (picomatch). */
+    files: string[];
+    /** Folders that hold datasets, too, by their paths in the inbox, with what these share. */
+    folders?: Record<string, DatasetDetails>;
+    /** True: the files beside the data may say what the manifest may. */
+    trusted?: boolean;
+    /** Null: as the configuration says (`inbox.settle`). */
+    settleMs: number | null;
+    /** Ending of marker files, such as `.done`; without it files settle by size and time. */
+    marker?: string;
+  };
+}
+
+/** A manifest that harvests a catalogue. */
+export interface CatalogueManifest extends ManifestBase {
+  catalogue: CatalogueSpec;
+}
+
+/** A manifest of a list of resources in a file. */
+export interface IndexManifest extends ManifestBase {
+  index: IndexSpec;
+}
+
+/** A manifest of data packages. */
+export interface PackageManifest extends ManifestBase {
+  /** Absolute paths and patterns. */
+  datapackages: string[];
+}
+
+/** A loaded manifest: everything resolved, nothing left to check but the data itself. Its kind is the key it has. */
+export type Manifest = ListManifest | DropManifest | CatalogueManifest | IndexManifest | PackageManifest;
+
+/** True for a manifest of a watched folder. */
+export const isDropManifest = (manifest: Manifest): manifest is DropManifest => 'drop' in manifest;

@@ -1,0 +1,89 @@
+// How a dropped file is described: by its path in the inbox, by the manifest, and by the small files beside it.
+import { lstat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { titleOfName } from '../../dataset-api/slug.ts';
+import { ManifestError, SourceRefusedError } from '../../model/errors.ts';
+import { loadPackagedDataset, loadPackagedResource } from '../datapackage/package-details.ts';
+import { loadDatasetDetails, loadResourceDetails, type SidecarRights, type Titled } from './details.ts';
+import { droppedNames, listedFolders } from './drop-names.ts';
+import type { DatasetDetails, DropManifest, ResourceDetails } from './schema.ts';
+
+/** Details that always have a title. */
+export type Described<Details> = Required<Titled<Details>>;
+
+/** True when a plain file stands there. Throws SourceRefusedError for a link, folder or the like: it could lead anywhere. */
+const standsAt = async (inbox: string, path: string): Promise<boolean> => {
+  const segments = path.split('/');
+  for (const depth of segments.keys()) {
+    const at = join(inbox, ...segments.slice(0, depth + 1));
+    const stats = await lstat(at).catch((error) => {
+      if (error?.code === 'ENOENT' || error?.code === 'ENOTDIR') return null;
+      throw error;
+    });
+    if (stats === null) return false;
+    const last = depth === segments.length - 1;
+    if (last ? stats.isFile() : stats.isDirectory()) continue;
+    throw new SourceRefusedError(`${at} is no plain ${last ? 'file' : 'folder'}`, {
+      hint: 'put the file itself there, not a link to it; then drop the data again',
+    });
+  }
+  return true;
+};
+
+/**
+ * Title and details of a dropped file's dataset, each refining the one before: the defaults of the manifest, `dataset.yaml`
+ * in the inbox, the folders around the dataset as the manifest lists them and the `dataset.yaml` in each, and in the
+ * dataset's own folder `datapackage.json` and `dataset.yaml` (for a file `x.csv` without a folder that is `x/`). Without a
+ * title in the last two the name makes one.
+ *
+ * @throws ManifestError when one of the files is faulty, SourceRefusedError when it is a link
+ */
+export const datasetOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<DatasetDetails>> => {
+  const { folder: inbox, folders = {} } = manifest.drop;
+  const rights = rightsIn(manifest);
+  const { around, path, dataset } = droppedNames(dropped, listedFolders(manifest.drop));
+  let shared = await inherited({ inbox, path: 'dataset.yaml', rights }, manifest.defaults.dataset);
+  for (const folder of around) {
+    shared = await inherited({ inbox, path: `${folder}/dataset.yaml`, rights }, { ...shared, ...folders[folder] });
+  }
+  const packaged = (await standsAt(inbox, `${path}/datapackage.json`))
+    ? await loadPackagedDataset(join(inbox, path, 'datapackage.json'), shared)
+    : { details: shared };
+  const own = (await standsAt(inbox, `${path}/dataset.yaml`))
+    ? await loadDatasetDetails(join(inbox, path, 'dataset.yaml'), packaged.details, rights)
+    : packaged;
+  return { title: titleOfName(dataset), ...packaged, ...own };
+};
+
+const rightsIn = ({ drop }: DropManifest): SidecarRights => (drop.trusted === true ? 'all' : 'plain');
+
+/** Details from a `dataset.yaml` that stands above the datasets it is for, so it has no title. */
+const inherited = async (
+  { inbox, path, rights }: { inbox: string; path: string; rights: SidecarRights },
+  defaults: DatasetDetails,
+): Promise<DatasetDetails> => {
+  if (!(await standsAt(inbox, path))) return defaults;
+  const { title, details } = await loadDatasetDetails(join(inbox, path), defaults, rights);
+  if (title === undefined) return details;
+  const message = 'a title is for one dataset: put it into the `dataset.yaml` in the folder of that dataset';
+  throw new ManifestError([{ file: join(inbox, path), line: 1, column: 1, key: 'title', message }]);
+};
+
+/**
+ * Title and details of a dropped file itself, each refining the one before: the manifest's defaults, its entry in
+ * `datapackage.json` in the same folder, `<resource>.yaml` beside it. (`dataset.yaml` always describes datasets, so a file
+ * `dataset.csv` has no sidecar of its own.) Throws as {@link datasetOfDrop}.
+ */
+export const resourceOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<ResourceDetails>> => {
+  const inbox = manifest.drop.folder;
+  const { folder, path, resource } = droppedNames(dropped, listedFolders(manifest.drop));
+  const defaults = manifest.defaults.resource;
+  const described = folder === path && (await standsAt(inbox, `${folder}/datapackage.json`));
+  const packaged = described
+    ? await loadPackagedResource(join(inbox, folder, 'datapackage.json'), basename(dropped), defaults)
+    : { details: defaults };
+  const beside = folder === '' ? `${resource}.yaml` : `${folder}/${resource}.yaml`;
+  const own = resource !== 'dataset' && (await standsAt(inbox, beside));
+  const loaded = own ? await loadResourceDetails(join(inbox, beside), packaged.details, rightsIn(manifest)) : packaged;
+  return { title: titleOfName(resource), ...packaged, ...loaded };
+};

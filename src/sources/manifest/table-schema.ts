@@ -1,0 +1,93 @@
+// The keys of a resource that say what is done to its table before it is sent.
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { badRowPolicies } from '../../model/recipe/recipe.ts';
+import { type Step, stepsSchema } from '../../model/recipe/steps.ts';
+import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
+
+const text = z.string().trim().min(1);
+
+const shareOrCountRule = 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows';
+const shareOrCount = z.union(
+  [z.string().regex(/^(?:100|\d{1,2})(?:\.\d+)?%$/, { error: shareOrCountRule }), z.int().nonnegative()],
+  {
+    error: 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows',
+  },
+);
+
+const shape = {
+  table: stepsSchema.exactOptional().meta({
+    description: 'What is done to the table before it is sent: steps in their order. The result is sent as CSV.',
+    examples: [[{ skipRows: 2 }, { select: ['department', 'amount'] }]],
+  }),
+  sheet: z
+    .union([text, z.int().positive()], { error: 'must be the name of a sheet, or its number from 1' })
+    .exactOptional()
+    .meta({ description: 'Sheet of an `.xlsx` file that has several.', examples: ['Spending'] }),
+  member: text
+    .exactOptional()
+    .meta({ description: 'File in a `.zip` archive that holds several tables.', examples: ['data/spending.csv'] }),
+  badRows: z
+    .enum(badRowPolicies)
+    .exactOptional()
+    .meta({
+      default: 'fail',
+      description:
+        'Rows with too many or too few cells, with cells that cannot be cast, or against `schema`: `quarantine` publishes the others and writes the bad ones to a file, `skip` leaves them out.',
+      examples: ['quarantine'],
+    }),
+  maxBadRows: shareOrCount.exactOptional().meta({
+    default: '0.5%',
+    description: 'More bad rows than this share, or this number, and nothing is published.',
+    examples: ['2%'],
+  }),
+};
+
+/** See the head of this file. */
+export const tableShape = {
+  ...shape,
+  schema: z
+    .union([text, tableSchemaSchema])
+    .exactOptional()
+    .meta({
+      description: 'Table Schema (Frictionless) that the table is held against: a mapping, or the path of a JSON file.',
+      examples: ['budget.schema.json'],
+    }),
+};
+
+/** As {@link tableShape}, for a file that lies beside dropped data: it may not name files, which could hold code. */
+export const droppedTableShape = {
+  ...shape,
+  table: stepsSchema
+    .refine((steps) => steps.every((step) => step.transform === undefined), {
+      error: '`transform` runs code: it may only stand in the manifest',
+    })
+    .refine((steps) => steps.every((step) => step.split === undefined), {
+      error: '`split` makes several resources: it may only stand in a manifest with `datasets`',
+    })
+    .exactOptional(),
+  schema: tableSchemaSchema.exactOptional(),
+};
+
+/** What a manifest says of a table; see {@link tableShape}. */
+export interface TableDetails {
+  table?: Step[];
+  sheet?: string | number;
+  member?: string;
+  badRows?: (typeof badRowPolicies)[number];
+  maxBadRows?: string | number;
+  schema?: string | TableSchema;
+}
+
+/** The same details with the paths they name made absolute; `dir` is the folder of the manifest. */
+export const resolveTable = <Details extends TableDetails>(details: Details, dir: string): Details => ({
+  ...details,
+  ...(details.table === undefined
+    ? {}
+    : {
+        table: details.table.map((step) =>
+          step.transform === undefined ? step : { transform: resolve(dir, step.transform) },
+        ),
+      }),
+  ...(typeof details.schema === 'string' ? { schema: resolve(dir, details.schema) } : {}),
+});

@@ -1,0 +1,47 @@
+// What each portal made of a dropped file that goes to several: the file leaves the spool when all have spoken.
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { RedisKeys } from '../model/redis-keys.ts';
+import { type Reason, reasonSchema } from '../model/report.ts';
+
+/** Longer than a portal is down; a verdict that is gone is given again by the next run. */
+const keepSeconds = 30 * 24 * 3600;
+
+const verdictSchema = reasonSchema.nullable();
+
+/** Verdicts of portals on a claim: null where it was published, else why not. */
+export type Verdicts = ReadonlyMap<string, Reason | null>;
+
+/**
+ * Writes down what a portal made of a claim; returns the verdicts of all portals that have spoken. Of several that speak at
+ * once only the last sees them all, so that one run moves the file.
+ */
+export const recordVerdict = async (
+  redis: Redis,
+  keys: RedisKeys,
+  claim: string,
+  { portal, reason }: { portal: string; reason: Reason | null },
+): Promise<Verdicts> => {
+  const key = keys.verdicts(claim);
+  const answers = await redis
+    .multi()
+    .hset(key, portal, JSON.stringify(reason))
+    .expire(key, keepSeconds)
+    .hgetall(key)
+    .exec();
+  return parseVerdicts(rowsSchema.parse(answers?.at(-1)?.[1]));
+};
+
+/** The verdicts on a claim so far, by portal. */
+export const readVerdicts = async (redis: Redis, keys: RedisKeys, claim: string): Promise<Verdicts> =>
+  parseVerdicts(await redis.hgetall(keys.verdicts(claim)));
+
+const rowsSchema = z.record(z.string(), z.string());
+
+const parseVerdicts = (rows: Record<string, string>): Verdicts =>
+  new Map(Object.entries(rows).map(([portal, text]) => [portal, verdictSchema.parse(JSON.parse(text))]));
+
+/** Forgets the verdicts on a claim that has left the spool. */
+export const forgetVerdicts = async (redis: Redis, keys: RedisKeys, claim: string): Promise<void> => {
+  await redis.del(keys.verdicts(claim));
+};

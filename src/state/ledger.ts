@@ -1,0 +1,194 @@
+// The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
+import type { Redis } from 'ioredis';
+import type { ZodType } from 'zod';
+import type { FieldWrite, JobWriter } from '../model/lease.ts';
+import {
+  type Intent,
+  intentSchema,
+  type LedgerEntry,
+  ledgerEntrySchema,
+  type SentNode,
+  sentNodeSchema,
+} from '../model/ledger-entry.ts';
+import { manifestOfKey, type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { writeFields } from './redis/fields.ts';
+import { readField } from './redis/read-field.ts';
+
+/** What is known of one key. */
+export interface KnownItem {
+  entry: LedgerEntry | null;
+  intent: Intent | null;
+}
+
+/** A cache of what the portals hold; it can be rebuilt from them, so an entry of an unknown shape is treated as absent. */
+export class Ledger {
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #writer: JobWriter | null;
+
+  constructor(redis: Redis, keys: RedisKeys, writer: JobWriter | null = null) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#writer = writer;
+  }
+
+  /**
+   * The ledger in the name of a job: what it writes is refused with JobLostError once another worker has the job. What a
+   * portal write led to ({@link settle}, {@link put}) goes along with the next write: a kill before that finds the intent open.
+   */
+  inNameOf(writer: JobWriter | null): Ledger {
+    return new Ledger(this.#redis, this.#keys, writer);
+  }
+
+  /** All entries of a target, by key. */
+  async entries(target: Target): Promise<Map<string, LedgerEntry>> {
+    const rows = await this.#redis.hgetall(this.#keys.entries(target));
+    const entries = new Map<string, LedgerEntry>();
+    for (const [key, text] of Object.entries(rows)) {
+      const entry = parse(ledgerEntrySchema, text);
+      if (entry) entries.set(key, entry);
+    }
+    return entries;
+  }
+
+  /** The entry of a key on a portal, or null. */
+  async entry(portal: string, key: string): Promise<LedgerEntry | null> {
+    await this.#caughtUp();
+    return parse(ledgerEntrySchema, await readField(this.#redis, this.#keys.entries(targetOf(portal, key)), key));
+  }
+
+  /** Writes an entry. */
+  async put(portal: string, entry: LedgerEntry): Promise<void> {
+    await this.#writeLater([this.#entryField(portal, entry)]);
+  }
+
+  /** The open intent of a key, or null. */
+  async intent(portal: string, key: string): Promise<Intent | null> {
+    await this.#caughtUp();
+    return parse(intentSchema, await readField(this.#redis, this.#keys.intents(targetOf(portal, key)), key));
+  }
+
+  /** Entry and open intent of a key as of one moment. */
+  async known(portal: string, key: string): Promise<KnownItem> {
+    await this.#caughtUp();
+    const target = targetOf(portal, key);
+    const [entry, intent] = await Promise.all([
+      readField(this.#redis, this.#keys.entries(target), key),
+      readField(this.#redis, this.#keys.intents(target), key),
+    ]);
+    return { entry: parse(ledgerEntrySchema, entry), intent: parse(intentSchema, intent) };
+  }
+
+  /** Records that a write begins; must be awaited before the request is sent. */
+  async begin(portal: string, key: string, intent: Intent): Promise<void> {
+    const write = { hash: this.#keys.intents(targetOf(portal, key)), field: key, value: JSON.stringify(intent) };
+    if (this.#writer) await this.#writer.write([write]);
+    else await writeFields(this.#redis, [write]);
+  }
+
+  /** Records what a write led to (and what was sent by it) and closes its intent, all or nothing. */
+  async settle(portal: string, entry: LedgerEntry, sent?: SentNode): Promise<void> {
+    const target = targetOf(portal, entry.key);
+    await this.#writeLater([
+      this.#entryField(portal, entry),
+      { hash: this.#keys.intents(target), field: entry.key, value: null },
+      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
+    ]);
+  }
+
+  #entryField(portal: string, entry: LedgerEntry): FieldWrite {
+    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: JSON.stringify(entry) };
+  }
+
+  async #writeLater(writes: FieldWrite[]): Promise<void> {
+    if (this.#writer) this.#writer.writeLater(writes);
+    else await writeFields(this.#redis, writes);
+  }
+
+  /** What this job reads here holds what it wrote. */
+  async #caughtUp(): Promise<void> {
+    await this.#writer?.catchUp();
+  }
+
+  /** What was sent last for a key, or null. */
+  async sentFor(portal: string, key: string): Promise<SentNode | null> {
+    await this.#caughtUp();
+    return parse(sentNodeSchema, await readField(this.#redis, this.#keys.sent(targetOf(portal, key)), key));
+  }
+
+  /** What was sent last for each key of a target. */
+  async sent(target: Target): Promise<Map<string, SentNode>> {
+    const sent = new Map<string, SentNode>();
+    for (const [key, text] of Object.entries(await this.#redis.hgetall(this.#keys.sent(target)))) {
+      const node = parse(sentNodeSchema, text);
+      if (node) sent.set(key, node);
+    }
+    return sent;
+  }
+
+  /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
+  async rename(portal: string, from: LedgerEntry, to: string): Promise<void> {
+    const target = targetOf(portal, from.key);
+    const sent = await this.#redis.hget(this.#keys.sent(target), from.key);
+    const multi = this.#redis
+      .multi()
+      .hset(this.#keys.entries(target), to, JSON.stringify({ ...from, key: to, missingSince: null }))
+      .hdel(this.#keys.entries(target), from.key)
+      .hdel(this.#keys.sent(target), from.key)
+      .hdel(this.#keys.intents(target), from.key);
+    if (sent !== null) multi.hset(this.#keys.sent(target), to, sent);
+    await multi.exec();
+  }
+
+  /** Address of the portal that the ledger of a target tells of; null where it was not noted yet. */
+  addressOf(target: Target): Promise<string | null> {
+    return this.#redis.hget(this.#keys.addresses, targetName(target));
+  }
+
+  /** Notes the address of the portal that the ledger of a target tells of. */
+  async setAddress(target: Target, url: string): Promise<void> {
+    await this.#redis.hset(this.#keys.addresses, targetName(target), url);
+  }
+
+  /** Remembers when a target was compared with the portal's own listing, Unix milliseconds. */
+  async refreshed(target: Target, at: number): Promise<void> {
+    await this.#redis.hset(this.#keys.refreshed, targetName(target), at);
+  }
+
+  /** When a target was last compared with the portal, or first published; null where nothing is published. */
+  async refreshedAt(target: Target): Promise<number | null> {
+    const known = await this.#redis.hget(this.#keys.refreshed, targetName(target));
+    if (known !== null) return Number(known);
+    const times = [...(await this.entries(target)).values()].filter(({ nid }) => nid !== null);
+    return times.length === 0 ? null : Math.min(...times.map(({ syncedAt }) => syncedAt));
+  }
+
+  /** Closes an intent whose write is known not to have happened. */
+  async forget(portal: string, key: string): Promise<void> {
+    await this.#redis.hdel(this.#keys.intents(targetOf(portal, key)), key);
+  }
+
+  /** Remembers where the manifest of a target is. */
+  async remember(target: Target, manifestPath: string): Promise<void> {
+    await this.#redis.hset(this.#keys.targets, targetName(target), manifestPath);
+  }
+
+  /** Every target that was ever run, with the path of its manifest. */
+  async targets(): Promise<(Target & { manifestPath: string })[]> {
+    const paths = await this.#redis.hgetall(this.#keys.targets);
+    return Object.entries(paths)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([name, manifestPath]) => {
+        const [manifest, portal] = name.split('@');
+        return manifest && portal ? [{ manifest, portal, manifestPath }] : [];
+      });
+  }
+}
+
+const targetOf = (portal: string, key: string): Target => ({ manifest: manifestOfKey(key), portal });
+
+const parse = <T>(schema: ZodType<T>, text: string | null): T | null => {
+  if (text === null) return null;
+  const result = schema.safeParse(JSON.parse(text));
+  return result.success ? result.data : null;
+};

@@ -1,0 +1,316 @@
+// Records of runs in Redis: what was asked, the work planned, progress, and the report.
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { FieldWrite, JobWriter } from '../model/lease.ts';
+import { goodFileSchema, sourceFingerprintSchema } from '../model/ledger-entry.ts';
+import type { RedisKeys, Target } from '../model/redis-keys.ts';
+import { targetName } from '../model/redis-keys.ts';
+import {
+  itemActions,
+  type Report,
+  type ReportItem,
+  reasonSchema,
+  reportItemSchema,
+  reportSchema,
+} from '../model/report.ts';
+import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
+import { rememberRun } from './last-runs.ts';
+import { writeFields } from './redis/fields.ts';
+import { readField } from './redis/read-field.ts';
+
+const removalSchema = z.enum(['orphan', 'unpublish', 'delete']).nullable();
+const onDriftSchema = z.enum(['hold', 'overwrite', 'keep']);
+
+/** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
+export const datasetWorkSchema = z.object({
+  wish: datasetWishSchema.omit({ resources: true }),
+  why: z.string(),
+  /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
+  nid: z.string().nullable(),
+  resources: z.array(z.string()),
+  /** Keys of all its resources that have or may get a node, in the order in which its list names them. */
+  order: z.array(z.string()),
+  /** Uuids that are looked for on the portal: its own, those of its resources, and of datasets after it. */
+  next: z.array(z.string()).default([]),
+  /** True when the node is to be read and proven although the ledger knows nothing against it. */
+  verify: z.boolean(),
+  /** True when the node stays as it is and only resources below it have work. */
+  frozen: z.boolean(),
+  /** Why a stored plan could not be done to a frozen dataset. */
+  refused: reasonSchema.nullable(),
+  /** How the dataset is to be taken down; null when it is to be published. */
+  removal: removalSchema,
+  onDrift: onDriftSchema,
+  /** Somebody decided that what cannot be found is created. */
+  createMissing: z.boolean().default(false),
+});
+
+/** The planned work on one resource. */
+export const resourceWorkSchema = z.object({
+  wish: resourceWishSchema,
+  why: z.string(),
+  /** The file as the run saw it; null when it could not be read, or was left to the job. */
+  source: sourceFingerprintSchema.nullable(),
+  removal: removalSchema,
+  onDrift: onDriftSchema,
+  createMissing: z.boolean().default(false),
+});
+
+/** A table that was ordered to be imported, and what its proof is held against. */
+export const unprovenSchema = z.object({
+  nid: z.string(),
+  uuid: z.string(),
+  /** Rows and columns of the file. */
+  rows: z.number().int(),
+  columns: z.number().int(),
+  /** What becomes the good file of the resource once it is proven. */
+  good: goodFileSchema,
+});
+
+/** See {@link unprovenSchema}. */
+export type Unproven = z.infer<typeof unprovenSchema>;
+
+/** Stands among the outcomes for an item that was sent and is not proven yet. */
+const sent = 'sent';
+
+/** What a run has done to an item so far. */
+export const itemRecordSchema = z.object({
+  actions: z.array(z.enum(itemActions)),
+  /** Its table, while that is not proven to be whole; the item ends with the proof. */
+  unproven: unprovenSchema.nullable().default(null),
+  /** Attempts that it took until its table was to be proven. */
+  attempts: z.number().int().default(0),
+  /** Milliseconds of work, over all attempts. */
+  ms: z.number().int(),
+  /** How the item ended; null while it has not. */
+  ended: reportItemSchema.nullable(),
+});
+
+/** See {@link itemRecordSchema}. */
+export type ItemRecord = z.infer<typeof itemRecordSchema>;
+
+/** See {@link datasetWorkSchema}. */
+export type DatasetWork = z.infer<typeof datasetWorkSchema>;
+/** See {@link resourceWorkSchema}. */
+export type ResourceWork = z.infer<typeof resourceWorkSchema>;
+
+const settledClaimSchema = z.object({ claim: z.string(), reason: reasonSchema.nullable() });
+
+/** A dropped file by its claim id: archived, or quarantined with a reason. */
+export type SettledClaim = z.infer<typeof settledClaimSchema>;
+
+/** The planned work of a run. The first attempt writes it down; later attempts of the run use it unchanged. */
+export interface RunWork {
+  datasets: DatasetWork[];
+  resources: ResourceWork[];
+  /** Items that need no job. */
+  settled: ReportItem[];
+  /** Dropped files that need no job: what becomes of them when the run closes. */
+  claims: SettledClaim[];
+  /** What is published otherwise than the source has it. */
+  remarks: string[];
+}
+
+/** What is known of the work that was planned. */
+export interface Planned extends Pick<RunWork, 'settled' | 'claims' | 'remarks'> {
+  /** Keys of the datasets with a job. */
+  datasets: string[];
+  /** Ids of the dropped files behind resources with a job, by key. */
+  dropped: Record<string, string>;
+}
+
+/** How far a run is. */
+export interface RunProgress {
+  state: 'queued' | 'running' | 'done';
+  startedAt: number | null;
+  /** Items with a job of their own. */
+  total: number;
+  done: number;
+  failed: number;
+}
+
+const settledSchema = z.object({
+  settled: z.array(reportItemSchema),
+  claims: z.array(settledClaimSchema),
+  remarks: z.array(z.string()).default([]),
+  dropped: z.record(z.string(), z.string()).default({}),
+});
+
+/** Reads and writes run records. */
+export class Runs {
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #keepMs: number;
+  readonly #writer: JobWriter | null;
+
+  constructor(redis: Redis, keys: RedisKeys, keepMs: number, writer: JobWriter | null = null) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#keepMs = keepMs;
+    this.#writer = writer;
+  }
+
+  /** The records in the name of a job: what it writes is refused with JobLostError once another worker has the job. */
+  inNameOf(writer: JobWriter | null): Runs {
+    return new Runs(this.#redis, this.#keys, this.#keepMs, writer);
+  }
+
+  /** Marks a run as begun (idempotent) and returns when that was, Unix milliseconds. */
+  async begin(runId: string, target: Target & { why?: string }): Promise<number> {
+    const key = this.#keys.run(runId);
+    const now = Date.now();
+    await this.#redis
+      .multi()
+      .hsetnx(key, 'startedAt', now)
+      .hset(key, { target: targetName(target), why: target.why ?? '' })
+      .zadd(this.#keys.runs, 'NX', now, runId)
+      .exec();
+    return Number(await this.#redis.hget(key, 'startedAt'));
+  }
+
+  /** Writes the planned work down, all or nothing. */
+  async plan(runId: string, work: RunWork): Promise<void> {
+    const key = this.#keys.run(runId);
+    const items = new Map<string, string>();
+    for (const dataset of work.datasets) items.set(dataset.wish.key, JSON.stringify(dataset));
+    const dropped: Planned['dropped'] = {};
+    for (const resource of work.resources) {
+      const { key: item, source } = resource.wish;
+      items.set(item, JSON.stringify(resource));
+      if (source.kind === 'file' && source.claim !== undefined) dropped[item] = source.claim;
+    }
+    const multi = this.#redis.multi().del(this.#keys.runWork(runId));
+    if (items.size > 0) multi.hset(this.#keys.runWork(runId), items);
+    await multi
+      .hset(key, {
+        total: work.datasets.length + work.resources.length,
+        settled: JSON.stringify({ settled: work.settled, claims: work.claims, remarks: work.remarks, dropped }),
+        planned: JSON.stringify(work.datasets.map((dataset) => dataset.wish.key)),
+      })
+      .exec();
+  }
+
+  /** The planned work as written down, or null before {@link plan}. */
+  async planned(runId: string): Promise<Planned | null> {
+    const [planned, settled] = await this.#redis.hmget(this.#keys.run(runId), 'planned', 'settled');
+    if (!planned || !settled) return null;
+    return { datasets: z.array(z.string()).parse(JSON.parse(planned)), ...settledSchema.parse(JSON.parse(settled)) };
+  }
+
+  /** Work on one dataset, or null when the run has none on it. */
+  async datasetWork(runId: string, key: string): Promise<DatasetWork | null> {
+    const text = await readField(this.#redis, this.#keys.runWork(runId), key);
+    return text === null ? null : datasetWorkSchema.parse(JSON.parse(text));
+  }
+
+  /** Work on one resource, or null when the run has none on it. */
+  async resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
+    const text = await readField(this.#redis, this.#keys.runWork(runId), key);
+    return text === null ? null : resourceWorkSchema.parse(JSON.parse(text));
+  }
+
+  /** What the run has done to an item so far. */
+  async record(runId: string, key: string): Promise<ItemRecord> {
+    await this.#writer?.catchUp();
+    const text = await readField(this.#redis, this.#keys.runItems(runId), key);
+    return text === null
+      ? { actions: [], unproven: null, attempts: 0, ms: 0, ended: null }
+      : itemRecordSchema.parse(JSON.parse(text));
+  }
+
+  /** Records what the run has done to an item, and how it ended if it has; in the name of a job with its next write. */
+  async keep(runId: string, key: string, record: ItemRecord): Promise<void> {
+    const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: JSON.stringify(record) }];
+    const outcome = record.ended?.outcome ?? (record.unproven ? sent : null);
+    if (outcome) writes.push({ hash: this.#keys.runOutcomes(runId), field: key, value: outcome });
+    if (this.#writer) this.#writer.writeLater(writes);
+    else await writeFields(this.#redis, writes);
+  }
+
+  /** Keys of the resources whose tables are to be proven, in lists of at most `size`; the same lists whenever it is asked. */
+  async proofs(runId: string, size: number): Promise<string[][]> {
+    const key = this.#keys.run(runId);
+    const known = await this.#redis.hget(key, 'proofs');
+    if (known !== null) return z.array(z.array(z.string())).parse(JSON.parse(known));
+    const keys: string[] = [];
+    for (const [item, text] of Object.entries(await this.#redis.hgetall(this.#keys.runItems(runId)))) {
+      const record = itemRecordSchema.parse(JSON.parse(text));
+      if (record.unproven && !record.ended) keys.push(item);
+    }
+    keys.sort();
+    const lists = Array.from({ length: Math.ceil(keys.length / size) }, (_, index) =>
+      keys.slice(index * size, (index + 1) * size),
+    );
+    await this.#redis.hset(key, 'proofs', JSON.stringify(lists));
+    return lists;
+  }
+
+  /** How all items ended that have, by key. */
+  async ended(runId: string): Promise<Map<string, ReportItem>> {
+    const ended = new Map<string, ReportItem>();
+    for (const [key, text] of Object.entries(await this.#redis.hgetall(this.#keys.runItems(runId)))) {
+      const record = itemRecordSchema.parse(JSON.parse(text));
+      if (record.ended) ended.set(key, record.ended);
+    }
+    return ended;
+  }
+
+  /** How far a run is. */
+  async progress(runId: string): Promise<RunProgress> {
+    const [[startedAt, total, report], outcomes] = await Promise.all([
+      this.#redis.hmget(this.#keys.run(runId), 'startedAt', 'total', 'report'),
+      this.#redis.hvals(this.#keys.runOutcomes(runId)),
+    ]);
+    const failed = outcomes.filter((outcome) => outcome === 'failed' || outcome === 'quarantined').length;
+    return {
+      state: report ? 'done' : startedAt ? 'running' : 'queued',
+      startedAt: startedAt ? Number(startedAt) : null,
+      total: Math.max(Number(total ?? 0), outcomes.length),
+      done: outcomes.length,
+      failed,
+    };
+  }
+
+  /** Stores the report; from now on the run counts as done. */
+  async close(report: Report): Promise<void> {
+    const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
+    await this.#redis.hset(this.#keys.run(report.runId), 'report', JSON.stringify(report));
+    await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
+  }
+
+  /** Drops the work list of a closed run and lets its record expire. */
+  async drop(runId: string): Promise<void> {
+    const key = this.#keys.run(runId);
+    const seconds = Math.ceil(this.#keepMs / 1000);
+    await this.#redis
+      .multi()
+      .hdel(key, 'settled', 'planned', 'proofs')
+      .del(this.#keys.runWork(runId), this.#keys.runItems(runId))
+      .expire(key, seconds)
+      .expire(this.#keys.runOutcomes(runId), seconds)
+      .zremrangebyscore(this.#keys.runs, '-inf', Date.now() - this.#keepMs)
+      .exec();
+  }
+
+  /** The report of a closed run, or null. */
+  async report(runId: string): Promise<Report | null> {
+    const text = await this.#redis.hget(this.#keys.run(runId), 'report');
+    return text === null ? null : reportSchema.parse(JSON.parse(text));
+  }
+
+  /** The target of a run that has begun, or null. */
+  async target(runId: string): Promise<Target | null> {
+    const [manifest, portal] = ((await this.#redis.hget(this.#keys.run(runId), 'target')) ?? '').split('@');
+    return manifest && portal ? { manifest, portal } : null;
+  }
+
+  /** True when the run has begun or ended and its record is kept. */
+  async exists(runId: string): Promise<boolean> {
+    return (await this.#redis.exists(this.#keys.run(runId))) === 1;
+  }
+
+  /** Ids of the newest runs, newest first. */
+  async latest(count: number): Promise<string[]> {
+    return this.#redis.zrevrange(this.#keys.runs, 0, count - 1);
+  }
+}

@@ -1,0 +1,179 @@
+// Checks a table: a large one off the event loop, a small one where it is asked for.
+import { SourceMissingError, TableFaultError } from '../model/errors.ts';
+import { isSmall, readSmall } from '../util/file-calls.ts';
+import { type CheckAnswer, checkFile } from './check-worker.ts';
+import { type Delimiter, defaultRowBytes, delimiters } from './dialect.ts';
+import type { Finding } from './finding.ts';
+import type { CheckTask, Inspection } from './inspect-file.ts';
+import type { MendReport } from './mend-report.ts';
+import type { MendAnswer, MendTask } from './mend-worker.ts';
+import { WorkerPool } from './worker-pool.ts';
+
+/** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
+export interface TableReport {
+  rows: number;
+  /** Header cells as they stand in the file. */
+  columns: string[];
+  delimiter: Delimiter;
+  bom: boolean;
+  bytes: number;
+  sha256: string;
+  /** The bytes of a small file, see {@link CheckOptions}. */
+  content?: Buffer;
+}
+
+/** What a check can be told. */
+export interface CheckOptions {
+  signal?: AbortSignal | undefined;
+  /** Found from the first 64 KB when absent. */
+  delimiter?: string | undefined;
+  /** Largest size of one row in bytes; 1 MB when absent. */
+  rowBytes?: number | undefined;
+  /** A name that TextDecoder knows, where the file is neither UTF-8 nor UTF-16 and no evidence tells what it is. */
+  encoding?: string | undefined;
+  /** Size of the file in bytes where that is known: {@link checkTable} checks a small one at once. */
+  bytes?: number | undefined;
+}
+
+const pool = new WorkerPool<CheckTask, CheckAnswer>({
+  file: 'check-worker',
+  of: import.meta.url,
+  name: 'checkFile',
+  threads: 2,
+});
+
+const knownDelimiter = (delimiter: string): Delimiter => {
+  const known = delimiters.find((d) => d === delimiter);
+  if (known === undefined) throw new TypeError(`unknown delimiter ${JSON.stringify(delimiter)}: use one of , ; tab |`);
+  return known;
+};
+
+/** The content of a small file of that size; null of one that has another by now, and of one that cannot be read. */
+const contentOf = (path: string, bytes: number): Buffer | null => {
+  try {
+    const { content } = readSmall(path, bytes);
+    return content.length === bytes ? content : null;
+  } catch {
+    return null; // the thread tells why
+  }
+};
+
+/** What to do about a file that cannot be read, by the code of the system. */
+const hints: Record<string, string> = {
+  ENOENT: 'check the path; the file may have been moved or deleted',
+  EISDIR: 'this is a folder: name the files in it',
+};
+
+/** Of a check that ends in the turn of the event loop in which it begins. */
+const neverCancelled = new Int32Array(new SharedArrayBuffer(4));
+
+const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<CheckAnswer> | CheckAnswer => {
+  if (task.content === undefined) return pool.run(task, signal);
+  signal?.throwIfAborted();
+  return checkFile({ ...task, cancelled: neverCancelled });
+};
+
+/**
+ * Reads a file once in a worker thread, with flat memory, and tells everything that is to be said of it: encoding, layout,
+ * columns with their types, and findings, which hold row contents in their contexts. Two files are inspected at a time.
+ * The threads are shared and stay until {@link closeTablePool}; idle ones do not keep the process alive.
+ *
+ * Throws a SourceMissingError when the file cannot be read, and the signal's reason when it is aborted.
+ */
+export const inspectTable = async (path: string, options: CheckOptions = {}): Promise<Inspection> =>
+  inspect({ path, rowBytes: options.rowBytes ?? defaultRowBytes }, options);
+
+const inspect = async (task: CheckTask, options: CheckOptions): Promise<Inspection> => {
+  if (options.delimiter !== undefined) task.delimiter = knownDelimiter(options.delimiter);
+  if (options.encoding !== undefined) task.encoding = options.encoding;
+  const { path } = task;
+  const answer = await answerOf(task, options.signal);
+  if (answer.kind === 'inspected') return answer.inspection;
+  throw new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
+    hint: hints[answer.code] ?? 'check the permissions of the file',
+  });
+};
+
+/**
+ * Inspects a table as {@link inspectTable} does and returns what is known of it when it can be published; remarks do not
+ * matter. Throws a TableFaultError (code, line, column) for the first fault otherwise; its message holds no row contents.
+ */
+export const checkTable = async (path: string, options: CheckOptions = {}): Promise<TableReport> => {
+  const { bytes, rowBytes = defaultRowBytes } = options;
+  const content = bytes !== undefined && bytes > 0 && isSmall(bytes) ? contentOf(path, bytes) : null;
+  const inspection = await inspect({ path, rowBytes, ...(content === null ? {} : { content }) }, options);
+  const fault = firstFault(inspection.findings);
+  if (fault !== null) throw fault;
+  return content === null ? reportOf(inspection) : { ...reportOf(inspection), content };
+};
+
+/** What is known of an inspected table when it is sound. */
+export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Omit<Inspection, 'mend'>): TableReport => {
+  return { rows, columns: columns.map(({ name }) => name), delimiter, bom, bytes, sha256 };
+};
+
+/** The fault that stands first in a table; null when there are remarks only. */
+const firstFault = (findings: Finding[]): TableFaultError | null => {
+  const faults = findings.flatMap((finding) => (finding.code === null ? [] : [{ ...finding, code: finding.code }]));
+  const [first] = faults;
+  const place = first?.places[0];
+  if (first === undefined || place === undefined) return null;
+  const { line, column } = place;
+  const others = faults.reduce((sum, { count }) => sum + count, -1);
+  const more =
+    others === 0
+      ? ''
+      : `; \`sluice check\` lists ${others === 1 ? '1 more fault' : `${others.toLocaleString('en')} more faults`}`;
+  const at = column === null ? `line ${line}` : `line ${line}, column ${column}`;
+  const hint = `${first.hint ?? ''}${more}`;
+  return new TableFaultError(
+    `${at}: ${place.message}`,
+    { code: first.code, line, column: column ?? undefined },
+    { hint },
+  );
+};
+
+/** Where a mended table is to be written. */
+export interface MendOptions extends CheckOptions {
+  /** The separator of the mended table; that of the table as it is when absent. */
+  separator?: Delimiter | undefined;
+}
+
+/**
+ * Writes a table with all its mends to `target`, a new file, and tells what was changed. The result was inspected again
+ * and is sound. Nothing is written when the table has a fault that has no mend: the first of them is thrown as a
+ * TableFaultError; a SourceMissingError when a file cannot be read or written.
+ */
+export const mendTable = async (path: string, target: string, options: MendOptions = {}): Promise<MendReport> => {
+  const inspection = await inspectTable(path, options);
+  const unmendable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
+  if (unmendable !== null) throw unmendable;
+  const { rowBytes = defaultRowBytes, separator = inspection.delimiter, encoding } = options;
+  const told = encoding === undefined ? {} : { encoding };
+  const answer = await mendPool.run({ path, target, rowBytes, separator, inspection, ...told }, options.signal);
+  if (answer.kind === 'mended') return answer.report;
+  if (answer.kind === 'unwritable') {
+    throw new SourceMissingError(`${target}: the mended file cannot be written: ${answer.message}`, {
+      hint:
+        answer.code === 'EEXIST'
+          ? 'choose a name that is free; nothing is overwritten'
+          : 'check the folder and its free space',
+    });
+  }
+  throw firstFault(answer.findings) ?? new Error('the mended table has no fault, yet was not accepted');
+};
+
+const mendPool = new WorkerPool<MendTask, MendAnswer>({
+  file: 'mend-worker',
+  of: import.meta.url,
+  name: 'mendFile',
+  threads: 1,
+});
+
+/**
+ * Ends the threads of {@link inspectTable} and {@link mendTable}; what is running fails. Idempotent; later calls open them
+ * anew.
+ */
+export const closeTablePool = async (): Promise<void> => {
+  await Promise.all([pool.close(), mendPool.close()]);
+};

@@ -1,0 +1,138 @@
+// Rows that do not fit: counted, told by examples, written to a file of rejects, and too many of them end the work.
+import { TableRowsError } from '../../model/errors.ts';
+import type { TableRecipe } from '../../model/recipe/recipe.ts';
+import { CsvFile, csvLine } from './csv.ts';
+import { shown } from './faults.ts';
+import type { Row } from './row.ts';
+
+/** One thing that is wrong with a row. */
+export interface Violation {
+  /** Name of the column; null where the row as a whole is meant. */
+  column: string | null;
+  /** Its number in the row, from 1. */
+  at: number | null;
+  message: string;
+}
+
+/** Violations that are told one by one. */
+const toldAtMost = 20;
+
+/** Where nothing is published because of a single bad row, so many are looked for. */
+const enough = 100;
+
+/** Bad rows that were found. */
+export interface BadRowCount {
+  rows: number;
+  violations: number;
+  /** Lines about the first of them. */
+  told: string[];
+}
+
+/** See the head of this file. */
+export class BadRows {
+  readonly #policy: TableRecipe['badRows'];
+  readonly #limit: TableRecipe['maxBadRows'];
+  readonly #path: string;
+  #columns: string[] = [];
+  #file: CsvFile | null = null;
+  readonly #count: BadRowCount = { rows: 0, violations: 0, told: [] };
+
+  /** `path`: file for rejected rows, which is made with the first of them. */
+  constructor({ badRows, maxBadRows }: Pick<TableRecipe, 'badRows' | 'maxBadRows'>, path: string) {
+    this.#policy = badRows;
+    this.#limit = maxBadRows;
+    this.#path = path;
+  }
+
+  /** True when the cells as they were read must be kept with each row. */
+  get wantsRaw(): boolean {
+    return this.#policy === 'quarantine';
+  }
+
+  /** True when a single bad row ends the work. */
+  get allowsNone(): boolean {
+    return this.#policy === 'fail';
+  }
+
+  get count(): Readonly<BadRowCount> {
+    return this.#count;
+  }
+
+  /** Columns of the rows as they are read, for the header of the rejects. */
+  readsColumns(columns: string[]): void {
+    this.#columns = columns;
+  }
+
+  /** Takes a row out of the table; throws when none may be bad and enough were found. */
+  reject(row: Row, violations: readonly Violation[]): void {
+    this.#count.rows++;
+    this.#count.violations += violations.length;
+    for (const violation of violations) {
+      if (this.#count.told.length < toldAtMost) this.#count.told.push(tell(row, violation));
+    }
+    if (this.#policy === 'fail' && this.#count.rows >= enough) throw this.#fault(null);
+    if (this.#policy === 'quarantine') this.#write(row, violations);
+  }
+
+  #write(row: Row, violations: readonly Violation[]): void {
+    if (this.#file === null) {
+      this.#file = new CsvFile(this.#path);
+      this.#file.write(csvLine(['line', 'reason', ...this.#columns]));
+    }
+    const reason = violations.map((violation) => reasonOf(violation)).join('; ');
+    this.#file.write(csvLine([String(row.line), reason, ...(row.raw ?? row.cells)]));
+  }
+
+  /** Judges once all rows were read; throws a TableRowsError when more are bad than may be. */
+  end(rowsRead: number): void {
+    this.#file?.end();
+    const { rows } = this.#count;
+    if (rows === 0) return;
+    const most = 'rows' in this.#limit ? this.#limit.rows : this.#limit.share * rowsRead;
+    if (this.#policy === 'fail' || rows > most) throw this.#fault(rowsRead);
+  }
+
+  /** Idempotent; for ends that are not the end of the rows. */
+  close(): void {
+    this.#file?.close();
+  }
+
+  #fault(rowsRead: number | null): TableRowsError {
+    const { rows, violations, told } = this.#count;
+    const of = rowsRead === null ? `${rows} or more bad rows` : `${plural(rows)} of ${rowsRead.toLocaleString('en')}`;
+    const allowed = this.#policy === 'fail' ? '' : `, more than ${this.#allowed()}`;
+    const more = violations > told.length ? [`and ${(violations - told.length).toLocaleString('en')} more`] : [];
+    const line = /^line (\d+)/.exec(told[0] ?? '')?.[1];
+    return new TableRowsError(
+      [`${of}${allowed}: nothing is published`, ...told.slice(0, 10), ...moreOf(told, more)].join('\n'),
+      {
+        ...(line === undefined ? {} : { line: Number(line) }),
+        hint:
+          this.#policy === 'fail'
+            ? 'mend these rows, or let them be set aside: `badRows: quarantine`'
+            : 'mend these rows, or raise maxBadRows; the steps may not fit the file any more',
+      },
+    );
+  }
+
+  #allowed(): string {
+    return 'rows' in this.#limit
+      ? `the ${this.#limit.rows} that may be (maxBadRows)`
+      : `the ${Number((this.#limit.share * 100).toPrecision(6))}% that may be (maxBadRows)`;
+  }
+}
+
+const moreOf = (told: string[], more: string[]): string[] => {
+  const cut = told.length - 10;
+  if (cut <= 0) return more;
+  return more.length > 0 ? more : [`and ${cut} more`];
+};
+
+const plural = (rows: number): string => (rows === 1 ? '1 bad row' : `${rows.toLocaleString('en')} bad rows`);
+
+const reasonOf = ({ column, message }: Violation): string => (column === null ? message : `${column}: ${message}`);
+
+const tell = (row: Row, { column, at, message }: Violation): string =>
+  column === null
+    ? `line ${row.line}: ${message}`
+    : `line ${row.line}, column ${at ?? '?'} (${shown(column)}): ${message}`;

@@ -1,0 +1,116 @@
+// Archives (.zip, and the workbooks that are such): their entries, names checked, contents counted against bombs.
+import { basename } from 'node:path';
+import { type Entry, openPromise, type ZipFile } from 'yauzl';
+import { TableInputError } from '../../../model/errors.ts';
+import { type CancelFlag, throwIfCancelled } from '../../worker-pool.ts';
+import { damaged, shown } from '../faults.ts';
+import type { Limits } from '../row.ts';
+import { BombGuard, type Bytes } from './bytes.ts';
+
+/** Most entries of an archive; more are no honest table. */
+const mostEntries = 10_000;
+
+/** An opened archive. */
+export interface Archive {
+  /** Name of the archive itself. */
+  name: string;
+  /** Files by name, in the order of the archive; folders are left out. */
+  entries: Map<string, Entry>;
+  /** The content of an entry, which may be read more than once. */
+  read(entry: Entry): Bytes;
+  close(): void;
+}
+
+/**
+ * Opens an archive.
+ *
+ * @throws TableInputError when it is none, is damaged, or holds names that lead out of a folder
+ */
+export const openArchive = async (
+  path: string,
+  { limits, cancelled }: { limits: Limits; cancelled: CancelFlag },
+): Promise<Archive> => {
+  const name = basename(path);
+  const zip = await openPromise(path, { autoClose: false }).catch((cause) => {
+    if (cause instanceof Error && 'syscall' in cause) throw cause;
+    throw damaged(name, cause);
+  });
+  try {
+    const entries = await entriesOf(zip, name, cancelled);
+    const read = (entry: Entry): Bytes => {
+      return () => contentOf(zip, entry, { name, guard: new BombGuard(name, limits), cancelled });
+    };
+    return { name, entries, read, close: () => zip.close() };
+  } catch (error) {
+    zip.close();
+    throw error;
+  }
+};
+
+const entriesOf = async (zip: ZipFile, name: string, cancelled: CancelFlag): Promise<Map<string, Entry>> => {
+  if (zip.entryCount > mostEntries) {
+    throw new TableInputError(`${name} holds ${zip.entryCount} entries, more than the limit of ${mostEntries}`, {
+      hint: 'publish the table itself',
+    });
+  }
+  const entries = new Map<string, Entry>();
+  try {
+    for await (const entry of zip.eachEntry()) {
+      throwIfCancelled(cancelled);
+      if (entry.fileName.endsWith('/')) continue;
+      // Which of them is meant, programs see differently.
+      if (entries.has(entry.fileName)) {
+        throw new TableInputError(`${name} holds several files called ${shown(entry.fileName)}`, {
+          hint: 'make the archive anew with each file once',
+        });
+      }
+      entries.set(entry.fileName, entry);
+    }
+  } catch (error) {
+    throw error instanceof Error ? badEntry(name, error) : error;
+  }
+  return entries;
+};
+
+/** The library refuses names such as `../x` and `/x` by itself. */
+const badEntry = (name: string, error: Error): Error => {
+  if (!/path|characters in fileName/i.test(error.message)) return isOurs(error) ? error : damaged(name, error);
+  return new TableInputError(`${name} holds a name that leads out of the archive: ${error.message}`, {
+    hint: 'such an archive is not touched; make it anew with plain relative names',
+    cause: error,
+  });
+};
+
+const isOurs = (error: Error): boolean =>
+  error.constructor.name === 'CancelledError' || error instanceof TableInputError;
+
+async function* contentOf(
+  zip: ZipFile,
+  entry: Entry,
+  { name, guard, cancelled }: { name: string; guard: BombGuard; cancelled: CancelFlag },
+): AsyncGenerator<Buffer> {
+  const what = `${shown(entry.fileName)} in ${name}`;
+  if (entry.isEncrypted()) {
+    throw new TableInputError(`${what} is encrypted`, { hint: 'publish it without a password' });
+  }
+  if (!entry.canDecodeFileData()) {
+    throw new TableInputError(`${what} is compressed by a method that is not understood`, {
+      hint: 'make the archive anew with the usual method (deflate)',
+    });
+  }
+  const stream = await zip.openReadStreamPromise(entry).catch((cause) => {
+    throw damaged(what, cause);
+  });
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      throwIfCancelled(cancelled);
+      guard.count(chunk.length, entry.compressedSize);
+      yield chunk;
+    }
+  } catch (error) {
+    if (!(error instanceof Error) || isOurs(error)) throw error;
+    throw damaged(what, error);
+  } finally {
+    stream.destroy();
+  }
+}

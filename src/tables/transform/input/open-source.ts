@@ -1,0 +1,150 @@
+// Opens a source as a table by its name: delimited text, JSON, a workbook, or one of these in an archive or gzip.
+import { TableInputError } from '../../../model/errors.ts';
+import type { TableRecipe } from '../../../model/recipe/recipe.ts';
+import type { CancelFlag } from '../../worker-pool.ts';
+import { NotOneTable, shown, tooManyColumns } from '../faults.ts';
+import { readingOf } from '../pipeline.ts';
+import type { Limits, Table } from '../row.ts';
+import { headerOf } from '../step/columns.ts';
+import { type Archive, openArchive } from './archive.ts';
+import { type Bytes, fileBytes } from './bytes.ts';
+import { openDelimited } from './delimited.ts';
+import { isJsonArray, openJson } from './json-rows.ts';
+import { openWorkbook } from './workbook.ts';
+
+/** A source that was opened. */
+export interface Opened {
+  table: Table;
+  close: () => void;
+}
+
+/** What a source is opened with. */
+export interface OpenOptions {
+  path: string;
+  /** Name by which its kind is told. */
+  name: string;
+  recipe: Pick<TableRecipe, 'asked' | 'sheet' | 'member' | 'steps'>;
+  limits: Limits;
+  cancelled: CancelFlag;
+  /** Gets a line about what is read, and how. */
+  said: (line: string) => void;
+}
+
+/** Opens a source; throws a {@link NotOneTable} when it is sound, but holds none, or several. */
+export const openSource = async (options: OpenOptions): Promise<Opened> => {
+  const { path, name, recipe } = options;
+  if (/\.xlsx$/i.test(name)) return openedArchive(options, (archive) => workbookOf(archive, options));
+  if (/\.zip$/i.test(name)) return openedArchive(options, (archive) => memberOf(archive, options));
+  if (recipe.member !== null) throw misplaced('member', name, '.zip');
+  if (recipe.sheet !== null) throw misplaced('sheet', name, '.xlsx');
+  const bytes = fileBytes(path, name, options);
+  if (/\.json(?:\.gz)?$/i.test(name) && !(await isJsonArray(bytes))) {
+    throw new NotOneTable(`${name} is no array of rows`, {
+      hint: 'a table is an array of objects; to publish the file as it is: `import: never`',
+    });
+  }
+  return { table: await textTable(bytes, name, options), close: () => undefined };
+};
+
+const misplaced = (key: string, name: string, ending: string): TableInputError =>
+  new TableInputError(`\`${key}\` is for ${ending} files; ${name} is none`, { hint: `leave out \`${key}\`` });
+
+const openedArchive = async (options: OpenOptions, open: (archive: Archive) => Promise<Table>): Promise<Opened> => {
+  const archive = await openArchive(options.path, options);
+  try {
+    return { table: await open(archive), close: () => archive.close() };
+  } catch (error) {
+    archive.close();
+    throw error;
+  }
+};
+
+const workbookOf = async (archive: Archive, { recipe, limits, said }: OpenOptions): Promise<Table> => {
+  if (recipe.member !== null) throw misplaced('member', archive.name, '.zip');
+  const { encoding, delimiter, skipRows = 0, header = {} } = readingOf(recipe.steps);
+  refuseTextSteps({ encoding, delimiter }, archive.name);
+  const skip = skipRows + (header.row ?? 1) - 1;
+  return withHeader(await openWorkbook(archive, recipe.sheet, { skip, limits, said }), header, { limits, said });
+};
+
+/** Endings of files that are taken for tables; a text or JSON file beside a CSV only describes it. */
+const tableMembers = [/\.(?:csv|tsv)$/i, /\.(?:ndjson|jsonl)$/i, /\.(?:json|txt|tab)$/i];
+
+const tablesIn = (names: string[]): string[] => {
+  const seen = names.filter((name) => !/(?:^|\/)(?:\.|__MACOSX\/)/.test(name));
+  for (const ending of tableMembers) {
+    const tables = seen.filter((name) => ending.test(name));
+    if (tables.length > 0) return tables;
+  }
+  return [];
+};
+
+const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> => {
+  const { recipe, said } = options;
+  if (recipe.sheet !== null) throw misplaced('sheet', archive.name, '.xlsx');
+  const names = [...archive.entries.keys()];
+  const tables = tablesIn(names);
+  const name = recipe.member ?? tables[0];
+  if (name === undefined || (recipe.member === null && tables.length > 1)) {
+    throw new NotOneTable(
+      tables.length === 0
+        ? `${archive.name} holds no table (.csv, .tsv, .ndjson, .json)`
+        : `${archive.name} holds ${tables.length} tables: ${listed(tables)}`,
+      { hint: `name one: \`member: ${tables[0] ?? 'data.csv'}\`, or publish the archive as it is: \`import: never\`` },
+    );
+  }
+  const entry = archive.entries.get(name);
+  if (entry === undefined) {
+    throw new TableInputError(`${archive.name} holds no ${shown(name)}; it holds ${listed(names)}`, {
+      hint: 'mend `member`',
+    });
+  }
+  const others = names.filter((other) => other !== name);
+  said(`${shown(name)} of the archive${others.length > 0 ? `; left out: ${listed(others)}` : ''}`);
+  return textTable(archive.read(entry), name, options);
+};
+
+const listed = (names: string[]): string =>
+  names.length > 10
+    ? `${names.slice(0, 10).map(shown).join(', ')} and ${names.length - 10} more`
+    : names.map(shown).join(', ');
+
+const textTable = async (bytes: Bytes, name: string, { recipe, limits, said }: OpenOptions): Promise<Table> => {
+  const { encoding = null, delimiter = null, skipRows = 0, header = {} } = readingOf(recipe.steps);
+  const bare = name.replace(/\.gz$/i, '');
+  if (/\.(?:ndjson|jsonl|json|geojson)$/i.test(bare)) {
+    refuseTextSteps({ encoding, delimiter }, name);
+    if (skipRows > 0 || header.row !== undefined)
+      throw misplaced(skipRows > 0 ? 'skipRows' : 'header.row', name, 'text');
+    const format = /\.(?:ndjson|jsonl)$/i.test(bare) ? 'lines' : 'array';
+    said(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
+    return withHeader(await openJson(bytes, format, limits), header, { limits, said });
+  }
+  const skip = skipRows + (header.row ?? 1) - 1;
+  const mark = delimiter === 'tab' ? '\t' : delimiter;
+  return withHeader(await openDelimited(bytes, { encoding, delimiter: mark, skip, limits }, said), header, {
+    limits,
+    said,
+  });
+};
+
+const refuseTextSteps = ({ encoding, delimiter }: { encoding?: unknown; delimiter?: unknown }, name: string): void => {
+  if (encoding !== undefined && encoding !== null) throw misplaced('encoding', name, 'text');
+  if (delimiter !== undefined && delimiter !== null) throw misplaced('delimiter', name, 'text');
+};
+
+const withHeader = async (
+  table: Table,
+  header: Parameters<typeof headerOf>[1],
+  { limits, said }: { limits: Limits; said: (line: string) => void },
+): Promise<Table> => {
+  try {
+    if (table.columns.length > limits.columns) throw tooManyColumns(table.columns.length, limits);
+    const { columns, said: line } = headerOf(table.columns, header);
+    if (line !== null) said(line);
+    return { ...table, columns };
+  } catch (error) {
+    await table.close?.();
+    throw error;
+  }
+};

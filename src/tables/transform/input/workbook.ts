@@ -1,0 +1,350 @@
+// Rows of one sheet of a workbook (.xlsx), read as a stream; only the shared texts are held in memory.
+import type { Entry } from 'yauzl';
+import { TableInputError } from '../../../model/errors.ts';
+import { NotOneTable, noHeader, oversizeRow, shown, tooLarge, tooManyColumns } from '../faults.ts';
+import type { Limits, Row, Table } from '../row.ts';
+import type { Archive } from './archive.ts';
+import { resumed } from './delimited.ts';
+import { dateOfSerial, dateStyles } from './workbook-dates.ts';
+import { attributes, readXml, type XmlEvents } from './xml.ts';
+
+/** Most characters of shared texts that are held in memory; each text counts for a few more. */
+const mostShared = 128 * 1024 * 1024;
+const eachShared = 8;
+
+/** Most sheets, relations and cell styles of a workbook; its usual programs stop at 64,000 styles. */
+const mostParts = 100_000;
+
+interface Sheet {
+  name: string;
+  path: string;
+  hidden: boolean;
+}
+
+/**
+ * Opens a sheet by name or number (from 1); null: the only one that is not hidden. Dates become ISO 8601, formulas their
+ * last result, empty rows are left out. Formulas without a result, which programs write that do not compute, are told
+ * through `said` at the end of the sheet.
+ *
+ * @throws TableInputError when it is no workbook, or the sheet is not there or not named although there are several
+ */
+export const openWorkbook = async (
+  archive: Archive,
+  wanted: string | number | null,
+  { skip, limits, said }: { skip: number; limits: Limits; said: (line: string) => void },
+): Promise<Table> => {
+  const { sheets, since1904 } = await sheetsOf(archive);
+  const sheet = chosenSheet(archive, sheets, wanted);
+  said(`sheet ${shown(sheet.name)} of a workbook`);
+  const content = {
+    sheet: sheet.name,
+    shared: await sharedTexts(archive, limits),
+    styles: await stylesOf(archive),
+    since1904,
+    limits,
+    said,
+  };
+  const rows = readSheet(archive, part(archive, sheet.path), content);
+  let first: Row[] = [];
+  let header: Row | undefined;
+  let last = 0;
+  while (header === undefined) {
+    const next = await rows.next();
+    if (next.done) throw noHeader(last + 1);
+    first = next.value;
+    last = first.at(-1)?.line ?? last;
+    first = first.filter(({ line }) => line > skip);
+    header = first.shift();
+  }
+  const columns = header.cells;
+  const batches = fitted(resumed(first, rows), columns.length);
+  return { columns, batches, close: () => rows.return(undefined) };
+};
+
+/** A workbook has no cells at the end of a row where nothing stands: as many are added, or taken away, as the header has. */
+async function* fitted(batches: AsyncIterable<Row[]>, width: number): AsyncGenerator<Row[]> {
+  for await (const batch of batches) {
+    for (const { cells } of batch) {
+      while (cells.length < width) cells.push('');
+      while (cells.length > width && cells.at(-1) === '') cells.pop();
+    }
+    yield batch;
+  }
+}
+
+const chosenSheet = (archive: Archive, sheets: Sheet[], wanted: string | number | null): Sheet => {
+  const names = sheets.map(({ name, hidden }) => `${shown(name)}${hidden ? ' (hidden)' : ''}`).join(', ');
+  if (wanted === null) {
+    const seen = sheets.filter(({ hidden }) => !hidden);
+    const [only] = seen;
+    if (only !== undefined && seen.length === 1) return only;
+    throw new NotOneTable(`${archive.name} has ${seen.length} sheets: ${names}`, {
+      hint: `name one: \`sheet: ${JSON.stringify(seen[0]?.name ?? 'Sheet1')}\``,
+    });
+  }
+  const found = typeof wanted === 'number' ? sheets[wanted - 1] : sheets.find(({ name }) => name === wanted);
+  if (found !== undefined) return found;
+  throw new TableInputError(`${archive.name} has no sheet ${JSON.stringify(wanted)}; it has ${names}`, {
+    hint: 'mend `sheet`',
+  });
+};
+
+const part = (archive: Archive, path: string): Entry => {
+  const entry = archive.entries.get(path);
+  if (entry !== undefined) return entry;
+  throw new TableInputError(`${archive.name} is no workbook: it has no ${path}`, {
+    hint: 'save it again as .xlsx; old .xls files and others are not read',
+  });
+};
+
+const sheetsOf = async (archive: Archive): Promise<{ sheets: Sheet[]; since1904: boolean }> => {
+  const targets = new Map<string, string>();
+  await read(archive, part(archive, 'xl/_rels/workbook.xml.rels'), {
+    open: (name, tag) => {
+      if (name !== 'Relationship') return;
+      targets.set(attributes(tag).Id ?? '', attributes(tag).Target ?? '');
+      refuseMore(archive, targets.size);
+    },
+  });
+  const sheets: Sheet[] = [];
+  let since1904 = false;
+  await read(archive, part(archive, 'xl/workbook.xml'), {
+    open: (name, tag) => {
+      const found = attributes(tag);
+      if (name === 'workbookPr') since1904 = found.date1904 === '1' || found.date1904 === 'true';
+      if (name !== 'sheet') return;
+      const target = targets.get(found['r:id'] ?? found.id ?? '') ?? '';
+      const path = target.startsWith('/') ? target.slice(1) : `xl/${target}`;
+      sheets.push({ name: found.name ?? '', path, hidden: found.state !== undefined && found.state !== 'visible' });
+      refuseMore(archive, sheets.length);
+    },
+  });
+  return { sheets, since1904 };
+};
+
+const refuseMore = (archive: Archive, count: number): void => {
+  if (count <= mostParts) return;
+  throw new TableInputError(`${archive.name} lists more than ${mostParts.toLocaleString('en')} sheets or styles`, {
+    hint: 'save it again with the program that made it, or export the sheet as CSV',
+  });
+};
+
+/** Texts that cells point at; those of phonetic hints are left out. */
+const sharedTexts = async (archive: Archive, limits: Limits): Promise<string[]> => {
+  const entry = archive.entries.get('xl/sharedStrings.xml');
+  const texts: string[] = [];
+  if (entry === undefined) return texts;
+  let text = '';
+  let held = 0;
+  const depth = { text: 0, phonetic: 0 };
+  await read(archive, entry, {
+    open: (name) => {
+      if (name === 'si') text = '';
+      if (name === 't') depth.text++;
+      if (name === 'rPh') depth.phonetic++;
+    },
+    text: (piece) => {
+      if (depth.text > 0 && depth.phonetic === 0) text += piece;
+    },
+    close: (name) => {
+      if (name === 't') depth.text--;
+      if (name === 'rPh') depth.phonetic--;
+      if (name !== 'si') return;
+      held += text.length + eachShared;
+      if (held > mostShared) throw tooLarge(`the texts of ${archive.name}`, { ...limits, bytes: mostShared });
+      texts.push(unescaped(text));
+    },
+  });
+  return texts;
+};
+
+/** Which cell styles show dates, and how. */
+const stylesOf = async (archive: Archive): Promise<ReturnType<typeof dateStyles>> => {
+  const entry = archive.entries.get('xl/styles.xml');
+  const formats = new Map<number, string>();
+  const cells: number[] = [];
+  let inCells = false;
+  if (entry !== undefined) {
+    await read(archive, entry, {
+      open: (name, tag) => {
+        const found = attributes(tag);
+        if (name === 'numFmt') formats.set(Number(found.numFmtId), found.formatCode ?? '');
+        if (name === 'cellXfs') inCells = true;
+        if (name === 'xf' && inCells) cells.push(Number(found.numFmtId ?? 0));
+        refuseMore(archive, cells.length + formats.size);
+      },
+      close: (name) => {
+        if (name === 'cellXfs') inCells = false;
+      },
+    });
+  }
+  return dateStyles(cells, formats);
+};
+
+interface SheetContent {
+  /** Name of the sheet. */
+  sheet: string;
+  shared: string[];
+  styles: ReturnType<typeof dateStyles>;
+  since1904: boolean;
+  limits: Limits;
+  said: (line: string) => void;
+}
+
+/** Collects the rows of a sheet from its XML. */
+class SheetReader {
+  readonly #content: SheetContent;
+  rows: Row[] = [];
+  /** How many formulas have no result, and where the first of them is. */
+  readonly unresolved = { count: 0, first: '' };
+  #place = '';
+  #formula = false;
+  #row: Row = { line: 0, cells: [] };
+  #size = 0;
+  #column = 0;
+  #kind = '';
+  #style = 0;
+  #text = '';
+  #inValue = false;
+  #phonetic = 0;
+
+  constructor(content: SheetContent) {
+    this.#content = content;
+  }
+
+  readonly events: XmlEvents = {
+    open: (name, tag) => {
+      if (name === 'v' || name === 't') this.#beginValue();
+      else if (name === 'f') this.#formula = true;
+      else if (name === 'c') this.#beginCell(attributes(tag));
+      else if (name === 'rPh') this.#phonetic++;
+      else if (name === 'row') this.#beginRow(attributes(tag).r);
+    },
+    text: (piece) => {
+      if (!this.#inValue || this.#phonetic > 0) return;
+      this.#text += piece;
+      if (this.#text.length > this.#content.limits.rowBytes) throw oversizeRow(this.#row.line, this.#content.limits);
+    },
+    close: (name) => {
+      if (name === 'v' || name === 't') this.#inValue = false;
+      else if (name === 'rPh') this.#phonetic--;
+      else if (name === 'c') this.#endCell();
+      else if (name === 'row' && this.#row.cells.some((cell) => cell !== '')) this.rows.push(this.#row);
+    },
+  };
+
+  #beginRow(number: string | undefined): void {
+    this.#row = { line: number === undefined ? this.#row.line + 1 : Number(number), cells: [] };
+    this.#size = 0;
+  }
+
+  #beginValue(): void {
+    this.#inValue = true;
+    this.#formula = false; // it has a result, were it an empty text
+  }
+
+  #beginCell({ r, t, s }: Record<string, string | undefined>): void {
+    this.#column = r === undefined ? this.#row.cells.length : columnOf(r);
+    if (this.#column >= this.#content.limits.columns) throw tooManyColumns(this.#column + 1, this.#content.limits);
+    this.#kind = t ?? 'n';
+    this.#style = Number(s ?? 0);
+    this.#text = '';
+    this.#place = r ?? '';
+    this.#formula = false;
+  }
+
+  #endCell(): void {
+    const { cells } = this.#row;
+    if (this.#formula && this.unresolved.count++ === 0) this.unresolved.first = this.#place;
+    while (cells.length < this.#column) cells.push('');
+    const cell = this.#value();
+    this.#size += cell.length;
+    if (this.#size > this.#content.limits.rowBytes) throw oversizeRow(this.#row.line, this.#content.limits);
+    cells[this.#column] = cell;
+  }
+
+  /** Some programs write cells of this kind without any number, for no text. */
+  #noText(index: string): string {
+    if (index === '') return '';
+    const { line } = this.#row;
+    const cell = this.#place || `${this.#column + 1} of its row`;
+    throw new TableInputError(
+      `sheet ${shown(this.#content.sheet)}, row ${line}, cell ${cell} points at text ${shown(index)}, but the workbook holds ${this.#content.shared.length.toLocaleString('en')} shared texts`,
+      {
+        line,
+        column: this.#column + 1,
+        hint: 'the workbook is damaged: open it, look at that cell, and save it again',
+      },
+    );
+  }
+
+  #value(): string {
+    const text = this.#text;
+    const { shared, styles, since1904 } = this.#content;
+    if (this.#kind === 's') return shared[Number(text)] ?? this.#noText(text);
+    if (this.#kind === 'b') return text === '1' ? 'true' : 'false';
+    if (this.#kind !== 'n') return unescaped(text);
+    if (text === '') return '';
+    const shows = styles[this.#style] ?? null;
+    const date = shows === null ? null : dateOfSerial(Number(text), shows, since1904);
+    return date ?? plainNumber(text);
+  }
+}
+
+/** `C5` as 2: letters count in base 26. */
+const columnOf = (place: string): number => {
+  let column = 0;
+  for (let at = 0; at < place.length; at++) {
+    const letter = place.charCodeAt(at) - 64;
+    if (letter < 1 || letter > 26) break;
+    column = column * 26 + letter;
+  }
+  return Math.max(0, column - 1);
+};
+
+/** Workbooks hold binary fractions (`0.30000000000000004`); 15 digits are what their programs show. */
+const plainNumber = (text: string): string => {
+  if (/^-?\d{1,15}$/.test(text)) return text;
+  const value = Number(text);
+  return Number.isFinite(value) ? String(Number(value.toPrecision(15))) : text;
+};
+
+/** Characters that XML cannot hold are written as `_x000D_`. */
+const unescaped = (text: string): string =>
+  text.includes('_x')
+    ? text.replaceAll(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    : text;
+
+async function* readSheet(archive: Archive, entry: Entry, content: SheetContent): AsyncGenerator<Row[]> {
+  const reader = new SheetReader(content);
+  for await (const _ of readXml(archive.read(entry), {
+    what: archive.name,
+    events: reader.events,
+    limits: content.limits,
+  })) {
+    if (reader.rows.length === 0) continue;
+    const rows = reader.rows;
+    reader.rows = [];
+    yield rows;
+  }
+  if (reader.rows.length > 0) yield reader.rows;
+  const { count, first } = reader.unresolved;
+  if (count === 0) return;
+  const where = first === '' ? '' : `, the first of them ${first}`;
+  content.said(
+    `${count === 1 ? '1 formula has' : `${count} formulas have`} no result in the file${where}: read as empty; open and save it in a spreadsheet program`,
+  );
+}
+
+/** Most bytes of a part that only describes the workbook. */
+const describing: Limits = {
+  bytes: Number.MAX_SAFE_INTEGER,
+  rowBytes: 16 * 1024 * 1024,
+  columns: 0,
+  ratio: 0,
+  freeBytes: 0,
+};
+
+const read = async (archive: Archive, entry: Entry, events: XmlEvents): Promise<void> => {
+  for await (const _ of readXml(archive.read(entry), { what: archive.name, events, limits: describing }));
+};

@@ -1,0 +1,83 @@
+// XML as a stream of events, as workbooks hold it.
+import { SaxesParser, type SaxesTagPlain } from 'saxes';
+import { SluiceError, TableInputError } from '../../../model/errors.ts';
+import { damaged } from '../faults.ts';
+import type { Limits } from '../row.ts';
+import type { Bytes } from './bytes.ts';
+import { decoded } from './decode.ts';
+
+/** What is told while XML is read; names are without their prefix. */
+export interface XmlEvents {
+  open?: (name: string, tag: SaxesTagPlain) => void;
+  text?: (piece: string) => void;
+  close?: (name: string) => void;
+}
+
+/** The attributes of a tag. */
+export const attributes = (tag: SaxesTagPlain): Record<string, string | undefined> => tag.attributes;
+
+/**
+ * Reads XML and yields after each piece. Entities of its own are refused by the parser, so nothing multiplies; `rowBytes`
+ * bounds what the parser holds between two events.
+ */
+export async function* readXml(
+  bytes: Bytes,
+  { what, events, limits }: { what: string; events: XmlEvents; limits: Limits },
+): AsyncGenerator<void> {
+  const parser = new SaxesParser({ xmlns: false });
+  let fault: Error | null = null;
+  let quiet = 0;
+  const loud = (): void => {
+    quiet = 0;
+  };
+  parser.on('error', (error) => {
+    fault ??= error;
+  });
+  parser.on('doctype', () => {
+    fault ??= new TableInputError(`${what} holds a document type, which no workbook has`, {
+      hint: 'save it again with the program that made it',
+    });
+  });
+  let depth = 0;
+  parser.on('opentag', (tag) => {
+    loud();
+    if (++depth > deepest) fault ??= new Error(`elements stand more than ${deepest} deep inside each other`);
+    events.open?.(bare(tag.name), tag);
+  });
+  parser.on('text', (piece) => {
+    loud();
+    events.text?.(piece);
+  });
+  parser.on('cdata', (piece) => {
+    loud();
+    events.text?.(piece);
+  });
+  parser.on('closetag', (tag) => {
+    loud();
+    depth--;
+    events.close?.(bare(tag.name));
+  });
+  const failed = (): Error | null => (fault === null || fault instanceof SluiceError ? fault : damaged(what, fault));
+  for await (const text of decoded(bytes, null)) {
+    for (let from = 0; from < text.length; from += pieceLength) {
+      const piece = text.slice(from, from + pieceLength);
+      quiet += piece.length;
+      parser.write(piece);
+      const error = failed();
+      if (error !== null) throw error;
+      if (quiet > limits.rowBytes + pieceLength) throw damaged(what, new Error('a part of it is too large'));
+    }
+    yield;
+  }
+  parser.close();
+  const error = failed();
+  if (error !== null) throw error;
+  yield;
+}
+
+const pieceLength = 64 * 1024;
+
+/** Far above what workbooks have: the parser holds every element that is open. */
+const deepest = 200;
+
+const bare = (name: string): string => name.slice(name.indexOf(':') + 1);

@@ -1,0 +1,165 @@
+// Leads the rows of a table through the steps of its recipe.
+import { TableStepError } from '../../model/errors.ts';
+import type { TableRecipe } from '../../model/recipe/recipe.ts';
+import { inputSteps, type Step } from '../../model/recipe/steps.ts';
+import type { Row, Table } from './row.ts';
+import { castStep, computedStep, constantStep, fillStep, replaceStep } from './step/cells.ts';
+import { dropStep, renameStep, selectStep } from './step/columns.ts';
+import { pluginStage } from './step/plugin.ts';
+import { many, type RowStep, type StepTools } from './step/row-step.ts';
+import { dedupeStep, filterStep, splitStep } from './step/rows.ts';
+import { schemaStep } from './step/schema.ts';
+import { sortStage } from './step/sort.ts';
+import { mostBatchMs, OutOfTime, withinTime } from './within-time.ts';
+
+/** A table behind all steps. */
+export interface Pipeline extends Omit<Table, 'close'> {
+  /** What was done, once all rows are through. */
+  tell(): string[];
+  /** Rows that were read. */
+  rowsRead(): number;
+  close(): void;
+}
+
+/** Puts the steps of a recipe behind a table, and the schema behind the steps. */
+export const pipelineOf = async (
+  table: Table,
+  { steps, schema }: Pick<TableRecipe, 'steps' | 'schema'>,
+  tools: StepTools,
+): Promise<Pipeline> => {
+  const { batchMs = mostBatchMs } = tools;
+  const told: (() => string)[] = [];
+  const closing: (() => void)[] = [];
+  let rowsRead = 0;
+  let here: Table = {
+    columns: table.columns,
+    batches: whole(table, tools, (rows) => {
+      rowsRead += rows;
+    }),
+  };
+  let pending: RowStep[] = [];
+  const flush = (): void => {
+    if (pending.length === 0) return;
+    here = { columns: pending.at(-1)?.columns ?? here.columns, batches: through(here.batches, pending, batchMs) };
+    pending = [];
+  };
+  const add = (step: RowStep): void => {
+    pending.push(step);
+    told.push(() => step.tell());
+    closing.push(() => step.close?.());
+  };
+  try {
+    for (const step of steps) {
+      const columns = pending.at(-1)?.columns ?? here.columns;
+      const byRow = rowStepOf(step, columns, tools);
+      if (byRow !== null) add(byRow);
+      else if (step.sort !== undefined || step.transform !== undefined) {
+        flush();
+        const stage =
+          step.sort === undefined
+            ? await pluginStage(here, step.transform ?? '', tools)
+            : sortStage(here, step.sort, tools);
+        here = { columns: stage.columns, batches: stage.batches };
+        told.push(stage.tell);
+        closing.push(stage.close);
+      }
+    }
+    if (schema !== null) add(schemaStep(pending.at(-1)?.columns ?? here.columns, schema, tools));
+    flush();
+  } catch (error) {
+    for (const close of closing) close();
+    throw error;
+  }
+  return {
+    ...here,
+    tell: () => told.map((tell) => tell()),
+    rowsRead: () => rowsRead,
+    close: () => {
+      for (const close of closing) close();
+    },
+  };
+};
+
+const rowStepOf = (step: Step, columns: string[], tools: StepTools): RowStep | null => {
+  const { select, drop, rename, filter, cast, replace, fill, dedupe, constant, computed, split } = step;
+  if (select !== undefined) return selectStep(columns, select);
+  if (drop !== undefined) return dropStep(columns, drop);
+  if (rename !== undefined) return renameStep(columns, rename);
+  if (filter !== undefined) return filterStep(columns, filter, tools);
+  if (cast !== undefined) return castStep(columns, cast, tools);
+  if (replace !== undefined) return replaceStep(columns, replace);
+  if (fill !== undefined) return fillStep(columns, fill);
+  if (dedupe !== undefined) return dedupeStep(columns, dedupe, tools);
+  if (split !== undefined) return splitStep(columns, split, tools);
+  if (constant !== undefined) return constantStep(columns, constant);
+  return computed === undefined ? null : computedStep(columns, computed, tools);
+};
+
+/** Takes faulty and ragged rows out, and keeps the cells as they were read where rejected rows are written down. */
+async function* whole(
+  { columns, batches }: Table,
+  { bad }: StepTools,
+  count: (rows: number) => void,
+): AsyncGenerator<Row[]> {
+  for await (const batch of batches) {
+    count(batch.length);
+    let sound: Row[] = [];
+    for (const row of batch) {
+      const message = faultOf(row, columns.length);
+      if (message === null) {
+        if (bad.wantsRaw) row.raw = row.cells.slice();
+        sound.push(row);
+        continue;
+      }
+      if (row.fault !== undefined && bad.allowsNone) throw row.fault;
+      // What stands above goes its way first, so that bad rows are told in their order.
+      if (sound.length > 0) yield sound;
+      sound = [];
+      bad.reject(row, [{ column: null, at: null, message }]);
+    }
+    if (sound.length > 0) yield sound;
+  }
+}
+
+const faultOf = ({ cells, fault }: Row, width: number): string | null => {
+  if (fault !== undefined) return fault.message.replace(/^line \d+(?:, column \d+)?: /, '');
+  return cells.length === width ? null : `the row has ${many(cells.length, 'cell')}, the header has ${width}`;
+};
+
+async function* through(
+  batches: AsyncIterable<Row[]>,
+  steps: readonly RowStep[],
+  batchMs: number,
+): AsyncGenerator<Row[]> {
+  for await (const batch of batches) {
+    const kept = keptOf(batch, steps, batchMs);
+    if (kept.length > 0) yield kept;
+  }
+}
+
+const keptOf = (batch: Row[], steps: readonly RowStep[], batchMs: number): Row[] => {
+  let line = 0;
+  const keep = (row: Row): boolean => {
+    line = row.line;
+    return steps.every((step) => step.apply(row));
+  };
+  try {
+    return withinTime(batchMs, () => batch.filter(keep));
+  } catch (error) {
+    if (!(error instanceof OutOfTime)) throw error;
+    throw new TableStepError(`line ${line}: a step does not come to its end here`, {
+      hint: 'look for a regular expression that repeats what repeats, such as `(a+)+`, and write it more narrowly',
+      cause: error,
+    });
+  }
+};
+
+/** How the source is to be read, by the first steps of a recipe. */
+export const readingOf = (steps: readonly Step[]): Pick<Step, (typeof inputSteps)[number]> => {
+  const reading: Step = {};
+  for (const step of steps) {
+    const [key] = Object.keys(step);
+    if (inputSteps.some((name) => name === key)) Object.assign(reading, step);
+  }
+  return reading;
+};

@@ -1,0 +1,150 @@
+// Worker-thread entry: makes the canonical CSV of a source by its recipe.
+import { rmSync } from 'node:fs';
+import { TableFaultError, TableInputError, TableRowsError, TableStepError } from '../../model/errors.ts';
+import type { TableRecipe } from '../../model/recipe/recipe.ts';
+import { beat, type CancelFlag, type Cancellable } from '../worker-pool.ts';
+import { BadRows } from './bad-rows.ts';
+import { CsvFile, csvLine } from './csv.ts';
+import { NotOneTable, oversizeRow, tooLarge } from './faults.ts';
+import { openSource } from './input/open-source.ts';
+import { type Pipeline, pipelineOf } from './pipeline.ts';
+import type { Limits, Row, Table } from './row.ts';
+
+/** What is to be made of what; see `prepareTable`. */
+export interface PrepareTask {
+  path: string;
+  name: string;
+  recipe: TableRecipe;
+  /** File to be made; files beside it whose names begin with its own are used for a moment. */
+  into: string;
+  /** File for rejected rows, made with the first of them. */
+  rejects: string;
+  limits: Limits;
+}
+
+/** A table that was made. */
+export interface MadeTable {
+  kind: 'table';
+  bytes: number;
+  sha256: string;
+  columns: string[];
+  rowsIn: number;
+  rowsOut: number;
+  /** Rows that were left out as bad, and lines about the first of them. */
+  rejected: { rows: number; told: string[] };
+  /** What was done, a line a step. */
+  said: string[];
+}
+
+/** The answer across the thread border, where errors would lose their class. */
+export type PrepareAnswer =
+  | MadeTable
+  | { kind: 'as-is'; why: string }
+  | {
+      kind: 'fault';
+      code: string;
+      message: string;
+      hint: string | undefined;
+      line: number | undefined;
+      column: number | undefined;
+    }
+  | { kind: 'unreadable'; code: string; message: string };
+
+/** Makes one table; never throws for what is wrong with the source or the recipe. */
+export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
+  try {
+    return await prepare(task);
+  } catch (error) {
+    // What nobody asked for is no reason not to publish a file.
+    if (error instanceof NotOneTable && !task.recipe.asked) return { kind: 'as-is', why: error.message };
+    const answer = answerOf(error);
+    if (answer === null) throw error;
+    return answer;
+  }
+};
+
+const answerOf = (error: unknown): PrepareAnswer | null => {
+  if (error instanceof TableFaultError || error instanceof TableInputError) {
+    const { code, message, hint, line, column } = error;
+    return { kind: 'fault', code, message, hint, line, column };
+  }
+  if (error instanceof TableStepError || error instanceof TableRowsError) {
+    const { code, message, hint } = error;
+    return {
+      kind: 'fault',
+      code,
+      message,
+      hint,
+      line: error instanceof TableRowsError ? error.line : undefined,
+      column: undefined,
+    };
+  }
+  if (error instanceof Error && 'code' in error && 'syscall' in error) {
+    return { kind: 'unreadable', code: String(error.code), message: error.message };
+  }
+  return null;
+};
+
+const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
+  beat(task.cancelled);
+  const said: string[] = [];
+  const opened = await openSource({ ...task, said: (line) => said.push(line) });
+  try {
+    const made = await make(task, opened.table, said);
+    return { kind: 'table', ...made };
+  } finally {
+    await opened.table.close?.();
+    opened.close();
+  }
+};
+
+const make = async (task: Cancellable<PrepareTask>, table: Table, said: string[]): Promise<Omit<MadeTable, 'kind'>> => {
+  const { recipe, into, rejects, limits } = task;
+  const bad = new BadRows(recipe, rejects);
+  bad.readsColumns(table.columns);
+  let scratches = 0;
+  const scratch = (name: string): string => `${into}.${name}-${++scratches}`;
+  const file = new CsvFile(into);
+  let pipeline: Pipeline | null = null;
+  try {
+    const batches = beating(table.batches, task.cancelled);
+    pipeline = await pipelineOf({ ...table, batches }, recipe, { bad, scratch, alive: () => beat(task.cancelled) });
+    file.write(csvLine(pipeline.columns));
+    let rowsOut = 0;
+    for await (const batch of beating(pipeline.batches, task.cancelled)) {
+      for (const { line, cells } of batch) {
+        const text = csvLine(cells);
+        if (text.length > limits.rowBytes) throw oversizeRow(line, limits);
+        file.write(text);
+      }
+      rowsOut += batch.length;
+      if (file.bytes > limits.bytes) throw tooLarge('the table', limits);
+    }
+    const rowsIn = pipeline.rowsRead();
+    bad.end(rowsIn);
+    const { rows, told } = bad.count;
+    return {
+      ...file.end(),
+      columns: pipeline.columns,
+      rowsIn,
+      rowsOut,
+      rejected: { rows, told },
+      said: [...said, ...pipeline.tell()],
+    };
+  } catch (error) {
+    rmSync(into, { force: true });
+    throw error;
+  } finally {
+    pipeline?.close();
+    bad.close();
+    file.close();
+  }
+};
+
+/** Shows with each batch that the work goes on. */
+async function* beating(batches: AsyncIterable<Row[]>, flag: CancelFlag): AsyncGenerator<Row[]> {
+  for await (const batch of batches) {
+    beat(flag);
+    yield batch;
+  }
+}

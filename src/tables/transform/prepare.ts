@@ -1,0 +1,195 @@
+// Makes the canonical CSV of a source by its recipe, off the event loop.
+
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import {
+  isFullCode,
+  SourceMissingError,
+  StateFullError,
+  sayingOf,
+  type TableFaultCode,
+  TableFaultError,
+  TableInputError,
+  TableRowsError,
+  TableStepError,
+} from '../../model/errors.ts';
+import type { TableRecipe } from '../../model/recipe/recipe.ts';
+import { SilentError, WorkerPool } from '../worker-pool.ts';
+import type { MadeTable, PrepareAnswer, PrepareTask } from './prepare-worker.ts';
+import type { Limits } from './row.ts';
+
+const pool = new WorkerPool<PrepareTask, PrepareAnswer>({
+  file: 'prepare-worker',
+  of: import.meta.url,
+  name: 'prepareFile',
+  threads: 2,
+});
+
+/** What is to be made of what. */
+export interface PrepareOptions {
+  /** The source, and the name that tells its kind. */
+  path: string;
+  name: string;
+  recipe: TableRecipe;
+  /** Folder for the file that is made. */
+  folder: string;
+  /** Begins the name of the file, which is another one each time. */
+  label: string;
+  /** Where rejected rows are written down; null: nowhere. An older file there is replaced, or removed when no row is bad. */
+  rejects: string | null;
+  maxBytes: number;
+  rowBytes: number;
+  signal?: AbortSignal | undefined;
+  /** How long a module of the publisher's own may neither take nor give rows, milliseconds; 10 minutes when left out. */
+  silenceMs?: number;
+}
+
+const usualSilenceMs = 600_000;
+
+/** A table that was made at `path`; whoever asked for it removes it. */
+export interface PreparedTable extends Omit<MadeTable, 'kind'> {
+  kind: 'table';
+  path: string;
+  /** Where its rejected rows are; null when there are none. */
+  rejects: string | null;
+}
+
+/** What came of it: a table, or a file that holds none and may go as it is. */
+export type Prepared = PreparedTable | { kind: 'as-is'; why: string };
+
+const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
+  bytes: maxBytes,
+  rowBytes,
+  columns: 4096,
+  ratio: 250,
+  freeBytes: 64 * 1024 * 1024,
+});
+
+/**
+ * Makes a table in a worker thread, with flat memory. Equal sources and recipes give equal bytes.
+ *
+ * @throws TableFaultError, TableInputError, TableStepError, TableRowsError for what is wrong with source or recipe;
+ * SourceMissingError when the source cannot be read; the signal's reason when it is aborted. Nothing is left behind then
+ * but the rejected rows of a TableRowsError.
+ */
+export const prepareTable = async (options: PrepareOptions): Promise<Prepared> => {
+  const { path, name, recipe, folder, label, rejects, signal } = options;
+  if (recipe.fault !== null) throw new TableStepError(recipe.fault, { hint: 'mend the manifest or the file it names' });
+  await mkdir(folder, { recursive: true });
+  const into = join(folder, `${label}.${randomUUID()}.csv`);
+  const rejected = `${into}.rejects`;
+  const task = { path, name, recipe, into, rejects: rejected, limits: limitsOf(options) };
+  let answer: PrepareAnswer;
+  try {
+    const silenceMs = moduleOf(recipe) === undefined ? undefined : (options.silenceMs ?? usualSilenceMs);
+    answer = await pool.run(task, signal, { silenceMs });
+  } catch (error) {
+    await removeBegun(into);
+    throw signal?.aborted ? error : endOfThread(error, options);
+  }
+  const kept = await keepRejects(rejected, rejects);
+  if (answer.kind === 'table') return { ...answer, path: into, rejects: kept };
+  await removeBegun(into);
+  if (answer.kind === 'as-is') return answer;
+  throw errorOf(answer, path, kept);
+};
+
+/** Ends the threads; idempotent. */
+export const closePreparePool = (): Promise<void> => pool.close();
+
+/** Removes what earlier attempts under a label left in a folder, and what nobody came back for in a day. */
+export const sweepPrepared = async (folder: string, label: string): Promise<void> => {
+  const names = await readdir(folder).catch(() => []); // not made yet
+  for (const name of names) {
+    const path = join(folder, name);
+    if (name.startsWith(`${label}.`) || (await isOld(path))) await rm(path, { force: true });
+  }
+};
+
+const dayMs = 24 * 3600 * 1000;
+
+const isOld = async (path: string): Promise<boolean> => {
+  const facts = await stat(path).catch(() => null); // somebody else's, removed just now
+  return facts !== null && Date.now() - facts.mtimeMs > dayMs;
+};
+
+/** Removes a table that was made. Idempotent. */
+export const removePreparedFile = (path: string): Promise<void> => rm(path, { force: true });
+
+const removeBegun = async (into: string): Promise<void> => {
+  for (const name of await readdir(dirname(into))) {
+    if (name.startsWith(basename(into))) await rm(join(dirname(into), name), { force: true });
+  }
+};
+
+const moduleOf = ({ steps }: TableRecipe): string | undefined =>
+  steps.find(({ transform }) => transform !== undefined)?.transform;
+
+/** The thread itself came to an end: by a module of the publisher's own, or for want of memory. */
+const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown => {
+  const message = sayingOf(error);
+  const module = moduleOf(recipe);
+  if (module !== undefined && error instanceof SilentError) {
+    return new TableStepError(`transform ${basename(module)} does not come to its end: ${message}`, {
+      hint: 'look for a loop without end, or something that it awaits and that never comes',
+      cause: error,
+    });
+  }
+  if (module !== undefined) {
+    return new TableStepError(`transform ${basename(module)} ended its thread: ${message}`, {
+      hint: 'await all that the module begins, catch what it throws, hold no more than a few rows, and never call process.exit',
+      cause: error,
+    });
+  }
+  if (!(error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY')) return error;
+  return new TableInputError(`${name} needs more memory than there is for one table`, {
+    hint: 'publish it as CSV, which is read row by row',
+    cause: error,
+  });
+};
+
+const keepRejects = async (from: string, to: string | null): Promise<string | null> => {
+  if (to === null) {
+    await rm(from, { force: true });
+    return null;
+  }
+  await mkdir(dirname(to), { recursive: true });
+  try {
+    await rename(from, to);
+    return to;
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error;
+    await rm(to, { force: true });
+    return null;
+  }
+};
+
+const errorOf = (
+  answer: Extract<PrepareAnswer, { kind: 'fault' | 'unreadable' }>,
+  path: string,
+  rejects: string | null,
+): Error => {
+  if (answer.kind === 'unreadable' && isFullCode(answer.code)) {
+    return new StateFullError(`the table of ${path} could not be written: ${answer.message}`, {
+      hint: 'make room on the disk of the state folder; it is tried again by itself',
+    });
+  }
+  if (answer.kind === 'unreadable') {
+    return new SourceMissingError(`${path}: the file cannot be read: ${answer.message}`, {
+      hint:
+        answer.code === 'ENOENT'
+          ? 'check the path; the file may have been moved or deleted'
+          : 'check the permissions of the file',
+    });
+  }
+  const { code, message, line, column } = answer;
+  const hint = rejects === null ? answer.hint : `${answer.hint}; the bad rows are in ${rejects}`;
+  const details = hint === undefined ? {} : { hint };
+  const place = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
+  if (code === 'table-input') return new TableInputError(message, { ...details, ...place });
+  if (code === 'table-step') return new TableStepError(message, details);
+  if (code === 'table-rows')
+    return new TableRowsError(message, { ...details, ...(line === undefined ? {} : { line }) });
+  return new TableFaultError(message, { code: code as TableFaultCode, line: line ?? 1, column }, details); // one of the worker's own
+};

@@ -1,0 +1,168 @@
+// Steps that change cells: cast, replace, fill, constant and computed columns.
+import { compileCast } from '../../../model/recipe/cast.ts';
+import { parseExpression } from '../../../model/recipe/expression.ts';
+import type { Step } from '../../../model/recipe/steps.ts';
+import { compileExpression, NoValue, textOf } from '../evaluate.ts';
+import { shown } from '../faults.ts';
+import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
+
+/** Writes cells in one notation; a cell that does not fit makes its row a bad one. */
+export const castStep = (columns: string[], casts: NonNullable<Step['cast']>, { bad }: StepTools): RowStep => {
+  const compiled = Object.entries(casts).map(([name, cast]) => ({
+    at: placeOf('cast', columns, name),
+    to: typeof cast === 'string' ? cast : cast.to,
+    cast: compileCast(cast),
+  }));
+  let changed = 0;
+  let rejected = 0;
+  return {
+    columns,
+    apply: (row) => {
+      const wrong = [];
+      for (const { at, to, cast } of compiled) {
+        const cell = row.cells[at] ?? '';
+        if (cell.trim() === '') {
+          row.cells[at] = '';
+          continue;
+        }
+        const text = cast(cell);
+        if (text === null) wrong.push(inColumn(columns, at, `is no ${nouns[to]}`));
+        else if (text !== cell) {
+          row.cells[at] = text;
+          changed++;
+        }
+      }
+      if (wrong.length === 0) return true;
+      rejected++;
+      bad.reject(row, wrong);
+      return false;
+    },
+    tell: () => `cast: ${many(changed, 'cell')} changed, ${many(rejected, 'bad row')}`,
+  };
+};
+
+const nouns = {
+  text: 'text',
+  integer: 'whole number',
+  number: 'number',
+  boolean: 'truth value',
+  date: 'date in the notation that was named',
+  datetime: 'date with time in the notation that was named',
+  time: 'time in the notation that was named',
+};
+
+/** Replaces whole cells or text in them. */
+export const replaceStep = (columns: string[], wanted: NonNullable<Step['replace']>): RowStep => {
+  const places =
+    wanted.in === undefined ? columns.map((_, at) => at) : wanted.in.map((name) => placeOf('replace', columns, name));
+  const replaced = replacement(wanted);
+  let changed = 0;
+  return {
+    columns,
+    apply: (row) => {
+      for (const at of places) {
+        const cell = row.cells[at] ?? '';
+        const text = replaced(cell);
+        if (text === cell) continue;
+        row.cells[at] = text;
+        changed++;
+      }
+      return true;
+    },
+    tell: () => `replace: ${many(changed, 'cell')} changed`,
+  };
+};
+
+const replacement = (wanted: NonNullable<Step['replace']>): ((cell: string) => string) => {
+  const { cell, text, pattern } = wanted;
+  const by = String(wanted.with);
+  if (pattern !== undefined) {
+    const regular = new RegExp(pattern, 'gu');
+    return (found) => found.replace(regular, by);
+  }
+  if (text !== undefined) return (found) => (found.includes(text) ? found.replaceAll(text, () => by) : found);
+  const values = new Set([cell ?? []].flat().map(String));
+  return (found) => (values.has(found) ? by : found);
+};
+
+/** Fills empty cells with a value, or with the cell above. */
+export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): RowStep => {
+  const places = fill.in.map((name) => placeOf('fill', columns, name));
+  const above: string[] = [];
+  const constant = fill.with === undefined ? null : String(fill.with);
+  let changed = 0;
+  return {
+    columns,
+    apply: (row) => {
+      for (const at of places) {
+        const cell = row.cells[at] ?? '';
+        if (cell.trim() !== '') above[at] = cell;
+        const by = constant ?? above[at] ?? '';
+        if (cell.trim() !== '' || by === cell) continue;
+        row.cells[at] = by;
+        changed++;
+      }
+      return true;
+    },
+    tell: () => `fill: ${many(changed, 'cell')} filled`,
+  };
+};
+
+/** Columns with the same value in every row; one that is there already is overwritten. */
+export const constantStep = (columns: string[], constants: NonNullable<Step['constant']>): RowStep => {
+  const { names, places } = withColumns(columns, Object.keys(constants));
+  const values = Object.values(constants).map(String);
+  return {
+    columns: names,
+    apply: (row) => {
+      for (const [index, at] of places.entries()) row.cells[at] = values[index] ?? '';
+      return true;
+    },
+    tell: () => `constant: ${Object.keys(constants).map(shown).join(', ')}`,
+  };
+};
+
+/** Columns computed from others; each sees those before it. A row without a value is a bad one. */
+export const computedStep = (columns: string[], computed: Record<string, string>, { bad }: StepTools): RowStep => {
+  const wanted = Object.entries(computed);
+  const { names, places } = withColumns(
+    columns,
+    wanted.map(([name]) => name),
+  );
+  const works = wanted.map(([, text], index) => {
+    const known = [
+      ...columns,
+      ...names.slice(columns.length).filter((name) => wanted.findIndex(([each]) => each === name) < index),
+    ];
+    return compileExpression(parseExpression(text), (name) => placeOf('computed', known, name));
+  });
+  let rejected = 0;
+  return {
+    columns: names,
+    apply: (row) => {
+      for (const [index, at] of places.entries()) {
+        try {
+          row.cells[at] = textOf(works[index]?.(row.cells) ?? '');
+        } catch (error) {
+          if (!(error instanceof NoValue)) throw error;
+          rejected++;
+          bad.reject(row, [inColumn(names, at, error.message)]);
+          return false;
+        }
+      }
+      return true;
+    },
+    tell: () =>
+      `computed: ${wanted.map(([name]) => shown(name)).join(', ')}${rejected > 0 ? `, ${many(rejected, 'bad row')}` : ''}`,
+  };
+};
+
+/** The columns with the named ones, new ones behind the others, and the places of the named ones. */
+const withColumns = (columns: string[], wanted: string[]): { names: string[]; places: number[] } => {
+  const names = [...columns];
+  const places = wanted.map((name) => {
+    const at = names.includes(name) ? placeOf('computed', names, name) : names.push(name) - 1;
+    return at;
+  });
+  return { names, places };
+};

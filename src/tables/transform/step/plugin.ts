@@ -1,0 +1,148 @@
+// The step `transform`: a module of the publisher's own, an async generator over rows.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { SluiceError, sayingOf, TableStepError } from '../../../model/errors.ts';
+import type { Row, Table } from '../row.ts';
+import { many, type StepTools } from './row-step.ts';
+import type { Stage } from './sort.ts';
+
+/** A row as a module sees it: cells by column. */
+type NamedRow = Record<string, string>;
+
+/** What a module exports as `transform` or by default. */
+type Transform = (rows: AsyncIterable<NamedRow>, context: { columns: string[] }) => unknown;
+
+const batchRows = 500;
+
+/**
+ * Leads rows through a module. Its columns are the keys of the first row it gives; where it gives none, the table keeps
+ * the columns it had.
+ *
+ * @throws TableStepError when the module cannot be loaded, exports no such function, fails, or gives rows that are none
+ */
+export const pluginStage = async (
+  table: Table,
+  path: string,
+  { alive = () => undefined }: Pick<StepTools, 'alive'>,
+): Promise<Stage> => {
+  const name = basename(path);
+  const transform = await load(path);
+  const counts = { read: 0, given: 0 };
+  const given = begun(() => transform(namedRows(table, counts, alive), { columns: [...table.columns] }), name);
+  const next = async (): Promise<NamedRow | null> => {
+    try {
+      const result = await given.next();
+      alive();
+      return result.done ? null : checkedRow(result.value, name, counts.given + 1);
+    } catch (error) {
+      throw error instanceof SluiceError ? error : failed(name, error);
+    }
+  };
+  const first = await next();
+  const columns = first === null ? table.columns : Object.keys(first);
+  const known = new Set(columns);
+  async function* rows(): AsyncGenerator<Row[]> {
+    let batch: Row[] = [];
+    for (let row = first; row !== null; row = await next()) {
+      counts.given++;
+      const strange = Object.keys(row).find((key) => !known.has(key));
+      if (strange !== undefined) {
+        throw new TableStepError(
+          `transform ${name}: row ${counts.given} has a key ${JSON.stringify(strange)} that the first row has not`,
+          {
+            hint: 'give every row the same keys',
+          },
+        );
+      }
+      const cells = columns.map((column) => (row !== null && Object.hasOwn(row, column) ? (row[column] ?? '') : ''));
+      batch.push({ line: counts.given, cells });
+      if (batch.length < batchRows) continue;
+      yield batch;
+      batch = [];
+    }
+    if (batch.length > 0) yield batch;
+  }
+  return {
+    columns,
+    batches: rows(),
+    tell: () => `transform ${name}: ${many(counts.read, 'row')} in, ${many(counts.given, 'row')} out`,
+    close: () => undefined,
+  };
+};
+
+async function* namedRows(
+  { columns, batches }: Table,
+  counts: { read: number },
+  alive: () => void,
+): AsyncGenerator<NamedRow> {
+  for await (const batch of batches) {
+    for (const { cells } of batch) {
+      alive();
+      counts.read++;
+      yield Object.fromEntries(columns.map((column, at) => [column, cells[at] ?? '']));
+    }
+  }
+}
+
+const load = async (path: string): Promise<Transform> => {
+  const name = basename(path);
+  let loaded: Record<string, unknown>;
+  try {
+    // The threads live on, and a module is loaded once: another content must have another address.
+    const version = createHash('sha256').update(readFileSync(path)).digest('hex');
+    loaded = (await import(`${pathToFileURL(path).href}?v=${version}`)) as Record<string, unknown>; // a module's exports
+  } catch (error) {
+    throw failed(name, error);
+  }
+  const found = loaded.transform ?? loaded.default;
+  if (typeof found === 'function') return found as Transform; // what it gives is checked row by row
+  throw new TableStepError(`transform ${name}: the module exports no function`, {
+    hint: 'export async function* transform(rows) { for await (const row of rows) yield row; }',
+  });
+};
+
+/** The iterator of what a module gives. */
+const begun = (call: () => unknown, name: string): AsyncIterator<unknown> => {
+  let given: unknown;
+  try {
+    given = call();
+  } catch (error) {
+    throw failed(name, error);
+  }
+  if (isAsyncIterable(given)) return given[Symbol.asyncIterator]();
+  throw new TableStepError(`transform ${name}: the function gives no rows one after the other`, {
+    hint: 'make it an async generator: `async function*`',
+  });
+};
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  value !== null && typeof value === 'object' && Symbol.asyncIterator in value;
+
+const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+    throw new TableStepError(`transform ${name}: row ${number} is no object`, {
+      hint: 'yield objects of cells by column, such as {id: "1", name: "Parks"}',
+    });
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([key, cell]) => {
+      if (cell !== null && typeof cell === 'object') {
+        throw new TableStepError(
+          `transform ${name}: row ${number}: the cell ${JSON.stringify(key)} is ${Array.isArray(cell) ? 'a list' : 'an object'}`,
+          {
+            hint: 'cells are text, numbers or truth values',
+          },
+        );
+      }
+      return [key, cell === null || cell === undefined ? '' : String(cell)];
+    }),
+  );
+};
+
+const failed = (name: string, error: unknown): TableStepError =>
+  new TableStepError(`transform ${name} failed: ${sayingOf(error)}`, {
+    hint: 'mend the module; the job log holds nothing more than this',
+    cause: error,
+  });

@@ -1,0 +1,155 @@
+// Holds every cell of a table against a Table Schema.
+import { TableStepError } from '../../../model/errors.ts';
+import { type CastCell, compileCast } from '../../../model/recipe/cast.ts';
+import { type FieldSchema, notationOf, type TableSchema } from '../../../model/recipe/table-schema.ts';
+import type { Violation } from '../bad-rows.ts';
+import { shown } from '../faults.ts';
+import { SeenKeys } from '../seen-keys.ts';
+import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
+
+/** A check of one column: what is wrong with a cell, or null. */
+type CellCheck = (cell: string) => string | null;
+
+/** The step that takes rows out which violate a schema. The cells stay as they are. */
+export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratch }: StepTools): RowStep => {
+  const missing = new Set(schema.missingValues ?? ['']);
+  const absent = schema.fields.filter(({ name }) => !columns.includes(name));
+  if (absent.length > 0) {
+    throw new TableStepError(
+      `the schema has fields that are no columns: ${absent.map(({ name }) => shown(name)).join(', ')}; the table has ${columns.map(shown).join(', ')}`,
+      { hint: 'mend the schema, or rename the columns with the step `rename`' },
+    );
+  }
+  const keys = keyNames(schema);
+  const fields = schema.fields.map((field) => ({
+    at: placeOf('schema', columns, field.name),
+    required: field.constraints?.required === true || keys.includes(field.name),
+    check: cellCheck(field),
+    seen: field.constraints?.unique === true ? new SeenKeys(scratch(`unique-${columns.indexOf(field.name)}`)) : null,
+  }));
+  const keyPlaces = keys.map((name) => placeOf('schema', columns, name));
+  const seenKeys = keys.length > 0 ? new SeenKeys(scratch('key')) : null;
+  const unchecked = uncheckedParts(columns, schema);
+  let rejected = 0;
+  return {
+    columns,
+    apply: (row) => {
+      const wrong: Violation[] = [];
+      for (const field of fields) {
+        const cell = row.cells[field.at] ?? '';
+        const message = missing.has(cell) ? (field.required ? 'is empty, but required' : null) : faultOf(field, cell);
+        if (message !== null) wrong.push(inColumn(columns, field.at, message));
+      }
+      if (wrong.length === 0 && seenKeys?.add(keyPlaces.map((at) => row.cells[at] ?? '')) === false) {
+        wrong.push({ column: null, at: null, message: `another row has the same key (${keys.join(', ')})` });
+      }
+      if (wrong.length === 0) return true;
+      rejected++;
+      bad.reject(row, wrong);
+      return false;
+    },
+    tell: () =>
+      [`schema: ${many(schema.fields.length, 'field')} checked, ${many(rejected, 'bad row')}`, ...unchecked].join('; '),
+    close: () => {
+      seenKeys?.close();
+      for (const { seen } of fields) seen?.close();
+    },
+  };
+};
+
+const faultOf = ({ check, seen }: { check: CellCheck; seen: SeenKeys | null }, cell: string): string | null =>
+  check(cell) ?? (seen?.add([cell]) === false ? 'stands in another row, too' : null);
+
+/** What the schema leaves open, and what of it is not looked at. */
+const uncheckedParts = (columns: string[], schema: TableSchema): string[] => {
+  const extra = columns.filter((column) => schema.fields.every(({ name }) => name !== column));
+  return [
+    ...(extra.length > 0 ? [`without a field: ${extra.map(shown).join(', ')}`] : []),
+    ...(schema.foreignKeys === undefined ? [] : ['foreignKeys are not checked']),
+  ];
+};
+
+const keyNames = ({ primaryKey }: TableSchema): string[] =>
+  primaryKey === undefined ? [] : typeof primaryKey === 'string' ? [primaryKey] : primaryKey;
+
+const cellCheck = (field: FieldSchema): CellCheck => {
+  const { type = 'any', constraints = {} } = field;
+  const cast = castOf(field);
+  const allowed = constraints.enum === undefined ? null : new Set(constraints.enum.map(String));
+  const pattern = constraints.pattern === undefined ? null : new RegExp(`^(?:${constraints.pattern})$`, 'u');
+  const bounds = boundsOf(field, cast);
+  return (cell) => {
+    const value = cast(cell);
+    if (value === null) return `is no ${type}`;
+    if (allowed !== null && !allowed.has(cell) && !allowed.has(value)) return 'is none of the allowed values';
+    if (pattern !== null && !pattern.test(cell)) return `does not match ${constraints.pattern}`;
+    const length = [...cell].length;
+    if (constraints.minLength !== undefined && length < constraints.minLength)
+      return `is shorter than ${constraints.minLength}`;
+    if (constraints.maxLength !== undefined && length > constraints.maxLength)
+      return `is longer than ${constraints.maxLength}`;
+    return bounds(value);
+  };
+};
+
+const asItIs: CastCell = (cell) => cell;
+
+const castOf = (field: FieldSchema): CastCell => {
+  const { type = 'any', format = 'default' } = field;
+  switch (type) {
+    case 'integer':
+    case 'number': {
+      const { decimalChar, groupChar } = field;
+      const decimal = decimalChar === undefined ? {} : { decimal: decimalChar };
+      return compileCast({ to: type, ...decimal, ...(groupChar === undefined ? {} : { group: groupChar }) });
+    }
+    case 'boolean':
+      return compileCast({
+        to: 'boolean',
+        true: field.trueValues ?? ['true', 'True', 'TRUE', '1'],
+        false: field.falseValues ?? ['false', 'False', 'FALSE', '0'],
+      });
+    case 'date':
+    case 'datetime':
+    case 'time':
+      return compileCast(format === 'default' ? type : { to: type, from: notationOf(format) });
+    case 'year':
+      return (cell) => (/^\d{4}$/.test(cell) ? cell : null);
+    case 'yearmonth':
+      return (cell) => (/^\d{4}-(?:0[1-9]|1[0-2])$/.test(cell) ? cell : null);
+    case 'string':
+      return formats[format] ?? asItIs;
+    default:
+      return asItIs;
+  }
+};
+
+const matching =
+  (pattern: RegExp): CastCell =>
+  (cell) =>
+    pattern.test(cell) ? cell : null;
+
+/** Formats of the type `string`. */
+const formats: Record<string, CastCell> = {
+  email: matching(/^[^@\s]+@[^@\s]+\.[^@\s]+$/),
+  uri: matching(/^[a-z][a-z0-9+.-]*:\S+$/i),
+  uuid: matching(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i),
+};
+
+/** Numbers are compared as such, dates and times by their ISO text. */
+const boundsOf = (
+  { type = 'any', constraints = {} }: FieldSchema,
+  cast: CastCell,
+): ((value: string) => string | null) => {
+  const { minimum, maximum } = constraints;
+  if (minimum === undefined && maximum === undefined) return () => null;
+  const isNumber = type === 'integer' || type === 'number';
+  const low = minimum === undefined ? null : (cast(String(minimum)) ?? String(minimum));
+  const high = maximum === undefined ? null : (cast(String(maximum)) ?? String(maximum));
+  const less = (a: string, b: string): boolean => (isNumber ? Number(a) < Number(b) : a < b);
+  return (value) => {
+    if (low !== null && less(value, low)) return `is less than ${low}`;
+    if (high !== null && less(high, value)) return `is more than ${high}`;
+    return null;
+  };
+};

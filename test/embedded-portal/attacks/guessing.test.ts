@@ -1,0 +1,114 @@
+// Guesses at passwords: counted before they are looked at, by the address of the client, never against our own workers.
+import { scryptSync } from 'node:crypto';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, it } from 'vitest';
+import { LoginQueue } from '../../../src/embedded-portal/login-queue.ts';
+import { openStore } from '../../../src/embedded-portal/store/open.ts';
+import { type Reply, sendRaw, startTestPortal, type TestPortal, testUsers } from '../../support/portal.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const login = ({ url }: TestPortal, username: string, password: string, forwarded?: string): Promise<Reply> =>
+  sendRaw(url, 'POST', '/api/dataset/user/login', {
+    body: { username, password },
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+  });
+
+/** As fifty wrong logins from an address leave it. */
+const blockAddress = ({ server }: TestPortal, address = '127.0.0.1'): void => {
+  const db = new DatabaseSync(join(server.dataDir, 'portal.db'), { timeout: 5000 });
+  const insert = db.prepare("INSERT INTO flood (event, identifier, at) VALUES ('address', ?, unixepoch())");
+  for (let time = 0; time < 50; time += 1) insert.run(address);
+  db.close();
+};
+
+describe('Guesses that come at once', () => {
+  it('are bounded like those that come one after the other: of twenty, five are looked at', async () => {
+    const portal = await startTestPortal();
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => login(portal, 'creator', `guess ${index}`)),
+    );
+    const statuses = replies.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 401)).toHaveLength(5);
+    expect(statuses.filter((status) => status === 406)).toHaveLength(15);
+  });
+
+  it('do not wait without end: beyond fifty they are refused at once', async () => {
+    const queue = new LoginQueue();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiting = Array.from({ length: 52 }, () => queue.run(() => promise));
+    await expect(queue.run(() => promise)).rejects.toMatchObject({ status: 503 });
+    resolve();
+    await Promise.all(waiting);
+    await queue.run(() => promise);
+  });
+
+  it('with the right password all get in, and none of them counts', async () => {
+    const portal = await startTestPortal();
+    const replies = await Promise.all(Array.from({ length: 7 }, () => login(portal, 'creator', 'pass')));
+    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 7 }, () => 200));
+  });
+});
+
+describe('The limit of an address', () => {
+  it('is that of the client behind a trusted proxy: others get in through the same one', async () => {
+    const portal = await startTestPortal({ trustedProxies: ['127.0.0.1'] });
+    blockAddress(portal, '203.0.113.7');
+    expect((await login(portal, 'creator', 'pass', '203.0.113.7')).status).toBe(406);
+    expect((await login(portal, 'creator', 'pass', '203.0.113.8')).status).toBe(200);
+    // What the client itself puts before it is not believed.
+    expect((await login(portal, 'creator', 'pass', '203.0.113.9, 203.0.113.7')).status).toBe(406);
+  });
+
+  it('cannot be evaded by X-Forwarded-For where no proxy is trusted', async () => {
+    const portal = await startTestPortal();
+    blockAddress(portal);
+    expect((await login(portal, 'creator', 'pass', '203.0.113.8')).status).toBe(406);
+  });
+
+  it('is not for the account of our own workers on this machine', async () => {
+    const own = { name: 'administrator', isGuessable: true };
+    const portal = await startTestPortal({ ownAccount: own });
+    blockAddress(portal);
+    expect((await login(portal, 'creator', 'pass')).status).toBe(406);
+    expect((await login(portal, 'administrator', 'pass')).status).toBe(200);
+  });
+});
+
+describe('The account of our own workers', () => {
+  const guessFiveTimes = async (portal: TestPortal): Promise<number> => {
+    for (let time = 0; time < 5; time += 1) await login(portal, 'administrator', 'guess');
+    return (await login(portal, 'administrator', 'pass')).status;
+  };
+
+  it('cannot be locked out where its password was made of random bytes, and is limited where a person chose it', async () => {
+    const name = 'administrator';
+    expect(await guessFiveTimes(await startTestPortal({ ownAccount: { name, isGuessable: false } }))).toBe(200);
+    expect(await guessFiveTimes(await startTestPortal({ ownAccount: { name, isGuessable: true } }))).toBe(406);
+  });
+});
+
+describe('A hash of former times', () => {
+  it('still lets in, and is renewed by that, over a restart with the same users', async () => {
+    const dataDir = tempDir();
+    const salt = Buffer.alloc(16, 7);
+    const key = scryptSync('pass', salt, 32, { N: 16_384, r: 8, p: 1 });
+    const password = `scrypt:16384:8:1:${salt.toString('base64url')}:${key.toString('base64url')}`;
+    const users = [...testUsers, { name: 'old', password, roles: [] }];
+    const stored = (): string => {
+      const store = openStore(dataDir);
+      const pass = store.users.byName('old')?.pass ?? '';
+      store.close();
+      return pass;
+    };
+    const portal = await startTestPortal({ dataDir, users });
+    expect((await login(portal, 'old', 'wrong')).status).toBe(401);
+    expect((await login(portal, 'old', 'pass')).status).toBe(200);
+    await portal.server.close();
+    expect(stored()).toMatch(/^scrypt:32768:8:3:/);
+    const again = await startTestPortal({ dataDir, users });
+    expect((await login(again, 'old', 'pass')).status).toBe(200);
+    await again.server.close();
+    expect(stored()).toMatch(/^scrypt:32768:8:3:/);
+  });
+});

@@ -1,0 +1,162 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  chooseFormat,
+  type DefaultFormats,
+  recordedDefaults,
+  specDatastoreDefaults,
+  specDefaults,
+  splitSuffix,
+} from '../../../src/embedded-portal/media/negotiate.ts';
+
+/** The recorded rules with the answer of `spec` to an open choice. */
+const openDefaults: DefaultFormats = { ...recordedDefaults, any: 'json' };
+
+const byAccept = (accept: string | undefined, defaultFormat: DefaultFormats = openDefaults): unknown =>
+  chooseFormat({ suffix: null, accept, defaultFormat });
+const bySuffix = (suffix: string, accept?: string): unknown =>
+  chooseFormat({ suffix, accept, defaultFormat: specDefaults });
+const chosen = (format: string, contentType: string): unknown => ({ format, contentType, vary: true });
+
+describe('a suffix', () => {
+  test.each([
+    ['json', 'application/json'],
+    ['xml', 'application/xml'],
+    ['yaml', 'text/plain;charset=UTF-8'],
+    ['php', 'application/vnd.php.serialized'],
+    ['bencode', 'application/x-bencode'],
+    ['jsonp', 'text/javascript;charset=UTF-8'],
+  ])('.%s is sent as %s whatever Accept says, and without Vary', (suffix, contentType) => {
+    expect(bySuffix(suffix, 'image/png')).toEqual({ format: suffix, contentType, vary: false });
+  });
+
+  test.each(['foo', 'JSON', 'yml', '5', 'html', 'constructor'])('.%s is refused', (suffix) => {
+    expect(bySuffix(suffix, 'application/json')).toEqual({ unsupported: true, vary: false });
+  });
+
+  test('is what stands behind the last dot; an empty one and 0 are none', () => {
+    expect(['7', '7.json', '7.json.xml', '7.', '7.0', '7.5', '.json'].map(splitSuffix)).toEqual([
+      { name: '7', suffix: null },
+      { name: '7', suffix: 'json' },
+      { name: '7.json', suffix: 'xml' },
+      { name: '7', suffix: null },
+      { name: '7', suffix: null },
+      { name: '7', suffix: '5' },
+      { name: '', suffix: 'json' },
+    ]);
+  });
+});
+
+describe('an Accept header', () => {
+  test.each([
+    ['application/json', 'json', 'application/json'],
+    ['application/json; charset=utf-8', 'json', 'application/json'],
+    ['application/xml', 'xml', 'application/xml'],
+    ['application/xml;level=1', 'xml', 'application/xml'],
+    ['text/xml', 'xml', 'text/xml;charset=UTF-8'],
+    ['text/plain', 'yaml', 'text/plain;charset=UTF-8'],
+    ['application/x-yaml', 'yaml', 'application/x-yaml'],
+    ['text/yaml', 'yaml', 'text/yaml;charset=UTF-8'],
+    ['application/vnd.php.serialized', 'php', 'application/vnd.php.serialized'],
+    ['application/x-bencode', 'bencode', 'application/x-bencode'],
+    ['text/javascript', 'jsonp', 'text/javascript;charset=UTF-8'],
+    ['application/javascript', 'jsonp', 'application/javascript'],
+    ['text/*', 'yaml', 'text/yaml;charset=UTF-8'],
+    ['application/*', 'xml', 'application/xml'],
+  ])('%s chooses %s, sent as %s', (accept, format, contentType) => {
+    expect(byAccept(accept)).toEqual(chosen(format, contentType));
+  });
+
+  test('q decides only among types that fit equally', () => {
+    expect(byAccept('application/json;q=0.5, application/xml')).toEqual(chosen('xml', 'application/xml'));
+    expect(byAccept('application/xml;q=0.2, application/json;q=0.9')).toEqual(chosen('json', 'application/json'));
+    expect(byAccept('application/json;q=0.1, text/*')).toEqual(chosen('json', 'application/json'));
+    expect(byAccept('text/html, application/xml;q=0.1')).toEqual(chosen('xml', 'application/xml'));
+  });
+
+  test('q=0, an impossible and an unreadable q count as 1', () => {
+    expect(byAccept('application/json;q=0')).toEqual(chosen('json', 'application/json'));
+    expect(byAccept('application/json;q=0, application/xml;q=0.9')).toEqual(chosen('json', 'application/json'));
+    expect(byAccept('application/json;q=7, application/xml;q=0.9')).toEqual(chosen('json', 'application/json'));
+    expect(byAccept('application/json;q=x, application/xml;q=0.9')).toEqual(chosen('json', 'application/json'));
+  });
+
+  test('among equals the alphabetically last name wins', () => {
+    expect(byAccept('application/json, text/plain, */*')).toEqual(chosen('yaml', 'text/plain;charset=UTF-8'));
+    expect(byAccept('text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8')).toEqual(
+      chosen('xml', 'application/xml'),
+    );
+  });
+
+  test.each(['text/html', 'image/png', 'APPLICATION/JSON', 'image/*'])('%s is refused', (accept) => {
+    expect(byAccept(accept)).toEqual({ unsupported: true, vary: true });
+  });
+
+  test('with a range that is no MIME type is malformed', () => {
+    expect(byAccept('json')).toEqual({ malformed: 'json', vary: true });
+    expect(byAccept('application/json, xml;q=1')).toEqual({ malformed: 'xml;q=1', vary: true });
+  });
+
+  test('may have empty elements', () => {
+    expect(byAccept(', application/json,')).toEqual(chosen('json', 'application/json'));
+  });
+
+  test('of any text never throws and always gives one of the three answers', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string(), (accept, suffix) => {
+        for (const choice of [byAccept(accept), bySuffix(suffix)]) {
+          expect(choice).toSatisfy((c: object) => 'format' in c || 'unsupported' in c || 'malformed' in c);
+        }
+      }),
+    );
+  });
+});
+
+describe('a request that leaves the format open', () => {
+  const open = [undefined, '', '  ', '*/*', '*', 'image/png, */*;q=0.1'];
+
+  test('gets JSON under the specification', () => {
+    for (const accept of open) expect(byAccept(accept)).toEqual(chosen('json', 'application/json'));
+  });
+
+  test('gets YAML from the datastore under the specification', () => {
+    for (const accept of open) {
+      expect(byAccept(accept, specDatastoreDefaults)).toEqual(chosen('yaml', 'text/yaml;charset=UTF-8'));
+    }
+    expect(byAccept('application/json', specDatastoreDefaults)).toEqual(chosen('json', 'application/json'));
+  });
+
+  test('gets JSON without Accept and YAML for */* from deployed servers', () => {
+    const answers = open.map((accept) => byAccept(accept, recordedDefaults));
+    const json = chosen('json', 'application/json');
+    const yaml = chosen('yaml', 'text/yaml;charset=UTF-8');
+    expect(answers).toEqual([json, json, json, yaml, yaml, yaml]);
+  });
+});
+
+describe('an Accept header under spec', () => {
+  const asked = (accept: string): unknown => chooseFormat({ suffix: null, accept, defaultFormat: specDefaults });
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
+
+  test.each([
+    ['axios', 'application/json, text/plain, */*'],
+    ['httr', 'application/json, text/xml, application/xml, */*'],
+    ['a browser', browser],
+    ['another case', 'Application/JSON'],
+  ])('of %s chooses JSON', (_who, accept) => {
+    expect(asked(accept)).toEqual(chosen('json', 'application/json'));
+  });
+
+  test('that names another type alone, or with a higher q, chooses that', () => {
+    expect(asked('application/xml')).toEqual(chosen('xml', 'application/xml'));
+    expect(asked('application/json;q=0.5, application/xml')).toEqual(chosen('xml', 'application/xml'));
+    expect(asked('text/plain')).toEqual(chosen('yaml', 'text/plain;charset=UTF-8'));
+  });
+
+  test('of a browser chooses JSON for datastores too, that of curl what the specification shows', () => {
+    const ofDatastore = (accept: string): unknown =>
+      chooseFormat({ suffix: null, accept, defaultFormat: specDatastoreDefaults });
+    expect(ofDatastore(browser)).toEqual(chosen('json', 'application/json'));
+    expect(ofDatastore('*/*')).toEqual(chosen('yaml', 'text/yaml;charset=UTF-8'));
+  });
+});

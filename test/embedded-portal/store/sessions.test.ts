@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { beforeEach, expect, it } from 'vitest';
+import { migrate } from '../../../src/embedded-portal/store/schema.ts';
+import { idleSeconds, Sessions } from '../../../src/embedded-portal/store/sessions.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+let db: DatabaseSync;
+let sessions: Sessions;
+
+beforeEach(() => {
+  db = new DatabaseSync(join(tempDir(), 'portal.db'));
+  migrate(db);
+  sessions = new Sessions(db);
+});
+
+it('ids and tokens are 256 random bits, different every time', () => {
+  const first = sessions.start(3, 1000);
+  const second = sessions.start(3, 1000);
+  for (const text of [first.id, first.token, second.id, second.token]) expect(text).toMatch(/^[\w-]{43}$/);
+  expect(new Set([first.id, first.token, second.id, second.token]).size).toBe(4);
+});
+
+it('a session is found by its id only, and its token is the same after a restart', () => {
+  const { id, token } = sessions.start(3, 1000);
+  expect(sessions.find(id, 1001)).toMatchObject({ uid: 3, token });
+  expect(new Sessions(db).find(id, 1001)).toMatchObject({ uid: 3, token });
+  expect(sessions.find(`${id.slice(0, -1)}_`, 1001)).toBeNull();
+});
+
+it('the store holds neither the id nor the token', () => {
+  const { id, token } = sessions.start(3, 1000);
+  const rows = db.prepare('SELECT * FROM session').all();
+  const text = JSON.stringify(
+    rows.map((row) =>
+      Object.values(row).map((value) =>
+        value instanceof Uint8Array ? Buffer.from(value).toString('base64url') : value,
+      ),
+    ),
+  );
+  expect(rows).toHaveLength(1);
+  expect(text).not.toContain(id);
+  expect(text).not.toContain(token);
+});
+
+it('a session ends when nobody uses it for long, and not while it is used', () => {
+  const { id } = sessions.start(3, 1000);
+  const session = sessions.find(id, 1000 + idleSeconds);
+  if (session === null) throw new Error('the session ended too early');
+  expect(sessions.isDue(session, 1000 + idleSeconds)).toBe(true);
+  sessions.touch(session, 1000 + idleSeconds);
+  expect(sessions.find(id, 1000 + 2 * idleSeconds)).not.toBeNull();
+  expect(sessions.find(id, 1001 + 2 * idleSeconds)).toBeNull();
+});
+
+it('a session that was ended is gone at once', () => {
+  const { id } = sessions.start(3, 1000);
+  const session = sessions.find(id, 1000);
+  if (session === null) throw new Error('no session');
+  sessions.end(session);
+  expect(sessions.find(id, 1000)).toBeNull();
+});
+
+it('expired sessions leave the table when somebody logs in', () => {
+  sessions.start(3, 1000);
+  sessions.start(3, 1001 + idleSeconds);
+  expect(db.prepare('SELECT count(*) AS n FROM session').get()).toEqual({ n: 1 });
+});

@@ -1,0 +1,83 @@
+import { rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { Redis } from 'ioredis';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Io, say } from '../../src/commands/io.ts';
+import { reasonOf, SourceRefusedError } from '../../src/model/errors.ts';
+import { isRetryable } from '../../src/queue/retry.ts';
+import { RedisScript } from '../../src/state/redis/script.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const steering = 'a\u001b[2Jb\u202ec\u2067d\u009be\nf\tg';
+
+describe('what steers a terminal or turns the direction of a text', () => {
+  it('reaches no message and no hint of an error, wherever its words came from', () => {
+    expect(reasonOf(new SourceRefusedError(steering, { hint: steering }))).toMatchObject({
+      message: 'a[2Jbcde\nf\tg',
+      hint: 'a[2Jbcde\nf\tg',
+    });
+    expect(reasonOf(new Error(steering)).message).toBe('a[2Jbcde\nf\tg');
+  });
+
+  it('reaches no line that a command writes', () => {
+    const stdout = new PassThrough();
+    say({ stdout } as unknown as Io, `title "${steering}"`);
+    expect(String(stdout.read())).toBe('title "a[2Jbcde\nf\tg"\n');
+  });
+});
+
+describe('a machine that takes no more data', () => {
+  const open = async () => {
+    const server = await startTestRedis();
+    const redis = new Redis(server.options);
+    onTestFinished(async () => {
+      redis.disconnect();
+      await server.close();
+    });
+    return { redis, folder: dirname(server.options.path ?? '') };
+  };
+  const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => null,
+      (error: unknown) => error,
+    );
+  const script = new RedisScript("redis.call('SET', KEYS[1], '1')");
+
+  it('is no bug where the disk of Redis is full', async () => {
+    const { redis, folder } = await open();
+    await redis.config('SET', 'save', '3600 1');
+    rmSync(folder, { recursive: true });
+    await redis.set('a', '1');
+    await redis.bgsave();
+    await waitUntil('the failed save', async () => (await redis.info('persistence')).includes('bgsave_status:err'));
+    for (const error of [await thrownBy(redis.set('a', '2')), await thrownBy(script.run(redis, ['a'], []))]) {
+      expect(reasonOf(error)).toMatchObject({
+        code: 'state-full',
+        message: expect.stringMatching(/^Redis cannot write its data to its disk: MISCONF/),
+        hint: expect.stringContaining('make room on the disk of Redis'),
+      });
+      expect(isRetryable(error)).toBe(true);
+    }
+  });
+
+  it('is no bug where Redis has reached its memory limit', async () => {
+    const { redis } = await open();
+    await redis.config('SET', 'maxmemory', '1');
+    for (const error of [await thrownBy(redis.set('a', '2')), await thrownBy(script.run(redis, ['a'], []))]) {
+      const message = expect.stringContaining('Redis has reached its memory limit');
+      expect(reasonOf(error)).toMatchObject({ code: 'state-full', message });
+    }
+  });
+
+  it('is no bug where a file cannot be written for want of room', async () => {
+    const error = await thrownBy(writeFile('/dev/full', 'x'));
+    expect(reasonOf(error)).toMatchObject({
+      code: 'state-full',
+      message: expect.stringContaining('a file could not be written: ENOSPC'),
+      hint: expect.stringContaining('make room on that disk'),
+    });
+  });
+});

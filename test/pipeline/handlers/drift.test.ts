@@ -1,0 +1,70 @@
+// Which changes of a node count as somebody else's.
+import { expect, it } from 'vitest';
+import { newEntry } from '../../../src/model/ledger-entry.ts';
+import { driftedFields, editedFields } from '../../../src/pipeline/handlers/drift.ts';
+import type { PortalNode } from '../../../src/portal-client/client.ts';
+
+const key = 'city/budget';
+const entry = { ...newEntry({ key, kind: 'dataset', uuid: 'u', title: 'old' }), nid: '7', vid: '1' };
+const sent = { title: 'old', published: true, fields: {} };
+const node = (more: Partial<PortalNode>): PortalNode =>
+  ({
+    nid: '7',
+    vid: '2',
+    uuid: 'u',
+    type: 'dataset',
+    title: 'new',
+    status: '1',
+    log: '',
+    changed: '0',
+    ...more,
+  }) as PortalNode; // as read
+
+it('an edit on the portal is drift', () => {
+  expect(driftedFields(entry, sent, node({}))).toEqual(['title']);
+  expect(driftedFields(entry, sent, node({ log: 'sluice city/budget-2 123' }))).toEqual(['title']);
+});
+
+it('a revision of our own that the ledger never heard of is none: its reply was lost, or Redis lost its last second', () => {
+  expect(driftedFields(entry, sent, node({ log: `sluice ${key} 0123456789ab` }))).toEqual([]);
+});
+
+it('an edited, an added or a removed term is drift, although a term is sent by name and read by number', () => {
+  const tags = {
+    field_tags: {
+      und: [
+        { tid: 'autocreate', name: 'a' },
+        { tid: 'autocreate', name: 'b' },
+      ],
+    },
+  };
+  const known = { ...entry, beside: { field_tags: '4,5' } };
+  const ours = { ...sent, title: 'new', fields: tags };
+  const holding = (...tids: number[]) => node({ field_tags: { und: tids.map((tid) => ({ tid: String(tid) })) } });
+  expect(driftedFields(known, ours, holding(5, 4))).toEqual([]);
+  for (const edited of [holding(4, 6), holding(4, 5, 6), holding(4)]) {
+    expect(driftedFields(known, ours, edited)).toEqual(['field_tags']);
+  }
+  // Nobody looked when it was proven: then nothing is known.
+  expect(driftedFields({ ...known, beside: null }, ours, holding(4, 6))).toEqual([]);
+});
+
+it('an item added to a field of ours is drift, where the portal did not hold it when it was proven', () => {
+  const ours = { ...sent, title: 'new', fields: { field_link: { und: [{ url: 'https://a.example' }] } } };
+  const links = (...urls: string[]) => node({ field_link: { und: urls.map((url) => ({ url })) } });
+  const both = links('https://a.example', 'https://b.example');
+  expect(driftedFields({ ...entry, beside: {} }, ours, links('https://a.example'))).toEqual([]);
+  expect(driftedFields({ ...entry, beside: {} }, ours, both)).toEqual(['field_link']);
+  expect(driftedFields({ ...entry, beside: { field_link: '2 items' } }, ours, both)).toEqual([]);
+});
+
+it('terms that the wish changed since, to as many as the portal holds, are taken over', () => {
+  const tagged = (...names: string[]) => ({ field_tags: { und: names.map((name) => ({ tid: 'autocreate', name })) } });
+  const known = { ...entry, beside: { field_tags: '4' } };
+  const now = node({ field_tags: { und: [{ tid: '4' }, { tid: '9' }] } });
+  const wish = { key, type: 'dataset' as const, uuid: 'u', title: 'new', published: true, fingerprint: 'f' };
+  const parts = { entry: known, sent: { ...sent, title: 'new', fields: tagged('a') }, node: now };
+  expect(editedFields({ ...wish, fields: tagged('a') }, parts)).toEqual(['field_tags']);
+  expect(editedFields({ ...wish, fields: tagged('a', 'b') }, parts)).toEqual([]);
+  expect(editedFields({ ...wish, fields: tagged('a', 'b', 'c') }, parts)).toEqual(['field_tags']);
+});

@@ -1,0 +1,115 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ImportFailedError } from '../../src/model/errors.ts';
+import { numbersOf } from '../../src/portal-client/datastore.ts';
+import { calm, failureFrom, openForTest } from './support/open.ts';
+import { type Answer, page, refusal, unknownRoute } from './support/scripted-server.ts';
+import { startSmallPortal } from './support/small-portal.ts';
+
+/** A client of a portal whose replies below `prefix` are all `reply`. */
+const withReply = async (prefix: string, reply: Answer) => {
+  const server = await startSmallPortal({ intercept: (seen) => (seen.path.startsWith(prefix) ? reply : undefined) });
+  onTestFinished(() => server.close());
+  return { server, portal: openForTest(server.url, { readRetries: 0 }) };
+};
+const route = '/api/dataset/datastore';
+const search = '/api/action/datastore/search.json';
+const text = (body: string): Answer => ({ body, headers: { 'content-type': 'text/yaml;charset=UTF-8' } });
+
+describe('a datastore status', () => {
+  it.each([
+    [
+      'the YAML of the specification',
+      '---\nclass: Manager\nstorage: 1\ndata_import: 2\nconfigurable_properties:\n    delimiter: ,\n',
+      1,
+      2,
+    ],
+    [
+      'YAML that no parser takes',
+      '---\nclass: A\\B\nstorage: 0\ndata_import: 7\nconfigurable_properties:\n    quote: "\n    escape: \\\n',
+      0,
+      7,
+    ],
+    ['JSON', '{"class":"A\\\\B","storage":1,"data_import":6,"configurable_properties":{"delimiter":","}}', 1, 6],
+    ['JSON with strings', '{"storage": "1", "data_import": "4"}', 1, 4],
+  ])('is read from %s', (_, body, storage, data_import) => {
+    expect(numbersOf(body)).toEqual({ storage, data_import });
+  });
+
+  it('is not read from anything else', () => {
+    expect(numbersOf('[true]')).toBeNull();
+    expect(numbersOf('{"my_storage": 1, "data_import": 2}')).toBeNull();
+  });
+
+  it.each([
+    ['no such endpoint', unknownRoute('Could not find resource datastore.'), false],
+    ['no table file', refusal(403, 'Access denied for user creator'), true],
+    ['no such node', refusal(404, 'Node 5 could not be found'), true],
+  ])('is null for %s, and hasDatastore tells why', async (_, reply, offered) => {
+    const { server, portal } = await withReply(route, reply);
+    expect(await portal.datastoreStatus('5', calm)).toBeNull();
+    expect(await Promise.all([portal.hasDatastore(calm), portal.hasDatastore(calm)])).toEqual([offered, offered]);
+    expect(await portal.hasDatastore(calm)).toBe(offered);
+    expect(server.requests('GET', route)).toHaveLength(2);
+  });
+
+  it('is an error where the portal fails or answers something else', async () => {
+    const failing = await withReply(route, refusal(500, 'x'));
+    expect(await failureFrom(failing.portal.datastoreStatus('5', calm))).toMatchObject({ code: 'portal-unreachable' });
+    expect(await failureFrom(failing.portal.hasDatastore(calm))).toMatchObject({ code: 'portal-unreachable' });
+    const odd = await withReply(route, page(200, 'Hello'));
+    expect(await failureFrom(odd.portal.datastoreStatus('5', calm))).toMatchObject({ code: 'portal-reply' });
+  });
+
+  it('comes with the datastore of a node', async () => {
+    const { server, portal } = await withReply('/none', {});
+    server.nodes.set('5', { nid: '5' });
+    expect(await portal.datastoreStatus('5', calm)).toEqual({ storage: 1, data_import: 6 });
+  });
+});
+
+describe('import and removal', () => {
+  it.each([{ body: [true] }, text('---\n- true\n'), { body: '' }])('take %j for an answer', async (reply) => {
+    const { portal } = await withReply(route, reply);
+    await portal.importDatastore('5', calm);
+    await portal.deleteDatastore('5', calm);
+  });
+
+  it.each([{ body: [false] }, text('---\n- false\n')])('fail on %j', async (reply) => {
+    const { portal } = await withReply(route, reply);
+    expect(await failureFrom(portal.importDatastore('5', calm))).toBeInstanceOf(ImportFailedError);
+  });
+
+  it('are refused where the portal has no datastore', async () => {
+    const { portal } = await withReply(route, unknownRoute('Could not find resource datastore.'));
+    expect(await failureFrom(portal.importDatastore('5', calm))).toMatchObject({
+      code: 'portal-refused',
+      message: expect.stringContaining(
+        'POST /api/dataset/datastore/5/import answered 404: Could not find resource datastore.',
+      ),
+    });
+  });
+});
+
+describe('counting rows', () => {
+  it.each([
+    ['the total', { body: { success: true, result: { total: 1555, records: [] } } }, 1555],
+    ['a total in a string', { body: { result: { total: '93' } } }, 93],
+    [
+      '0 where the table is missing',
+      { body: { sql: 'SELECT', error: { message: "Base table or view not found: Table 'x' doesn't exist" } } },
+      0,
+    ],
+    ['null where there is no search', page(404, 'Page not found'), null],
+    ['null where it is not allowed', refusal(403, 'Access denied for user creator'), null],
+    ['null where another page answers', page(200, 'Search'), null],
+  ])('gives %s', async (_, reply, rows) => {
+    const { server, portal } = await withReply(search, reply);
+    expect(await portal.countRows('a b', calm)).toBe(rows);
+    expect(server.requests('GET', search)[0]?.path).toBe(`${search}?resource_id=a%20b&limit=1`);
+  });
+
+  it('does not take an error for a number', async () => {
+    const { portal } = await withReply(search, { body: { error: { message: 'syntax error' } } });
+    expect(await portal.countRows('u', calm)).toBeNull();
+  });
+});

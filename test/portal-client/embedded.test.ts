@@ -1,0 +1,158 @@
+// The client against the embedded portal: both are ours, but they meet on the wire only.
+import { createHash, randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { datastoreState } from '../../src/dataset-api/datastore-status.ts';
+import { type PortalServer, startPortalServer } from '../../src/embedded-portal/portal-server.ts';
+import { PortalConflictError, PortalGoneError, PortalLoginError, PortalRefusedError } from '../../src/model/errors.ts';
+import { createLog } from '../../src/model/log.ts';
+import { fieldItems } from '../../src/portal-client/replies.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { calm, failureFrom, openForTest } from './support/open.ts';
+
+const dir = tempDir();
+let server: PortalServer;
+
+beforeAll(async () => {
+  server = await startPortalServer({
+    dataDir: join(dir, 'portal'),
+    users: [
+      { name: 'creator', password: 'open-sesame', roles: ['content creator'] },
+      { name: 'reader', password: 'open-sesame', roles: [] },
+    ],
+    log: createLog({ level: 'silent' }),
+  });
+});
+afterAll(() => server.close());
+
+const dataset = (title = 'Budget') =>
+  ({ type: 'dataset', title, status: 1, uuid: randomUUID(), log: 'sluice test', fields: {} }) as const;
+
+const table = async (rows: number, name = 'spending.csv') => {
+  const content = `department,amount\n${Array.from({ length: rows }, (_, n) => `dep ${n},${n}\n`).join('')}`;
+  const path = join(dir, `${randomUUID()}.csv`);
+  await writeFile(path, content);
+  return { path, name, bytes: Buffer.byteLength(content), contentType: 'text/csv', content: Buffer.from(content) };
+};
+
+describe('the client on the embedded portal', () => {
+  it('publishes a dataset with a table and finds it live', async () => {
+    const portal = openForTest(server.url);
+    const fields = {
+      body: { und: [{ value: 'What is spent' }] },
+      field_license: { und: [{ value: 'cc-by' }] },
+      field_frequency: { und: [{ value: 'R/P1Y' }] },
+      field_tags: { und: [{ tid: 'autocreate', name: 'budget', vocabulary_machine_name: 'tags' }] },
+    };
+    const wish = { ...dataset(), fields };
+    const { nid } = await portal.createNode(wish, calm);
+    const reference = { field_dataset_ref: { und: [{ target_id: nid }] } };
+    const resource = { ...dataset('Spending'), type: 'resource' as const, fields: reference };
+    const { nid: resourceNid } = await portal.createNode(resource, calm);
+    const file = await table(1555);
+    const { fid } = await portal.attachFile(resourceNid, file, calm);
+
+    const node = await portal.readNode(nid, calm);
+    const { uid } = await portal.identity(calm);
+    expect(node).toMatchObject({ nid, uuid: wish.uuid, title: 'Budget', status: '1', log: 'sluice test', uid });
+    expect(fieldItems(node, 'field_license')[0]).toMatchObject({ value: 'cc-by' });
+    expect(fieldItems(node, 'field_frequency')[0]).toMatchObject({ value: 'R/P1Y' });
+    expect(fieldItems(node, 'field_tags')).toHaveLength(1);
+    expect(fieldItems(node, 'field_resources').map((item) => String(item.target_id))).toEqual([resourceNid]);
+    const [upload] = fieldItems(await portal.readNode(resourceNid, calm), 'field_upload');
+    expect(upload).toMatchObject({ fid, filename: 'spending.csv', filesize: String(file.bytes) });
+
+    const status = await portal.datastoreStatus(resourceNid, calm);
+    expect(status === null ? null : datastoreState(status)).toBe('imported');
+    expect(await portal.countRows(resource.uuid, calm)).toBe(1555);
+    await portal.deleteDatastore(resourceNid, calm);
+    await portal.importDatastore(resourceNid, calm);
+    expect(await portal.countRows(resource.uuid, calm)).toBe(1555);
+  });
+
+  it('has a large file arrive byte for byte', async () => {
+    const portal = openForTest(server.url);
+    const { nid } = await portal.createNode({ ...dataset('Large'), type: 'resource' }, calm);
+    const file = await table(200_000, 'large.csv');
+    expect(file.bytes).toBeGreaterThan(2 * 1024 * 1024);
+    await portal.attachFile(nid, file, calm);
+    const reply = await fetch(`${server.url}/sites/default/files/large.csv`);
+    const sha256 = (content: Uint8Array | string) => createHash('sha256').update(content).digest('hex');
+    expect(sha256(await reply.bytes())).toBe(sha256(file.content));
+  });
+
+  it('is told of a uuid that exists, with the nid', async () => {
+    const portal = openForTest(server.url);
+    const wish = dataset();
+    const { nid } = await portal.createNode(wish, calm);
+    const error = await failureFrom(portal.createNode(wish, calm));
+    expect(error).toBeInstanceOf(PortalConflictError);
+    expect(error).toHaveProperty('nid', nid);
+    expect(await portal.findByUuid(wish.uuid, calm)).toMatchObject({ nid, title: 'Budget' });
+    expect(await portal.findByUuid(randomUUID(), calm)).toBeNull();
+  });
+
+  it('sees what is updated and what is gone', async () => {
+    const portal = openForTest(server.url);
+    const { nid } = await portal.createNode(dataset(), calm);
+    const before = await portal.readNode(nid, calm);
+    await portal.updateNode(nid, { title: 'Budget 2', log: 'second' }, calm);
+    const after = await portal.readNode(nid, calm);
+    expect(after).toMatchObject({ title: 'Budget 2', log: 'second' });
+    expect(after.vid).not.toBe(before.vid);
+    expect(await portal.highestNid(calm)).toBe(nid);
+    await portal.deleteNode(nid, calm);
+    for (const call of [
+      portal.readNode(nid, calm),
+      portal.deleteNode(nid, calm),
+      portal.updateNode(nid, { log: 'l' }, calm),
+    ]) {
+      expect(await failureFrom(call)).toBeInstanceOf(PortalGoneError);
+    }
+  });
+
+  it('writes in the form dialect as well', async () => {
+    const portal = openForTest(server.url, { dialect: 'form' });
+    const fields = { field_license: { und: [{ value: 'cc-by' }] }, field_tags: { und: [{ name: 'older' }] } };
+    const { nid } = await portal.createNode({ ...dataset(), fields }, calm);
+    const node = await portal.readNode(nid, calm);
+    expect(fieldItems(node, 'field_license')[0]).toMatchObject({ value: 'cc-by' });
+  });
+
+  it('has null for what has no datastore', async () => {
+    const portal = openForTest(server.url);
+    const { nid } = await portal.createNode({ ...dataset('Empty'), type: 'resource' }, calm);
+    expect(await portal.datastoreStatus(nid, calm)).toBeNull();
+    expect(await portal.hasDatastore(calm)).toBe(true);
+  });
+
+  it('is refused and told why', async () => {
+    const reader = openForTest(server.url, { username: 'reader' });
+    const error = await failureFrom(reader.createNode(dataset(), calm));
+    expect(error).toBeInstanceOf(PortalRefusedError);
+    expect(error).toHaveProperty(
+      'message',
+      'portal city: POST /api/dataset/node answered 403: Access denied for user reader',
+    );
+    const stranger = openForTest(server.url, { password: 'wrong' });
+    expect(await failureFrom(stranger.listNodes({}, calm))).toBeInstanceOf(PortalLoginError);
+  });
+
+  it('probes it without a write', async () => {
+    const { writes } = server.requests();
+    expect(await openForTest(server.url).probe(calm)).toMatchObject({
+      api: true,
+      dialect: 'entity',
+      datastore: true,
+      search: true,
+      mayCreate: true,
+      ok: true,
+    });
+    expect(await openForTest(server.url, { username: 'reader' }).probe(calm)).toMatchObject({
+      mayCreate: false,
+      ok: false,
+    });
+    expect(server.requests().writes).toBe(writes);
+  });
+});

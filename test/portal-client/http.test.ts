@@ -1,0 +1,288 @@
+import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { PortalNotApiError, PortalRefusedError, PortalUnreachableError } from '../../src/model/errors.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { calm, failureFrom, openForTest } from './support/open.ts';
+import { type Answer, page, refusal, type Seen } from './support/scripted-server.ts';
+import { startSmallPortal } from './support/small-portal.ts';
+
+/** A portal whose node routes answer with what `plan` gives for the first, second … request. */
+const startPlanned = async (
+  plan: (turn: number, seen: Seen, response: ServerResponse) => Answer | true | undefined,
+) => {
+  let turn = 0;
+  const server = await startSmallPortal({
+    intercept: (seen, response) =>
+      seen.path.startsWith('/api/dataset/node') ? plan(turn++, seen, response) : undefined,
+  });
+  onTestFinished(() => server.close());
+  return server;
+};
+
+const hang = true;
+const drop = (response: ServerResponse): true => {
+  response.destroy();
+  return true;
+};
+const truncate = (response: ServerResponse): true => {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+  response.write('[{"nid":"1"');
+  response.destroy();
+  return true;
+};
+
+const input = { type: 'dataset', title: 'T', status: 1, log: 'sluice', fields: {}, uuid: '1-1-1-1-1' } as const;
+const create = (portal: ReturnType<typeof openForTest>) => portal.createNode(input, calm);
+
+describe('a read', () => {
+  it.each([
+    ['a dropped connection', (response: ServerResponse) => drop(response)],
+    ['a truncated body', (response: ServerResponse) => truncate(response)],
+    ['a 500', () => refusal(500, 'An error occurred')],
+    ['a 503 page', () => page(503, 'Maintenance')],
+    ['a 408', () => refusal(408, 'Slow')],
+    ['a 425', () => refusal(425, 'Early')],
+  ])('is repeated after %s', async (_, fault) => {
+    const server = await startPlanned((turn, _seen, response) => (turn === 0 ? fault(response) : undefined));
+    expect(await openForTest(server.url).listNodes({}, calm)).toEqual([]);
+    expect(server.requests('GET', '/api/dataset/node')).toHaveLength(2);
+  });
+
+  it('is given up after readRetries, with status and words of the last reply', async () => {
+    const server = await startPlanned(() => page(502, 'Bad Gateway'));
+    const error = await failureFrom(openForTest(server.url).listNodes({ fields: ['nid'] }, calm));
+    expect(error).toBeInstanceOf(PortalUnreachableError);
+    expect(error).toHaveProperty(
+      'message',
+      'portal city: GET /api/dataset/node?fields=nid&pagesize=20 answered 502: Bad Gateway',
+    );
+    expect(error).toHaveProperty('request.mayHaveHappened', false);
+    expect(server.requests('GET', '/api/dataset/node')).toHaveLength(3);
+  });
+
+  it('is repeated after a Retry-After', async () => {
+    const server = await startPlanned((turn) =>
+      turn === 0 ? { ...refusal(429, 'Too many'), headers: { 'retry-after': '0' } } : undefined,
+    );
+    expect(await openForTest(server.url).listNodes({}, calm)).toEqual([]);
+  });
+
+  it('leaves a long Retry-After to the caller', async () => {
+    const server = await startPlanned(() => ({ ...refusal(429, 'Too many'), headers: { 'retry-after': '120' } }));
+    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    expect(error).toMatchObject({ retryable: true, request: { status: 429, retryAfterMs: 120_000 } });
+    expect(server.requests('GET', '/api/dataset/node')).toHaveLength(1);
+  });
+
+  it('is given up when the portal hangs, and says so', async () => {
+    const server = await startPlanned(() => hang);
+    const timeouts = { connectMs: 500, headersMs: 300, bodyMs: 300, uploadMs: 1000 };
+    const error = await failureFrom(openForTest(server.url, { timeouts, readRetries: 0 }).listNodes({}, calm));
+    expect(error).toMatchObject({ code: 'portal-unreachable', hint: expect.stringContaining('hangs') });
+  });
+
+  it('waits while as many as allowed are in flight; a look whether the portal answers does not', async () => {
+    let answer: (() => void) | undefined;
+    const server = await startPlanned((turn, _seen, response) => {
+      if (turn > 0) return undefined;
+      answer = () => response.writeHead(200, { 'content-type': 'application/json' }).end('[]');
+      return hang;
+    });
+    const portal = openForTest(server.url, { connections: 1 });
+    const first = portal.listNodes({}, calm);
+    await waitUntil('the first to hang', () => answer);
+    const second = portal.listNodes({ page: 1 }, calm);
+    await portal.ping(calm);
+    const seen = () => server.requests('GET', '/api/dataset/node').map(({ path }) => path);
+    expect(seen()).toHaveLength(2);
+    expect(seen().join()).not.toContain('page=1');
+    answer?.();
+    expect(await Promise.all([first, second])).toEqual([[], []]);
+    expect(seen().join()).toContain('page=1');
+  });
+
+  it('is given up when the body trickles for ever', async () => {
+    const server = await startPlanned((_turn, _seen, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const timer = setInterval(() => response.write(' '), 50);
+      response.on('close', () => clearInterval(timer));
+      return true;
+    });
+    const timeouts = { connectMs: 500, headersMs: 1000, bodyMs: 400, uploadMs: 1000 };
+    const error = await failureFrom(openForTest(server.url, { timeouts, readRetries: 0 }).listNodes({}, calm));
+    expect(error).toMatchObject({ code: 'portal-unreachable', message: expect.stringContaining('400 ms') });
+  });
+
+  it('stops at a body that is larger than any reply of this API', async () => {
+    const server = await startPlanned((_turn, _seen, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const chunk = Buffer.alloc(1024 * 1024, 32);
+      const more = () => {
+        if (!response.destroyed) response.write(chunk, () => setImmediate(more));
+      };
+      more();
+      return true;
+    });
+    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    expect(error).toMatchObject({ code: 'portal-reply', message: expect.stringContaining('more than 16777216 bytes') });
+  });
+
+  it('follows redirects on the same address, within a limit', async () => {
+    const server = await startPlanned((turn, seen) =>
+      turn === 0 ? { status: 301, headers: { location: `${seen.path}&moved=1` } } : undefined,
+    );
+    expect(await openForTest(server.url).listNodes({}, calm)).toEqual([]);
+
+    const round = await startPlanned((_turn, seen) => ({ status: 302, headers: { location: seen.path } }));
+    expect(await failureFrom(openForTest(round.url).listNodes({}, calm))).toBeInstanceOf(PortalRefusedError);
+    expect(round.requests('GET', '/api/dataset/node')).toHaveLength(6);
+  });
+
+  it('takes its cookies to no other address', async () => {
+    const other = await startSmallPortal();
+    onTestFinished(() => other.close());
+    const server = await startPlanned(() => ({
+      status: 302,
+      headers: { location: `${other.url}/login?token=secret` },
+    }));
+    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    expect(other.seen).toHaveLength(0);
+    expect(error).toMatchObject({ code: 'portal-refused', hint: expect.stringContaining(`${other.url}/login`) });
+    expect(String(error)).not.toContain('secret');
+  });
+
+  it('that answers with a page after the portal was proven is a failure of the portal, not another site', async () => {
+    const server = await startPlanned(() => page(200, 'Please wait'));
+    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    expect(error).toMatchObject({
+      code: 'portal-reply',
+      retryable: true,
+      message: expect.stringContaining('"Please wait"'),
+    });
+  });
+});
+
+describe('a write', () => {
+  it.each([
+    ['a dropped connection', (response: ServerResponse) => drop(response)],
+    ['a truncated body', (response: ServerResponse) => truncate(response)],
+    ['a 500', () => refusal(500, 'An error occurred')],
+    ['a 504 page', () => page(504, 'Gateway Timeout')],
+  ])('is sent once although it ends in %s, and may have happened', async (_, fault) => {
+    const server = await startPlanned((_turn, _seen, response) => fault(response));
+    const error = await failureFrom(create(openForTest(server.url, { dialect: 'entity' })));
+    expect(error).toMatchObject({ code: 'portal-unreachable', request: { method: 'POST', mayHaveHappened: true } });
+    expect(server.requests('POST', '/api/dataset/node')).toHaveLength(1);
+  });
+
+  it('that hangs is given up, sent once, and may have happened', async () => {
+    const server = await startPlanned(() => hang);
+    const timeouts = { connectMs: 500, headersMs: 300, bodyMs: 300, uploadMs: 1000 };
+    const error = await failureFrom(create(openForTest(server.url, { dialect: 'entity', timeouts })));
+    expect(error).toMatchObject({ code: 'portal-unreachable', request: { mayHaveHappened: true } });
+    expect(server.requests('POST', '/api/dataset/node')).toHaveLength(1);
+  });
+
+  it('that answers success with another body may have happened', async () => {
+    const server = await startPlanned(() => ({ body: 'no json at all' }));
+    const error = await failureFrom(create(openForTest(server.url, { dialect: 'entity' })));
+    expect(error).toMatchObject({ code: 'portal-reply', request: { mayHaveHappened: true } });
+  });
+
+  it('answered 429 did not happen and says when to come again', async () => {
+    const server = await startPlanned(() => ({ ...refusal(429, 'Too many'), headers: { 'retry-after': '7' } }));
+    const error = await failureFrom(create(openForTest(server.url, { dialect: 'entity' })));
+    expect(error).toMatchObject({ retryable: true, request: { mayHaveHappened: false, retryAfterMs: 7000 } });
+  });
+
+  it.each([301, 302, 307, 308])('follows no redirect (%i)', async (status) => {
+    const server = await startPlanned((_turn, seen) =>
+      seen.method === 'POST'
+        ? { status, headers: { location: 'https://elsewhere.example/api/dataset/node?x=1' } }
+        : undefined,
+    );
+    const error = await failureFrom(create(openForTest(server.url, { dialect: 'entity' })));
+    expect(error).toBeInstanceOf(PortalRefusedError);
+    expect(error).toHaveProperty('request.mayHaveHappened', status === 302);
+    expect(error).toHaveProperty('hint', expect.stringContaining('https://elsewhere.example/api/dataset/node'));
+    expect(server.seen.filter((seen) => seen.path.startsWith('/api/dataset/node'))).toHaveLength(1);
+  });
+
+  it('that was never sent did not happen', async () => {
+    const server = await startSmallPortal();
+    const portal = openForTest(server.url, { dialect: 'entity' });
+    await portal.identity(calm);
+    await server.close();
+    const error = await failureFrom(create(portal));
+    expect(error).toMatchObject({ code: 'portal-unreachable', request: { mayHaveHappened: false } });
+    expect(error).toHaveProperty('hint', expect.stringContaining('port'));
+  });
+
+  it('is one HTTP request each, when the dialect is known', async () => {
+    const server = await startSmallPortal();
+    onTestFinished(() => server.close());
+    const portal = openForTest(server.url, {}, { traits: { dialect: 'entity' } });
+    await portal.identity(calm);
+    const { nid } = await create(portal);
+    await portal.updateNode(nid, { title: 'U', log: 'l' }, calm);
+    await portal.readNode(nid, calm);
+    await portal.importDatastore(nid, calm);
+    await portal.deleteDatastore(nid, calm);
+    await portal.deleteNode(nid, calm);
+    expect(server.seen).toHaveLength(7);
+  });
+});
+
+describe('every request', () => {
+  it('takes a token first, logins and repeats too', async () => {
+    let tokens = 0;
+    const server = await startPlanned((turn) => (turn === 0 ? refusal(503, 'busy') : undefined));
+    const takeToken = async () => void tokens++;
+    await openForTest(server.url, {}, { takeToken }).listNodes({}, calm);
+    expect(server.seen).toHaveLength(3);
+    expect(tokens).toBe(3);
+  });
+
+  it('ends with the reason of an aborted signal, also while it waits to repeat', async () => {
+    const server = await startPlanned(() => ({ ...refusal(429, 'Too many'), headers: { 'retry-after': '9' } }));
+    const stop = new AbortController();
+    const ended = failureFrom(openForTest(server.url).listNodes({}, stop.signal));
+    await waitUntil('the first try', () => server.requests('GET', '/api/dataset/node').length === 1);
+    stop.abort(new Error('stopped'));
+    expect(await ended).toHaveProperty('message', 'stopped');
+
+    const hanging = await startPlanned(() => hang);
+    const also = new AbortController();
+    const cut = failureFrom(openForTest(hanging.url).listNodes({}, also.signal));
+    await waitUntil('the request', () => hanging.requests('GET', '/api/dataset/node').length === 1);
+    also.abort(new Error('cut off'));
+    expect(await cut).toHaveProperty('message', 'cut off');
+  });
+
+  it('to something that speaks no HTTP finds that out', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.end('220 mail.example ESMTP\r\n');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    expect(await failureFrom(openForTest(`http://127.0.0.1:${port}`).listNodes({}, calm))).toBeInstanceOf(
+      PortalNotApiError,
+    );
+  });
+
+  it('is refused after close, which may be called twice', async () => {
+    const server = await startSmallPortal();
+    onTestFinished(() => server.close());
+    const portal = openForTest(server.url);
+    await portal.listNodes({}, calm);
+    await portal.close();
+    await portal.close();
+    expect(server.requests('POST', '/api/dataset/user/logout')).toHaveLength(1);
+    expect(await failureFrom(portal.listNodes({}, calm))).toBeInstanceOf(PortalUnreachableError);
+    expect(server.seen).toHaveLength(3);
+  });
+});

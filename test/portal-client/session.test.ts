@@ -1,0 +1,348 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { PortalLoginError, PortalNotApiError, PortalRefusedError, PortalSessionError } from '../../src/model/errors.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { calm, failureFrom, openForTest } from './support/open.ts';
+import { page, refusal, type Seen, unknownRoute } from './support/scripted-server.ts';
+import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';
+
+const start = async (options: SmallPortalOptions = {}) => {
+  const server = await startSmallPortal(options);
+  onTestFinished(() => server.close());
+  return server;
+};
+
+const input = { type: 'dataset', title: 'Budget', status: 1, log: 'sluice', fields: {} } as const;
+const uuid = '11111111-2222-5333-8444-555555555555';
+const logins = (server: { requests: (method: string, prefix: string) => Seen[] }) =>
+  server.requests('POST', '/api/dataset/user/login').length;
+
+describe('a session', () => {
+  it('sends nothing before the first call, then logs in once for twenty parallel calls', async () => {
+    const server = await start();
+    const portal = openForTest(server.url);
+    expect(server.seen).toHaveLength(0);
+    await Promise.all(Array.from({ length: 20 }, () => portal.listNodes({}, calm)));
+    expect(logins(server)).toBe(1);
+  });
+
+  it('carries the cookie on every request and the token on writes only', async () => {
+    const server = await start();
+    const portal = openForTest(server.url, { dialect: 'entity' });
+    const { nid } = await portal.createNode({ ...input, uuid }, calm);
+    await portal.readNode(nid, calm);
+    const [write] = server.requests('POST', '/api/dataset/node');
+    const [read] = server.requests('GET', '/api/dataset/node/');
+    expect(write?.headers).toMatchObject({
+      cookie: 'SESSabc=session-number-1',
+      'x-csrf-token': 'token-of-session-number-1',
+      accept: 'application/json',
+    });
+    expect(read?.headers).toMatchObject({ cookie: 'SESSabc=session-number-1', accept: 'application/json' });
+    expect(read?.headers).not.toHaveProperty('x-csrf-token');
+  });
+
+  it('tells who is logged in, with roles', async () => {
+    const server = await start();
+    const portal = openForTest(server.url);
+    expect(await portal.identity(calm)).toMatchObject({ uid: '3', name: 'creator', roles: { 6: 'content creator' } });
+    await portal.identity(calm);
+    expect(logins(server)).toBe(1);
+    await portal.login(calm);
+    expect(logins(server)).toBe(2);
+  });
+
+  it('asks for the token where the login result has none, and copes where that route is missing', async () => {
+    const server = await start({ tokenInLogin: false });
+    await openForTest(server.url, { dialect: 'entity' }).createNode({ ...input, uuid }, calm);
+    expect(server.requests('POST', '/api/dataset/node')[0]?.headers['x-csrf-token']).toBe('token-of-session-number-1');
+
+    const bare = await start({
+      tokenInLogin: false,
+      intercept: (seen) => (seen.path.startsWith('/services') ? page(404, 'Page not found | City') : undefined),
+    });
+    expect(await openForTest(bare.url).listNodes({}, calm)).toEqual([]);
+  });
+
+  it('uses session name and id of the login result where no cookie is set', async () => {
+    const server = await start({
+      intercept: (seen) =>
+        seen.path.endsWith('/user/login')
+          ? {
+              body: {
+                sessid: 'plain-id',
+                session_name: 'SESSplain',
+                token: 't',
+                user: { uid: 3, name: 'creator', roles: [] },
+              },
+            }
+          : undefined,
+    });
+    await openForTest(server.url).listNodes({}, calm);
+    expect(server.requests('GET', '/api/dataset/node')[0]?.headers.cookie).toBe('SESSplain=plain-id');
+  });
+
+  it('works under a base path and keeps its own words about it out of paths', async () => {
+    const server = await start({ basePath: '/sub' });
+    const portal = openForTest(`${server.url}/`);
+    expect(portal.url).toBe(server.url);
+    expect(await portal.listNodes({}, calm)).toEqual([]);
+    expect(await failureFrom(portal.readNode('77', calm))).toMatchObject({ request: { path: '/api/dataset/node/77' } });
+  });
+});
+
+describe('a session that the portal forgot', () => {
+  it('is renewed by exactly one login for twenty parallel writes, each sent again once', async () => {
+    const server = await start();
+    const portal = openForTest(server.url, { dialect: 'entity' });
+    await portal.createNode({ ...input, uuid }, calm);
+    server.forgetSessions();
+    const changes = { title: 'New', log: 'sluice' };
+    await Promise.all(Array.from({ length: 20 }, () => portal.updateNode('1', changes, calm)));
+    expect(logins(server)).toBe(2);
+    const answered = server.requests('PUT', '/api/dataset/node/1').map((seen) => seen.headers.cookie);
+    expect(answered.filter((cookie) => cookie === 'SESSabc=session-number-2')).toHaveLength(20);
+  });
+
+  it('is renewed after a 401 in the middle of a run, by one login without the old cookie', async () => {
+    let broken = false;
+    const server = await start({
+      intercept: (seen) =>
+        broken && seen.headers['x-csrf-token'] === 'token-of-session-number-1'
+          ? refusal(401, 'CSRF validation failed')
+          : undefined,
+    });
+    const portal = openForTest(server.url, { dialect: 'entity' });
+    await portal.createNode({ ...input, uuid }, calm);
+    broken = true;
+    await Promise.all(Array.from({ length: 20 }, () => portal.updateNode('1', { log: 'sluice' }, calm)));
+    expect(logins(server)).toBe(2);
+    expect(server.requests('POST', '/api/dataset/user/login')[1]?.headers.cookie).toBeUndefined();
+  });
+
+  it('looks the uuid up before it sends a create again', async () => {
+    const server = await start({
+      intercept: (seen) => (hook(seen) ? refusal(403, 'Access denied for user anonymous') : undefined),
+    });
+    let lost = false;
+    const hook = (seen: Seen) => {
+      if (seen.method !== 'POST' || seen.path !== '/api/dataset/node' || lost) return false;
+      lost = true;
+      // The first attempt took effect although it was answered with a refusal.
+      server.nodes.set('1', { nid: '1', uuid, status: '1', type: 'dataset', title: 'Budget', vid: '1' });
+      return true;
+    };
+    const portal = openForTest(server.url, { dialect: 'entity' });
+    expect(await failureFrom(portal.createNode({ ...input, uuid }, calm))).toMatchObject({
+      code: 'portal-conflict',
+      nid: '1',
+    });
+    expect(server.requests('POST', '/api/dataset/node')).toHaveLength(1);
+  });
+
+  it('is a session error when a fresh login does not help', async () => {
+    const server = await start({
+      intercept: (seen) => (seen.method === 'PUT' ? refusal(401, 'CSRF validation failed') : undefined),
+    });
+    const portal = openForTest(server.url, { dialect: 'entity' });
+    const error = await failureFrom(portal.updateNode('1', { log: 'x' }, calm));
+    expect(error).toBeInstanceOf(PortalSessionError);
+    expect(error).toHaveProperty(
+      'message',
+      'portal city: PUT /api/dataset/node/1 answered 401: CSRF validation failed',
+    );
+    expect(logins(server)).toBe(2);
+    expect(server.requests('PUT', '/')).toHaveLength(2);
+  });
+});
+
+describe('a 403', () => {
+  it('that names the logged-in user is a refusal at once', async () => {
+    let closed = false;
+    const server = await start({
+      intercept: (seen) =>
+        closed && seen.method === 'GET' ? refusal(403, 'Access denied for user creator') : undefined,
+    });
+    const portal = openForTest(server.url);
+    await portal.listNodes({}, calm);
+    closed = true;
+    const error = await failureFrom(portal.listNodes({}, calm));
+    expect(error).toBeInstanceOf(PortalRefusedError);
+    expect(error).toMatchObject({ retryable: false, hint: expect.stringContaining('role') });
+    expect(logins(server)).toBe(1);
+  });
+
+  it('without a name, on what worked before, brings one login, and is a refusal when it comes again', async () => {
+    let closed = false;
+    const server = await start({
+      intercept: (seen) => (closed && seen.method === 'GET' ? refusal(403, 'Forbidden here') : undefined),
+    });
+    const portal = openForTest(server.url);
+    await portal.listNodes({}, calm);
+    closed = true;
+    expect(await failureFrom(portal.listNodes({}, calm))).toBeInstanceOf(PortalRefusedError);
+    expect(logins(server)).toBe(2);
+  });
+
+  it('without a name, on what never worked, is a refusal at once', async () => {
+    const server = await start({
+      intercept: (seen) => (seen.method === 'DELETE' ? refusal(403, 'Forbidden here') : undefined),
+    });
+    expect(await failureFrom(openForTest(server.url).deleteNode('1', calm))).toBeInstanceOf(PortalRefusedError);
+    expect(logins(server)).toBe(1);
+  });
+});
+
+describe('a refused login', () => {
+  it('is asked for once: twenty calls and all later ones fail without another request', async () => {
+    const server = await start();
+    const told: PortalLoginError[] = [];
+    const portal = openForTest(
+      server.url,
+      { password: 'wrong-word' },
+      { onLoginRefused: async (error) => void told.push(error) },
+    );
+    const errors = await Promise.all(Array.from({ length: 20 }, () => failureFrom(portal.listNodes({}, calm))));
+    for (const error of errors) expect(error).toBeInstanceOf(PortalLoginError);
+    expect(await failureFrom(portal.createNode({ ...input, uuid }, calm))).toBeInstanceOf(PortalLoginError);
+    expect(server.seen).toHaveLength(1);
+    expect(told).toHaveLength(1);
+    expect(told[0]?.message).toBe(
+      'portal city: POST /api/dataset/user/login answered 401: Wrong username or password.',
+    );
+  });
+
+  it('is tried again by an explicit login', async () => {
+    let wrong = true;
+    const server = await start({
+      intercept: (seen) =>
+        wrong && seen.path.endsWith('/login')
+          ? refusal(403, 'The username <em class="placeholder">creator</em> is blocked.')
+          : undefined,
+    });
+    const portal = openForTest(server.url);
+    expect(await failureFrom(portal.listNodes({}, calm))).toHaveProperty(
+      'message',
+      'portal city: POST /api/dataset/user/login answered 403: The username creator is blocked.',
+    );
+    wrong = false;
+    await portal.login(calm);
+    expect(await portal.listNodes({}, calm)).toEqual([]);
+  });
+
+  it('because too many failed is no verdict: it is tried again after some minutes, without a person', async () => {
+    let blocked = true;
+    const server = await start({
+      intercept: (seen) =>
+        blocked && seen.path.endsWith('/login') ? refusal(406, 'This IP address is temporarily blocked.') : undefined,
+    });
+    const portal = openForTest(server.url);
+    expect(await failureFrom(portal.listNodes({}, calm))).toMatchObject({
+      code: 'portal-unreachable',
+      retryable: true,
+      request: { retryAfterMs: 300_000 },
+    });
+    blocked = false;
+    expect(await portal.listNodes({}, calm)).toEqual([]);
+  });
+
+  it('never shows the password, even when the portal repeats it', async () => {
+    const server = await start({
+      intercept: (seen) => (seen.path.endsWith('/login') ? refusal(401, `no: ${seen.body.toString()}`) : undefined),
+    });
+    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    expect(JSON.stringify([error, String(error)])).not.toContain('open-sesame');
+    expect(String(error)).toContain('[redacted]');
+  });
+
+  it.each([
+    ['holds what looks like a tag', 'open<b>sesame</b>', (password: string) => password],
+    ['is cut off', 'open-sesame', (password: string) => `${'x'.repeat(293)}${password}`],
+    ['is cut off far behind', 'open-sesame', (password: string) => `${'<br>'.repeat(2498)}no: ${password}`],
+    ['comes with entities', 'open&<sesame', (password: string) => password.replace('&', '&amp;').replace('<', '&lt;')],
+    ['comes in another dress', 'open "sesame"', (password: string) => encodeURIComponent(password)],
+  ])('never shows parts of a password that %s when the portal repeats it', async (_what, password, repeated) => {
+    const server = await start({
+      intercept: (seen) => (seen.path.endsWith('/login') ? refusal(401, repeated(password)) : undefined),
+    });
+    const error = await failureFrom(openForTest(server.url, { password }).listNodes({}, calm));
+    expect(JSON.stringify([error, String(error)])).not.toMatch(/open|sesam/);
+  });
+
+  it('needs no request where there is no username', async () => {
+    const server = await start();
+    expect(await failureFrom(openForTest(server.url, { username: '' }).listNodes({}, calm))).toBeInstanceOf(
+      PortalLoginError,
+    );
+    expect(server.seen).toHaveLength(0);
+  });
+
+  it('is no verdict on the password when the portal fails: the next call logs in again', async () => {
+    let failing = true;
+    const server = await start({
+      intercept: (seen) => (failing && seen.path.endsWith('/login') ? page(503, 'Site under maintenance') : undefined),
+    });
+    const portal = openForTest(server.url);
+    expect(await failureFrom(portal.listNodes({}, calm))).toMatchObject({
+      code: 'portal-unreachable',
+      retryable: true,
+    });
+    failing = false;
+    expect(await portal.listNodes({}, calm)).toEqual([]);
+  });
+
+  it('as "Already logged in" is answered by one more try on a new connection', async () => {
+    let first = true;
+    const server = await start({
+      intercept: (seen) => {
+        if (!first || !seen.path.endsWith('/login')) return undefined;
+        first = false;
+        return refusal(406, 'Already logged in as creator.');
+      },
+    });
+    expect(await openForTest(server.url).listNodes({}, calm)).toEqual([]);
+    expect(logins(server)).toBe(2);
+  });
+});
+
+describe('an address that is not this API', () => {
+  it.each([
+    ['a site without the login route', page(404, 'Page not found')],
+    ['a service without the login route', unknownRoute('Could not find resource user.')],
+    ['a page where the login should be', page(200, 'Welcome')],
+    ['JSON of another shape', { body: { hello: 'world' } }],
+    ['a login that is a list', { body: [] }],
+  ])('is told apart: %s', async (_, reply) => {
+    const server = await start({ intercept: () => reply });
+    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    expect(error).toBeInstanceOf(PortalNotApiError);
+    expect(error).toMatchObject({ retryable: false, hint: expect.stringContaining('url') });
+  });
+});
+
+describe('a signal', () => {
+  it('ends the wait of its own call only; the shared login goes on for the others', async () => {
+    let release = () => {};
+    const server = await start({
+      intercept: (seen, response) => {
+        if (!seen.path.endsWith('/login')) return undefined;
+        release = () => {
+          response.writeHead(200, { 'content-type': 'application/json', 'set-cookie': 'SESSabc=x; path=/' });
+          response.end(
+            JSON.stringify({ sessid: 'x', session_name: 'SESSabc', token: 't', user: { uid: '3', name: 'creator' } }),
+          );
+        };
+        return true;
+      },
+    });
+    const portal = openForTest(server.url);
+    const gone = new AbortController();
+    const impatient = failureFrom(portal.listNodes({}, gone.signal));
+    const patient = portal.listNodes({}, calm);
+    const reason = new Error('stop now');
+    gone.abort(reason);
+    expect(await impatient).toBe(reason);
+    await waitUntil('the login arrived', () => server.seen.length === 1);
+    release();
+    expect(await patient).toEqual([]);
+  });
+});

@@ -1,0 +1,185 @@
+// Ids of terms by name: what is put in the place of names, what is learnt, and who is making a term just now.
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type NewTerm, type StatedTerms, type TermStore, Terms } from '../../src/portal-client/terms.ts';
+import { Traits } from '../../src/portal-client/traits.ts';
+
+const nothing: StatedTerms = { vocabularies: {}, terms: {} };
+
+/** A store as workers share it. */
+const memory = (known: Record<string, string> = {}): TermStore & { known: Record<string, string>; reads: number } => {
+  const store = {
+    known,
+    reads: 0,
+    read: async () => {
+      store.reads += 1;
+      return { ...known };
+    },
+    write: async (terms: Readonly<Record<string, string>>) => void Object.assign(known, terms),
+  };
+  return store;
+};
+
+const termsWith = (store: TermStore, stated: Partial<StatedTerms> = {}, traits = new Traits({}, () => undefined)) =>
+  new Terms(store, { ...nothing, ...stated }, traits);
+
+const named = (name: string, vocabulary = 'tags') => ({
+  tid: 'autocreate',
+  name,
+  vocabulary_machine_name: vocabulary,
+});
+const tags = (...names: string[]) => ({ field_tags: { und: names.map((name) => named(name)) } });
+const newTag = (name: string, index = 0, count = 1): NewTerm => ({
+  field: 'field_tags',
+  index,
+  count,
+  vocabulary: 'tags',
+  name,
+});
+
+describe('names in fields', () => {
+  it('become ids where these are known, and are told with their place where they are not', async () => {
+    const terms = termsWith(memory({ 'tags budget': '17', 'format budget': '5' }));
+    const other = { body: { und: [{ value: 'x' }] }, field_author: 'me' };
+    expect(await terms.resolve({ ...other, ...tags('budget', 'trees') })).toEqual({
+      fields: {
+        ...other,
+        field_tags: {
+          und: [
+            { tid: '17', name: 'budget' },
+            { ...named('trees'), vid: '2' },
+          ],
+        },
+      },
+      fresh: [newTag('trees', 1, 2)],
+    });
+  });
+
+  it('are looked for in their own vocabulary', async () => {
+    const terms = termsWith(memory({ 'tags csv': '17', 'format csv': '5' }));
+    const fields = { field_format: { und: [named('csv', 'format')] } };
+    expect((await terms.resolve(fields)).fields).toEqual({ field_format: { und: [{ tid: '5', name: 'csv' }] } });
+  });
+
+  it('stay as they are in vocabularies that are not ours, and ids that were given are not touched', async () => {
+    const store = memory();
+    const fields = { field_tags: { und: [{ tid: '9' }] }, field_x: { und: [named('a', 'other')] } };
+    expect(await termsWith(store).resolve(fields)).toEqual({ fields, fresh: [] });
+    expect(store.reads).toBe(0);
+  });
+
+  it('have the id that somebody stated, whatever was learnt', async () => {
+    const stated = { terms: { tags: { budget: '99' } } };
+    const { fields } = await termsWith(memory({ 'tags budget': '17' }), stated).resolve(tags('budget'));
+    expect(fields).toEqual({ field_tags: { und: [{ tid: '99', name: 'budget' }] } });
+  });
+
+  it('may be called as what every object has', async () => {
+    const { fresh } = await termsWith(memory(), { terms: { tags: {} } }).resolve(tags('constructor', 'toString'));
+    expect(fresh.map(({ name }) => name)).toEqual(['constructor', 'toString']);
+  });
+
+  it('that another worker has learnt meanwhile are known after a fresh look', async () => {
+    const store = memory();
+    const terms = termsWith(store);
+    expect((await terms.resolve(tags('budget'))).fresh).toHaveLength(1);
+    await termsWith(store).remember('tags', { budget: '17' });
+    expect((await terms.resolve(tags('budget'))).fresh).toHaveLength(1);
+    expect((await terms.resolve(tags('budget'), true)).fresh).toEqual([]);
+    expect(store.reads).toBe(2);
+  });
+});
+
+describe('the id of a vocabulary', () => {
+  it('is stated, else seen, else that of a usual installation', () => {
+    const seen = new Traits({ vocabularies: { tags: '7', format: '6' } }, () => undefined);
+    const terms = termsWith(memory(), { vocabularies: { tags: '8' } }, seen);
+    expect((['tags', 'format', 'dkan_topics'] as const).map((name) => terms.vocabularyId(name))).toEqual([
+      '8',
+      '6',
+      '3',
+    ]);
+    expect((['tags', 'format', 'dkan_topics'] as const).map((name) => terms.isProven(name))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it('is proven once terms were seen under it, which is told', () => {
+    const learnt: unknown[] = [];
+    const terms = termsWith(
+      memory(),
+      {},
+      new Traits({ vocabularies: { format: '6' } }, (traits) => learnt.push(traits)),
+    );
+    expect(terms.isProven('tags')).toBe(false);
+    terms.prove('tags');
+    expect(terms.isProven('tags')).toBe(true);
+    expect(learnt).toEqual([{ vocabularies: { format: '6', tags: '2' } }]);
+  });
+
+  it('goes with a new term', async () => {
+    const { fields } = await termsWith(memory(), { vocabularies: { tags: '8' } }).resolve(tags('trees'));
+    expect(fields).toEqual({ field_tags: { und: [{ ...named('trees'), vid: '8' }] } });
+  });
+});
+
+describe('ids of new terms', () => {
+  it('are learnt from the order of the node that was written with them', async () => {
+    const store = memory({ 'tags b': '17' });
+    const terms = termsWith(store);
+    const { fresh } = await terms.resolve(tags('a', 'b', 'c'));
+    const node = { field_tags: { und: [{ tid: '20' }, { tid: '17' }, { tid: 21 }] } };
+    expect(await terms.learn(fresh, node)).toEqual([]);
+    expect(store.known).toEqual({ 'tags a': '20', 'tags b': '17', 'tags c': '21' });
+    expect((await terms.resolve(tags('a', 'c'))).fresh).toEqual([]);
+  });
+
+  it('cannot be told where the node holds another number of terms, or none', async () => {
+    const store = memory();
+    const terms = termsWith(store);
+    const { fresh } = await terms.resolve(tags('a', 'b'));
+    expect(await terms.learn(fresh, { field_tags: { und: [{ tid: '20' }] } })).toEqual(fresh);
+    expect(await terms.learn(fresh, {})).toEqual(fresh);
+    expect(store.known).toEqual({});
+  });
+
+  it('are counted by vocabulary, without those that are being made', async () => {
+    const terms = termsWith(memory({ 'tags a': '1', 'tags b c': '2', 'format csv': '5', 'tags d': 'new u 1 f 0 1' }));
+    expect(await terms.counts()).toEqual({ tags: 2, format: 1 });
+  });
+});
+
+describe('a term that is being made', () => {
+  it('is announced, so that another worker finds its maker and the place in its node', async () => {
+    const store = memory();
+    await termsWith(store).announce([newTag('two words', 1, 3)], 'uuid-1');
+    const other = termsWith(store);
+    expect(await other.makerOf([newTag('new'), newTag('two words')], 'uuid-2')).toEqual({
+      uuid: 'uuid-1',
+      term: newTag('two words', 1, 3),
+    });
+    expect((await other.resolve(tags('two words'))).fresh).toHaveLength(1);
+  });
+
+  it('has no other maker where it is our own, where nobody makes it, or where it is made', async () => {
+    const store = memory();
+    const terms = termsWith(store);
+    expect(await terms.makerOf([newTag('a')], 'uuid-1')).toBeNull();
+    await terms.announce([newTag('a')], 'uuid-1');
+    expect(await terms.makerOf([newTag('a')], 'uuid-1')).toBeNull();
+    await terms.learn([newTag('a')], { field_tags: { und: [{ tid: '4' }] } });
+    expect(await terms.makerOf([newTag('a')], 'uuid-2')).toBeNull();
+    expect(store.known).toEqual({ 'tags a': '4' });
+  });
+
+  it('counts as unmade after a minute', async () => {
+    const store = memory();
+    await termsWith(store).announce([newTag('a')], 'uuid-1');
+    vi.useFakeTimers({ now: Date.now() + 59_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(await termsWith(store).makerOf([newTag('a')], 'uuid-2')).not.toBeNull();
+    vi.setSystemTime(Date.now() + 2000);
+    expect(await termsWith(store).makerOf([newTag('a')], 'uuid-2')).toBeNull();
+  });
+});

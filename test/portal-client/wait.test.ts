@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { retryAfter } from '../../src/portal-client/classify.ts';
+import { readPause } from '../../src/portal-client/wait.ts';
+
+describe('the pause between tries of a read', () => {
+  it('is what the portal asked for', () => {
+    expect(readPause(0, 7000, 0.3)).toBe(7000);
+    expect(readPause(2, 0, 0.3)).toBe(0);
+  });
+
+  it('is none when the portal asked for more than ten seconds', () => {
+    expect(readPause(0, 10_001, 0)).toBeUndefined();
+  });
+
+  it('doubles with every attempt and varies by half', () => {
+    expect([readPause(0, undefined, 1), readPause(1, undefined, 1), readPause(2, undefined, 1)]).toEqual([
+      250, 500, 1000,
+    ]);
+    expect(readPause(2, undefined, 0)).toBe(500);
+  });
+});
+
+describe('a Retry-After header', () => {
+  const now = Date.parse('2026-11-21T10:00:00Z');
+
+  it.each([
+    ['30', 30_000],
+    [' 5 ', 5000],
+    ['Sat, 21 Nov 2026 10:01:00 GMT', 60_000],
+    ['Sat, 21 Nov 2026 09:00:00 GMT', 0],
+    ['999999999', 86_400_000],
+  ])('"%s" means %i ms', (header, ms) => {
+    expect(retryAfter(header, now)).toBe(ms);
+  });
+
+  it.each([undefined, 'soon', ''])('%s means nothing', (header) => {
+    expect(retryAfter(header, now)).toBeUndefined();
+  });
+});

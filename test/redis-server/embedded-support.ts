@@ -1,0 +1,97 @@
+// What the tests of the embedded Redis share: options, a log to look into, holders in processes of their own.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
+import { createLog, type Log } from '../../src/model/log.ts';
+import type { RedisOptions } from '../../src/redis-server/embedded.ts';
+
+/** A log that keeps its lines. */
+export const keptLog = (): { log: Log; lines: string[] } => {
+  const lines: string[] = [];
+  const destination = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      lines.push(chunk.toString());
+      done();
+    },
+  });
+  return { lines, log: createLog({ level: 'info', destination }) };
+};
+
+/** Options for the embedded default with the server that the tests were given. */
+export const embedded = (stateDir: string, more: Partial<RedisOptions> = {}): RedisOptions => ({
+  url: undefined,
+  prefix: 'sluice',
+  stateDir,
+  appendfsync: 'everysec',
+  allowFetch: false,
+  env: { PATH: process.env.PATH, REDIS_SERVER_BIN: process.env.REDIS_SERVER_BIN },
+  log: keptLog().log,
+  ...more,
+});
+
+/** Numbers of the server processes that work in the data folder of a state folder. */
+export const serversOf = (stateDir: string): number[] => {
+  const data = join(stateDir, 'redis', 'data');
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && workingFolder(pid) === data);
+};
+
+const workingFolder = (pid: number): string | null => {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`).replace(/ \(deleted\)$/, ''); // the folder may go before its server
+  } catch {
+    return null; // it ended, or is a zombie
+  }
+};
+
+const watched: string[] = [];
+// Registered on import: a hook that a running test registers would never run.
+afterAll(() => {
+  for (const pid of watched.flatMap(serversOf)) process.kill(pid, 'SIGKILL');
+});
+
+/** Kills every server of a state folder when the test file ends, whatever became of its tests. */
+export const killServersAfterwards = (stateDir: string): void => {
+  watched.push(stateDir);
+};
+
+/** A process that holds the embedded Redis of a state folder. */
+export interface Holder {
+  child: ChildProcess;
+  how: string;
+  path: string;
+  /** Ends it by that signal and resolves with its exit code, null when the signal killed it. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+const program = fileURLToPath(new URL('./programs/hold-redis.ts', import.meta.url));
+
+/** Starts a process that opens the embedded Redis; resolves once it has. */
+export const startHolder = async (stateDir: string): Promise<Holder> => {
+  const child = spawn(process.execPath, [program, stateDir], { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  let complaints = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaints += chunk.toString();
+  });
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  ended.finally(() => process.removeListener('exit', kill)).catch(() => {});
+  for await (const line of createInterface({ input: child.stdout })) {
+    const said: { how: string; path: string } = JSON.parse(line);
+    return {
+      child,
+      ...said,
+      end: (signal) => {
+        child.kill(signal);
+        return ended;
+      },
+    };
+  }
+  throw new Error(`the holder ended with ${await ended}: ${complaints}`);
+};

@@ -1,0 +1,166 @@
+import { existsSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, test } from 'vitest';
+import { RedisUnreachableError } from '../../src/model/errors.ts';
+import { openRedis } from '../../src/redis-server/embedded.ts';
+import { parseRedisUrl, reachExternal } from '../../src/redis-server/external.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { embedded, keptLog } from './embedded-support.ts';
+
+const redis = await startTestRedis();
+afterAll(() => redis.close());
+const url = `unix://${redis.options.path}`;
+
+const refusal = async (found: Promise<unknown>): Promise<RedisUnreachableError> => {
+  const error = await found.catch((thrown: unknown) => thrown);
+  if (!(error instanceof RedisUnreachableError))
+    throw new Error(`expected RedisUnreachableError, not ${String(error)}`);
+  return error;
+};
+
+const trying = () => ({ log: keptLog().log, prefix: 'sluice' });
+
+const listen = async (server: Server): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+};
+
+/** A server of another maker that answers INFO with that text, and everything else with OK. */
+const serverThatSays = async (info: string): Promise<{ port: number; close: () => void }> => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      for (const command of chunk.toString().split(/(?=^\*\d)/m)) {
+        if (/^hello\r$/im.test(command)) socket.write('*2\r\n$5\r\nproto\r\n:3\r\n');
+        else if (/^info\r$/im.test(command)) socket.write(`$${Buffer.byteLength(info)}\r\n${info}\r\n`);
+        else socket.write('+OK\r\n');
+      }
+    });
+  });
+  return { port: await listen(server), close: () => void server.close() };
+};
+
+describe('an address', () => {
+  test.each([
+    ['redis://example.org', { host: 'example.org', port: 6379 }],
+    ['redis://:p%40ss@example.org:7000/3', { host: 'example.org', port: 7000, password: 'p@ss', db: 3 }],
+    ['redis://[::1]:7000', { host: '::1', port: 7000 }],
+    ['redis://me:secret@127.0.0.1?db=2', { host: '127.0.0.1', port: 6379, username: 'me', password: 'secret', db: 2 }],
+    ['rediss://example.org', { host: 'example.org', port: 6379, tls: { servername: 'example.org' } }],
+    ['unix:///run/redis.sock?db=1', { path: '/run/redis.sock', db: 1 }],
+  ])('%s is read', (text, options) => {
+    expect(parseRedisUrl(text)).toEqual(options);
+  });
+
+  test.each(['secret@nowhere', 'http://me:secret@example.org', 'redis://:secret@example.org/first'])(
+    '%s is refused without showing what may be secret',
+    (text) => {
+      expect(() => parseRedisUrl(text)).toThrow(RedisUnreachableError);
+      expect(() => parseRedisUrl(text)).not.toThrow('secret');
+    },
+  );
+});
+
+describe('REDIS_URL', () => {
+  test('a server that answers is used, and left running on close', async () => {
+    const handle = await openRedis(embedded(tempDir(), { env: { REDIS_URL: url } }));
+    expect(handle).toMatchObject({ how: 'url', binary: null, options: { path: redis.options.path } });
+    expect(handle.describe).toMatch(/^(Redis|Valkey) \d+\.\d+\.\d+ at /);
+    await handle.close();
+    await handle.close();
+    const client = new Redis(redis.options);
+    expect(await client.ping()).toBe('PONG');
+    await client.quit();
+  });
+
+  test('it goes before the address of the configuration', async () => {
+    const handle = await openRedis(embedded(tempDir(), { env: { REDIS_URL: url }, url: 'redis://127.0.0.1:1' }));
+    expect(handle.options).toEqual({ path: redis.options.path });
+    await handle.close();
+  });
+
+  test('a server that does not answer is an error that names host and port but no password, and no other is used', async () => {
+    const server = createServer();
+    const port = await listen(server);
+    await new Promise((resolve) => server.close(resolve));
+    const stateDir = tempDir();
+    const asked = openRedis(embedded(stateDir, { url: `redis://me:geheim@127.0.0.1:${port}/0` }));
+    const error = await refusal(asked);
+    expect(error.message).toContain(`127.0.0.1:${port}`);
+    expect(error.message).toContain('ECONNREFUSED');
+    expect(`${error.message} ${error.hint} ${error.stack}`).not.toContain('geheim');
+    expect(error.hint).toContain('REDIS_URL');
+    expect(existsSync(join(stateDir, 'redis'))).toBe(false);
+  });
+
+  test('a server that takes the connection and says nothing is given up', async () => {
+    const server = createServer(() => {});
+    const port = await listen(server);
+    const error = await refusal(reachExternal(`redis://127.0.0.1:${port}`, { ...trying(), timeoutMs: 200 }));
+    expect(error.message).toContain(`127.0.0.1:${port}`);
+    server.close();
+  });
+
+  test('a login that is refused is told in the words of the server, without the password', async () => {
+    const admin = new Redis(redis.options);
+    await admin.config('SET', 'requirepass', 'right');
+    const without = await refusal(reachExternal(url, trying()));
+    const wrong = await refusal(reachExternal(url.replace('unix://', 'unix://:geheim@host'), trying()));
+    const handle = await reachExternal(url.replace('unix://', 'unix://:right@host'), trying());
+    await admin.config('SET', 'requirepass', '');
+    await admin.quit();
+    expect(without.message).toContain('NOAUTH');
+    expect(wrong.message).toContain('WRONGPASS');
+    expect(`${wrong.message}${wrong.hint}`).not.toContain('geheim');
+    expect(handle.describe).not.toContain('right');
+  });
+
+  test.each([
+    ['other keys only', ['~other*', '+@all'], 'NOPERM'],
+    ['no scripts', ['~sluice*', '+@all', '-@scripting'], 'NOPERM'],
+    ['no streams', ['~sluice*', '+@all', '-@stream'], "can't run this command"],
+  ])('a user who may use %s is refused with the rights he needs', async (_what, rights, words) => {
+    const admin = new Redis(redis.options);
+    await admin.acl('SETUSER', 'city', 'reset', 'on', '>pw', '&*', ...rights);
+    const error = await refusal(reachExternal(url.replace('unix://', 'unix://city:pw@host'), trying()));
+    await admin.acl('SETUSER', 'city', 'reset', 'on', '>pw', '&*', '~sluice*', '+@all');
+    const handle = await reachExternal(url.replace('unix://', 'unix://city:pw@host'), trying());
+    const left = await admin.keys('*');
+    await admin.quit();
+    expect(error.message).toContain('does not let sluice write');
+    expect(error.message).toContain(words);
+    expect(error.hint).toContain('~sluice*');
+    expect(handle.describe).toContain('Redis');
+    expect(left).toEqual([]);
+  });
+
+  test('a server that may evict jobs is used with a warning', async () => {
+    const admin = new Redis(redis.options);
+    await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    const { log, lines } = keptLog();
+    await reachExternal(url, { log, prefix: 'sluice' });
+    await admin.config('SET', 'maxmemory-policy', 'noeviction');
+    await admin.quit();
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'warn', policy: 'allkeys-lru' });
+  });
+
+  test('a Redis that is too old is refused', async () => {
+    const old = await serverThatSays('redis_version:7.0.7\r\nprocess_id:1\r\n');
+    const error = await refusal(reachExternal(`redis://127.0.0.1:${old.port}`, trying()));
+    old.close();
+    expect(error.message).toBe(`127.0.0.1:${old.port} is Redis 7.0.7, older than 7.0.8`);
+  });
+
+  test('Valkey is accepted by its name', async () => {
+    const valkey = await serverThatSays('redis_version:7.0.1\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\n');
+    const { describe: words } = await reachExternal(`redis://127.0.0.1:${valkey.port}`, trying());
+    valkey.close();
+    expect(words).toBe(`Valkey 8.1.0 at 127.0.0.1:${valkey.port}`);
+  });
+});

@@ -1,0 +1,111 @@
+import { execFile } from 'node:child_process';
+import { accessSync, chmodSync, chownSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { missingLibraries, packagesOf } from '../../src/redis-server/fetch-debian.ts';
+import { resolveBinary } from '../../src/redis-server/resolve.ts';
+import { runTool } from '../../src/redis-server/run-tool.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { keptLog } from './embedded-support.ts';
+
+const run = promisify(execFile);
+const systemPath = '/usr/bin:/bin';
+const exists = (path: string): boolean => {
+  try {
+    accessSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const isDebian = exists('/usr/bin/apt-get') && exists('/usr/bin/dpkg');
+const isRoot = process.getuid?.() === 0;
+const hasServer = exists('/usr/bin/redis-server') || exists('/usr/bin/valkey-server');
+
+/** The folders of the host's programs without any Redis server, so that the route is taken on every host. */
+const pathWithoutRedis = (dir: string): string => {
+  const needed = ['apt-get', 'dpkg', 'dpkg-deb', 'ldd', 'tar', 'xz', 'zstd', 'bash', 'sh'];
+  for (const name of needed.filter((each) => exists(join('/usr/bin', each)))) {
+    writeFileSync(join(dir, name), `#!/bin/sh\nPATH=${systemPath} exec /usr/bin/${name} "$@"\n`);
+    chmodSync(join(dir, name), 0o755);
+  }
+  return dir;
+};
+const cleanPath = (dir: string): string => (hasServer ? pathWithoutRedis(dir) : systemPath);
+
+const systemState = (): string[] =>
+  ['/var/lib/apt/lists', '/var/cache/apt', '/var/cache/apt/archives', '/var/lib/dpkg', '/var/lib/dpkg/status']
+    .filter(exists)
+    .map((path) => `${path} ${statSync(path).mtimeMs} ${statSync(path).ctimeMs}`);
+
+test.skipIf(!isDebian || !isRoot)(
+  `nobody, with empty package lists, gets a server that works and the system is not touched${isDebian && isRoot ? '' : ' (skipped: needs root and apt)'}`,
+  async () => {
+    const dir = tempDir();
+    const state = join(dir, 'state');
+    const programs = join(dir, 'bin');
+    mkdirSync(state);
+    mkdirSync(programs);
+    chmodSync(dir, 0o755);
+    chownSync(state, 65534, 65534);
+    const before = systemState();
+    const program = fileURLToPath(new URL('./programs/fetch-as-nobody.ts', import.meta.url));
+    const { stdout, stderr } = await run(process.execPath, [program, state, cleanPath(programs)], {
+      cwd: dir,
+      env: {},
+    });
+    expect(JSON.parse(stdout)).toEqual({
+      uid: 65534,
+      binary: join(state, 'redis', 'server', 'redis-server'),
+      read: 'value',
+    });
+    expect(stderr.split('\n').filter((line) => line.includes('fetching one from the Debian archive'))).toHaveLength(1);
+    expect(systemState()).toEqual(before);
+    expect(readdirSync(state)).toEqual(['redis']);
+    expect(readdirSync(join(state, 'redis')).filter((name) => name.startsWith('fetch-'))).toEqual([]);
+  },
+);
+
+test.skipIf(!isDebian)(
+  `libraries that ldd calls missing are fetched too, and the checker of the data is there${isDebian ? '' : ' (skipped: needs apt)'}`,
+  async () => {
+    const dir = tempDir();
+    const programs = join(dir, 'bin');
+    mkdirSync(programs);
+    // A host without that library, as far as ldd knows; its package has a name with a hyphen.
+    writeFileSync(join(programs, 'ldd'), "#!/bin/sh\nprintf '\\tliblua5.4.so.0 => not found\\n'\n");
+    chmodSync(join(programs, 'ldd'), 0o755);
+    const rest = join(dir, 'rest');
+    mkdirSync(rest);
+    const env = { PATH: `${programs}:${cleanPath(rest)}` };
+    const folder = join(dir, 'redis');
+    const { path } = await resolveBinary({ folder, allowFetch: true, env, log: keptLog().log });
+    expect(path).toBe(join(folder, 'server', 'redis-server'));
+    const libraries = join(folder, 'server', 'root', 'usr', 'lib');
+    const triplets = readdirSync(libraries);
+    expect(triplets.filter((triplet) => existsSync(join(libraries, triplet, 'liblua5.4.so.0')))).toHaveLength(1);
+    const checker = await runTool(join(folder, 'server', 'redis-check-aof'), [], { env: {}, timeoutMs: 10_000 });
+    expect(checker.output).toContain('Usage');
+  },
+);
+
+test.each([
+  ['libssl.so.3', ['libssl3', 'libssl3t64']],
+  ['libcrypto.so.3', ['libssl3', 'libssl3t64']],
+  ['liblua5.4.so.0', ['liblua5.4-0', 'liblua5.4-0t64']],
+  ['libgcc_s.so.1', ['libgcc-s1']],
+  ['libstdc++.so.6', ['libstdc++6', 'libstdc++6t64']],
+])('the package of %s is looked for as %j', (library, names) => {
+  expect(packagesOf(library)).toEqual(names);
+});
+
+test('only the libraries that are not found count as missing', () => {
+  const output = [
+    '\tlinux-vdso.so.1 (0x00007f0211589000)',
+    '\tlibsystemd.so.0 => not found',
+    '\tlibssl.so.3 => /lib/x86_64-linux-gnu/libssl.so.3 (0x00007f0210d57000)',
+  ];
+  expect(missingLibraries(output.join('\n'))).toEqual(['libsystemd.so.0']);
+});

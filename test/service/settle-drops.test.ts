@@ -1,0 +1,109 @@
+// Dropped files that go to several portals: src/service/sources.ts on a real spool and a real Redis.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { redisKeys } from '../../src/model/redis-keys.ts';
+import type { Reason } from '../../src/model/report.ts';
+import { gatherSources, type SourceTools, settleDrops, waitingPortals } from '../../src/service/sources.ts';
+import { foldersOf } from '../../src/sources/drop/claim.ts';
+import { listClaims } from '../../src/sources/drop/spool.ts';
+import { loadManifest } from '../../src/sources/manifest/load.ts';
+import { type DropManifest, isDropManifest } from '../../src/sources/manifest/schema.ts';
+import { spooled } from '../sources/drop/support/spooled.ts';
+import { openTestRedis } from '../support/redis.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { writeText } from '../support/yaml-file.ts';
+
+const { redis } = await openTestRedis();
+const keys = redisKeys('s');
+
+const refused: Reason = { code: 'portal-refused', message: 'no such group', hint: 'mend it' };
+const down: Reason = { code: 'portal-unreachable', message: 'no answer', hint: null };
+
+const place = async (portals = 'portals: [city, county]') => {
+  const dir = tempDir();
+  const manifestPath = writeText(dir, 'm.yaml', `name: m\n${portals}\ndrop: { folder: inbox }\n`);
+  const inbox = join(dir, 'inbox');
+  const claim = await spooled(inbox, 'a.csv', 'a\n', Date.now());
+  const manifest = await loadManifest(manifestPath);
+  if (!isDropManifest(manifest)) throw new Error('not a drop manifest');
+  const settle = (portal: string, reason: Reason | null): Promise<void> =>
+    settleDrops({ manifestPath, portal }, [{ claim: claim.id, reason }], { keep: 5, redis, keys });
+  const left = (): string[] =>
+    readdirSync(foldersOf(inbox).inbox.concat('/.sluice'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.name.startsWith('a') && entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name));
+  const inSpool = async (): Promise<boolean> => (await listClaims(foldersOf(inbox).spool)).length > 0;
+  return { inbox, claim, manifest: manifest as DropManifest, settle, left, inSpool };
+};
+
+describe('a dropped file for several portals', () => {
+  it('is archived only when every portal has it', async () => {
+    const { inbox, claim, manifest, settle, inSpool } = await place();
+    expect(await waitingPortals(manifest, { redis, keys })).toEqual(['city', 'county']);
+    await settle('county', null);
+    expect(await inSpool()).toBe(true);
+    expect(await waitingPortals(manifest, { redis, keys })).toEqual(['city']);
+    await settle('county', null); // the run was killed before it could close
+    expect(await inSpool()).toBe(true);
+    await settle('city', null);
+    expect(await inSpool()).toBe(false);
+    expect(readdirSync(join(foldersOf(inbox).archive, 'a/a'))).toHaveLength(1);
+    expect(await redis.exists(keys.verdicts(claim.id))).toBe(0);
+    expect(await waitingPortals(manifest, { redis, keys })).toEqual([]);
+  });
+
+  it('is no matter of a portal that has had it, unless somebody asks for it again', async () => {
+    const { manifest, settle } = await place();
+    const tools = {} as SourceTools; // a drop fetches nothing
+    const keysFor = async (portal: string, why: 'drop' | 'retry' = 'drop'): Promise<string[]> => {
+      const request = { manifestPath: manifest.path, portal, why };
+      return (await gatherSources(request, tools, { redis, keys })).wishes.map(({ key }) => key);
+    };
+    expect(await keysFor('city')).toEqual(['m/a']);
+    await settle('city', refused);
+    expect(await keysFor('city')).toEqual([]);
+    expect(await keysFor('city', 'retry')).toEqual(['m/a']);
+    expect(await keysFor('county')).toEqual(['m/a']);
+    expect(await keysFor('elsewhere')).toEqual(['m/a']);
+  });
+
+  it('is moved once by portals that are done at the same time', async () => {
+    const { inbox, settle, inSpool } = await place();
+    await Promise.all([settle('city', null), settle('county', null)]);
+    expect(await inSpool()).toBe(false);
+    expect(readdirSync(join(foldersOf(inbox).archive, 'a/a'))).toHaveLength(1);
+  });
+
+  it('is quarantined when one refuses it, once the others have had it', async () => {
+    const { settle, left, inSpool } = await place();
+    await settle('city', refused);
+    expect(await inSpool()).toBe(true);
+    await settle('county', null);
+    expect(await inSpool()).toBe(false);
+    const reason = left().find((path) => path.endsWith('.reason.yaml'));
+    expect(readFileSync(reason ?? '', 'utf8')).toContain('city: no such group');
+  });
+
+  it('waits for a portal that is down', async () => {
+    const { manifest, settle, inSpool } = await place();
+    await settle('city', null);
+    await settle('county', down);
+    expect(await inSpool()).toBe(true);
+    expect(await waitingPortals(manifest, { redis, keys })).toEqual(['county']);
+  });
+
+  it('that was published to a portal which the manifest does not name is done with', async () => {
+    const { settle, inSpool } = await place();
+    await settle('elsewhere', null);
+    expect(await inSpool()).toBe(false);
+  });
+
+  it('of a manifest with one portal is done with at once', async () => {
+    const { manifest, claim, settle, inSpool } = await place('portals: [city]');
+    expect(manifest.portals).toBeUndefined();
+    await settle('city', null);
+    expect(await inSpool()).toBe(false);
+    expect(await redis.exists(keys.verdicts(claim.id))).toBe(0);
+  });
+});

@@ -1,0 +1,31 @@
+// Puts a file into a spool as the watcher would have claimed it.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type Claim, claimId, claimPaths, foldersOf, writeRecord } from '../../../../src/sources/drop/claim.ts';
+import { fingerprintFile } from '../../../../src/sources/drop/fingerprint.ts';
+
+/** Makes a complete claim of `text` dropped at `dropped` (`<dataset>/<resource>.csv`), claimed at `claimedAt`. */
+export const spooled = async (inbox: string, dropped: string, text: string, claimedAt: number): Promise<Claim> => {
+  const id = claimId(claimedAt, 'abcd0123');
+  const path = claimPaths(join(foldersOf(inbox).spool, id), dropped).file;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  const fingerprint = await fingerprintFile(path, null);
+  const { bytes, sha256 } = fingerprint;
+  const resource = basename(dropped, '.csv');
+  const dataset = dropped.includes('/') ? dirname(dropped) : resource;
+  const claim = {
+    id,
+    dataset,
+    resource,
+    name: basename(dropped),
+    path,
+    dropped,
+    bytes,
+    sha256,
+    claimedAt,
+    fingerprint,
+  };
+  await writeRecord(claim);
+  return claim;
+};

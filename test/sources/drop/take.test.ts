@@ -1,0 +1,89 @@
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { claimPaths } from '../../../src/sources/drop/claim.ts';
+import { takeFile } from '../../../src/sources/drop/take.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const shared = '/dev/shm';
+const twoFileSystems = existsSync(shared) && statSync(shared).dev !== statSync(tmpdir()).dev;
+
+const setUp = (dropped: string) => {
+  const inbox = tempDir();
+  mkdirSync(join(inbox, dropped, '..'), { recursive: true });
+  writeFileSync(join(inbox, dropped), 'x\n');
+  const folder = join(inbox, '.sluice/spool/one');
+  return { inbox, dropped, folder, marker: null };
+};
+
+describe('takeFile', () => {
+  it('moves the file itself: same inode, no copy', async () => {
+    const options = setUp('budget/a.csv');
+    const { ino } = statSync(join(options.inbox, options.dropped));
+    expect(await takeFile(options)).toEqual({ outcome: 'taken' });
+    expect(statSync(claimPaths(options.folder, options.dropped).file).ino).toBe(ino);
+  });
+
+  it('is lost, with nothing left behind, when the file is gone', async () => {
+    const options = setUp('a.csv');
+    renameSync(join(options.inbox, 'a.csv'), join(options.inbox, 'elsewhere'));
+    expect(await takeFile(options)).toEqual({ outcome: 'lost' });
+    expect(existsSync(options.folder)).toBe(false);
+  });
+
+  it('is lost when another watcher took the marker, and leaves the file to that one', async () => {
+    const options = setUp('a.csv');
+    expect(await takeFile({ ...options, marker: 'a.csv.done' })).toEqual({ outcome: 'lost' });
+    expect(existsSync(join(options.inbox, 'a.csv'))).toBe(true);
+  });
+
+  it('takes one name of a file that has two, and leaves the other', async () => {
+    const options = setUp('a.csv');
+    linkSync(join(options.inbox, 'a.csv'), join(options.inbox, 'other.csv'));
+    expect(await takeFile(options)).toEqual({ outcome: 'taken' });
+    expect(existsSync(join(options.inbox, 'a.csv'))).toBe(false);
+    expect(readFileSync(join(options.inbox, 'other.csv'), 'utf8')).toBe('x\n');
+  });
+
+  it('takes nothing out of a folder that has become a link out of the inbox', async () => {
+    const options = setUp('budget/a.csv');
+    const outside = tempDir();
+    renameSync(join(options.inbox, 'budget'), join(outside, 'budget'));
+    symlinkSync(join(outside, 'budget'), join(options.inbox, 'budget'));
+    expect(await takeFile(options)).toMatchObject({ outcome: 'left' });
+    expect(existsSync(join(outside, 'budget/a.csv'))).toBe(true);
+  });
+
+  it('puts a link back that was swapped in for the file', async () => {
+    const options = setUp('a.csv');
+    renameSync(join(options.inbox, 'a.csv'), join(options.inbox, 'real'));
+    symlinkSync(join(options.inbox, 'real'), join(options.inbox, 'a.csv'));
+    expect(await takeFile(options)).toMatchObject({ outcome: 'left' });
+    expect(readFileSync(join(options.inbox, 'a.csv'), 'utf8')).toBe('x\n');
+    expect(existsSync(options.folder)).toBe(false);
+  });
+
+  it.skipIf(!twoFileSystems)('never copies: a file on another file system stays (needs /dev/shm)', async () => {
+    const options = setUp('a.csv');
+    const elsewhere = mkdtempSync(join(shared, 'sl-'));
+    try {
+      const taken = await takeFile({ ...options, folder: join(elsewhere, 'one') });
+      expect(taken).toMatchObject({ outcome: 'left', reason: expect.stringContaining('another file system') });
+      expect(existsSync(join(options.inbox, 'a.csv'))).toBe(true);
+    } finally {
+      rmSync(elsewhere, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,485 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterAll, describe, expect, it } from 'vitest';
+import { SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../../src/model/errors.ts';
+import {
+  type Fetched,
+  type Fetcher,
+  type FetchPolicy,
+  openFetcher,
+  type Validators,
+} from '../../../src/sources/fetch/fetch.ts';
+import { fetchPolicy } from '../../support/fetch-policy.ts';
+import { fileAnswer, startSources } from '../../support/source-server.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+const policy: FetchPolicy = { ...fetchPolicy, allowPrivate: ['127.0.0.0/8'], maxBytes: 50_000_000 };
+
+const server = await startSources();
+const opened: Fetcher[] = [];
+const open = (changes: Partial<FetchPolicy> = {}, tools: Parameters<typeof openFetcher>[1] = {}): Fetcher => {
+  const fetcher = openFetcher({ ...policy, ...changes }, tools);
+  opened.push(fetcher);
+  return fetcher;
+};
+afterAll(() => Promise.all(opened.map((fetcher) => fetcher.close())));
+
+const fetcher = open();
+const signal = new AbortController().signal;
+const plain = { known: null, signal };
+const table = `id,name\n${Array.from({ length: 200 }, (_, id) => `${id},name ${id}\n`).join('')}`;
+const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
+
+const place = (): string => join(tempDir(), 'deep', 'table.csv');
+const left = (into: string): string[] => (existsSync(join(into, '..')) ? readdirSync(join(into, '..')) : []);
+const failure = async (work: Promise<unknown>): Promise<Error & { hint?: string }> => {
+  try {
+    await work;
+  } catch (error) {
+    return error as Error; // only errors are thrown here
+  }
+  throw new Error('it did not fail');
+};
+const whole = (fetched: Fetched): Extract<Fetched, { status: 'fetched' }> => {
+  if (fetched.status !== 'fetched') throw new Error('it was not fetched');
+  return fetched;
+};
+
+describe('a fetch', () => {
+  it('stores the file and tells what it is', async () => {
+    server.on('/a/spending.csv', fileAnswer(table, { etag: '"v1"' }));
+    const into = place();
+    const fetched = await fetcher.toFile(`${server.url}/a/spending.csv`, into, plain);
+    expect(fetched).toEqual({
+      status: 'fetched',
+      path: into,
+      bytes: table.length,
+      sha256: sha256(table),
+      validators: { etag: '"v1"', lastModified: null, finalUrl: `${server.url}/a/spending.csv` },
+      contentType: 'text/csv',
+      fileName: 'spending.csv',
+      finalUrl: `${server.url}/a/spending.csv`,
+    });
+    expect(readFileSync(into, 'utf8')).toBe(table);
+    expect(left(into)).toEqual(['table.csv']);
+  });
+
+  it('names itself and what it takes', async () => {
+    server.on('/named', fileAnswer('a\n', {}));
+    await fetcher.toFile(`${server.url}/named`, place(), { ...plain, accept: 'text/csv, */*;q=0.1' });
+    expect(server.asked.at(-1)?.headers).toMatchObject({
+      'user-agent': 'sluice-test',
+      accept: 'text/csv, */*;q=0.1',
+    });
+  });
+
+  it.each([
+    ['attachment; filename="b c.csv"', 'b c.csv'],
+    ["attachment; filename=x.csv; filename*=UTF-8''gr%C3%B6%C3%9Fe.csv", 'größe.csv'],
+    ['attachment; filename="../../etc/passwd"', 'passwd'],
+    ['attachment; filename="C:\\\\data\\\\t.csv"', 't.csv'],
+    ['inline', 'download'],
+  ])('takes the file name of %s', async (header, name) => {
+    server.on('/download', (_request, response) =>
+      response.writeHead(200, { 'content-disposition': header }).end('a\n'),
+    );
+    expect(whole(await fetcher.toFile(`${server.url}/download`, place(), plain)).fileName).toBe(name);
+  });
+
+  it('tells a gone file from one that may come back', async () => {
+    server.on('/gone', (_request, response) => response.writeHead(410).end());
+    server.on('/down', (_request, response) => response.writeHead(503).end());
+    server.on('/shut', (_request, response) => response.writeHead(403).end('the secret reason'));
+    expect(await failure(fetcher.toFile(`${server.url}/none`, place(), plain))).toBeInstanceOf(SourceMissingError);
+    expect(await failure(fetcher.toFile(`${server.url}/gone`, place(), plain))).toBeInstanceOf(SourceMissingError);
+    expect(await failure(fetcher.toFile(`${server.url}/down`, place(), plain))).toBeInstanceOf(SourceUnreachableError);
+    const shut = await failure(fetcher.toFile(`${server.url}/shut?key=geheim`, place(), plain));
+    expect(shut).toBeInstanceOf(SourceRefusedError);
+    expect(shut.message).toBe(`${server.url}/shut?… answered 403 (forbidden)`);
+  });
+
+  it('obeys Retry-After, for the next requests to that host as well', async () => {
+    const own = open();
+    server.on('/busy', (_request, response) => response.writeHead(429, { 'retry-after': '120' }).end());
+    const first = await failure(own.toFile(`${server.url}/busy`, place(), plain));
+    expect(first).toMatchObject({ retryable: true, retryAfterMs: 120_000 });
+    const before = server.asked.length;
+    const second = await failure(own.toFile(`${server.url}/busy`, place(), plain));
+    expect(second.message).toMatch(/asked for a pause: it is left alone for 1(20|19) s/);
+    expect(second).toMatchObject({ hint: expect.stringContaining('by the next run') });
+    expect(server.asked.length).toBe(before);
+    server.on('/closed', (_request, response) => response.writeHead(503, { 'retry-after': '86400' }).end());
+    const closed = await failure(open().toFile(`${server.url}/closed`, place(), plain));
+    expect(closed).toMatchObject({ retryable: false, message: expect.stringContaining('a pause of 86400 s') });
+  });
+
+  it('gives up on a server that nobody answers at, that hangs, that goes silent, and that trickles', async () => {
+    const closed = await new Promise<number>((resolve) => {
+      const probe = createServer().listen(0, '127.0.0.1', () => {
+        const address = probe.address();
+        probe.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
+      });
+    });
+    const hasty = open({ headersMs: 300, bodyMs: 300 });
+    server.on('/hang', () => undefined);
+    server.on('/silent', (_request, response) => void response.writeHead(200).write('a,b\n'));
+    server.on('/trickle', (_request, response) => {
+      response.writeHead(200);
+      const timer = setInterval(() => response.write('a'), 50);
+      response.on('close', () => clearInterval(timer));
+    });
+    const messages = await Promise.all(
+      [`http://127.0.0.1:${closed}/`, `${server.url}/hang`, `${server.url}/silent`, `${server.url}/trickle`].map(
+        async (url) => {
+          const error = await failure(hasty.toFile(url, place(), plain));
+          expect(error).toBeInstanceOf(SourceUnreachableError);
+          return error.message;
+        },
+      ),
+    );
+    expect(messages[0]).toContain('nothing listens there');
+    expect(messages[1]).toContain('the answer did not begin in time');
+    expect(messages[2]).toMatch(/went silent|bytes came within 300 ms/);
+    expect(messages[3]).toContain('bytes came within 300 ms');
+  });
+
+  it('does not wait again for a host that could not be reached a moment ago', async () => {
+    let looked = 0;
+    const lookup = (): void => {
+      looked += 1; // and never an answer
+    };
+    const hasty = open({ connectMs: 200 }, { lookup });
+    const url = `http://dead.example:${server.port}/x.csv`;
+    expect((await failure(hasty.toFile(url, place(), plain))).message).toContain('no connection came about in time');
+    const next = await failure(hasty.toFile(url, place(), plain));
+    expect(next).toMatchObject({ retryable: true, retryAfterMs: expect.any(Number) });
+    expect(next.message).toContain('could not be reached a moment ago');
+    expect(looked).toBe(1);
+  });
+
+  it('spaces its requests to one host', async () => {
+    const polite = open({ requestsPerSecond: 20 });
+    const times: number[] = [];
+    server.on('/paced', (_request, response) => {
+      times.push(performance.now());
+      response.end('a\n');
+    });
+    await Promise.all(Array.from({ length: 4 }, () => polite.look(`${server.url}/paced`, plain)));
+    expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(100);
+  });
+
+  it('uses its connections again', async () => {
+    const own = open();
+    const known = { etag: '"same"', lastModified: null };
+    const ports = new Set<number | undefined>();
+    const whole = fileAnswer(table, { etag: '"same"' });
+    server.on('/same.csv', (request, response) => {
+      ports.add(request.socket.remotePort);
+      whole(request, response);
+    });
+    for (let n = 0; n < 5; n++)
+      expect((await own.look(`${server.url}/same.csv`, { ...plain, known })).status).toBe('unchanged');
+    for (let n = 0; n < 5; n++) expect((await own.look(`${server.url}/same.csv`, plain)).status).toBe('changed');
+    expect(ports.size).toBeLessThan(5);
+  });
+
+  it('tells when the file cannot be stored', async () => {
+    server.on('/stored.csv', fileAnswer(table, {}));
+    const taken = join(tempDir(), 'taken');
+    writeFileSync(taken, '');
+    const error = await failure(fetcher.toFile(`${server.url}/stored.csv`, join(taken, 'table.csv'), plain));
+    expect(error).toBeInstanceOf(SourceUnreachableError);
+    expect(error.message).toContain(`${server.url}/stored.csv could not be stored`);
+    expect(error.hint).toContain('state folder');
+  });
+
+  it('ends with the reason of its signal', async () => {
+    server.on('/endless', (_request, response) => void response.writeHead(200).write('a,b\n'));
+    const control = new AbortController();
+    const work = failure(fetcher.toFile(`${server.url}/endless`, place(), { known: null, signal: control.signal }));
+    control.abort(new Error('stop now'));
+    expect((await work).message).toBe('stop now');
+  });
+
+  it('does one after the other into the same file', async () => {
+    server.on('/twice.csv', fileAnswer(table, {}));
+    const into = place();
+    const both = await Promise.all([1, 2].map(() => fetcher.toFile(`${server.url}/twice.csv`, into, plain)));
+    expect(both.map((fetched) => whole(fetched).sha256)).toEqual([sha256(table), sha256(table)]);
+  });
+});
+
+describe('a known version', () => {
+  const known = (validators: Partial<Validators>): Validators => ({ etag: null, lastModified: null, ...validators });
+
+  it('is asked for by its ETag and its date, and stays where it is unchanged', async () => {
+    const modified = 'Mon, 02 Nov 2026 10:00:00 GMT';
+    server.on('/k.csv', fileAnswer(table, { etag: '"k1"', modified }));
+    const into = place();
+    const { validators } = whole(await fetcher.toFile(`${server.url}/k.csv`, into, plain));
+    expect(validators).toMatchObject({ etag: '"k1"', lastModified: modified });
+    expect(await fetcher.toFile(`${server.url}/k.csv`, into, { ...plain, known: validators })).toEqual({
+      status: 'unchanged',
+    });
+    expect(server.asked.at(-1)?.headers).toMatchObject({ 'if-none-match': '"k1"', 'if-modified-since': modified });
+    expect(await fetcher.look(`${server.url}/k.csv`, { ...plain, known: validators })).toEqual({ status: 'unchanged' });
+    expect(await fetcher.look(`${server.url}/k.csv`, { ...plain, known: known({ etag: '"k0"' }) })).toMatchObject({
+      status: 'changed',
+      bytes: table.length,
+    });
+  });
+
+  it('is seen where the server knows no conditions', async () => {
+    server.on('/dull.csv', (_request, response) => response.writeHead(200, { etag: 'W/"7"' }).end(table));
+    const url = `${server.url}/dull.csv`;
+    expect(await fetcher.toFile(url, place(), { ...plain, known: known({ etag: 'W/"7"' }) })).toEqual({
+      status: 'unchanged',
+    });
+    expect(await fetcher.look(url, { ...plain, known: known({ etag: 'W/"6"' }) })).toMatchObject({ status: 'changed' });
+  });
+
+  it('is not believed to be the same at another place', async () => {
+    server.on('/latest', (_request, response) => response.writeHead(302, { location: '/2026-02.csv' }).end());
+    server.on('/2026-02.csv', fileAnswer(table, { etag: '"1"' }));
+    const elsewhere = known({ etag: '"1"', finalUrl: `${server.url}/2026-01.csv` });
+    const fetched = await fetcher.toFile(`${server.url}/latest`, place(), { ...plain, known: elsewhere });
+    expect(whole(fetched).finalUrl).toBe(`${server.url}/2026-02.csv`);
+  });
+
+  it('is not known by a date that the next version may share', async () => {
+    const now = new Date().toUTCString();
+    server.on('/young.csv', fileAnswer(table, { modified: now }));
+    expect(whole(await fetcher.toFile(`${server.url}/young.csv`, place(), plain)).validators.lastModified).toBeNull();
+  });
+});
+
+describe('an interrupted fetch', () => {
+  const half = Math.floor(table.length / 2);
+  /** Announces all, sends half, cuts the line once the half has come. */
+  const cut = (path: string, headers: Record<string, string>, into: string): void =>
+    server.on(path, (_request, response) => {
+      response.writeHead(200, { 'content-length': String(table.length), ...headers });
+      response.write(table.slice(0, half));
+      const arrived = () => statSync(`${into}.part`, { throwIfNoEntry: false })?.size === half;
+      void waitUntil('half of the file', arrived).then(() => response.destroy());
+    });
+
+  it('is gone on with where it broke, when the version is still the same', async () => {
+    const into = place();
+    cut('/r.csv', { etag: '"r1"' }, into);
+    const broken = await failure(fetcher.toFile(`${server.url}/r.csv`, into, plain));
+    expect(broken).toBeInstanceOf(SourceUnreachableError);
+    expect(left(into)).toEqual(['table.csv.part', 'table.csv.part.json']);
+    server.on('/r.csv', fileAnswer(table, { etag: '"r1"' }));
+    const fetched = whole(await fetcher.toFile(`${server.url}/r.csv`, into, plain));
+    expect(server.asked.at(-1)?.headers).toMatchObject({ range: `bytes=${half}-`, 'if-range': '"r1"' });
+    expect(fetched.sha256).toBe(sha256(table));
+    expect(readFileSync(into, 'utf8')).toBe(table);
+    expect(left(into)).toEqual(['table.csv']);
+  });
+
+  it('begins anew with the new version when it changed meanwhile', async () => {
+    const into = place();
+    cut('/c.csv', { etag: '"c1"' }, into);
+    await failure(fetcher.toFile(`${server.url}/c.csv`, into, plain));
+    server.on('/c.csv', fileAnswer('a,b\n1,2\n', { etag: '"c2"' }));
+    await fetcher.toFile(`${server.url}/c.csv`, into, plain);
+    expect(readFileSync(into, 'utf8')).toBe('a,b\n1,2\n');
+  });
+
+  it.each([
+    ['no version is told', {}],
+    ['the server takes no ranges', { etag: '"n"', 'accept-ranges': 'none' }],
+    ['the version is only weakly told', { etag: 'W/"n"' }],
+  ])('begins anew where %s', async (_why, headers) => {
+    const into = place();
+    cut('/n.csv', headers, into);
+    await failure(fetcher.toFile(`${server.url}/n.csv`, into, plain));
+    expect(left(into)).not.toContain('table.csv.part');
+    server.on('/n.csv', fileAnswer(table, {}));
+    await fetcher.toFile(`${server.url}/n.csv`, into, plain);
+    expect(server.asked.at(-1)?.headers.range).toBeUndefined();
+    expect(readFileSync(into, 'utf8')).toBe(table);
+  });
+
+  it('begins anew when the server answers another range, or none can be had', async () => {
+    for (const liar of [
+      { status: 206, headers: { 'content-range': `bytes 0-9/${table.length}` } },
+      {
+        status: 206,
+        headers: { 'content-range': `bytes ${half}-${table.length - 1}/${table.length}`, etag: '"other"' },
+      },
+      { status: 416, headers: {} },
+    ]) {
+      const into = place();
+      cut('/l.csv', { etag: '"l1"' }, into);
+      await failure(fetcher.toFile(`${server.url}/l.csv`, into, plain));
+      server.on('/l.csv', ({ headers }, response) => {
+        if (headers.range === undefined) response.writeHead(200).end(table);
+        else response.writeHead(liar.status, liar.headers).end('0123456789');
+      });
+      await fetcher.toFile(`${server.url}/l.csv`, into, plain);
+      expect(readFileSync(into, 'utf8')).toBe(table);
+    }
+  });
+
+  it('does not take what is left for another address', async () => {
+    const into = place();
+    cut('/one.csv', { etag: '"same"' }, into);
+    await failure(fetcher.toFile(`${server.url}/one.csv`, into, plain));
+    server.on('/two.csv', fileAnswer('a\n', { etag: '"same"' }));
+    await fetcher.toFile(`${server.url}/two.csv`, into, plain);
+    expect(readFileSync(into, 'utf8')).toBe('a\n');
+  });
+
+  it('asks for the plain file next time when it was compressed on the way', async () => {
+    const into = place();
+    const packed = gzipSync(table);
+    server.on('/z.csv', (_request, response) => {
+      response.writeHead(200, { 'content-length': packed.length, 'content-encoding': 'gzip', etag: '"z"' });
+      response.write(packed.subarray(0, packed.length - 20), () => response.destroy());
+    });
+    await failure(fetcher.toFile(`${server.url}/z.csv`, into, plain));
+    server.on('/z.csv', fileAnswer(table, { etag: '"z"' }));
+    await fetcher.toFile(`${server.url}/z.csv`, into, plain);
+    expect(server.asked.at(-1)?.headers).toMatchObject({ 'accept-encoding': 'identity' });
+    expect(readFileSync(into, 'utf8')).toBe(table);
+  });
+});
+
+describe('encoded content', () => {
+  it.each([
+    ['gzip', gzipSync(table)],
+    ['br', brotliCompressSync(table)],
+    ['deflate', deflateSync(table)],
+    ['gzip, br', brotliCompressSync(gzipSync(table))],
+  ])('of kind %s is decoded', async (encoding, bytes) => {
+    server.on('/e.csv', (_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(bytes));
+    const into = place();
+    const fetched = whole(await fetcher.toFile(`${server.url}/e.csv`, into, plain));
+    expect(readFileSync(into, 'utf8')).toBe(table);
+    expect(fetched).toMatchObject({ bytes: table.length, sha256: sha256(table) });
+  });
+
+  it('stays as it is where the file itself is compressed', async () => {
+    const packed = gzipSync(table);
+    server.on('/f.csv.gz', (_request, response) =>
+      response.writeHead(200, { 'content-type': 'application/gzip', 'content-encoding': 'gzip' }).end(packed),
+    );
+    const into = place();
+    await fetcher.toFile(`${server.url}/f.csv.gz`, into, plain);
+    expect(server.asked.at(-1)?.headers['accept-encoding']).toBe('identity');
+    expect(readFileSync(into).equals(packed)).toBe(true);
+  });
+
+  it('of an unknown kind is refused', async () => {
+    server.on('/u.csv', (_request, response) => response.writeHead(200, { 'content-encoding': 'zork' }).end('x'));
+    const error = await failure(fetcher.toFile(`${server.url}/u.csv`, place(), plain));
+    expect(error).toBeInstanceOf(SourceRefusedError);
+    expect(error.message).toContain('zork');
+  });
+
+  it('that breaks off or is broken may work later', async () => {
+    const packed = gzipSync(table);
+    server.on('/b.csv', (_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed.subarray(0, 100)),
+    );
+    const error = await failure(fetcher.toFile(`${server.url}/b.csv`, place(), plain));
+    expect(error).toBeInstanceOf(SourceUnreachableError);
+    expect(error.message).toContain('ends too early');
+  });
+
+  it('that is a bomb is refused, by size and by ratio', async () => {
+    const bomb = gzipSync(Buffer.alloc(100_000_000));
+    server.on('/bomb.csv', (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb));
+    const bySize = await failure(fetcher.toFile(`${server.url}/bomb.csv`, place(), plain));
+    expect(bySize).toBeInstanceOf(SourceRefusedError);
+    expect(bySize.message).toContain('more than the limit of 50000000');
+    const into = place();
+    const byRatio = await failure(open({ maxBytes: 1e12 }).toFile(`${server.url}/bomb.csv`, into, plain));
+    expect(byRatio).toBeInstanceOf(SourceRefusedError);
+    expect(byRatio.message).toContain('when decompressed');
+    expect(left(into)).toEqual([]);
+  });
+});
+
+describe('a file that is not wanted', () => {
+  it('is refused for its announced size before a byte is stored, and for its real size', async () => {
+    const small = open({ maxBytes: 1000 });
+    server.on('/big.csv', fileAnswer(table, {}));
+    server.on('/long.csv', (_request, response) => response.writeHead(200).end(table)); // chunked: no length
+    for (const path of ['/big.csv', '/long.csv']) {
+      const into = place();
+      const error = await failure(small.toFile(`${server.url}${path}`, into, plain));
+      expect(error).toBeInstanceOf(SourceRefusedError);
+      expect(error.message).toContain('more than the limit of 1000');
+      expect(left(into)).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['text/html; charset=utf-8', '<!DOCTYPE html>\n<html><head><title>Sign in\n to the portal</title></head></html>'],
+    ['text/csv', '\uFEFF<html lang="en"><head><TITLE>Sign in to the portal</TITLE>'],
+    ['text/plain', `<!-- made by a machine --><html>${' '.repeat(5000)}<title>Sign in to the portal</title>`],
+  ])('is refused when it is a web page, by its title (%s)', async (type, page) => {
+    server.on('/page.csv', (_request, response) => response.writeHead(200, { 'content-type': type }).end(page));
+    const into = place();
+    const error = await failure(fetcher.toFile(`${server.url}/page.csv`, into, plain));
+    expect(error).toBeInstanceOf(SourceRefusedError);
+    expect(error.message).toBe(
+      `${server.url}/page.csv is a web page titled "Sign in to the portal", not a file of data`,
+    );
+    expect(left(into)).toEqual([]);
+  });
+
+  it('is refused when a program answers JSON for a table, and taken when JSON is meant', async () => {
+    server.on('/err.csv', fileAnswer('{"error":"no such table"}', { type: 'application/problem+json' }));
+    const error = await failure(fetcher.toFile(`${server.url}/err.csv`, place(), plain));
+    expect(error).toBeInstanceOf(SourceRefusedError);
+    expect(error.message).toBe(`${server.url}/err.csv is JSON, not what err.csv should hold`);
+    for (const [path, content, type] of [
+      ['/good.json', '[{"a":1}]', 'application/json'],
+      ['/odd.csv', 'a,b\n1,2\n', 'application/json'],
+      ['/array.csv', '[a],b\n1,2\n', 'text/csv'],
+    ] as const) {
+      server.on(path, fileAnswer(content, { type }));
+      expect(whole(await fetcher.toFile(`${server.url}${path}`, place(), plain)).bytes).toBe(content.length);
+    }
+  });
+
+  it.each([
+    ['comments without end', '<!---->'.repeat(20_000)],
+    ['titles without end', `<html>${'<title>'.repeat(20_000)}`],
+    ['spaces', ' '.repeat(200_000)],
+    ['an open comment', `<!--${'-'.repeat(200_000)}`],
+  ])('is looked at in no time, also when it is made of %s', async (_what, page) => {
+    server.on('/mean.csv', (_request, response) => response.writeHead(200).end(page));
+    const result = fetcher.toFile(`${server.url}/mean.csv`, place(), plain).catch((error: Error) => error);
+    expect(await result).toBeDefined();
+  });
+
+  it('is taken when it begins like a page only at first sight', async () => {
+    const gml = '<?xml version="1.0"?>\n<!-- made for you -->\n<gml:x>1</gml:x>';
+    server.on('/x.gml', fileAnswer(gml, { type: 'application/xml' }));
+    expect(whole(await fetcher.toFile(`${server.url}/x.gml`, place(), plain)).bytes).toBe(gml.length);
+  });
+
+  it('is taken when pages are what is wanted, or a table is only labelled as a page', async () => {
+    server.on('/x.html', fileAnswer('<html></html>', { type: 'text/html' }));
+    expect(whole(await fetcher.toFile(`${server.url}/x.html`, place(), plain)).bytes).toBe(13);
+    server.on('/x', fileAnswer('<html></html>', { type: 'text/html' }));
+    expect(whole(await fetcher.toFile(`${server.url}/x`, place(), { ...plain, accept: 'text/html' })).bytes).toBe(13);
+    server.on('/x.csv', fileAnswer('a,b\n1,2\n', { type: 'text/html' }));
+    expect(whole(await fetcher.toFile(`${server.url}/x.csv`, place(), plain)).bytes).toBe(8);
+  });
+
+  it('is refused when its type cannot be a table', async () => {
+    server.on('/pic', fileAnswer('\x89PNG', { type: 'image/png' }));
+    const error = await failure(fetcher.toFile(`${server.url}/pic`, place(), { ...plain, name: 'spending.csv' }));
+    expect(error.message).toContain('is of type image/png, not what spending.csv should hold');
+  });
+});

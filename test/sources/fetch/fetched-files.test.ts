@@ -1,0 +1,126 @@
+import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { openFetcher } from '../../../src/sources/fetch/fetch.ts';
+import { acceptFor, type FetchedFile, FetchedFiles, type Wanted } from '../../../src/sources/fetch/fetched-files.ts';
+import { nameOfFetched } from '../../../src/sources/fetch/file-name.ts';
+import { fetchPolicy } from '../../support/fetch-policy.ts';
+import { fileAnswer, startSources } from '../../support/source-server.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const server = await startSources();
+const fetcher = openFetcher(fetchPolicy);
+afterAll(() => fetcher.close());
+
+let dir = '';
+let files: FetchedFiles;
+beforeEach(() => {
+  dir = join(tempDir(), 'fetched');
+  files = new FetchedFiles(dir, fetcher);
+  server.asked.length = 0;
+});
+
+const { signal } = new AbortController();
+const wanted = (changes: Partial<Wanted> = {}): Wanted => ({
+  portal: 'local',
+  uuid: 'u1',
+  url: `${server.url}/a.csv`,
+  name: 'a.csv',
+  by: 'run 1',
+  published: null,
+  ...changes,
+});
+const get = async (changes: Partial<Wanted> = {}, from = files): Promise<FetchedFile> => {
+  const got = await from.get(wanted(changes), { signal });
+  if (got === 'unchanged') throw new Error('unchanged');
+  return got;
+};
+
+describe('fetched files', () => {
+  it('lie in a folder for each portal and resource until they are removed', async () => {
+    server.on('/a.csv', fileAnswer('id\n1\n', { etag: '"1"' }));
+    const got = await get();
+    expect(got).toMatchObject({ bytes: 5, fileName: 'a.csv', validators: { etag: '"1"' } });
+    expect(got.path.startsWith(join(dir, 'local', 'u1'))).toBe(true);
+    expect(readFileSync(got.path, 'utf8')).toBe('id\n1\n');
+    const beside = await get({ portal: 'other' });
+    await files.remove({ portal: 'local', uuid: 'u1' });
+    expect([existsSync(got.path), existsSync(beside.path)]).toEqual([false, true]);
+    await files.remove({ portal: 'local', uuid: 'u1' });
+  });
+
+  it('are taken again by the job that fetched them, without a question, also by another process', async () => {
+    server.on('/a.csv', fileAnswer('id\n1\n', { etag: '"1"' }));
+    const first = await get();
+    server.on('/a.csv', fileAnswer('id\n2\n', { etag: '"2"' }));
+    expect(await get({}, new FetchedFiles(dir, fetcher))).toEqual(first);
+    expect(server.asked).toHaveLength(1);
+  });
+
+  it('are taken by another job when their server says that they are current, and fetched again when not', async () => {
+    server.on('/a.csv', fileAnswer('id\n1\n', { etag: '"1"' }));
+    const first = await get();
+    expect(await get({ by: 'run 2' })).toEqual(first);
+    expect(server.asked.at(-1)?.headers['if-none-match']).toBe('"1"');
+    server.on('/a.csv', fileAnswer('id\n2\n3\n', { etag: '"2"' }));
+    expect(await get({ by: 'run 3' })).toMatchObject({ bytes: 7, validators: { etag: '"2"' } });
+    expect((await get({ by: 'run 4', url: `${server.url}/a.csv?x` })).url).toBe(`${server.url}/a.csv?x`);
+    expect(server.asked.at(-1)?.headers['if-none-match']).toBeUndefined();
+  });
+
+  it('are not needed where the published version is the present one', async () => {
+    server.on('/a.csv', fileAnswer('id\n1\n', { etag: '"1"' }));
+    const published = { etag: '"1"', lastModified: null };
+    expect(await files.get(wanted({ published }), { signal })).toBe('unchanged');
+    expect(existsSync(join(dir, 'local', 'u1', 'content'))).toBe(false);
+  });
+
+  it('are not believed when they changed since, are cut off, or their note is not ours', async () => {
+    server.on('/a.csv', fileAnswer('id\n1\n', {}));
+    const { path } = await get();
+    const later = new Date(Date.now() + 60_000);
+    const spoil = [
+      () => writeFileSync(path, 'id\n'),
+      () => utimesSync(path, later, later),
+      () => writeFileSync(join(path, '../fetched.json'), '{"url":'),
+      () => writeFileSync(join(path, '../fetched.json'), '{}'),
+    ];
+    for (const [index, change] of spoil.entries()) {
+      change();
+      expect(readFileSync((await get()).path, 'utf8')).toBe('id\n1\n');
+      expect(server.asked).toHaveLength(index + 2);
+    }
+  });
+
+  it('that nobody asked for in a week are removed by the next process', async () => {
+    const [old, fresh] = ['old', 'fresh'].map((uuid) => join(dir, 'local', uuid));
+    for (const folder of [old, fresh]) {
+      mkdirSync(folder ?? '', { recursive: true });
+      writeFileSync(join(folder ?? '', 'content.part'), 'x');
+    }
+    const longAgo = new Date(Date.now() - 8 * 86_400_000);
+    utimesSync(old ?? '', longAgo, longAgo);
+    server.on('/a.csv', fileAnswer('id\n1\n', {}));
+    await get();
+    expect([existsSync(old ?? ''), existsSync(fresh ?? '')]).toEqual([false, true]);
+  });
+
+  it('are asked for by the type that their name promises', () => {
+    expect(acceptFor('a.csv')).toBe('text/csv, */*;q=0.5');
+    expect(acceptFor('a.bin')).toBe('*/*');
+  });
+});
+
+describe('the name of a fetched file', () => {
+  const server = (fileName: string | null, contentType: string | null = null) => ({ fileName, contentType });
+
+  it.each([
+    ['is the wished one', { name: 'wish.csv', isNamed: true }, server('other.csv'), 'wish.csv'],
+    ['is what the server says', { name: 'export.php' }, server('spending.csv'), 'spending.csv'],
+    ['is the end of the address', { name: 'a.csv' }, server('download'), 'a.csv'],
+    ['gets the ending of its type', { name: 'export' }, server('export', 'text/csv'), 'export.csv'],
+    ['stays without ending where nothing tells it', { name: 'export' }, server(null, 'x/y'), 'export'],
+  ])('%s', (_title, source, told, name) => {
+    expect(nameOfFetched(source, told)).toBe(name);
+  });
+});

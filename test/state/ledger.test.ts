@@ -1,0 +1,64 @@
+// The ledger: entries and intents survive as written, and what is not understood counts as unknown.
+import { describe, expect, it } from 'vitest';
+import type { Intent } from '../../src/model/ledger-entry.ts';
+import { manifestOfKey, redisKeys, targetName } from '../../src/model/redis-keys.ts';
+import { entryOf, useLedger } from '../pipeline/handlers/support/job.ts';
+
+const { ledger, redis } = useLedger();
+const target = { manifest: 'city', portal: 'p' };
+const intent: Intent = { action: 'create', highestNid: '4', marker: 'sluice city/one', at: 1 };
+
+describe('the ledger', () => {
+  it('gives back what was put, by key and portal', async () => {
+    const entry = entryOf('city/one/a', { nid: '7', live: true });
+    await ledger().put('p', entry);
+    expect(await ledger().entry('p', 'city/one/a')).toEqual(entry);
+    expect(await ledger().entry('q', 'city/one/a')).toBeNull();
+    expect([...(await ledger().entries(target)).keys()]).toEqual(['city/one/a']);
+  });
+
+  it('closes the intent with the entry that the write led to', async () => {
+    await ledger().begin('p', 'city/one/b', intent);
+    expect(await ledger().known('p', 'city/one/b')).toEqual({ entry: null, intent });
+    const entry = entryOf('city/one/b', { nid: '8' });
+    await ledger().settle('p', entry);
+    expect(await ledger().known('p', 'city/one/b')).toEqual({ entry, intent: null });
+  });
+
+  it('forgets an intent without touching the entry', async () => {
+    const entry = entryOf('city/one/c', { nid: '9' });
+    await ledger().put('p', entry);
+    await ledger().begin('p', 'city/one/c', intent);
+    await ledger().forget('p', 'city/one/c');
+    expect(await ledger().known('p', 'city/one/c')).toEqual({ entry, intent: null });
+  });
+
+  it('treats an entry of an unknown shape as absent: it can be rebuilt from the portal', async () => {
+    const key = redisKeys('test').entries({ manifest: 'old', portal: 'p' });
+    await redis().hset(key, 'old/one', '{"key":"old/one","shape":"of another release"}');
+    expect(await ledger().entry('p', 'old/one')).toBeNull();
+    expect((await ledger().entries({ manifest: 'old', portal: 'p' })).size).toBe(0);
+  });
+
+  it('remembers where the manifest of each target is', async () => {
+    await ledger().remember({ manifest: 'z', portal: 'p' }, '/z.yaml');
+    await ledger().remember({ manifest: 'a', portal: 'p' }, '/before.yaml');
+    await ledger().remember({ manifest: 'a', portal: 'p' }, '/a.yaml');
+    expect(await ledger().targets()).toEqual([
+      { manifest: 'a', portal: 'p', manifestPath: '/a.yaml' },
+      { manifest: 'z', portal: 'p', manifestPath: '/z.yaml' },
+    ]);
+  });
+});
+
+describe('names of keys', () => {
+  it('begin with the prefix and tell targets apart', () => {
+    const names = Object.values(redisKeys('x')).map((name) =>
+      typeof name === 'string' ? name : (name as (of: never) => string)({ manifest: 'm', portal: 'p' } as never),
+    );
+    expect(names.every((name) => name.startsWith('x.'))).toBe(true);
+    expect(new Set(names).size).toBe(names.length);
+    expect(targetName({ manifest: 'm', portal: 'p' })).toBe('m@p');
+    expect(manifestOfKey('m/dataset/resource')).toBe('m');
+  });
+});

@@ -1,0 +1,71 @@
+// Fields that are asked for together are one command, each with its own answer.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { readField } from '../../../src/state/redis/read-field.ts';
+import { openTestRedis } from '../../support/redis.ts';
+
+const { redis } = await openTestRedis();
+beforeEach(() => redis.flushall());
+
+/** How many calls of commands that read the server has had, by name. */
+const calls = async (): Promise<Record<string, number>> => {
+  const lines = (await redis.info('commandstats')).matchAll(/^cmdstat_(hget|eval|evalsha):calls=(\d+)/gm);
+  return Object.fromEntries([...lines].map(([, name, count]) => [name, Number(count)]));
+};
+
+describe('readField', () => {
+  it('reads one field', async () => {
+    await redis.hset('a', 'x', '1');
+    expect(await readField(redis, 'a', 'x')).toBe('1');
+    expect(await readField(redis, 'a', 'y')).toBeNull();
+    expect(await readField(redis, 'none', 'x')).toBeNull();
+  });
+
+  it('gives each who asks its own answer', async () => {
+    await redis.hset('a', { x: '1', empty: '' });
+    await redis.hset('b', 'x', '2');
+    const asked = [
+      ['b', 'x'],
+      ['a', 'none'],
+      ['a', 'x'],
+      ['none', 'x'],
+      ['a', 'empty'],
+      ['a', 'x'],
+    ] as const;
+    expect(await Promise.all(asked.map(([hash, field]) => readField(redis, hash, field)))).toEqual([
+      '2',
+      null,
+      '1',
+      null,
+      '',
+      '1',
+    ]);
+  });
+
+  it('asks once for what is asked for in one turn, also behind promises that are kept', async () => {
+    await redis.hset('a', { x: '1', y: '2' });
+    await redis.config('RESETSTAT');
+    const behind = async (field: string): Promise<string | null> => {
+      await Promise.resolve();
+      return readField(redis, 'a', field);
+    };
+    expect(await Promise.all([readField(redis, 'a', 'x'), behind('y'), behind('z')])).toEqual(['1', '2', null]);
+    const { hget = 0, eval: texts = 0, evalsha = 0 } = await calls();
+    expect(texts + evalsha).toBe(1);
+    expect(hget).toBe(3); // those of the script
+  });
+
+  it('answers more than one call of Redis takes', async () => {
+    const fields = Array.from({ length: 3000 }, (_, at) => `f${at}`);
+    await redis.hset('a', Object.fromEntries(fields.map((field) => [field, `of ${field}`])));
+    const values = await Promise.all(fields.map((field) => readField(redis, 'a', field)));
+    expect(values).toEqual(fields.map((field) => `of ${field}`));
+  });
+
+  it('fails for each who asked when Redis refuses', async () => {
+    await redis.set('text', 'no hash');
+    await redis.hset('a', 'x', '1');
+    const asked = await Promise.allSettled([readField(redis, 'text', 'x'), readField(redis, 'a', 'x')]);
+    expect(asked.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await readField(redis, 'a', 'x')).toBe('1');
+  });
+});

@@ -1,0 +1,160 @@
+// Records of runs: what was asked, how far it is, and the report.
+import { describe, expect, it } from 'vitest';
+import { redisKeys } from '../../src/model/redis-keys.ts';
+import { countItems, type Report, type ReportItem } from '../../src/model/report.ts';
+import { type DatasetWork, type ItemRecord, type ResourceWork, Runs } from '../../src/state/runs.ts';
+import { useLedger } from '../pipeline/handlers/support/job.ts';
+
+const { redis } = useLedger();
+const day = 24 * 3600 * 1000;
+const runs = (keepMs = day): Runs => new Runs(redis(), redisKeys('test'), keepMs);
+const target = { manifest: 'city', portal: 'p' };
+
+const item = (key: string, outcome: ReportItem['outcome']): ReportItem => ({
+  key,
+  kind: key.split('/').length > 2 ? 'resource' : 'dataset',
+  nid: '1',
+  uuid: 'u',
+  url: null,
+  actions: outcome === 'done' ? ['created'] : [],
+  outcome,
+  live: true,
+  stale: false,
+  rows: null,
+  file: null,
+  rejected: null,
+  warnings: [],
+  reason: null,
+  jobId: null,
+  attempts: 1,
+  ms: 1,
+});
+
+const common = {
+  removal: null,
+  onDrift: 'overwrite' as const,
+  frozen: false,
+  refused: null,
+  verify: false,
+  createMissing: false,
+};
+const uuid = 'f4660933-c557-589c-bd84-ee83ec75e507';
+const wish = { uuid, title: 't', published: true, fields: {}, metadataFingerprint: 'm' };
+const dataset = (key: string): DatasetWork => {
+  const of = { wish: { ...wish, key }, why: 'new', nid: null };
+  return { ...of, resources: [`${key}/a`], order: [`${key}/a`, `${key}/b`], next: [], ...common };
+};
+const resource = (key: string): ResourceWork => {
+  const source = { kind: 'link' as const, url: 'https://x.example' };
+  const full = { ...wish, key, datasetKey: 'city/one', source, import: 'never' as const };
+  const work = { wish: full, why: 'new', source: null, ...common };
+  return work;
+};
+
+const report = (runId: string): Report => {
+  const items = [item('city/one', 'done'), item('city/one/a', 'quarantined')];
+  const at = '2026-11-21T12:00:00.000Z';
+  const counts = countItems(items);
+  return { runId, ...target, startedAt: at, endedAt: at, counts, reason: null, items };
+};
+
+describe('a run', () => {
+  it('is queued before it begins, running with a plan, done with a report', async () => {
+    expect((await runs().progress('r1')).state).toBe('queued');
+    expect(await runs().exists('r1')).toBe(false);
+    const begun = await runs().begin('r1', target);
+    expect(await runs().begin('r1', target)).toBe(begun);
+    expect(await runs().planned('r1')).toBeNull();
+    const work = {
+      datasets: [dataset('city/one')],
+      resources: [resource('city/one/a')],
+      settled: [item('city/two', 'unchanged')],
+      claims: [{ claim: 'c1', reason: null }],
+      remarks: ['`x` has no field on the portal (in "a")'],
+    };
+    await runs().plan('r1', work);
+    expect(await runs().planned('r1')).toMatchObject({
+      datasets: ['city/one'],
+      settled: work.settled,
+      claims: work.claims,
+      remarks: work.remarks,
+    });
+    expect(await runs().progress('r1')).toMatchObject({ state: 'running', total: 2, done: 0, failed: 0 });
+    expect(await runs().datasetWork('r1', 'city/one')).toMatchObject({
+      wish: { key: 'city/one' },
+      resources: ['city/one/a'],
+      order: ['city/one/a', 'city/one/b'],
+    });
+    expect((await runs().resourceWork('r1', 'city/one/a'))?.wish.key).toBe('city/one/a');
+    expect(await runs().resourceWork('r1', 'city/nothing')).toBeNull();
+
+    const ended = (key: string, outcome: ReportItem['outcome']) =>
+      runs().keep('r1', key, { actions: [], unproven: null, attempts: 0, ms: 1, ended: item(key, outcome) });
+    expect(await runs().record('r1', 'city/one')).toEqual({
+      actions: [],
+      unproven: null,
+      attempts: 0,
+      ms: 0,
+      ended: null,
+    });
+    await runs().keep('r1', 'city/one', { actions: ['created'], unproven: null, attempts: 0, ms: 7, ended: null });
+    expect(await runs().record('r1', 'city/one')).toEqual({
+      actions: ['created'],
+      unproven: null,
+      attempts: 0,
+      ms: 7,
+      ended: null,
+    });
+    expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 0 });
+    await ended('city/one', 'done');
+    await ended('city/one/a', 'quarantined');
+    expect([...(await runs().ended('r1')).keys()].sort()).toEqual(['city/one', 'city/one/a']);
+    expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 2, failed: 1 });
+    // A resource that got a job after all: never more done than there are.
+    await ended('city/one/b', 'done');
+    expect(await runs().progress('r1')).toMatchObject({ total: 3, done: 3 });
+
+    await runs().close(report('r1'));
+    expect((await runs().progress('r1')).state).toBe('done');
+    expect(await runs().report('r1')).toEqual(report('r1'));
+    await runs().drop('r1');
+    await runs().drop('r1');
+    expect(await runs().datasetWork('r1', 'city/one')).toBeNull();
+    expect(await runs().report('r1')).toEqual(report('r1'));
+    expect(await runs().target('r1')).toEqual(target);
+    expect(await redis().ttl(redisKeys('test').run('r1'))).toBeGreaterThan(0);
+  });
+
+  it('lists the tables that wait for their proof, the same however often it is asked', async () => {
+    const good = { fid: '1', name: 't.csv', bytes: 1, sha256: 's', url: null, rows: 1, delimiter: ',' };
+    const unproven = { nid: '7', uuid, rows: 1, columns: 1, good };
+    const keep = (key: string, more: Partial<ItemRecord>) =>
+      runs().keep('r2', key, { actions: [], unproven, attempts: 0, ms: 1, ended: null, ...more });
+    await runs().begin('r2', target);
+    for (const key of ['city/a/3', 'city/a/1', 'city/a/2']) await keep(key, {});
+    await keep('city/a/0', { unproven: null });
+    await keep('city/a/4', { ended: item('city/a/4', 'failed') });
+    const lists = [['city/a/1', 'city/a/2'], ['city/a/3']];
+    expect(await runs().proofs('r2', 2)).toEqual(lists);
+    await keep('city/a/1', { unproven: null, ended: item('city/a/1', 'done') });
+    await keep('city/a/5', {});
+    expect(await runs().proofs('r2', 2)).toEqual(lists);
+    expect(await runs().record('r2', 'city/a/3')).toMatchObject({ unproven });
+  });
+
+  it('is listed by age, newest first, as long as it is kept', async () => {
+    await redis().zadd(redisKeys('test').runs, Date.now() - 3 * day, 'old', Date.now() - 1000, 'young');
+    expect(await runs().latest(10)).toContain('old');
+    await runs().begin('now', target);
+    await runs().drop('now');
+    const ids = await runs().latest(10);
+    expect(ids).not.toContain('old');
+    expect(ids.indexOf('now')).toBeLessThan(ids.indexOf('young'));
+  });
+});
+
+describe('counts of a report', () => {
+  it('go by kind and outcome, and by action', () => {
+    expect(report('r').counts).toEqual({ dataset: { done: 1 }, resource: { quarantined: 1 }, actions: { created: 1 } });
+  });
+});

@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { Utf8Check } from '../../src/tables/utf8.ts';
+
+const check = (content: Buffer, size: number): number => {
+  const utf8 = new Utf8Check();
+  for (let at = 0; at < content.length; at += size) {
+    const bad = utf8.feed(content.subarray(at, at + size));
+    if (bad >= 0) return bad;
+  }
+  return utf8.end();
+};
+
+describe('the UTF-8 check', () => {
+  it.each([
+    ['ASCII', Buffer.from('plain'), -1],
+    ['characters of two, three and four bytes', Buffer.from('ü日😀'), -1],
+    ['a Latin-1 letter', Buffer.from('ab\xfccd', 'latin1'), 2],
+    ['a continuation byte alone', Buffer.from([0x61, 0x80]), 1],
+    ['an overlong form', Buffer.from([0x61, 0xc0, 0xaf]), 1],
+    ['a surrogate', Buffer.from([0x61, 0x62, 0xed, 0xa0, 0x80]), 2],
+    ['a code point above U+10FFFF', Buffer.from([0xf4, 0x90, 0x80, 0x80]), 0],
+    ['a character cut off at the end', Buffer.from([0x61, 0xe6, 0x97]), 1],
+    ['a character broken off by a letter', Buffer.from([0x61, 0xe6, 0x97, 0x61]), 1],
+  ])('tells the first bad byte of %s at every cut', (_, content, bad) => {
+    for (const size of [1, 2, 3, 4, 100]) expect(check(content, size), `chunks of ${size}`).toBe(bad);
+  });
+});
