@@ -1,5 +1,6 @@
 // What operators do to runs and items: release or discard a held run, take one item down.
 import { InterruptedError, NotFoundError, UsageError } from '../model/errors.ts';
+import { removalModes } from '../model/policy.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
@@ -24,17 +25,15 @@ export const discardCommand = async (runId: string, options: CommonOptions, io: 
     return exitCodes.ok;
   });
 
-const ways = ['orphan', 'unpublish', 'delete'] as const;
-
 /** Takes one item down, a dataset with all its resources, on every portal where it is. */
 export const removeCommand = async (
   key: string,
   options: CommonOptions & { how?: string },
   io: Io,
 ): Promise<number> => {
-  const how = ways.find((way) => way === (options.how ?? 'unpublish'));
+  const how = removalModes.find((mode) => mode === (options.how ?? 'unpublish'));
   if (!how) {
-    throw new UsageError(`--how ${options.how} is not known`, { hint: `it is one of ${ways.join(', ')}` });
+    throw new UsageError(`--how ${options.how} is not known`, { hint: `it is one of ${removalModes.join(', ')}` });
   }
   return operate('remove', options, io, async (runtime) => {
     const targets: KnownTarget[] = [];

@@ -1,6 +1,7 @@
 // `sluice publish`: one run of each manifest on each of its portals, awaited.
 import { resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
+import type { OnDrift } from '../model/policy.ts';
 import type { Report } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { takeDropped } from '../service/take-dropped.ts';
@@ -16,7 +17,7 @@ import { type AwaitedRun, waitForRuns } from './wait.ts';
 export interface PublishOptions extends CommonOptions {
   /** Milliseconds to wait for a paused portal. */
   waitMs?: number;
-  onDrift?: 'hold' | 'overwrite' | 'keep';
+  onDrift?: OnDrift;
   /** Compare with the portal's own listing first. */
   refresh?: boolean;
   /** Create what is not found on the portal, although it may be there. */

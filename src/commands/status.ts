@@ -1,7 +1,7 @@
 // `sluice status`: is it live, and if not, why?
 import { relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
-import { resourceKey } from '../model/identity.ts';
+import { resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { standstillOf } from '../queue/standstill.ts';

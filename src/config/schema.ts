@@ -1,6 +1,6 @@
 // The shape of a configuration file as people write it. `config.ts` says what it becomes.
 import { z } from 'zod';
-import { idPattern } from '../model/identity.ts';
+import { idPattern } from '../model/key.ts';
 import { durationText, sizeText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';
 import { keptFileSchema } from './kept-schema.ts';

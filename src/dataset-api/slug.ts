@@ -1,5 +1,5 @@
 // Ids and titles made of names that people gave files, folders and rows.
-import { idPattern } from '../model/identity.ts';
+import { idPattern } from '../model/key.ts';
 
 const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', þ: 'th', ł: 'l', ı: 'i' };
 

@@ -2,9 +2,10 @@
 
 import { z } from 'zod';
 import type { SluiceError } from './errors.ts';
-import { uuidOfKey } from './identity.ts';
+import { kindOfKey, uuidOfKey } from './key.ts';
 import type { JobWriter } from './lease.ts';
 import type { JobLog } from './log.ts';
+import { driftPolicies, removalModes } from './policy.ts';
 import type { Reason } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
 
@@ -23,11 +24,11 @@ const requestData = {
   release: z.string().nullable().default(null),
   /** One item to be taken down, and nothing else done; null for a run that publishes. */
   remove: z
-    .object({ key: z.string(), how: z.enum(['orphan', 'unpublish', 'delete']) })
+    .object({ key: z.string(), how: z.enum(removalModes) })
     .nullable()
     .default(null),
   /** Goes before the manifest's `onDrift`; null to obey the manifest. */
-  onDrift: z.enum(['hold', 'overwrite', 'keep']).nullable().default(null),
+  onDrift: z.enum(driftPolicies).nullable().default(null),
   /** True: what we remember is compared with the portal's own listing first. */
   refresh: z.boolean().default(false),
   /** True: what cannot be found on the portal is created, although it may be there. */
@@ -71,27 +72,21 @@ export const triggerDataSchema = z.object({
 /** One execution of a manifest. */
 export const runDataSchema = z.object({ kind: z.literal('run'), runId: z.string(), ...requestData, trace });
 
-/** Publish one dataset with its resources. */
-export const datasetDataSchema = z.object({
-  kind: z.literal('dataset'),
+/** What every job below a run is told. */
+const childData = {
   runId: z.string(),
   manifest: z.string(),
   portal: z.string(),
+  /** Key of the item that names the job: the dataset, or the first of the resources to prove. */
   key: z.string(),
   trace,
-});
+};
+
+/** Publish one dataset with its resources. */
+export const datasetDataSchema = z.object({ kind: z.literal('dataset'), ...childData });
 
 /** Prove that the tables of some resources are whole, after everything was sent. */
-export const proveDataSchema = z.object({
-  kind: z.literal('prove'),
-  runId: z.string(),
-  manifest: z.string(),
-  portal: z.string(),
-  /** Key of the first resource, which names the job. */
-  key: z.string(),
-  keys: z.array(z.string()),
-  trace,
-});
+export const proveDataSchema = z.object({ kind: z.literal('prove'), ...childData, keys: z.array(z.string()) });
 
 /** Data of a `trigger` job. */
 export type TriggerData = z.infer<typeof triggerDataSchema>;
@@ -133,9 +128,6 @@ export type JobDataOf = {
   dataset: DatasetData;
   prove: ProveData;
 };
-
-/** Kind of the item that a key names: `<manifest>/<dataset>` or `<manifest>/<dataset>/<resource>`. */
-export const kindOfKey = (key: string): 'dataset' | 'resource' => (key.split('/').length > 2 ? 'resource' : 'dataset');
 
 /** Id of the work of a run on an item, and of its log: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
 export const itemId = (runId: string, key: string): string => `${runId}.${kindOfKey(key)}.${uuidOfKey(key)}`;

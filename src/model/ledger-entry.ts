@@ -1,5 +1,6 @@
 // What we know was published: one entry per key and portal, and the intents of writes that have begun.
 import { z } from 'zod';
+import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';
 import { nodeFieldsSchema } from './wish.ts';
 
@@ -116,7 +117,7 @@ export const ledgerEntrySchema = z.object({
   stale: z.boolean(),
   reason: reasonSchema.nullable(),
   /** How the item was taken down on purpose, null while it is not. */
-  removed: z.enum(['orphan', 'unpublish', 'delete']).nullable().default(null),
+  removed: z.enum(removalModes).nullable().default(null),
   /** When it was first missing from the wishes, Unix milliseconds. */
   missingSince: z.number().int().nullable().default(null),
   /** The last file whose rows were proven in the datastore: what the item falls back on. Null where there was none. */

@@ -1,19 +1,10 @@
 // The plan file: what `sluice plan -o` writes, people review and `sluice apply` does.
 import { z } from 'zod';
+import { removalModes } from './policy.ts';
 import { reasonSchema } from './report.ts';
 
 /** What a plan can ask of an item. `fetch` fetches a file and sends it if it is another one; `verify` reads only. */
-export const plannedActions = [
-  'create',
-  'update',
-  'fetch',
-  'attach',
-  'import',
-  'verify',
-  'orphan',
-  'unpublish',
-  'delete',
-] as const;
+export const plannedActions = ['create', 'update', 'fetch', 'attach', 'import', 'verify', ...removalModes] as const;
 
 /** See {@link plannedActions}. */
 export type PlannedAction = (typeof plannedActions)[number];

@@ -9,9 +9,6 @@ export interface Target {
 /** Name of a target as it stands in keys, ids and texts: `<manifest>@<portal>`. */
 export const targetName = ({ manifest, portal }: Target): string => `${manifest}@${portal}`;
 
-/** Manifest name of a key (`<manifest>/<dataset>[/<resource>]`). */
-export const manifestOfKey = (key: string): string => key.split('/', 1)[0] ?? key;
-
 /** Every Redis key that sluice itself writes, under a prefix. */
 export const redisKeys = (prefix: string) => ({
   /** Hash: key -> ledger entry (JSON). */

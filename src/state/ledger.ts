@@ -1,6 +1,7 @@
 // The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
+import { manifestOfKey } from '../model/key.ts';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import {
   type Intent,
@@ -10,7 +11,7 @@ import {
   type SentNode,
   sentNodeSchema,
 } from '../model/ledger-entry.ts';
-import { manifestOfKey, type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import { writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
 

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import { goodFileSchema, sourceFingerprintSchema } from '../model/ledger-entry.ts';
+import { driftPolicies, removalModes } from '../model/policy.ts';
 import type { RedisKeys, Target } from '../model/redis-keys.ts';
 import { targetName } from '../model/redis-keys.ts';
 import {
@@ -17,9 +18,6 @@ import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
 import { rememberRun } from './last-runs.ts';
 import { writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
-
-const removalSchema = z.enum(['orphan', 'unpublish', 'delete']).nullable();
-const onDriftSchema = z.enum(['hold', 'overwrite', 'keep']);
 
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
 export const datasetWorkSchema = z.object({
@@ -39,8 +37,8 @@ export const datasetWorkSchema = z.object({
   /** Why a stored plan could not be done to a frozen dataset. */
   refused: reasonSchema.nullable(),
   /** How the dataset is to be taken down; null when it is to be published. */
-  removal: removalSchema,
-  onDrift: onDriftSchema,
+  removal: z.enum(removalModes).nullable(),
+  onDrift: z.enum(driftPolicies),
   /** Somebody decided that what cannot be found is created. */
   createMissing: z.boolean().default(false),
 });
@@ -51,8 +49,8 @@ export const resourceWorkSchema = z.object({
   why: z.string(),
   /** The file as the run saw it; null when it could not be read, or was left to the job. */
   source: sourceFingerprintSchema.nullable(),
-  removal: removalSchema,
-  onDrift: onDriftSchema,
+  removal: z.enum(removalModes).nullable(),
+  onDrift: z.enum(driftPolicies),
   createMissing: z.boolean().default(false),
 });
 

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { uuidOfKey } from '../../src/model/identity.ts';
+import { uuidOfKey } from '../../src/model/key.ts';
 import { idOfIdentifier } from '../../src/sources/catalogue/ids.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import type { Gateway } from './support/gateway.ts';

@@ -1,7 +1,8 @@
 // The ledger: entries and intents survive as written, and what is not understood counts as unknown.
 import { describe, expect, it } from 'vitest';
+import { manifestOfKey } from '../../src/model/key.ts';
 import type { Intent } from '../../src/model/ledger-entry.ts';
-import { manifestOfKey, redisKeys, targetName } from '../../src/model/redis-keys.ts';
+import { redisKeys, targetName } from '../../src/model/redis-keys.ts';
 import { entryOf, useLedger } from '../pipeline/handlers/support/job.ts';
 
 const { ledger, redis } = useLedger();

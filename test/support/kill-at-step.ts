@@ -3,7 +3,8 @@
 // goes at the kill; steps of runs, which have no dataset, are looked for in every file.
 import { readdirSync, readFileSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { kindOfKey, type Trace } from '../../src/model/job.ts';
+import type { Trace } from '../../src/model/job.ts';
+import { kindOfKey } from '../../src/model/key.ts';
 import { JobJournal } from '../../src/queue/journal.ts';
 
 const folder = process.env.KILL_DIR ?? '';

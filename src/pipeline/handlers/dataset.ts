@@ -3,6 +3,7 @@
 import { DatasetFailedError, JobLostError, reasonOf } from '../../model/errors.ts';
 import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
+import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWork } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
@@ -134,7 +135,7 @@ const removeDataset = async (
   deps: HandlerDeps,
   runner: ItemRunner,
   { wish, resources, onDrift, createMissing }: DatasetWork,
-  how: NonNullable<LedgerEntry['removed']>,
+  how: RemovalMode,
 ): Promise<void> => {
   const mode = { datasetNid: null, provesNow: false, isNewDataset: false };
   for (const key of resources) await runner.run(key, (item) => publishResource(deps, item, mode));

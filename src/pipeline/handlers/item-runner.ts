@@ -8,7 +8,8 @@ import {
   reasonOf,
   SluiceError,
 } from '../../model/errors.ts';
-import { GiveBack, type JobContext, kindOfKey, UnfinishedItemsError } from '../../model/job.ts';
+import { GiveBack, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
+import { kindOfKey } from '../../model/key.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import type { Reason, ReportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';

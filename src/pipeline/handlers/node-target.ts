@@ -1,7 +1,7 @@
 // Where and how a node is written.
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { OnDrift } from '../../model/policy.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
-import type { OnDrift } from '../../sources/manifest/schema.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { Item } from './item.ts';
 

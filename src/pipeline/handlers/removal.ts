@@ -1,6 +1,7 @@
 // Taking a node down on purpose: orphaned, unpublished or deleted. Every way may be killed at any line and done again.
 import { PortalGoneError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { RemovalMode } from '../../model/policy.ts';
 import type { ItemAction } from '../../model/report.ts';
 import { oneAtATime } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
@@ -8,9 +9,7 @@ import { type Located, locateNode, unknownNode } from './node-locate.ts';
 import type { NodeTarget } from './node-target.ts';
 import type { NodeWish } from './node-wish.ts';
 
-type How = NonNullable<LedgerEntry['removed']>;
-
-const actionOf: Record<How, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
+const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 
 /**
  * Takes the node of an entry down and returns the entry that remembers it. A node that is gone already, or is not ours any
@@ -21,7 +20,7 @@ export const removeNode = async (
   target: NodeTarget,
   wish: NodeWish,
   entry: LedgerEntry,
-  how: How,
+  how: RemovalMode,
 ): Promise<LedgerEntry> => {
   const { item, ledger } = target;
   let found = entry;
@@ -47,7 +46,7 @@ export const removeNode = async (
   return removed;
 };
 
-const takeDown = (deps: HandlerDeps, target: NodeTarget, located: Located, how: How): Promise<void> => {
+const takeDown = (deps: HandlerDeps, target: NodeTarget, located: Located, how: RemovalMode): Promise<void> => {
   const { item } = target;
   const { nid } = located.entry;
   return item.step(
@@ -69,7 +68,7 @@ const takeDown = (deps: HandlerDeps, target: NodeTarget, located: Located, how: 
 const hide = async (
   { item, portal }: NodeTarget,
   { entry, node: read }: Located,
-  how: Exclude<How, 'delete'>,
+  how: Exclude<RemovalMode, 'delete'>,
   signal: AbortSignal,
 ): Promise<void> => {
   const nid = entry.nid ?? '';

@@ -1,7 +1,7 @@
 // A resource: one file from its folder to a verified node, in steps that can each be resumed.
 import { JobLostError, PortalGoneError } from '../../model/errors.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
-import type { ResourceWork } from '../../state/runs.ts';
+import type { RemovalMode } from '../../model/policy.ts';
 import type { HandlerDeps } from './deps.ts';
 import { againBecause, isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
 import { noteFound } from './found.ts';
@@ -38,7 +38,7 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
   return item.end(state.entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
 };
 
-const takeDown = async (state: ResourceState, how: NonNullable<ResourceWork['removal']>): Promise<void> => {
+const takeDown = async (state: ResourceState, how: RemovalMode): Promise<void> => {
   const entry = await removeNode(state.deps, state.target, nodeWishOf(state), state.entry, how);
   await state.target.item.end(entry, { outcome: 'done', reason: null });
 };
@@ -77,7 +77,7 @@ const openState = async (
   deps: HandlerDeps,
   item: Item,
   { datasetNid, provesNow, isNewDataset }: ResourceMode,
-): Promise<{ state: ResourceState; removal: ResourceWork['removal'] }> => {
+): Promise<{ state: ResourceState; removal: RemovalMode | null }> => {
   const [work, { entry, intent }] = await Promise.all([
     deps.runs.resourceWork(item.runId, item.key),
     deps.ledger.known(item.portal, item.key),

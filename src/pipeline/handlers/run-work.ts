@@ -1,11 +1,12 @@
 // The work of a run, collected from its plan: one entry for each dataset and resource with something to do.
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import type { RunData } from '../../model/job.ts';
+import { kindOfKey, parentKey } from '../../model/key.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
+import type { OnDrift } from '../../model/policy.ts';
 import type { Reason, ReportItem } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { SkippedEntry } from '../../sources/gather/skipped.ts';
-import type { OnDrift } from '../../sources/manifest/schema.ts';
 import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
 import type { Knowledge, PlannedDataset } from '../plan/plan.ts';
 import type { Removal } from '../plan/removals.ts';
@@ -45,7 +46,7 @@ export class WorkBuilder {
     this.#order = order;
     for (const entry of known.entries.values()) {
       if (entry.kind !== 'resource' || entry.nid === null) continue;
-      const parent = parentOf(entry.key);
+      const parent = parentKey(entry.key);
       this.#below.set(parent, [...(this.#below.get(parent) ?? []), entry]);
     }
     this.#pinned = pinned;
@@ -116,7 +117,7 @@ export class WorkBuilder {
   /** Adds what is to be taken down: resources below their dataset's job, whether that stays or goes. */
   remove(removals: Removal[]): void {
     for (const removal of removals.filter(({ kind }) => kind === 'resource')) {
-      const datasetKey = parentOf(removal.key);
+      const datasetKey = parentKey(removal.key);
       this.work.resources.push(this.#removedResource(removal, datasetKey));
       this.#datasetFor(datasetKey, removals).resources.push(removal.key);
     }
@@ -139,7 +140,7 @@ export class WorkBuilder {
     ]);
     for (const [key, reason] of moved) {
       if (told.has(key)) continue;
-      const kind = key.split('/').length > 2 ? 'resource' : 'dataset';
+      const kind = kindOfKey(key);
       this.work.settled.push(this.#quiet({ key, uuid: '', title: key }, kind, reason));
     }
   }
@@ -208,8 +209,6 @@ export class WorkBuilder {
     return itemOfEntry(entry, { outcome: standing ? outcomeOf(standing) : 'unchanged', reason: standing });
   }
 }
-
-const parentOf = (key: string): string => key.slice(0, key.lastIndexOf('/'));
 
 /** What is left of a wish for a node that only is to be taken down, or whose dataset stays as it is. */
 const bareWish = (entry: LedgerEntry): DatasetWork['wish'] => ({

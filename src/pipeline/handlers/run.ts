@@ -6,9 +6,9 @@ import {
   type DatasetData,
   type Handler,
   type JobContext,
-  kindOfKey,
   type ProveData,
 } from '../../model/job.ts';
+import { kindOfKey, parentKey } from '../../model/key.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import { countItems, type Reason, type Report, type ReportItem } from '../../model/report.ts';
 import type { Planned } from '../../state/runs.ts';
@@ -147,7 +147,7 @@ const settleDrops = async (
 /** Why an item failed: of one that was not tried, the reason of its dataset decides what becomes of the file. */
 const ownReason = (item: ReportItem, report: Report): Reason | null => {
   if (item.reason?.code !== 'dataset-failed') return item.reason;
-  const datasetKey = item.key.slice(0, item.key.lastIndexOf('/'));
+  const datasetKey = parentKey(item.key);
   return report.items.find(({ key }) => key === datasetKey)?.reason ?? item.reason;
 };
 

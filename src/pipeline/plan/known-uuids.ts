@@ -1,5 +1,5 @@
 // The uuids that nodes really have, where they are not those of their keys. Pure.
-import { uuidOfKey } from '../../model/identity.ts';
+import { uuidOfKey } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 

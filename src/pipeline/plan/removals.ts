@@ -1,14 +1,16 @@
 // What the wishes no longer name: renamed, waiting out its grace, or to be taken down. Pure.
+
+import { parentKey } from '../../model/key.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { OnMissing, RemovalMode } from '../../model/policy.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
-import type { OnMissing } from '../../sources/manifest/schema.ts';
 import { isSent } from './plan.ts';
 
 /** What is to be done about a missing item. */
 export interface Removal {
   key: string;
   kind: 'dataset' | 'resource';
-  how: Exclude<OnMissing, 'keep'>;
+  how: RemovalMode;
   entry: LedgerEntry;
 }
 
@@ -90,7 +92,7 @@ const findRenames = (
     }
   };
   pair((entry, wish) => wish.uuid === entry.uuid);
-  pair((entry, wish) => parent(wish.key) === parent(entry.key) && hasContentOf(entry, wish, sources));
+  pair((entry, wish) => parentKey(wish.key) === parentKey(entry.key) && hasContentOf(entry, wish, sources));
   return renames;
 };
 
@@ -103,5 +105,3 @@ const hasContentOf = (
   const source = sources.get(wish.key);
   return entry.kind === 'resource' && !!source && 'source' in wish && isSent(entry.file, source.sha256, wish);
 };
-
-const parent = (key: string): string => key.slice(0, key.lastIndexOf('/'));

@@ -1,7 +1,7 @@
 // The wishes of a catalogue: every sound entry a dataset, every faulty one a reason.
 
 import { EntryFaultError, type FileProblem, reasonOf } from '../../model/errors.ts';
-import { datasetKey, uuidOfKey } from '../../model/identity.ts';
+import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { datasetWish } from '../gather/dataset-wish.ts';
 import type { SkippedEntry } from '../gather/skipped.ts';

@@ -1,6 +1,6 @@
 // Ids of what a catalogue names by identifiers and addresses: the same text gives the same id for ever.
 import { createHash } from 'node:crypto';
-import { idPattern } from '../../model/identity.ts';
+import { idPattern } from '../../model/key.ts';
 
 const longestWord = 40;
 

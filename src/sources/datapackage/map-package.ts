@@ -2,7 +2,7 @@
 
 import { licenseCode } from '../../dataset-api/license-code.ts';
 import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
-import { idPattern } from '../../model/identity.ts';
+import { idPattern } from '../../model/key.ts';
 import type { Path } from '../../model/yaml/document.ts';
 import { isAddress, mapResource } from './map-resource.ts';
 import { PackageDraft } from './package-draft.ts';

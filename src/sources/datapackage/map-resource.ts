@@ -2,7 +2,7 @@
 import { basename, isAbsolute } from 'node:path';
 import { slugOf } from '../../dataset-api/slug.ts';
 import type { FileProblem } from '../../model/errors.ts';
-import { idPattern } from '../../model/identity.ts';
+import { idPattern } from '../../model/key.ts';
 import { encodings, type Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import { checkDocument } from '../../model/yaml/check.ts';

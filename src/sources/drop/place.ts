@@ -1,7 +1,7 @@
 // What a path in the inbox is, told from its name alone: a file to take, a marker, a sidecar, nothing of ours, or left with a reason.
 import picomatch from 'picomatch';
 import { slugOf } from '../../dataset-api/slug.ts';
-import { idPattern } from '../../model/identity.ts';
+import { idPattern } from '../../model/key.ts';
 import { droppedNames } from '../manifest/drop-names.ts';
 
 /** Where a dropped file belongs. */

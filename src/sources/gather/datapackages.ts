@@ -2,7 +2,7 @@
 import { glob } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { EntryFaultError, type FileProblem, ManifestError, reasonOf } from '../../model/errors.ts';
-import { datasetKey, uuidOfKey } from '../../model/identity.ts';
+import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { mapPackage } from '../datapackage/map-package.ts';

@@ -1,6 +1,6 @@
 // One dataset of a manifest as a wish: keys, uuids, node fields, fingerprints.
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
-import { datasetKey, resourceKey, uuidOfKey } from '../../model/identity.ts';
+import { datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
 import { recipeOf } from './recipe.ts';

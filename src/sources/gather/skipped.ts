@@ -1,4 +1,5 @@
 // Entries of a source that cannot be published: told in the report, and never taken for missing.
+import { parentKey } from '../../model/key.ts';
 import type { Reason } from '../../model/report.ts';
 
 /** A faulty entry of a catalogue or list. */
@@ -16,5 +17,5 @@ export interface SkippedEntry {
 export const sparedBy = (skipped: readonly SkippedEntry[]): ((key: string) => boolean) => {
   if (skipped.some(({ isKnown }) => !isKnown)) return () => true;
   const keys = new Set(skipped.map(({ key }) => key));
-  return (key) => keys.has(key) || keys.has(key.slice(0, key.lastIndexOf('/')));
+  return (key) => keys.has(key) || keys.has(parentKey(key));
 };

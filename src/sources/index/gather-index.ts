@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
 import { EntryFaultError, type FileProblem, ManifestError, reasonOf } from '../../model/errors.ts';
-import { datasetKey, idPattern, uuidOfKey } from '../../model/identity.ts';
+import { datasetKey, idPattern, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { datasetWish } from '../gather/dataset-wish.ts';

@@ -9,7 +9,8 @@ import {
   resourceMetadataShape,
   titleSchema,
 } from '../../dataset-api/metadata.ts';
-import { idPattern } from '../../model/identity.ts';
+import { idPattern } from '../../model/key.ts';
+import { driftPolicies, missingPolicies, type OnDrift, type OnMissing } from '../../model/policy.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
 import type { NodeFields, ResourceSource } from '../../model/wish.ts';
 import { durationText } from '../../util/quantity.ts';
@@ -188,7 +189,7 @@ export const manifestFileSchema = z
       .exactOptional()
       .meta({ description: 'Former name; all keys keep their identity.', examples: ['finance'] }),
     onMissing: z
-      .enum(['keep', 'orphan', 'unpublish', 'delete'])
+      .enum(missingPolicies)
       .exactOptional()
       .meta({
         default: 'keep',
@@ -202,7 +203,7 @@ export const manifestFileSchema = z
       examples: ['7d'],
     }),
     onDrift: z
-      .enum(['hold', 'overwrite', 'keep'])
+      .enum(driftPolicies)
       .exactOptional()
       .meta({
         default: 'hold',
@@ -343,12 +344,6 @@ export interface DatasetSpec {
   details: DatasetDetails;
   resources: ResourceSpec[];
 }
-
-/** What becomes of nodes that a manifest no longer names. */
-export type OnMissing = 'keep' | 'orphan' | 'unpublish' | 'delete';
-
-/** What to do with a node that somebody edited on the portal. */
-export type OnDrift = 'hold' | 'overwrite' | 'keep';
 
 /** Limits beyond which a run is held whole. Shares are 0 to 1; null = no limit. */
 export interface GuardRules {

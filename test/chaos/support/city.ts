@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { datasetKey, resourceKey, uuidOfKey } from '../../../src/model/identity.ts';
+import { datasetKey, resourceKey, uuidOfKey } from '../../../src/model/key.ts';
 import type { Random } from '../../support/random.ts';
 
 /** What the portal must hold of one dataset in the end. */

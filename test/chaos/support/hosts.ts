@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
-import { datasetKey, resourceKey, uuidOfKey } from '../../../src/model/identity.ts';
+import { datasetKey, resourceKey, uuidOfKey } from '../../../src/model/key.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import type { Reader } from '../../flow/support/reader.ts';
 import { remoteConfig, writePassword } from '../../flow/support/server.ts';

@@ -1,6 +1,6 @@
 // What has to be done for one dataset, and why.
 import { expect, it } from 'vitest';
-import { uuidOfKey } from '../../../src/model/identity.ts';
+import { uuidOfKey } from '../../../src/model/key.ts';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import { type Knowledge, offerFingerprint, planDataset } from '../../../src/pipeline/plan/plan.ts';
 import { datasetWish, liveKnowledge, resourceWish, sha, source } from './support/make.ts';

@@ -1,6 +1,6 @@
 // What the wishes no longer name.
 import { describe, expect, it } from 'vitest';
-import { uuidOfKey } from '../../../src/model/identity.ts';
+import { uuidOfKey } from '../../../src/model/key.ts';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import type { DatasetWish } from '../../../src/model/wish.ts';
 import { findMissing, type RemovalRules } from '../../../src/pipeline/plan/removals.ts';

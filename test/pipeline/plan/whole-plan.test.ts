@@ -1,6 +1,6 @@
 // The plan of a whole manifest.
 import { expect, it } from 'vitest';
-import { uuidOfKey } from '../../../src/model/identity.ts';
+import { uuidOfKey } from '../../../src/model/key.ts';
 import { planFileItems, planManifest, planTotals } from '../../../src/pipeline/plan/whole-plan.ts';
 import { defaultRules } from '../../../src/sources/manifest/schema.ts';
 import { datasetWish, liveKnowledge, source } from './support/make.ts';

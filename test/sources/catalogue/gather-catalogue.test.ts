@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { uuidOfKey } from '../../../src/model/identity.ts';
+import { uuidOfKey } from '../../../src/model/key.ts';
 import { datasetWishSchema } from '../../../src/model/wish.ts';
 import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
 import { sparedBy } from '../../../src/sources/gather/skipped.ts';

@@ -1,7 +1,7 @@
 // What holds for any catalogue.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { idPattern } from '../../../src/model/identity.ts';
+import { idPattern } from '../../../src/model/key.ts';
 import { datasetWishSchema } from '../../../src/model/wish.ts';
 import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
 import { idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/ids.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { licenseCode } from '../../../src/dataset-api/license-code.ts';
-import { idPattern } from '../../../src/model/identity.ts';
+import { idPattern } from '../../../src/model/key.ts';
 import { dayOf, spanOf } from '../../../src/sources/catalogue/dates.ts';
 import { amended, isWanted } from '../../../src/sources/catalogue/entry-paths.ts';
 import { idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/ids.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { uuidOfKey } from '../../../src/model/identity.ts';
+import { uuidOfKey } from '../../../src/model/key.ts';
 import { type DatasetWish, datasetWishSchema } from '../../../src/model/wish.ts';
 import { gatherManifest } from '../../../src/sources/gather/manifest.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';

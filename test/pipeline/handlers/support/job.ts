@@ -1,7 +1,7 @@
 // What a handler works with in a test: an item that keeps its notes, a ledger on a real Redis, a client of a small portal.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
-import { uuidOfKey } from '../../../../src/model/identity.ts';
+import { uuidOfKey } from '../../../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../../../src/model/ledger-entry.ts';
 import { createLog } from '../../../../src/model/log.ts';
 import { redisKeys } from '../../../../src/model/redis-keys.ts';

@@ -1,6 +1,6 @@
 // Wishes and ledger entries for tests of pure planning.
 import { createHash } from 'node:crypto';
-import { uuidOfKey } from '../../../../src/model/identity.ts';
+import { uuidOfKey } from '../../../../src/model/key.ts';
 import { type LedgerEntry, newEntry, type SourceFingerprint } from '../../../../src/model/ledger-entry.ts';
 import type { DatasetWish, ResourceWish } from '../../../../src/model/wish.ts';
 import type { Knowledge } from '../../../../src/pipeline/plan/plan.ts';

@@ -1,4 +1,4 @@
-// Stable identities: the key of a dataset or resource, and the uuid made from it.
+// Keys: the stable name of a dataset or resource, its parts, and the uuid made from it.
 import { hash } from 'node:crypto';
 
 /** Namespace of all uuids that sluice sends; never changes, because a changed namespace would duplicate every node. */
@@ -21,6 +21,15 @@ export const datasetKey = (manifest: string, dataset: string): string => `${mani
 /** Key of a resource: `<manifest>/<dataset id>/<resource id>`. */
 export const resourceKey = (manifest: string, dataset: string, resource: string): string =>
   `${manifest}/${dataset}/${resource}`;
+
+/** Key of the dataset that a resource belongs to; of a dataset, the name of its manifest. */
+export const parentKey = (key: string): string => key.slice(0, key.lastIndexOf('/'));
+
+/** Name of the manifest that a key begins with. */
+export const manifestOfKey = (key: string): string => key.split('/', 1)[0] ?? key;
+
+/** Kind of the item that a key names. */
+export const kindOfKey = (key: string): 'dataset' | 'resource' => (key.split('/').length > 2 ? 'resource' : 'dataset');
 
 const identityBytes = uuidBytes(identityNamespace);
 

@@ -1,0 +1,19 @@
+// Policies that a manifest or a command chooses: what becomes of edited nodes, and of nodes that are no longer wished.
+
+/** What to do with a node that somebody edited on the portal. */
+export const driftPolicies = ['hold', 'overwrite', 'keep'] as const;
+
+/** See {@link driftPolicies}. */
+export type OnDrift = (typeof driftPolicies)[number];
+
+/** How a node is taken down; `orphan` marks it and unpublishes it. */
+export const removalModes = ['orphan', 'unpublish', 'delete'] as const;
+
+/** See {@link removalModes}. */
+export type RemovalMode = (typeof removalModes)[number];
+
+/** What becomes of nodes that a manifest no longer names. */
+export const missingPolicies = ['keep', ...removalModes] as const;
+
+/** See {@link missingPolicies}. */
+export type OnMissing = (typeof missingPolicies)[number];
