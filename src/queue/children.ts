@@ -28,11 +28,11 @@ export interface ParentJob {
  * How many children are added at first: enough work for a while. A worker takes its first jobs one by one, which is quick
  * unless each stands behind others that are just being added.
  */
-const firstChunk = 32;
+const firstPage = 32;
 /** How long workers are left to take the first ones, milliseconds. */
 const headStartMs = 50;
-/** How many are added together after that. */
-const chunk = 100;
+/** How many children are added together after that, and asked for together. */
+const pageSize = 100;
 
 /**
  * Adds all children under their deterministic ids and moves the parent to waiting-children (by throwing the engine's
@@ -46,24 +46,20 @@ export const runChildren = async (
   const first = children[0];
   if (!first || parent.id === undefined) return new Map();
   const queue = queues.portal(first.data.portal);
-  // Begun for the first time, it has no child yet that could have ended.
-  const isFirst = after === 0 && parent.attemptsStarted === 1;
-  if (!isFirst) {
-    if (await hasEnded(parent, after + children.length)) return outcomes(queue, children);
-  }
+  if (await hasEnded(parent, after + children.length)) return outcomes(queues, queue, children);
   const link = { parent: { id: parent.id, queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
-  const jobs = children.map(({ id, name, data }) => ({
-    name,
-    data,
-    opts: { ...queues.itemOptions(id), ...link },
-  }));
-  await queue.addBulk(jobs.slice(0, firstChunk));
-  if (jobs.length > firstChunk) await sleep(headStartMs);
-  for (let at = firstChunk; at < jobs.length; at += chunk) await queue.addBulk(jobs.slice(at, at + chunk));
-  if (!isFirst) await forgetFailed(queue, children);
+  const add = async (page: ChildJob[]): Promise<void> => {
+    await queue.addBulk(
+      page.map(({ id, name, data }) => ({ name, data, opts: { ...queues.itemOptions(id), ...link } })),
+    );
+    await forgetFailed(queues, queue, page);
+  };
+  await add(children.slice(0, firstPage));
+  if (children.length > firstPage) await sleep(headStartMs);
+  for (const page of pagesOf(children.slice(firstPage))) await add(page);
   await settled;
   if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
-  return outcomes(queue, children);
+  return outcomes(queues, queue, children);
 };
 
 /** True when the parent's own books say that all of its children have ended: nothing need be added again. */
@@ -81,36 +77,42 @@ const hasEnded = async (parent: Job, count: number): Promise<boolean> => {
 };
 
 /** A re-added child that has failed stands in the parent's dependencies again and would never leave them. */
-const forgetFailed = async (queue: Queue, children: ChildJob[]): Promise<void> => {
-  const failed = new Set(await queue.getRanges(['failed'], 0, -1));
-  for (const { id } of children) {
-    if (failed.has(id)) await (await queue.getJob(id))?.removeChildDependency();
-  }
+const forgetFailed = async ({ connection }: Queues, queue: Queue, page: ChildJob[]): Promise<void> => {
+  const failed = await connection.zmscore(queue.toKey('failed'), idsOf(page));
+  await Promise.all(
+    page.map(async ({ id }, index) => {
+      if (failed[index] !== null) await (await queue.getJob(id))?.removeChildDependency();
+    }),
+  );
 };
 
-/** Jobs whose state is asked for together. */
-const statesAtOnce = 100;
-
-const outcomes = async (queue: Queue, children: ChildJob[]): Promise<Map<string, ChildOutcome>> => {
+const outcomes = async (queues: Queues, queue: Queue, children: ChildJob[]): Promise<Map<string, ChildOutcome>> => {
   const found = new Map<string, ChildOutcome>();
-  for (let at = 0; at < children.length; at += statesAtOnce) {
-    const some = children.slice(at, at + statesAtOnce);
-    const all = await Promise.all(some.map(({ id }) => outcomeOf(queue, id)));
-    for (const [index, { data }] of some.entries()) found.set(data.key, all[index] ?? { state: 'lost' });
+  for (const page of pagesOf(children)) {
+    const completed = await queues.connection.zmscore(queue.toKey('completed'), idsOf(page));
+    const others = page.filter((_, index) => completed[index] === null);
+    const ended = await Promise.all(others.map(({ id }) => failureOf(queue, id)));
+    for (const { data } of page) found.set(data.key, { state: 'completed' });
+    for (const [index, { data }] of others.entries()) found.set(data.key, ended[index] ?? { state: 'lost' });
   }
   return found;
 };
 
 const failureSchema = z.looseObject({ failure: reasonSchema });
 
-const outcomeOf = async (queue: Queue, id: string): Promise<ChildOutcome> => {
-  const state = await queue.getJobState(id);
-  if (state === 'completed') return { state };
-  const job = state === 'failed' ? await queue.getJob(id) : undefined;
-  if (!job) return { state: 'lost' };
+const failureOf = async (queue: Queue, id: string): Promise<ChildOutcome> => {
+  const job = await queue.getJob(id);
+  if (!job?.finishedOn) return { state: 'lost' };
   const told = failureSchema.safeParse(job.data);
   const reason = told.success
     ? told.data.failure
     : { code: 'bug', message: job.failedReason ?? 'the job failed without a reason', hint: null };
   return { state: 'failed', reason };
 };
+
+const idsOf = (page: ChildJob[]): string[] => page.map(({ id }) => id);
+
+const pagesOf = (children: ChildJob[]): ChildJob[][] =>
+  Array.from({ length: Math.ceil(children.length / pageSize) }, (_, index) =>
+    children.slice(index * pageSize, (index + 1) * pageSize),
+  );

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
 import { reasonOf, SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import { noticesQueue, type Queues } from './queues.ts';
+import { noStackTraces, noticesQueue, type Queues } from './queues.ts';
 
 /** Deliveries that are tried before a notice is given up: more than an hour with the default pauses. */
 const attempts = 14;
@@ -41,6 +41,7 @@ export class NoticeQueue {
       backoff: { type: 'doubling' },
       removeOnComplete: { age },
       removeOnFail: { age },
+      ...noStackTraces,
     });
   }
 

@@ -22,6 +22,9 @@ export const noticesQueue = 'notices';
 /** Name of the queue of a portal. */
 export const portalQueue = (portal: string): string => `portal.${portal}`;
 
+/** The engine would keep the stack of every attempt; what matters of an error is its reason, and a bug goes to the log. */
+export const noStackTraces = { stackTraceLimit: 0 } satisfies JobsOptions;
+
 /** Opens queues on one shared connection, on first use. */
 export class Queues {
   readonly settings: QueueSettings;
@@ -71,7 +74,8 @@ export class Queues {
   }
 
   #common(): JobsOptions {
-    return { attempts: this.settings.attempts, backoff: { type: 'byClass' }, keepLogs: this.settings.keepLogs };
+    const { attempts, keepLogs } = this.settings;
+    return { attempts, backoff: { type: 'byClass' }, keepLogs, ...noStackTraces };
   }
 
   #queue(name: string): Queue {

@@ -64,26 +64,48 @@ export const holdTrigger = async (queues: Queues, data: TriggerData, until: numb
 
 /** The schedules that the engine keeps, by target name. */
 export const keptSchedules = async (queues: Queues): Promise<Map<string, KeptSchedule>> => {
-  const waiting = await queues.runs.getDelayed();
+  const waiting = await waitingTriggers(queues);
   const kept = new Map<string, KeptSchedule>();
   for (const { key, next, template } of await ourSchedulers(queues)) {
     const parsed = triggerDataSchema.safeParse(template?.data);
     if (!parsed.success || parsed.data.schedule === null) continue; // of an older release: the service renews it
     const { kind: _kind, waited: _waited, schedule, ...request } = parsed.data;
-    const times = waiting.flatMap((job) => (isWaiting(job.id, key) ? [job.timestamp + job.delay] : []));
+    const times = waiting.flatMap((id) => (isWaiting(id, key) ? [Number(id.slice(key.length + 1))] : []));
     const waitsUntil = times.length === 0 ? null : Math.min(...times);
     kept.set(targetName(request), { request, schedule, due: next ?? 0, waitsUntil });
   }
   return kept;
 };
 
-const ourSchedulers = async (queues: Queues) =>
-  (await queues.runs.getJobSchedulers(0, -1)).filter(({ key }) => key.startsWith(ours));
+/** How many entries of a set Redis is asked for at a time. */
+const pageSize = 500;
 
-const isWaiting = (jobId: string | undefined, schedulerId: string): boolean =>
-  jobId?.startsWith(schedulerId) === true && /^\.\d+$/.test(jobId.slice(schedulerId.length));
+const ourSchedulers = async (queues: Queues) => {
+  const schedulers = await Promise.all(
+    (await namesOf(queues, 'repeat')).map((name) => queues.runs.getJobScheduler(name)),
+  );
+  return schedulers.filter((scheduler) => scheduler !== undefined);
+};
+
+/** Ids of the triggers that wait: the id of their scheduler, and after a dot when they begin, Unix milliseconds. */
+const waitingTriggers = (queues: Queues): Promise<string[]> => namesOf(queues, 'delayed');
+
+/** What a sorted set of the queue holds of ours, in pages; nothing that stands there throughout is missed. */
+const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'): Promise<string[]> => {
+  const names = new Set<string>();
+  let cursor = '0';
+  do {
+    const [next, page] = await connection.zscan(runs.toKey(set), cursor, 'MATCH', `${ours}*`, 'COUNT', pageSize);
+    for (let at = 0; at < page.length; at += 2) names.add(page[at] ?? '');
+    cursor = next;
+  } while (cursor !== '0');
+  return [...names];
+};
+
+const isWaiting = (jobId: string, schedulerId: string): boolean =>
+  jobId.startsWith(schedulerId) && /^\.\d+$/.test(jobId.slice(schedulerId.length));
 
 /** A run that waited under rules that are gone does not begin. */
 const forgetWaiting = async (queues: Queues, schedulerId: string): Promise<void> => {
-  for (const job of await queues.runs.getDelayed()) if (isWaiting(job.id, schedulerId)) await job.remove();
+  for (const id of await waitingTriggers(queues)) if (isWaiting(id, schedulerId)) await queues.runs.remove(id);
 };

@@ -158,7 +158,8 @@ export class QueueWorker {
       endAlone = await this.#answerKills(job, trace, journal, signal);
       const result = await handler.run(context);
       await journal.flush();
-      return result;
+      // The parent of a child would keep what it returns a second time, and reads the records of the run instead.
+      return job.parent ? undefined : result;
     } catch (error) {
       // What was learnt is written down while the job is still ours; a failure of that is told below.
       await journal.flush().catch(() => undefined);
