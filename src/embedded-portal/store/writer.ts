@@ -60,7 +60,7 @@ export class Writer {
       this.#db.exec('COMMIT');
       this.#onChange();
     } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      if (this.#db.isOpen && this.#db.isTransaction) this.#db.exec('ROLLBACK');
       this.#onUndo();
       for (const job of jobs) job.reject(error);
       return;

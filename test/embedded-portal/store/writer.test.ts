@@ -57,3 +57,10 @@ it('flush commits what is queued at once', async () => {
   expect(numbers()).toEqual([9]);
   await written;
 });
+
+it('work that comes after the database was closed is rejected, and nothing else happens', async () => {
+  const { db, writer, add } = open();
+  const late = writer.write(() => add(1));
+  db.close();
+  await expect(late).rejects.toThrow('database is not open');
+});
