@@ -49,8 +49,6 @@ const shared = {
       description: 'How the portal wants fields: found out by itself, or fixed here.',
       examples: ['form'],
     }),
-  requestsPerSecond: z.number().min(0).exactOptional(),
-  concurrency: count.max(256).exactOptional(),
   importTimeout: durationText.exactOptional().meta({
     default: defaults.portal.importTimeout,
     description: 'How long a datastore import may take.',
@@ -79,6 +77,32 @@ const shared = {
     }),
 };
 
+interface Load {
+  concurrency: number;
+  requestsPerSecond: number;
+}
+
+/** How much is asked of a portal at once; the kinds of portal differ in what they stand. */
+const limits = (usual: Load, example: Load) => ({
+  concurrency: count
+    .max(256)
+    .exactOptional()
+    .meta({
+      default: usual.concurrency,
+      description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
+      examples: [example.concurrency],
+    }),
+  requestsPerSecond: z
+    .number()
+    .min(0)
+    .exactOptional()
+    .meta({
+      default: usual.requestsPerSecond,
+      description: 'Upper limit of requests per second; 0 is none.',
+      examples: [example.requestsPerSecond],
+    }),
+});
+
 const embedded = z.strictObject({
   kind: z.literal('embedded').meta({ description: 'The portal that sluice brings along.' }),
   ...shared,
@@ -91,16 +115,7 @@ const embedded = z.strictObject({
     description: 'Password, only by reference; when left out the portal makes one of its own for its first user.',
     examples: ['${SLUICE_PASSWORD}'],
   }),
-  concurrency: shared.concurrency.meta({
-    default: defaults.embedded.concurrency,
-    description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
-    examples: [8],
-  }),
-  requestsPerSecond: shared.requestsPerSecond.meta({
-    default: defaults.embedded.requestsPerSecond,
-    description: 'Upper limit of requests per second; 0 is none.',
-    examples: [100],
-  }),
+  ...limits(defaults.embedded, { concurrency: 8, requestsPerSecond: 100 }),
   profile: z
     .enum(['spec', 'dkan-7.18.16', 'dkan-7.18', 'dkan-7.14'])
     .exactOptional()
@@ -155,16 +170,7 @@ const remote = z
     }),
     username: shared.username.exactOptional(),
     password: shared.password.exactOptional(),
-    concurrency: shared.concurrency.meta({
-      default: defaults.remote.concurrency,
-      description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
-      examples: [2],
-    }),
-    requestsPerSecond: shared.requestsPerSecond.meta({
-      default: defaults.remote.requestsPerSecond,
-      description: 'Upper limit of requests per second; 0 is none.',
-      examples: [2],
-    }),
+    ...limits(defaults.remote, { concurrency: 2, requestsPerSecond: 2 }),
   })
   .refine(
     ({ token, username, password }) => token !== undefined || (username !== undefined && password !== undefined),
