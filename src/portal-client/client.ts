@@ -13,18 +13,19 @@ import { UuidLookup } from './lookup.ts';
 import { type ListQuery, type NodeChanges, type NodeInput, Nodes } from './nodes.ts';
 import { type PublicDataset, publicDataset } from './packages.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
+import { ReadCache } from './read-cache.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import { type Identity, Session } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { surveyTerms } from './survey.ts';
 import { type TermStore, Terms } from './terms.ts';
-import { findTopics } from './topics.ts';
+import { topicIds, topicsNamed } from './topics.ts';
 import { Traits } from './traits.ts';
 
 export type { TableSize } from './datastore.ts';
 export type { Dialect } from './dialect.ts';
 export type { PortalFile } from './files.ts';
-export type { ListQuery, NodeChanges, NodeInput } from './nodes.ts';
+export { isForbidden, type ListQuery, type NodeChanges, type NodeInput } from './nodes.ts';
 export type { PortalProbe, ProbeFinding } from './probe.ts';
 export type { NodeRow, PortalNode } from './replies.ts';
 export type { Identity } from './session.ts';
@@ -40,6 +41,8 @@ const memoryTerms = (): TermStore => {
   return { read: async () => ({ ...known }), write: async (terms) => void Object.assign(known, terms) };
 };
 
+type TopicIds = Awaited<ReturnType<typeof topicIds>>;
+
 /** What every view of one portal shares. */
 interface SharedParts {
   session: Session;
@@ -49,6 +52,8 @@ interface SharedParts {
   lookup: UuidLookup;
   terms: Terms;
   groups: Groups;
+  hidden: ReadCache<HiddenNodes>;
+  topics: ReadCache<TopicIds>;
 }
 
 /**
@@ -91,8 +96,12 @@ export class Portal {
     const lookup = new UuidLookup((query, signal) => nodes.list(query, signal), session.signal);
     const stated = settings.terms ?? { vocabularies: {}, terms: {} };
     const terms = new Terms(hooks.terms ?? memoryTerms(), stated, traits);
-    const groups = new Groups(settings.name, nodes);
-    return new Portal({ session, settings, traits, dialect, lookup, terms, groups }, null);
+    const groups = new Groups(settings.name, nodes, session.signal);
+    const cached = {
+      hidden: new ReadCache<HiddenNodes>(session.signal),
+      topics: new ReadCache<TopicIds>(session.signal),
+    };
+    return new Portal({ session, settings, traits, dialect, lookup, terms, groups, ...cached }, null);
   }
 
   /** The same portal for one job: what changes something is only sent while the lease stands. */
@@ -168,6 +177,16 @@ export class Portal {
     return this.#nodes.read(nid, signal);
   }
 
+  /** A node, or null where there is none. @throws PortalRefusedError (403) for one that this account may not read. */
+  findNode(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
+    return this.#nodes.find(nid, signal);
+  }
+
+  /** A node, or null where there is none that this account may read. */
+  visibleNode(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
+    return this.#nodes.visible(nid, signal);
+  }
+
   /** One page of nodes. Unpublished ones are hidden from ordinary users. */
   listNodes(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]> {
     return this.#nodes.list(query, signal);
@@ -190,7 +209,8 @@ export class Portal {
 
   /** Nodes that this account may read and that no list shows it: its own drafts. Looked for once in five minutes. */
   hiddenNodes(signal: AbortSignal): Promise<HiddenNodes> {
-    return hiddenNodes(this.#shared.session, this.#nodes, signal);
+    const { session, hidden } = this.#shared;
+    return hidden.get('', (until) => hiddenNodes(session, this.#nodes, until), signal);
   }
 
   /** A dataset as readers of the portal see it; null where the portal does not offer that, or not of this one. */
@@ -216,7 +236,9 @@ export class Portal {
   /** Learns ids of topics that the portal has by these names, where it tells them. */
   async learnTopics(names: readonly string[], signal: AbortSignal): Promise<void> {
     if (names.length === 0) return;
-    await this.terms.remember('dkan_topics', await findTopics(this.#shared.session.http, names, signal));
+    const { session, topics } = this.#shared;
+    const ids = await topics.get('', (until) => topicIds(session.http, until), signal);
+    await this.terms.remember('dkan_topics', topicsNamed(ids, names));
   }
 
   /** True where the list of a dataset's resources is written with the dataset, and the portal sets the other side. */

@@ -4,19 +4,19 @@ import { itemsOfField } from '../dataset-api/field-items.ts';
 import { PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import type { Nodes } from './nodes.ts';
-
-/** How long an id is believed, milliseconds. */
-const validMs = 300_000;
+import { ReadCache } from './read-cache.ts';
 
 /** The groups of one portal. */
 export class Groups {
   readonly #portal: string;
   readonly #nodes: Nodes;
-  readonly #known = new Map<string, { nid: string; until: number }>();
+  readonly #known: ReadCache<string>;
 
-  constructor(portal: string, nodes: Nodes) {
+  /** `shared` is the signal that reads run under which several calls wait for. */
+  constructor(portal: string, nodes: Nodes, shared: AbortSignal) {
     this.#portal = portal;
     this.#nodes = nodes;
+    this.#known = new ReadCache(shared);
   }
 
   /** Puts node ids in the place of titles of groups. @throws PortalRefusedError where not exactly one group has the title */
@@ -25,14 +25,15 @@ export class Groups {
     if (!items.some(({ title }) => typeof title === 'string')) return fields;
     const und: unknown[] = [];
     for (const item of items) {
-      und.push(typeof item.title === 'string' ? { target_id: await this.#nidOf(item.title, signal) } : item);
+      const { title } = item;
+      const nid =
+        typeof title === 'string' ? await this.#known.get(title, (until) => this.#find(title, until), signal) : null;
+      und.push(nid === null ? item : { target_id: nid });
     }
     return { ...fields, og_group_ref: { und } };
   }
 
-  async #nidOf(title: string, signal: AbortSignal): Promise<string> {
-    const known = this.#known.get(title);
-    if (known && performance.now() < known.until) return known.nid;
+  async #find(title: string, signal: AbortSignal): Promise<string> {
     const [row, ...others] = await this.#nodes.titled('group', title, signal);
     if (!row || others.length > 0) {
       const found = row ? `${others.length + 1} groups are` : 'no group is';
@@ -42,7 +43,6 @@ export class Groups {
         { hint: 'groups are made by the people of the portal; name one that it lists, or give its node id' },
       );
     }
-    this.#known.set(title, { nid: row.nid, until: performance.now() + validMs });
     return row.nid;
   }
 }

@@ -1,5 +1,4 @@
 // Nodes that lists hide from the account: ordinary users find their own drafts by id only.
-import { PortalGoneError, PortalRefusedError } from '../model/errors.ts';
 import { byNid, type Nodes } from './nodes.ts';
 import type { PortalNode } from './replies.ts';
 import type { Session } from './session.ts';
@@ -21,25 +20,11 @@ const mostPages = 500;
 /** How far beyond the highest listed id is looked. */
 const beyond = 50;
 
-/** How long a walk is believed, milliseconds. */
-const validMs = 300_000;
-
 /** Roles whose accounts see unpublished nodes in lists (recorded behaviour 14). */
 const seesAll = new Set(['administrator', 'site manager']);
 
-const walks = new WeakMap<Session, { walk: Promise<HiddenNodes>; until: number }>();
-
 /** See `Portal.hiddenNodes`. */
-export const hiddenNodes = (session: Session, nodes: Nodes, signal: AbortSignal): Promise<HiddenNodes> => {
-  const known = walks.get(session);
-  if (known && performance.now() < known.until) return known.walk;
-  const walk = walkIds(session, nodes, signal);
-  walks.set(session, { walk, until: performance.now() + validMs });
-  walk.catch(() => walks.delete(session));
-  return walk;
-};
-
-const walkIds = async (session: Session, nodes: Nodes, signal: AbortSignal): Promise<HiddenNodes> => {
+export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortSignal): Promise<HiddenNodes> => {
   const { uid, roles } = await session.identity(signal);
   if (uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()))) {
     return { nodes: [], isComplete: true, unread: 0 };
@@ -56,19 +41,9 @@ const walkIds = async (session: Session, nodes: Nodes, signal: AbortSignal): Pro
   const hidden = Array.from({ length: highest }, (_, index) => highest - index).filter((nid) => !listed.has(nid));
   const found: PortalNode[] = [];
   for (const nid of hidden.slice(0, mostReads)) {
-    const node = await readOrNull(nodes, String(nid), signal);
+    const node = await nodes.visible(String(nid), signal);
     if (node) found.push(node);
   }
   const unread = Math.max(0, hidden.length - mostReads);
   return { nodes: found, isComplete: unread === 0, unread };
-};
-
-const readOrNull = async (nodes: Nodes, nid: string, signal: AbortSignal): Promise<PortalNode | null> => {
-  try {
-    return await nodes.read(nid, signal);
-  } catch (error) {
-    if (error instanceof PortalGoneError || (error instanceof PortalRefusedError && error.request.status === 403))
-      return null;
-    throw error;
-  }
 };

@@ -1,6 +1,6 @@
 // Nodes: create, update, delete, read and list.
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
-import { PortalConflictError, PortalError, PortalRefusedError } from '../model/errors.ts';
+import { PortalConflictError, PortalError, PortalGoneError, PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import type { Caller } from './caller.ts';
 import { type Reply, wrongShape } from './classify.ts';
@@ -113,6 +113,26 @@ export class Nodes {
     return node;
   }
 
+  /** See `Portal.findNode`. */
+  async find(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
+    try {
+      return await this.read(nid, signal);
+    } catch (error) {
+      if (error instanceof PortalGoneError) return null;
+      throw error;
+    }
+  }
+
+  /** See `Portal.visibleNode`. */
+  async visible(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
+    try {
+      return await this.find(nid, signal);
+    } catch (error) {
+      if (isForbidden(error)) return null;
+      throw error;
+    }
+  }
+
   /** See `Portal.listNodes`. */
   async list(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]> {
     const call = { action: 'list nodes', method: 'GET', path: `${paths.nodes}?${queryString(query)}` } as const;
@@ -154,6 +174,10 @@ export class Nodes {
     }
   }
 }
+
+/** True for the refusal of a node that this account may not read. */
+export const isForbidden = (error: unknown): boolean =>
+  error instanceof PortalRefusedError && error.request.status === 403;
 
 /** Without an order, nodes could move between pages. */
 export const byNid = { column: 'nid', direction: 'ASC' } as const;

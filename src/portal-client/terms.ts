@@ -148,8 +148,7 @@ export class Terms {
 
   /** Forgets every id that was learnt, of terms and vocabularies. */
   async forgetAll(): Promise<void> {
-    const names = Object.keys(await this.#read());
-    await this.#write(Object.fromEntries(names.map((name) => [name, 'unknown'])));
+    await this.#forget(Object.keys(await this.#read()));
     this.#traits.learn({ vocabularies: {}, surveyed: false });
   }
 
@@ -160,9 +159,10 @@ export class Terms {
     for (const item of Object.values(fields).flatMap((value) => itemsOfField(value) ?? [])) {
       if (!isNamed(item)) continue;
       const key = keyOf(item.vocabulary_machine_name, item.name);
-      if (/^\d+$/.test(known[key] ?? '')) forgotten[key] = known[key] ?? '';
+      const state = known[key];
+      if (isId(state)) forgotten[key] = state;
     }
-    await this.#write(Object.fromEntries(Object.keys(forgotten).map((key) => [key, 'unknown'])));
+    await this.#forget(Object.keys(forgotten));
     return forgotten;
   }
 
@@ -173,7 +173,7 @@ export class Terms {
 
   /** Takes back that these terms are about to be made. */
   async withdraw(fresh: readonly NewTerm[]): Promise<void> {
-    await this.#write(Object.fromEntries(fresh.map(({ vocabulary, name }) => [keyOf(vocabulary, name), 'unknown'])));
+    await this.#forget(fresh.map(({ vocabulary, name }) => keyOf(vocabulary, name)));
   }
 
   /** Number of known terms by vocabulary. */
@@ -181,7 +181,7 @@ export class Terms {
     const counts: Record<string, number> = {};
     for (const [key, state] of Object.entries(await this.#store.read())) {
       const [vocabulary = ''] = key.split(' ', 1);
-      if (/^\d+$/.test(state)) counts[vocabulary] = (counts[vocabulary] ?? 0) + 1;
+      if (isId(state)) counts[vocabulary] = (counts[vocabulary] ?? 0) + 1;
     }
     return counts;
   }
@@ -190,7 +190,7 @@ export class Terms {
     const stated = this.#stated.terms[vocabulary];
     if (stated && Object.hasOwn(stated, name)) return stated[name] ?? null;
     const state = known[keyOf(vocabulary, name)];
-    return state !== undefined && /^\d+$/.test(state) ? state : null;
+    return isId(state) ? state : null;
   }
 
   #read(): Promise<Readonly<Record<string, string>>> {
@@ -201,12 +201,19 @@ export class Terms {
     return this.#known;
   }
 
+  #forget(keys: readonly string[]): Promise<void> {
+    return this.#write(Object.fromEntries(keys.map((key) => [key, 'unknown'])));
+  }
+
   async #write(terms: Readonly<Record<string, string>>): Promise<void> {
     if (Object.keys(terms).length === 0) return;
     await this.#store.write(terms);
     this.#known = null;
   }
 }
+
+/** True for the id of a term, unlike the note that it is being made or is not known any more. */
+const isId = (state: string | undefined): state is string => /^\d+$/.test(state ?? '');
 
 const keyOf = (vocabulary: string, name: string): string => `${vocabulary} ${name}`;
 

@@ -12,7 +12,7 @@ const enoughMisses = 12;
 const topicAddress = /\/field_topic\/(.+)-(\d+)$/;
 
 /** Ids of topics by the slug of their name, the lower one of two; empty where the portal does not tell. */
-const topicIds = async (http: Http, signal: AbortSignal): Promise<Map<string, string>> => {
+export const topicIds = async (http: Http, signal: AbortSignal): Promise<Map<string, string>> => {
   const found = new Map<string, string>();
   for (let id = 1, misses = 0; id <= mostIds && misses < enoughMisses; id++) {
     const request = { method: 'GET', path: `/taxonomy/term/${id}`, keepsRedirect: true, retries: 0 } as const;
@@ -28,21 +28,8 @@ const topicIds = async (http: Http, signal: AbortSignal): Promise<Map<string, st
   return found;
 };
 
-/** How long the ids are believed, milliseconds. */
-const validMs = 300_000;
-
-const walks = new WeakMap<Http, { ids: Map<string, string>; until: number }>();
-
-/** Ids of those of the names that the portal has as topics. */
-export const findTopics = async (
-  http: Http,
-  names: readonly string[],
-  signal: AbortSignal,
-): Promise<Record<string, string>> => {
-  const known = walks.get(http);
-  const isKnown = known !== undefined && performance.now() < known.until;
-  const ids = isKnown ? known.ids : await topicIds(http, signal);
-  if (!isKnown) walks.set(http, { ids, until: performance.now() + validMs });
+/** Ids of those of the names that are topics of the portal; `ids` by slug. */
+export const topicsNamed = (ids: ReadonlyMap<string, string>, names: readonly string[]): Record<string, string> => {
   const found = names.flatMap((name) => {
     const tid = ids.get(slugOf(name) ?? '');
     return tid === undefined ? [] : [[name, tid] as const];

@@ -58,6 +58,11 @@ export class Ledger {
     return parse(ledgerEntrySchema, await readField(this.#redis, this.#keys.entries(targetOf(portal, key)), key));
   }
 
+  /** The entries of several keys on a portal, in the order of the keys. */
+  entriesOf(portal: string, keys: readonly string[]): Promise<(LedgerEntry | null)[]> {
+    return Promise.all(keys.map((key) => this.entry(portal, key)));
+  }
+
   /** Writes an entry. */
   async put(portal: string, entry: LedgerEntry): Promise<void> {
     await this.#writeLater([this.#entryField(portal, entry)]);

@@ -6,7 +6,6 @@ import { type NodeFields, sourcePathOf } from '../../model/wish.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import { holdsLinks, linkedNids } from '../handlers/links.ts';
 import { fileOf } from '../handlers/node-file.ts';
-import { readOrNull } from '../handlers/node-locate.ts';
 import { differences, isKnownDifference, isOurs, markerOf, type NodeWish } from '../handlers/node-wish.ts';
 import { wantsImport } from '../plan/plan.ts';
 import type { LocalFile } from './local-file.ts';
@@ -47,7 +46,7 @@ export const proveNodeOnly = async (
   const { key, uuid, title, identifier } = wish;
   const entry = newEntry({ key, uuid, title, identifier, kind: wish.type });
   const missing = (fault: string) => ({ entry, faults: [fault], sent: null, node: null, broken: {} });
-  const node = await readOrNull(portal, nid, signal);
+  const node = await portal.findNode(nid, signal);
   if (node === null) return missing(`node ${nid} is not on the portal`);
   if (node.type !== wish.type) return missing(`node ${nid} is a ${node.type}, not a ${wish.type}`);
   const dialect = await portal.dialectInUse(signal);

@@ -2,6 +2,7 @@
 import { PortalGoneError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { DatasetWork } from '../../state/runs.ts';
+import { isProven } from '../plan/plan.ts';
 import { completeLinks, proveTermsVisible } from './dataset-proof.ts';
 import type { HandlerDeps } from './deps.ts';
 import { noteFound } from './found.ts';
@@ -39,7 +40,7 @@ export const publishDataset = async (
   const needsLinks = links !== null && before.links?.join() !== links.join();
   // Before resources refer to it, the node is looked at: it may not be ours any more.
   const isReferredTo = links === null && !mode.linksByList;
-  const isDone = isProven(before, wish) && !needsLinks && !intent && !work.verify && !isReferredTo;
+  const isDone = isPublished(before, wish) && !needsLinks && !intent && !work.verify && !isReferredTo;
   const entry = isDone ? before : await write(target, wish, { before, intent, work }, mode);
   if (!mode.isFinal) return;
   const { refused } = work;
@@ -55,7 +56,7 @@ export const refuseDrift = async (deps: HandlerDeps, item: Item, work: DatasetWo
   if (work.onDrift !== 'hold' || !entry?.nid || intent) return;
   const target = targetOf(deps, item, work);
   const wish = await wishOf(target, work, entry);
-  if (isProven(entry, wish) && !work.verify) return;
+  if (isPublished(entry, wish) && !work.verify) return;
   const located = await locateNode(target, wish, entry, null);
   if (located.entry.nid !== entry.nid) return;
   const node = located.node ?? (await target.portal.readNode(entry.nid, item.signal));
@@ -83,10 +84,8 @@ const wishOf = async (target: NodeTarget, { wish, frozen }: DatasetWork, entry: 
   return { ...wish, fields, type: 'dataset', fingerprint: wish.metadataFingerprint };
 };
 
-const isProven = (entry: LedgerEntry, wish: NodeWish): boolean =>
-  entry.nid !== null &&
-  (entry.live || (!wish.published && entry.reason === null)) &&
-  entry.metadataFingerprint === wish.fingerprint;
+const isPublished = (entry: LedgerEntry, wish: NodeWish): boolean =>
+  entry.nid !== null && isProven(wish, entry) && entry.metadataFingerprint === wish.fingerprint;
 
 interface Before {
   before: LedgerEntry;

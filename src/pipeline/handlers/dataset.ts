@@ -10,8 +10,8 @@ import { eachAtOnce } from '../../util/each-at-once.ts';
 import { publishDataset, refuseDrift } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { ItemRunner } from './item-runner.ts';
-import { unknownNode, visibleOrNull } from './node-locate.ts';
-import { type NodeWish, sameUuid } from './node-wish.ts';
+import { nidOnPortal, unknownNode } from './node-locate.ts';
+import type { NodeWish } from './node-wish.ts';
 import { removeNode } from './removal.ts';
 import { publishResource } from './resource.ts';
 
@@ -74,32 +74,23 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   if (!linksByList && datasetNid === null) return;
   const mode = { datasetNid, provesNow: false, isNewDataset: !before?.nid };
   // A resource that is linked saves its dataset along, so only new ones go beside each other.
-  const isNew = await newOnes(deps, runner.portal, work.resources);
+  const entries = await deps.ledger.entriesOf(runner.portal, work.resources);
   const atOnce = linksByList && !isShared ? resourcesAtOnce : 1;
   const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, mode));
-  await eachAtOnce(
-    work.resources.filter((resource) => isNew.has(resource)),
-    atOnce,
-    each,
-  );
-  await eachAtOnce(
-    work.resources.filter((resource) => !isNew.has(resource)),
-    1,
-    each,
-  );
+  const [fresh, known] = [
+    work.resources.filter((_, at) => !entries[at]?.nid),
+    work.resources.filter((_, at) => entries[at]?.nid),
+  ];
+  await eachAtOnce(fresh, atOnce, each);
+  await eachAtOnce(known, 1, each);
   const links = await nodesOf(deps, runner, work);
   const isFinal = !runner.hasUnfinished;
   await runner.run(key, (item) => publishDataset(deps, item, work, { links, linksByList, isFinal }));
 };
 
-const newOnes = async (deps: HandlerDeps, portal: string, keys: readonly string[]): Promise<Set<string>> => {
-  const entries = await Promise.all(keys.map((key) => deps.ledger.entry(portal, key)));
-  return new Set(keys.filter((_, index) => !entries[index]?.nid));
-};
-
 /**
  * Node ids of resources, in the order of their keys; those that have none are left out. Where they are not as the list was
- * last proven to hold them, those that were not worked on (`isProven`) are looked for: a number may be somebody else's by now.
+ * last proven to hold them, those that were not worked on are looked for: a number may be somebody else's by now.
  */
 const nodesOf = async (
   deps: HandlerDeps,
@@ -107,7 +98,7 @@ const nodesOf = async (
   { wish, order, resources }: Pick<DatasetWork, 'wish' | 'order' | 'resources'>,
 ): Promise<string[]> => {
   const { portal: name } = runner;
-  const entries = await Promise.all(order.map((key) => deps.ledger.entry(name, key)));
+  const entries = await deps.ledger.entriesOf(name, order);
   const held = entries.flatMap((entry) =>
     entry?.nid && entry.removed !== 'delete' ? [{ ...entry, nid: entry.nid }] : [],
   );
@@ -122,11 +113,9 @@ const nodesOf = async (
 
 /** Looks for a node that the ledger names; one that is not ours any more is made anew by the next run. */
 const isStillOurs = async (deps: HandlerDeps, runner: ItemRunner, entry: LedgerEntry): Promise<boolean> => {
-  const portal = deps.portal(runner.portal);
-  const row = await portal.findByUuid(entry.uuid, runner.signal);
-  const node = row ? null : await visibleOrNull(portal, entry.nid ?? '', runner.signal);
-  if (row?.nid === entry.nid || (node !== null && sameUuid(node.uuid, entry.uuid))) return true;
-  await deps.ledger.put(runner.portal, { ...unknownNode(entry), nid: row?.nid ?? null });
+  const nid = await nidOnPortal(deps.portal(runner.portal), entry, runner.signal);
+  if (nid === entry.nid) return true;
+  await deps.ledger.put(runner.portal, { ...unknownNode(entry), nid });
   return false;
 };
 

@@ -1,7 +1,7 @@
 // Finding the node of a wish, and proving that it is ours before anything is written to it.
-import { NodeUnclearError, PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
+import { NodeUnclearError } from '../../model/errors.ts';
 import type { Intent, LedgerEntry } from '../../model/ledger-entry.ts';
-import type { NodeRow, Portal, PortalNode } from '../../portal-client/client.ts';
+import { isForbidden, type NodeRow, type Portal, type PortalNode } from '../../portal-client/client.ts';
 import type { NodeTarget } from './node-target.ts';
 import { bearsMark, isOurs, type NodeWish, sameUuid } from './node-wish.ts';
 
@@ -52,7 +52,7 @@ const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row
 
 const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<Located> => {
   const { item, portal } = target;
-  const node = await readOrNull(portal, nid, item.signal).catch((error: unknown) => {
+  const node = await portal.findNode(nid, item.signal).catch((error: unknown) => {
     // One of ours that was published could be read: another one stands there.
     if (isForbidden(error) && (entry.live || target.createMissing)) return null;
     if (!isForbidden(error)) throw error;
@@ -93,6 +93,17 @@ export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
   refused: entry.refused && { ...entry.refused, isReplaced: false },
 });
 
+/**
+ * The number under which the portal has the node of an entry, by its uuid; null where it has none. Lists hide drafts, so
+ * one that is not listed is read.
+ */
+export const nidOnPortal = async (portal: Portal, entry: LedgerEntry, signal: AbortSignal): Promise<string | null> => {
+  const row = await portal.findByUuid(entry.uuid, signal);
+  if (row) return row.nid;
+  const node = await portal.visibleNode(entry.nid ?? '', signal);
+  return node !== null && sameUuid(node.uuid, entry.uuid) ? node.nid : null;
+};
+
 /** How far beyond the highest listed id nodes are looked for that lists hide. */
 const hiddenBeyond = 50;
 
@@ -105,7 +116,7 @@ const createdAbove = async (
   if (intent.highestNid === '') return null; // the list was trusted when the create began
   const highest = Number(await portal.highestNid(item.signal));
   for (let nid = Number(intent.highestNid) + 1; nid <= highest + hiddenBeyond; nid++) {
-    const node = await visibleOrNull(portal, String(nid), item.signal);
+    const node = await portal.visibleNode(String(nid), item.signal);
     if (node?.type === wish.type && node.title === wish.title && node.log === intent.marker) return node.nid;
   }
   return null;
@@ -146,7 +157,7 @@ type Sought = Parameters<typeof findUnlisted>[1];
 const marked = async (portal: Portal, wish: Sought, signal: AbortSignal): Promise<Unlisted> => {
   const unmarked: NodeRow[] = [];
   for (const row of await portal.findByTitle(wish.type, wish.title, signal)) {
-    const node = await visibleOrNull(portal, row.nid, signal);
+    const node = await portal.visibleNode(row.nid, signal);
     if (node === null || node.type !== wish.type) continue;
     if (bearsMark(node, wish.key)) return { nid: node.nid, doubt: null };
     if (!node.log.startsWith('sluice ')) unmarked.push(row);
@@ -174,26 +185,4 @@ const hiddenDraft = async (portal: Portal, wish: Sought, signal: AbortSignal): P
       hint: 'publish with an account that sees all content (site manager, administrator), or `sluice publish --create-missing` if this draft was never published',
     },
   };
-};
-
-const isForbidden = (error: unknown): boolean => error instanceof PortalRefusedError && error.request.status === 403;
-
-/** A node, or null where this account sees none. */
-export const visibleOrNull = async (portal: Portal, nid: string, signal: AbortSignal): Promise<PortalNode | null> => {
-  try {
-    return await readOrNull(portal, nid, signal);
-  } catch (error) {
-    if (isForbidden(error)) return null;
-    throw error;
-  }
-};
-
-/** A node, or null where there is none. @throws PortalRefusedError (403) for one that this account may not read */
-export const readOrNull = async (portal: Portal, nid: string, signal: AbortSignal): Promise<PortalNode | null> => {
-  try {
-    return await portal.readNode(nid, signal);
-  } catch (error) {
-    if (error instanceof PortalGoneError) return null;
-    throw error;
-  }
 };

@@ -35,23 +35,16 @@ export const proveNode = async (
   const wrong = unexpected(wished, entry, node);
   if (isWrittenBy(item)) {
     const kept = new Set((await ledger.sentFor(item.portal, wish.key))?.kept);
-    return settled(
-      target,
-      wished,
-      entry,
-      node,
-      wrong.filter((field) => !kept.has(field)),
-      kept,
-    );
+    return settled(target, wished, { entry, node, wrong: wrong.filter((field) => !kept.has(field)), kept });
   }
   const { kept, edited } = await editsOf(target, wished, entry, node);
   const open = [...new Set([...wrong, ...edited])].filter((field) => !kept.has(field));
-  if (open.length === 0) return settled(target, wished, entry, node, [], kept);
+  if (open.length === 0) return settled(target, wished, { entry, node, wrong: [], kept });
   await item.note(`node ${entry.nid} was changed on the portal (${open.join(', ')}): restoring it`);
   const restored = await writeNode(target, wish, { ...entry, metadataFingerprint: null }, null, more);
   const now = restored.node ?? (await readOurs(target, wish, restored.entry));
   const still = unexpected(wished, restored.entry, now).filter((field) => !kept.has(field));
-  return settled(target, wished, restored.entry, now, still, kept);
+  return settled(target, wished, { entry: restored.entry, node: now, wrong: still, kept });
 };
 
 /**
@@ -61,19 +54,23 @@ export const proveNode = async (
 const growItems = async ({ item, portal }: NodeTarget, wish: NodeWish, read: PortalNode): Promise<PortalNode> => {
   if (!isWrittenBy(item) || (await portal.dialectInUse(item.signal)) !== 'form') return read;
   let node = read;
-  for (;;) {
+  for (let hasGrown = true; hasGrown; ) {
     const before = node;
-    const isShort = ([name, value]: [string, unknown]): boolean =>
-      (countItems(before[name]) ?? 0) > 0 && (countItems(value) ?? 0) > (countItems(before[name]) ?? 0);
-    const short = Object.entries(wish.fields).filter(isShort);
-    if (short.length === 0) return node;
+    const short = Object.entries(wish.fields).filter(([name, value]) => {
+      const held = itemsIn(before[name]);
+      return held > 0 && itemsIn(value) > held;
+    });
+    if (short.length === 0) break;
     await item.note(`the portal took some items of ${short.map(([name]) => name).join(', ')}: sending the next`);
     await portal.updateNode(node.nid, { log: markerOf(wish), fields: Object.fromEntries(short) }, item.signal, node);
     node = await portal.readNode(node.nid, item.signal);
     const now = node;
-    if (!short.some(([name]) => (countItems(now[name]) ?? 0) > (countItems(before[name]) ?? 0))) return node;
+    hasGrown = short.some(([name]) => itemsIn(now[name]) > itemsIn(before[name]));
   }
+  return node;
 };
+
+const itemsIn = (value: unknown): number => countItems(value) ?? 0;
 
 const isWrittenBy = ({ actions }: Item): boolean => actions.some((action) => nodeWrites.has(action));
 
@@ -94,14 +91,17 @@ const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry):
   );
 };
 
+/** What a look at a node found: the fields that differ, and those that are left as somebody made them. */
+interface Looked extends ProvenNode {
+  wrong: readonly string[];
+  kept: ReadonlySet<string>;
+}
+
 /** The entry with what the node is seen to hold. @throws VerifyFailedError for fields without which it would be wrong */
 const settled = async (
   target: NodeTarget,
   wish: NodeWish,
-  entry: LedgerEntry,
-  node: PortalNode,
-  wrong: readonly string[],
-  kept: ReadonlySet<string>,
+  { entry, node, wrong, kept }: Looked,
 ): Promise<ProvenNode> => {
   const essential = wrong.filter((field) => isEssential(field));
   if (essential.length > 0) throw notAsSent(target.portal, wish, node, essential);

@@ -1,5 +1,5 @@
 // A stored plan is done exactly or not at all: finds the items whose source or node has moved since.
-import { PlanMovedError, PortalGoneError, reasonOf } from '../../model/errors.ts';
+import { PlanMovedError, reasonOf } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
@@ -70,7 +70,8 @@ const nodeMoved = async (portal: Portal, pinned: Pinned, signal: AbortSignal): P
   const { pin } = pinned;
   const listed = await portal.findByUuid(pin.uuid, signal);
   if (pin.nid === null) return listed ? `node ${listed.nid} appeared on the portal` : null;
-  const vid = listed?.nid === pin.nid ? listed.vid : await revisionOf(portal, pin.nid, signal);
+  // The list may hide it.
+  const { vid } = (listed?.nid === pin.nid ? listed : await portal.findNode(pin.nid, signal)) ?? { vid: null };
   if (vid === null) return pin.actions.includes('create') ? null : `node ${pin.nid} vanished from the portal`;
   if (pin.actions.includes('create')) return `node ${pin.nid} is on the portal again`;
   if (pin.vid === null || vid === pin.vid) return null;
@@ -90,16 +91,6 @@ const isOursUnchanged = async (
   const [entry, sent] = [known.entries.get(pin.key), known.sent.get(pin.key)];
   if (!entry || !sent || entry.nid !== pin.nid || entry.removed || entry.syncedAt > Date.parse(madeAt)) return false;
   return unlikeProven(entry, sent, await portal.readNode(entry.nid ?? '', signal)).length === 0;
-};
-
-/** Revision of a node that the list may hide; null when it is gone. */
-const revisionOf = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> => {
-  try {
-    return (await portal.readNode(nid, signal)).vid;
-  } catch (error) {
-    if (error instanceof PortalGoneError) return null;
-    throw error;
-  }
 };
 
 /** Resources cannot go below a dataset that is not created. */

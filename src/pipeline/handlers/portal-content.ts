@@ -5,8 +5,7 @@ import type { RunData } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import type { HandlerDeps } from './deps.ts';
-import { visibleOrNull } from './node-locate.ts';
-import { sameUuid } from './node-wish.ts';
+import { nidOnPortal } from './node-locate.ts';
 
 /** Nodes that are looked for, in one list request: some of all, and the newest, which go first when a portal is set back. */
 const sampled = 16;
@@ -61,23 +60,19 @@ const isSetBack = async (portal: Portal, gone: readonly LedgerEntry[], signal: A
   if (gone.length === 0) return false;
   const highest = Math.max(...gone.map(({ nid }) => Number(nid)));
   if (Number(await portal.highestNid(signal)) < highest) return true;
-  for (const { nid } of gone.slice(0, newest)) if (await visibleOrNull(portal, nid ?? '', signal)) return true;
+  for (const { nid } of gone.slice(0, newest)) if (await portal.visibleNode(nid ?? '', signal)) return true;
   return false;
 };
 
 const holdHint =
   'nothing was changed. If it is the same portal with other node ids, `sluice rebuild` finds what is there; if others published it, `sluice adopt`; if it is empty or a new one, `sluice publish --create-missing` creates everything';
 
-/** Those of the entries whose nodes the portal does not hold any more. Those that its lists hide are read by their id. */
+/** Those of the entries whose nodes the portal does not hold any more; a live one is in its lists. */
 const goneOf = async (portal: Portal, entries: readonly LedgerEntry[], signal: AbortSignal): Promise<LedgerEntry[]> => {
-  const rows = await Promise.all(entries.map(({ uuid }) => portal.findByUuid(uuid, signal)));
-  const gone: LedgerEntry[] = [];
-  for (const [index, entry] of entries.entries()) {
-    if (rows[index]) continue;
-    const node = entry.live ? null : await visibleOrNull(portal, entry.nid ?? '', signal);
-    if (node === null || !sameUuid(node.uuid, entry.uuid)) gone.push(entry);
-  }
-  return gone;
+  const found = await Promise.all(
+    entries.map((entry) => (entry.live ? portal.findByUuid(entry.uuid, signal) : nidOnPortal(portal, entry, signal))),
+  );
+  return entries.filter((_, index) => found[index] === null);
 };
 
 const evenly = <T>(items: readonly T[], count: number): T[] =>

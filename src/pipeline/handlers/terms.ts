@@ -36,7 +36,7 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Prom
   const { fresh: unknown } = await terms.resolve(wish.fields, true);
   const topics = unknown.filter(({ vocabulary }) => vocabulary === 'dkan_topics').map(({ name }) => name);
   await portal.learnTopics(topics, item.signal);
-  const { fields, fresh } = isForm ? await terms.resolve(wish.fields, true) : await afterOtherMakers(target, wish);
+  const { fields, fresh } = isForm ? await terms.resolve(wish.fields) : await afterOtherMakers(target, wish);
   if (!isForm) await terms.announce(fresh, wish.uuid);
   const { entry } = await write(fields).catch(async (error: unknown) => {
     if (error instanceof PortalRefusedError) await terms.withdraw(fresh);
@@ -79,7 +79,7 @@ const makeLostTerms = async (
 const afterOtherMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): Promise<ResolvedTerms> => {
   const { terms } = portal;
   await portal.surveyTerms(item.signal);
-  let resolved = await terms.resolve(wish.fields, true);
+  let resolved = await terms.resolve(wish.fields);
   for (;;) {
     const maker = await terms.makerOf(resolved.fresh, wish.uuid);
     if (!maker) return resolved;

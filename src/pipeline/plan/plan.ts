@@ -188,8 +188,8 @@ const nodeNeed = (
 
 const rowOf = ({ listed }: Knowledge, { uuid }: LedgerEntry): ListedNode | undefined => listed?.get(uuid.toLowerCase());
 
-/** Live, or published as a draft as wished. */
-const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
+/** True for an entry that is live, or published as a draft as wished. */
+export const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
   entry.live || (!wish.published && entry.reason === null);
 
 const planResource = (wish: ResourceWish, known: Knowledge): PlannedItem => {
