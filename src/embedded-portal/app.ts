@@ -2,6 +2,7 @@
 import { METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dataset-api/paths.ts';
+import type { Log } from '../model/log.ts';
 import { endConnectionsOnClose } from '../util/http-closing.ts';
 import { type Answer, formatError, formatValue, internalFault } from './answer.ts';
 import { readBody } from './body.ts';
@@ -111,7 +112,7 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
     operation.access(call);
     return await operation.run(call);
   } finally {
-    await discard(call.files);
+    if (call.files.length > 0) await discard(call.files);
   }
 };
 
@@ -181,44 +182,52 @@ const readQuery = (text: string): Record<string, unknown> => {
   }
 };
 
-/** The answer with the cookie that a session of nobody is given or loses; files go out without. */
-const withCookie = (call: Call, result: Answer): Answer => {
-  const isPersonal = call.user.uid !== 0 || result.headers?.['set-cookie'] !== undefined;
-  if (call.portal.profile.guardsCaches && isPersonal) {
+/** The answer with what depends on the session: no caching with one; without, the cookie it is given or loses, but for files. */
+const withSessionHeaders = (call: Call, result: Answer): Answer => {
+  const setsCookie = result.headers?.['set-cookie'] !== undefined;
+  if (call.portal.profile.guardsCaches && (setsCookie || call.user.uid !== 0)) {
     return { ...result, headers: { ...result.headers, 'cache-control': 'private, no-store' } };
   }
-  const cookie = result.plain === true || result.headers?.['set-cookie'] !== undefined ? null : anonymousCookie(call);
+  const cookie = result.plain === true || setsCookie ? null : anonymousCookie(call);
   return cookie === null ? result : { ...result, headers: { ...result.headers, 'set-cookie': cookie } };
 };
 
 /** The path as web servers before a portal hand it on: slashes that follow each other are one. */
-const mergeSlashes = ({ profile }: Portal, path: string): string =>
-  profile.mergesSlashes
+const mergeSlashes = ({ profile }: Portal, path: string): string => {
+  if (!path.includes('//')) return path;
+  return profile.mergesSlashes
     ? path.replace(/\/{2,}/g, '/')
     : path.replace(/^\/+(?:(api|services|sites)\/+)?/i, (_, first) => (first === undefined ? '/' : `/${first}/`));
+};
 
+/** What a thrown value is answered with where no format was agreed on. */
+const failure = (error: unknown, log: Log): Answer =>
+  formatError(error instanceof Refusal ? error : internalFault(error, log), null, { style: 'sound' });
+
+/** The answer to a request; never throws. */
 const answer = async (
   portal: Portal,
   resources: ReadonlyMap<string, Resource>,
   request: FastifyRequest,
 ): Promise<Answer> => {
-  const url = request.originalUrl;
-  const mark = url.indexOf('?');
-  const path = mergeSlashes(portal, mark === -1 ? url : url.slice(0, mark));
-  const queryText = mark === -1 ? '' : url.slice(mark + 1);
-  const call = openCall(portal, request, { query: readQuery(queryText), queryText });
+  let call: Call | null = null;
   try {
-    return withCookie(call, await routedAnswer(call, { resources, request, path }));
+    const url = request.originalUrl;
+    const mark = url.indexOf('?');
+    const path = mergeSlashes(portal, mark === -1 ? url : url.slice(0, mark));
+    const queryText = mark === -1 ? '' : url.slice(mark + 1);
+    call = openCall(portal, request, { query: readQuery(queryText), queryText });
+    return withSessionHeaders(call, await routedAnswer(call, { resources, request, path }));
   } catch (error) {
-    const refusal = error instanceof Refusal ? error : internalFault(error, portal.log);
-    return withCookie(call, formatError(refusal, null, { style: 'sound' }));
+    const result = failure(error, portal.log);
+    return call === null ? result : withSessionHeaders(call, result);
   }
 };
 
-const routedAnswer = async (
+const routedAnswer = (
   call: Call,
   { resources, request, path }: { resources: ReadonlyMap<string, Resource>; request: FastifyRequest; path: string },
-): Promise<Answer> => {
+): Answer | Promise<Answer> => {
   const { portal, query, queryText } = call;
   const prefix = prefixPattern.exec(path)?.[0];
   if (path === xmlrpcPath && portal.speaksXmlRpc && request.raw.method === 'POST') return xmlrpcAnswer(call, resources);
@@ -240,10 +249,11 @@ const routedAnswer = async (
 /** The access log: never the query, which may hold a token, nor a header or body. */
 const noteAccess = (
   { log, accessLevel }: Portal,
-  { ip, raw, originalUrl }: FastifyRequest,
+  request: FastifyRequest,
   { status, began }: { status: number; began: number },
 ): void => {
   if (!log.isLevelEnabled(accessLevel)) return;
+  const { ip, raw, originalUrl } = request;
   log[accessLevel](
     {
       method: raw.method,
@@ -285,13 +295,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
   const resources = resourcesOf(portal.profile, portal.expose);
   app.all('/', async (request, reply) => {
     const began = performance.now();
-    let result: Answer;
-    try {
-      result = await answer(portal, resources, request);
-    } catch (error) {
-      const refusal = error instanceof Refusal ? error : internalFault(error, log);
-      result = formatError(refusal, null, { style: 'sound' });
-    }
+    let result = await answer(portal, resources, request);
     // A client that still sends is not waited for: what it sends is not read.
     const options = {
       longestReason: portal.profile.longestReason,
@@ -301,7 +305,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     try {
       await sendAnswer(reply, result, options);
     } catch (error) {
-      result = formatError(internalFault(error, log), null, { style: 'sound' });
+      result = failure(error, log);
       await sendAnswer(reply, result, options);
     }
     noteAccess(portal, request, { status: result.status, began });

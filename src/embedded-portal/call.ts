@@ -95,9 +95,9 @@ export interface Call {
   /** Name of the session cookie for that address. */
   cookieName: string;
   /** The client's IP address, as the first proxy that is not trusted gives it. */
-  address: string;
+  address: () => string;
   /** True when the connection itself comes from this machine. */
-  isLocal: boolean;
+  isLocal: () => boolean;
   session: Session | null;
   user: User;
   query: FormTree;

@@ -11,6 +11,9 @@ import type { User } from './store/users.ts';
 
 const hostPattern = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
 
+/** A Host that means this machine wherever it is read, so that repeating it leads nobody elsewhere. */
+const loopbackHostPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|\[(?:::1|::ffff:127(?:\.\d{1,3}){3})\])(?::\d{1,5})?$/;
+
 const cookieNames = new Map<string, string>();
 
 /** Name of the session cookie: `SESS` (`SSESS` on https) and 32 hex digits made from the host (recorded behaviour 5). */
@@ -26,18 +29,18 @@ const cookieNameOf = (baseUrl: string): string => {
   return name;
 };
 
-/** True for a Host that means this machine and nothing else, so that repeating it leads nobody elsewhere. */
-const isOurs = (host: string, socket: Socket): boolean => {
-  const name = host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
-  return name === 'localhost' || isLoopback(name) || name === plainAddress(socket.localAddress ?? '');
-};
+/** True for a Host that is the address at which the request arrived. */
+const isLocalAddress = (host: string, socket: Socket): boolean =>
+  host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '') === plainAddress(socket.localAddress ?? '');
 
 /** The address by which the client knows the portal: the configured one, else what its Host header says, if that may be believed. */
 const baseUrlOf = ({ publicUrl, profile }: Portal, { headers, socket }: IncomingMessage): string => {
   if (publicUrl !== null) return publicUrl;
   const sent = headers.host ?? '';
-  const isTaken = hostPattern.test(sent) && (!profile.guardsCaches || isOurs(sent, socket));
-  return `http://${isTaken ? sent : `${bracketed(plainAddress(socket.localAddress ?? ''))}:${socket.localPort}`}`;
+  const isBelieved =
+    loopbackHostPattern.test(sent) ||
+    (hostPattern.test(sent) && (!profile.guardsCaches || isLocalAddress(sent, socket)));
+  return `http://${isBelieved ? sent : `${bracketed(plainAddress(socket.localAddress ?? ''))}:${socket.localPort}`}`;
 };
 
 const bracketed = (address: string): string => (isIPv6(address) ? `[${address}]` : address);
@@ -106,8 +109,8 @@ export const openCall = (
     baseUrl,
     isSecure: baseUrl.startsWith('https:'),
     cookieName,
-    address: addressOf(request),
-    isLocal: isLoopback(request.raw.socket.remoteAddress ?? ''),
+    address: () => addressOf(request),
+    isLocal: () => isLoopback(request.raw.socket.remoteAddress ?? ''),
     session,
     user: byToken ?? (session === null ? null : users.byUid(session.uid)) ?? users.anonymous,
     query,

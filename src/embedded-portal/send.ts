@@ -25,9 +25,6 @@ export interface SendOptions {
   idleMs: number;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII begins with them
-const ascii = /^[\u0000-\u007f]*$/;
-
 const headersOf = ({ contentType, headers, plain }: Answer, isLast: boolean): Record<string, string | number> => ({
   ...(plain === true ? {} : serviceHeaders),
   ...headers,
@@ -93,13 +90,13 @@ export const sendAnswer = async (
     if (file !== null) await sendFile(raw, file, { headers, status, body, idleMs });
     return;
   }
-  // Head and body leave in one piece where both are plain text.
-  if (reason === undefined && body.length <= partBytes && ascii.test(body)) {
-    raw.writeHead(status, { ...headers, 'content-length': body.length }).end(body, 'latin1');
-    return;
+  const length = Buffer.byteLength(body);
+  raw.writeHead(status, { ...headers, 'content-length': length });
+  if (length > partBytes) {
+    await sendParts(raw, Readable.from(partsOf(Buffer.from(body)), { objectMode: false }), idleMs);
+  } else if (length === body.length) {
+    raw.end(body, 'latin1'); // plain ASCII: head and body leave in one piece
+  } else {
+    raw.end(Buffer.from(body));
   }
-  const bytes = Buffer.from(body, 'utf8');
-  raw.writeHead(status, { ...headers, 'content-length': bytes.length });
-  if (bytes.length <= partBytes) raw.end(bytes);
-  else await sendParts(raw, Readable.from(partsOf(bytes), { objectMode: false }), idleMs);
 };

@@ -15,9 +15,12 @@ const mostWaiting = 100;
 
 const limitMs = 2000;
 
-const textsIn = (value: unknown): string[] => {
-  if (typeof value === 'string') return [value];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+const collect = (value: unknown, into: Set<string>): void => {
+  if (typeof value === 'string') {
+    if (!isShort(value) && value.length <= longest) into.add(value);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const part of Object.values(value)) collect(part, into);
+  }
 };
 
 /** The threads that render. */
@@ -30,13 +33,23 @@ export class LongTexts {
     threads: 2,
   });
 
-  /** Renders what `sources` (bodies, field items) hold for the formatted fields among `fields`; never rejects. */
-  async render(fields: readonly Field[], sources: readonly Record<string, unknown>[]): Promise<RenderedTexts> {
-    const named = fields.filter(({ kind }) => kind === 'body' || kind === 'long');
-    const texts = new Set(sources.flatMap((source) => named.flatMap(({ name }) => textsIn(source[name]))));
-    const long = [...texts].filter((text) => !isShort(text) && text.length <= longest);
+  /**
+   * Renders what `body` holds for the formatted fields among `fields`, and what is `stored` of these, because a body that
+   * changes a part of a field falls back to it; never rejects.
+   */
+  async render(
+    fields: readonly Field[],
+    body: Record<string, unknown>,
+    stored: Record<string, unknown> = {},
+  ): Promise<RenderedTexts> {
+    const texts = new Set<string>();
+    for (const { kind, name } of fields) {
+      if ((kind !== 'body' && kind !== 'long') || !Object.hasOwn(body, name)) continue;
+      collect(body[name], texts);
+      collect(stored[name], texts);
+    }
     const rendered = new Map<string, string>();
-    for (const text of long) {
+    for (const text of texts) {
       const html = await this.#one(text);
       if (html !== null) rendered.set(text, html);
     }

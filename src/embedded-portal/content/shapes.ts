@@ -64,7 +64,17 @@ const constant: Readonly<Record<string, readonly string[]>> = {
   attributes: [],
 };
 
-const propertiesOf = ({ kind }: Field): string[] => [...taken[kind], ...(derived[kind] ?? [])];
+/** Every property of an item, by kind. */
+const properties: Record<FieldKind, readonly string[]> = { ...taken };
+for (const [kind, more] of Object.entries(derived) as [FieldKind, readonly string[]][]) {
+  properties[kind] = [...taken[kind], ...more];
+}
+
+/** Properties that say how a value is meant or shown, and none by themselves. */
+const how: readonly string[] = ['format', 'vid', 'vocabulary_machine_name', 'vocabulary', ...fileSettings];
+
+/** Kinds whose items need no main property. */
+const free: readonly FieldKind[] = ['body', 'term', 'pair', 'remote'];
 
 /** Names in the text field of the editing form: `""one"" ""two""`, or parted by commas. */
 export const namesIn = (text: string): string[] => {
@@ -139,14 +149,12 @@ const checkValue = (field: Field, key: string, value: unknown): void => {
 
 /** True for an item that says something; false for an empty one. Throws {@link FieldFault} for one that lacks its value. */
 const isFilled = (field: Field, item: RawItem): boolean => {
-  checkKeys(field, item, propertiesOf(field));
+  checkKeys(field, item, properties[field.kind]);
   for (const [key, value] of Object.entries(item)) checkValue(field, key, value);
-  const how: readonly string[] = ['format', 'vid', 'vocabulary_machine_name', 'vocabulary', ...fileSettings];
   const said = taken[field.kind].filter(
     (key) => !isNothing(item[key]) && (!how.includes(key) || (key === 'title' && field.kind === 'link')),
   );
   if (said.length === 0) return false;
-  const free: FieldKind[] = ['body', 'term', 'pair', 'remote'];
   if (!free.includes(field.kind) && !said.includes(mainProperty[field.kind])) {
     refuse(field, `an item needs ${mainProperty[field.kind]}.`);
   }
@@ -157,8 +165,9 @@ const isFilled = (field: Field, item: RawItem): boolean => {
 const withoutLanguage = (field: Field, value: unknown): unknown => {
   if (!isMap(value) || isNumbered(value)) return value;
   const keys = Object.keys(value);
-  const known = [...propertiesOf(field), 'select', 'other', 'value_field', 'textfield'];
-  if (!('und' in value) && keys.some((key) => known.includes(key))) return value;
+  const isProperty = (key: string): boolean =>
+    properties[field.kind].includes(key) || ['select', 'other', 'value_field', 'textfield'].includes(key);
+  if (!('und' in value) && keys.some(isProperty)) return value;
   const other = keys.find((key) => key !== 'und');
   if (other !== undefined) {
     refuse(

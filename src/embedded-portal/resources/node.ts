@@ -99,7 +99,7 @@ const create = async (call: Call): Promise<Result> => {
   const type = typeIn(call);
   const body = nodeBody(call);
   const fields = profile.fields[type];
-  const rendered = await portal.texts.render(fields, [body]);
+  const rendered = await portal.texts.render(fields, body);
   const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
     store.write(() => {
       const context = { store, user, type, node: null, fields, rendered, shownStatus: '0', now: portal.now() };
@@ -118,19 +118,13 @@ const create = async (call: Call): Promise<Result> => {
   return { value: { nid: String(saved.nid), uri: uriOf(call, saved.nid) } };
 };
 
-/** What a body that changes a part of a field may fall back to. */
-const onlyKeys = (items: StoredNode['fields'], body: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(items).filter(([name]) => name in body));
-
 const update = async (call: Call): Promise<Result> => {
   const { portal, user } = call;
   const { store, profile } = portal;
   const body = nodeBody(call);
   const begun = needNode(call);
-  const rendered = await portal.texts.render(isNodeType(begun.type) ? profile.fields[begun.type] : [], [
-    body,
-    onlyKeys(begun.fields, body),
-  ]);
+  const formatted = isNodeType(begun.type) ? profile.fields[begun.type] : [];
+  const rendered = await portal.texts.render(formatted, body, begun.fields);
   const save = (copies: Copies): Promise<{ saved: Saved; change: FileChange }> =>
     store.write(() => {
       const present = needNode(call);

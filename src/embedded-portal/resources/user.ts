@@ -102,10 +102,10 @@ const refuseBlocked = (call: Call, attempt: Attempt): void => {
 /** What an attempt is counted by; null for one that needs no limit. */
 const attemptOf = ({ portal, address, isLocal }: Call, name: string, user: User | null): Attempt | null => {
   const { ownAccount, profile, now } = portal;
-  const isOwn = isLocal && user !== null && user.name === ownAccount?.name;
+  const isOwn = user !== null && user.name === ownAccount?.name && isLocal();
   if (isOwn && !ownAccount.isGuessable) return null;
   const unknown = profile.tellsAccounts ? null : name.toLowerCase().slice(0, 60);
-  return { user: user?.uid ?? unknown, address, countsByAddress: !isOwn, now: now() };
+  return { user: user?.uid ?? unknown, address: address(), countsByAddress: !isOwn, now: now() };
 };
 
 /** A password that was right. */
@@ -182,7 +182,7 @@ const logout = async (call: Call): Promise<Result> => {
   call.headers['set-cookie'] = deletedCookie(call);
   if (!isVersion11(call, 'logout')) return { value: true };
   return {
-    value: { uid: 0, hostname: call.address, roles: portal.store.users.anonymous.roleMap, cache: 0 },
+    value: { uid: 0, hostname: call.address(), roles: portal.store.users.anonymous.roleMap, cache: 0 },
     shape: 'object',
   };
 };
