@@ -1,6 +1,7 @@
 // Checks one file: a table, a manifest or a configuration.
-import { stat } from 'node:fs/promises';
-import { basename, extname, relative, resolve } from 'node:path';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, extname, join, relative, resolve } from 'node:path';
 import { loadConfig } from '../config/load.ts';
 import {
   CatalogueFaultError,
@@ -13,6 +14,7 @@ import {
   SourceMissingError,
   TableFaultError,
 } from '../model/errors.ts';
+import type { TableRecipe } from '../model/recipe/recipe.ts';
 import { readYaml } from '../model/yaml/document.ts';
 import { isTabular } from '../pipeline/plan/plan.ts';
 import { recipeOf } from '../sources/gather/recipe.ts';
@@ -20,11 +22,17 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { portalsOf } from '../sources/manifest/portals.ts';
 import { type Manifest, manifestKinds } from '../sources/manifest/schema.ts';
 import { inspectTable, reportOf } from '../tables/check.ts';
-import type { CheckContext, Fault, FileFinding, PublishedFile } from './check-finding.ts';
+import { prepareTable } from '../tables/transform/prepare.ts';
+import {
+  type CheckContext,
+  type Fault,
+  type FileFinding,
+  faultsOfTable,
+  type PublishedFile,
+  summaryOfTable,
+} from './check-finding.ts';
 import { type Inside, lookAtCatalogue, lookAtPackage, lookInside } from './check-inside.ts';
-import { lookAtMade } from './check-made.ts';
 import { plural } from './io.ts';
-import { faultsOfTable, summaryOfTable } from './table-text.ts';
 
 /** Checks one file, told apart by its name and, for YAML, by its keys. Never throws for what is wrong with the file. */
 export const checkFile = (path: string, context: CheckContext): Promise<FileFinding> => find(path, context, look);
@@ -222,3 +230,36 @@ const shown = (path: string, cwd: string): string => {
   const inside = relative(cwd, resolve(cwd, path));
   return inside === '' || inside.startsWith('..') ? path : inside;
 };
+
+/** Makes the table in a folder of its own, looks at it, and writes what was found into `finding`. Throws what making throws. */
+const lookAtMade = async (
+  { path, name, recipe }: PublishedFile & { recipe: TableRecipe },
+  finding: FileFinding,
+  { io, config }: CheckContext,
+): Promise<void> => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-check-'));
+  const rowBytes = config?.limits.rowBytes ?? 1024 * 1024;
+  const maxBytes = config?.limits.tableBytes ?? 10e9;
+  try {
+    const how = { path, name, recipe, folder, label: 'check', rejects: null, maxBytes, rowBytes, signal: io.stop };
+    const made = await prepareTable(how);
+    if (made.kind === 'as-is') {
+      finding.summary = `${made.why}: sent as it is`;
+      return;
+    }
+    finding.kind = 'table';
+    finding.notes = [...made.said, ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : [])];
+    const { mend: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes });
+    // What is made anew each time is mended by steps or in its source, not by `--fix`.
+    const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
+    finding.inspection = inspection;
+    finding.faults.push(...faultsOfTable(inspection, finding.file));
+    finding.summary = `made into CSV from ${plural(made.rowsIn, 'row')}: ${summaryOfTable(inspection)}`;
+    if (finding.faults.length === 0) finding.table = reportOf(inspection);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+};
+
+const rejectedText = ({ rows, told }: { rows: number; told: string[] }): string =>
+  `${plural(rows, 'bad row')} left out: ${told.slice(0, 3).join('; ')}${rows > 3 ? '; …' : ''}`;

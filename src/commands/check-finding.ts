@@ -1,13 +1,14 @@
-// What `sluice check` finds in a file.
+// What `sluice check` finds in a file, and a table's findings as lines of text.
 import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { TableRecipe } from '../model/recipe/recipe.ts';
 import type { TableReport } from '../tables/check.ts';
-import type { Inspection } from '../tables/inspect-file.ts';
-import type { Io } from './io.ts';
+import type { Finding } from '../tables/finding.ts';
+import type { Inspection as WholeInspection } from '../tables/inspect-file.ts';
+import { type Io, plural } from './io.ts';
 
 /** What a file was taken for. */
-export type FileKind = 'table' | 'manifest' | 'config' | 'catalogue' | 'package' | 'other';
+type FileKind = 'table' | 'manifest' | 'config' | 'catalogue' | 'package' | 'other';
 
 /** One fault with its place; line and column count from 1 and are absent where the file as a whole is meant. */
 export interface Fault {
@@ -61,3 +62,72 @@ export interface PublishedFile {
   /** What is done to it before it is sent; null where it goes as it is. */
   recipe: TableRecipe | null;
 }
+
+type Inspection = Omit<WholeInspection, 'mend'>;
+
+/** The faults of a table, each of the places that are known. */
+export const faultsOfTable = ({ findings }: Inspection, file: string): Fault[] =>
+  findings.flatMap(({ code, hint, places }) => {
+    if (code === null) return [];
+    return places.map(({ line, column, offset, context, message }) => {
+      const place = { ...(column === null ? {} : { column }), ...(offset === null ? {} : { offset }) };
+      return { code, file, line, ...place, message, hint, ...(context === null ? {} : { context }) };
+    });
+  });
+
+const separators = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' } as const;
+
+/** One line about a table as a whole. */
+export const summaryOfTable = ({ verdict, rows, columns, delimiter, encoding, findings }: Inspection): string => {
+  const remarks = findings.filter(({ code }) => code === null).length;
+  const parts = [
+    verdict,
+    plural(rows, 'row'),
+    plural(columns.length, 'column'),
+    `separated by ${separators[delimiter]}`,
+    ...(encoding === 'UTF-8' ? [] : [`encoding ${encoding}`]),
+    ...(remarks === 0 ? [] : [plural(remarks, 'remark')]),
+  ];
+  return parts.join(', ');
+};
+
+const longestList = 300;
+
+/** The columns with their types in one line, cut where there are many. */
+export const columnsLine = ({ columns }: Inspection): string => {
+  const list = columns.map(({ name, type }) => `${name} (${type})`).join(', ');
+  return `  columns: ${list.length > longestList ? `${list.slice(0, longestList)}…` : list}`;
+};
+
+/** Every column in a line of its own: name, type, the line that decided, and the name that a portal makes. */
+export const columnLines = ({ columns }: Inspection): string[] =>
+  columns.map(({ name, portalName, type, decidedBy, empty }) => {
+    const by = decidedBy === null ? '' : `, decided by line ${decidedBy}`;
+    const without = empty === 0 ? '' : `, ${empty.toLocaleString('en')} empty`;
+    return `  column ${JSON.stringify(name)}: ${type}${by}${without}; on a portal ${portalName || '(none)'}`;
+  });
+
+/** Remarks, each with its first place. */
+export const remarkLines = ({ findings }: Inspection): string[] =>
+  findings.filter(({ code }) => code === null).map((finding) => `  remark: ${placed(finding)}`);
+
+const placed = ({ message, count, places }: Finding): string => {
+  const [place] = places;
+  const at =
+    place === undefined ? '' : `line ${place.line}${place.column === null ? '' : `, column ${place.column}`}: `;
+  return `${at}${message}${count > 1 ? ` (and ${(count - 1).toLocaleString('en')} more)` : ''}`;
+};
+
+/** How many more there are of the kinds of which not every place is told. */
+export const moreLines = ({ findings }: Inspection): string[] =>
+  findings.flatMap(({ code, count, places, message }) => {
+    const more = count - places.length;
+    return code === null || more <= 0 ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
+  });
+
+/** What a mend would do, and the command that does it; nothing for a table that is faulty or has nothing to mend. */
+export const mendLines = ({ findings, verdict }: Inspection, file: string): string[] => {
+  if (verdict !== 'mendable') return [];
+  const mends = findings.flatMap(({ mend }) => (mend === null ? [] : [`  mend: ${mend}`]));
+  return [...new Set(mends), `  -> sluice check ${file} --fix -o NEW-FILE`];
+};

@@ -1,4 +1,5 @@
 // `sluice check`: configuration, manifests and tables before they are used, and a portal before it is written to.
+
 import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
@@ -7,14 +8,23 @@ import { closeCataloguePool } from '../sources/catalogue/json-ld.ts';
 import { closeTablePool } from '../tables/check.ts';
 import { closePreparePool } from '../tables/transform/prepare.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
-import type { CheckContext, Fault, FileFinding } from './check-finding.ts';
+import {
+  type CheckContext,
+  columnLines,
+  columnsLine,
+  type Fault,
+  type FileFinding,
+  mendLines,
+  moreLines,
+  remarkLines,
+} from './check-finding.ts';
 import { type FixOptions, fixTable, knownEncoding } from './check-fix.ts';
 import { htmlOfFiles } from './check-html.ts';
 import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
-import { columnLines, columnsLine, mendLines, moreLines, remarkLines } from './table-text.ts';
 
 /** Options of `sluice check`. */
 export interface CheckCommandOptions extends CommonOptions, Omit<FixOptions, 'json'> {
@@ -193,3 +203,28 @@ const summaryLine = (files: FileFinding[]): string => {
     ? `${plural(files.length, 'file')}, all sound`
     : `${plural(files.length, 'file')}, ${faulty} faulty`;
 };
+
+/** `sluice check` on the command line. */
+export const commands = {
+  check: {
+    arguments: { '[file...]': 'configuration, manifest, CSV or catalogue files' },
+    options: {
+      ...commonOptions,
+      '--encoding <name>': 'encoding of the tables where nothing tells it, such as windows-1251',
+      '--fix': 'write one table with its mends to a new file',
+      '-o, --output <file>': 'the new file of --fix; it must not exist',
+      '--separator <name>': {
+        text: 'separator of the new file; otherwise the table keeps its own',
+        choices: ['comma', 'semicolon', 'tab', 'bar'],
+      },
+      '--report <form>': { text: 'everything that was found, in this form', choices: ['text', 'json', 'html'] },
+    },
+    examples: [
+      'sluice check jobs/city-finance.yaml data/spending.csv',
+      'sluice check --portal city',
+      'sluice check spending.csv --report html > spending.html',
+      'sluice check spending.csv --fix -o spending-mended.csv',
+    ],
+    run: checkCommand,
+  },
+} satisfies CommandDeclarations;

@@ -1,4 +1,5 @@
 // `sluice demo`: the main job from end to end in a temporary folder, proven by reading everything back.
+
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +14,7 @@ import { Inboxes } from '../service/inboxes.ts';
 import { Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
+import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, say } from './io.ts';
 import { publish } from './publish.ts';
@@ -152,3 +154,12 @@ const keepRunning = async (runtime: Runtime, folder: string, io: Io): Promise<vo
   if (password) say(io, `log in as admin with the password ${password}`);
   while (!io.stop.aborted) await sleep(1000, undefined, { signal: io.stop }).catch(() => undefined);
 };
+
+/** `sluice demo` on the command line. */
+export const commands = {
+  demo: {
+    options: { '--keep': 'leave it running to look at' },
+    examples: ['sluice demo --keep'],
+    run: demoCommand,
+  },
+} satisfies CommandDeclarations;

@@ -1,4 +1,5 @@
 // `sluice init`: asks for the portal and writes a configuration and manifests to begin with.
+
 import { constants } from 'node:fs';
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -8,11 +9,12 @@ import { portalNameOf } from '../config/one-off.ts';
 import { SluiceError, UsageError } from '../model/errors.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
-import { Asker, canAsk } from './ask.ts';
 import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type ChosenPortal, configPath, inboxFolder, type NewFile, sampleFiles, settingsFiles } from './init-files.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
+import { Asker, canAsk } from './prompt.ts';
 import { oneOffLog } from './session.ts';
 
 /** Options of `sluice init`; what they leave open is asked for on a terminal. */
@@ -180,3 +182,19 @@ const reportLines = (
   '  sluice publish jobs/first.yaml    # publish the sample',
   `  sluice start                      # the service: drop CSV files into ${inbox}/`,
 ];
+
+/** `sluice init` on the command line. */
+export const commands = {
+  init: {
+    arguments: { '[folder]': { text: 'where to write', fallback: '.' } },
+    options: {
+      ...commonOptions,
+      '--url <url>': 'address of the portal; without it the embedded portal is used',
+      '--username <name>': 'user name on the portal',
+      '--password-file <file>': 'file that holds the password (asked for otherwise)',
+      '--yes': 'ask nothing',
+    },
+    examples: ['sluice init my-city'],
+    run: initCommand,
+  },
+} satisfies CommandDeclarations;

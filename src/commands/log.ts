@@ -1,9 +1,11 @@
 // `sluice log`: the log of a job, a run, or the last job of a key.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../model/errors.ts';
 import { itemId } from '../model/job.ts';
 import type { Target } from '../model/redis-keys.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { configOf, oneOffLog, withRuntime } from './session.ts';
@@ -73,3 +75,13 @@ const unknown = (what: string): NotFoundError =>
   new NotFoundError(`no job, run or key is known as "${what}"`, {
     hint: '`sluice status` lists the keys; logs are kept as long as `jobs.keepRuns` says',
   });
+
+/** `sluice log` on the command line. */
+export const commands = {
+  log: {
+    arguments: { '<job|run|key>': '' },
+    options: { ...commonOptions, '-f, --follow': 'go on printing until the job ends' },
+    examples: ['sluice log city-finance/budget/spending'],
+    run: logCommand,
+  },
+} satisfies CommandDeclarations;

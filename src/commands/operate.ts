@@ -1,7 +1,9 @@
 // What operators do to runs and items: release or discard a held run, take one item down.
+
 import { InterruptedError, NotFoundError, UsageError } from '../model/errors.ts';
 import { removalModes } from '../model/policy.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';
@@ -85,3 +87,25 @@ const awaitRuns = async (
   showReports(reports, options, io);
   return exitCodeOfReports(reports);
 };
+
+/** `sluice release`, `discard` and `remove` on the command line. */
+export const commands = {
+  release: {
+    arguments: { '<run>': '' },
+    options: commonOptions,
+    examples: ['sluice release 20261121-031500-k3x9a'],
+    run: releaseCommand,
+  },
+  discard: {
+    arguments: { '<run>': '' },
+    options: commonOptions,
+    examples: ['sluice discard 20261121-031500-k3x9a'],
+    run: discardCommand,
+  },
+  remove: {
+    arguments: { '<key>': 'key of a dataset (with its resources) or a resource' },
+    options: { ...commonOptions, '--how <way>': { text: 'orphan, unpublish or delete', fallback: 'unpublish' } },
+    examples: ['sluice remove city-finance/budget-2019 --how orphan'],
+    run: removeCommand,
+  },
+} satisfies CommandDeclarations;

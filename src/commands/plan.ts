@@ -1,4 +1,5 @@
 // `sluice plan`: what a publish would do, item by item; `sluice apply` does exactly that.
+
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
@@ -14,6 +15,7 @@ import { sparedBy } from '../sources/gather/skipped.ts';
 import { perPortal } from '../sources/manifest/portals.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/refreshed.ts';
+import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { oneRun } from './operate.ts';
@@ -190,3 +192,19 @@ const show = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 };
+
+/** `sluice plan` and `sluice apply` on the command line. */
+export const commands = {
+  plan: {
+    arguments: { '<manifest...>': 'manifest files' },
+    options: { ...commonOptions, ...refreshOption, '-o, --output <file>': 'write the plan for `sluice apply`' },
+    examples: ['sluice plan jobs/city-finance.yaml --refresh -o plan.json'],
+    run: planCommand,
+  },
+  apply: {
+    arguments: { '<plan>': 'file written by `sluice plan -o`' },
+    options: { ...commonOptions, '--strict': 'do nothing at all when one item has moved since' },
+    examples: ['sluice apply plan.json'],
+    run: applyCommand,
+  },
+} satisfies CommandDeclarations;

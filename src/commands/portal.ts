@@ -1,4 +1,5 @@
-// `sluice portal`: the embedded portal alone.
+// `sluice portal`: the embedded portal alone, and a copy of its store.
+
 import { resolve } from 'node:path';
 import { readFaults } from '../embedded-portal/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
@@ -6,12 +7,15 @@ import { storeAddress } from '../embedded-portal/keeper.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
 import type { ProfileName } from '../embedded-portal/profiles/profile.ts';
 import { profiles } from '../embedded-portal/profiles/table.ts';
+import { backupStore } from '../embedded-portal/store/backup.ts';
 import { UsageError } from '../model/errors.ts';
 import { createLog, type Log } from '../model/log.ts';
 import { embeddedPortal, serverSettings } from '../service/portal-access.ts';
+import { type CommandDeclarations, parsePort, placeOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type Io, say } from './io.ts';
-import { type ChosenEmbedded, chosenEmbedded, type PortalChoice } from './portal-settings.ts';
+import { type Io, plural, say } from './io.ts';
+import { type ChosenEmbedded, chosenEmbedded, type PortalChoice, storeDirOf } from './portal-settings.ts';
+import { tokenDeclaration } from './portal-token.ts';
 
 /** Options of `sluice portal`; each goes before the key of the configuration. */
 export interface PortalCommandOptions extends PortalChoice {
@@ -134,3 +138,46 @@ export const portalCommand = async (options: PortalCommandOptions, io: Io): Prom
   }
   return exitCodes.ok;
 };
+
+/** Writes the store to a new folder, which `sluice portal --data` can serve. Throws what `backupStore` does. */
+export const portalBackupCommand = async (target: string, options: PortalChoice, io: Io): Promise<number> => {
+  const to = resolve(io.cwd, target);
+  const facts = await backupStore(await storeDirOf(options, io), to);
+  const held = [plural(facts.nodes, 'node'), plural(facts.files, 'file'), plural(facts.tables, 'table')].join(', ');
+  say(io, `backup of ${held} in ${to}`);
+  say(io, `to restore, stop the portal and start it on a copy: sluice portal --data ${to}`);
+  return exitCodes.ok;
+};
+
+/** `sluice portal` and what is below it on the command line. */
+export const commands = {
+  portal: {
+    options: {
+      ...placeOptions,
+      '--portal <name>': 'embedded portal of the configuration (default: the only one, or local)',
+      '--port <n>': { text: 'port (default: as configured, else a free one)', parse: parsePort },
+      '--host <address>': 'address to listen on (default: as configured, else 127.0.0.1)',
+      '--data <dir>': 'folder of its store (default: as configured, else portal/<name> in the state folder)',
+      '--users <file>': 'users file',
+      '--profile <name>': 'behaviour to show (default: as configured, else spec)',
+      '--races <on|off>': 'let overlapping requests lose updates (default: on under the dkan- profiles)',
+      '--seed <file>': 'fill an empty store with users, terms and next ids',
+      '--faults <file>': 'inject faults by these rules, to rehearse them',
+    },
+    examples: [
+      'sluice portal --port 8080 --data /srv/portal --users users.yaml',
+      'sluice portal --config config/sluice.yaml --portal local',
+    ],
+    run: portalCommand,
+    subcommands: {
+      backup: {
+        description:
+          'copy the store (--data) to a new folder while the portal runs; `sluice portal --data` serves the copy',
+        arguments: { '<folder>': '' },
+        examples: ['sluice portal backup /backups/portal-monday --data /srv/portal'],
+        run: portalBackupCommand,
+      },
+      token: tokenDeclaration,
+    },
+  },
+} satisfies CommandDeclarations;

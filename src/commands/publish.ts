@@ -1,12 +1,14 @@
 // `sluice publish`: one run of each manifest on each of its portals, awaited.
+
 import { resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
-import type { OnDrift } from '../model/policy.ts';
+import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { Report } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { takeDropped } from '../service/take-dropped.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
 import { exitCodeOfReports } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { reportLines } from './report-text.ts';
@@ -16,7 +18,7 @@ import { type AwaitedRun, waitForRuns } from './wait.ts';
 /** Options of `sluice publish`. */
 export interface PublishOptions extends CommonOptions {
   /** Milliseconds to wait for a paused portal. */
-  waitMs?: number;
+  wait?: number;
   onDrift?: OnDrift;
   /** Compare with the portal's own listing first. */
   refresh?: boolean;
@@ -55,7 +57,7 @@ export const publish = async (
       runs.push({ runId, manifest: target.name, portal: target.portal });
     }
   }
-  return waitForRuns(runtime, runs, { progress: !options.json, pausedMs: options.waitMs ?? 60_000 }, io);
+  return waitForRuns(runtime, runs, { progress: !options.json, pausedMs: options.wait ?? 60_000 }, io);
 };
 
 /** Shows reports as text, or as JSON: one object for one run, a list for several. */
@@ -79,3 +81,25 @@ export const loadAll = async (paths: string[]): Promise<Manifest[]> => {
   }
   return manifests;
 };
+
+/** `sluice publish` on the command line. */
+export const commands = {
+  publish: {
+    arguments: { '<manifest...>': 'manifest files' },
+    options: {
+      ...commonOptions,
+      '--wait <duration>': {
+        text: 'how long to wait for a portal that is paused or asks for a pause',
+        parse: parseDuration,
+      },
+      ...refreshOption,
+      '--create-missing': 'create what is not found on the portal, although it may be there',
+      '--on-drift <choice>': {
+        text: 'for this run, what to do with nodes edited on the portal',
+        choices: driftPolicies,
+      },
+    },
+    examples: ['sluice publish jobs/city-finance.yaml'],
+    run: publishCommand,
+  },
+} satisfies CommandDeclarations;

@@ -1,4 +1,5 @@
 // `sluice adopt`, `sluice rebuild`, `sluice verify`: the ledger against the portal. None of them writes to the portal.
+
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
@@ -8,6 +9,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
 import { perPortal } from '../sources/manifest/portals.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes, worstOf } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { loadAll } from './publish.ts';
@@ -249,3 +251,25 @@ const readMapping = async (path: string): Promise<Map<string, string>> => {
   }
   return mapping;
 };
+
+/** `sluice adopt`, `rebuild` and `verify` on the command line. */
+export const commands = {
+  adopt: {
+    arguments: { '<manifest>': '' },
+    options: { ...commonOptions, '--mapping <file>': 'CSV file with `key,nid` rows for what titles cannot tell' },
+    examples: ['sluice adopt jobs/city-finance.yaml --mapping known.csv'],
+    run: adoptCommand,
+  },
+  rebuild: {
+    arguments: { '<manifest>': '' },
+    options: commonOptions,
+    examples: ['sluice rebuild jobs/city-finance.yaml'],
+    run: rebuildCommand,
+  },
+  verify: {
+    arguments: { '<manifest>': '' },
+    options: { ...commonOptions, '--content': 'download every file and compare its bytes' },
+    examples: ['sluice verify jobs/city-finance.yaml --content'],
+    run: verifyCommand,
+  },
+} satisfies CommandDeclarations;

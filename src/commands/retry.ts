@@ -1,10 +1,12 @@
 // `sluice retry`: a new run limited to what failed.
+
 import { NotFoundError } from '../model/errors.ts';
 import { plainRequest } from '../model/job.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { gatherManifestSources, type SourceTools } from '../service/sources.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';
@@ -69,3 +71,13 @@ const ofRun = async (runtime: Runtime, runId: string): Promise<Found> => {
   }
   return { targets: [target], keys: report.items.filter((item) => item.reason !== null).map((item) => item.key) };
 };
+
+/** `sluice retry` on the command line. */
+export const commands = {
+  retry: {
+    arguments: { '<run|key>': '' },
+    options: commonOptions,
+    examples: ['sluice retry 20261121-031500-k3x9a'],
+    run: retryCommand,
+  },
+} satisfies CommandDeclarations;

@@ -1,16 +1,24 @@
-// `sluice schedules`: when every manifest runs next, and how it ended last.
+// `sluice schedules`: when manifests run; `sluice run-now`: a run at once, whatever its schedule says.
+
+import { existsSync, statSync } from 'node:fs';
+import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { ManifestError, NotFoundError } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { missedAfterMs, nextDue, type Schedule, startOf } from '../model/schedule-times.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
 import type { Runtime } from '../service/runtime.ts';
-import type { Manifest } from '../sources/manifest/schema.ts';
+import { takeDropped } from '../service/take-dropped.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type LastRun, lastRuns } from '../state/last-runs.ts';
 import { lastTriggers, type TriggerRecord } from '../state/triggers.ts';
-import { exitCodes } from './exit-code.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
+import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say, warn } from './io.ts';
-import { knownPaths, loadKnown } from './known-manifests.ts';
+import { showReports } from './publish.ts';
 import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { type AwaitedRun, waitForRuns } from './wait.ts';
 
 /** One line of the list. Times are ISO 8601, UTC. */
 export interface ScheduleRow {
@@ -151,3 +159,114 @@ const localTime = (at: string | number, timeZone: string): string => {
   );
   return `${text} ${timeZone}`;
 };
+
+/** Options of `sluice run-now`. */
+export interface RunNowOptions extends CommonOptions {
+  /** False with `--no-wait`: the run is asked for, and the command ends. */
+  wait?: boolean;
+}
+
+/** Asks for a run of each named manifest on each of its portals; returns the exit code of the reports, or 0 without waiting. */
+export const runNowCommand = async (named: string[], options: RunNowOptions, io: Io): Promise<number> => {
+  const config = await configOf(options, io);
+  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'run-now' }, io, async (runtime) => {
+    const kept = await keptSchedules(runtime.queues);
+    const manifests: Manifest[] = [];
+    for (const what of named) manifests.push(await manifestOf(runtime, what, { cwd: io.cwd, kept }));
+    const served = await runtime.hasWorkers();
+    const runs: AwaitedRun[] = [];
+    for (const manifest of manifests) {
+      // A running service claims the files of its watched folders itself.
+      if (isDropManifest(manifest) && !served) await takeDropped(runtime, manifest, io.stop);
+      for (const target of runtime.perPortal(manifest)) {
+        const { runId } = await runtime.requestRun(target, 'command');
+        runs.push({ runId, manifest: target.name, portal: target.portal });
+      }
+    }
+    if (options.wait === false) return tellQueued(runs, { options, served }, io);
+    const reports = await waitForRuns(runtime, runs, { progress: !options.json, pausedMs: 60_000 }, io);
+    showReports(reports, options, io);
+    return exitCodeOfReports(reports);
+  });
+};
+
+const tellQueued = (
+  runs: AwaitedRun[],
+  { options, served }: { options: RunNowOptions; served: boolean },
+  io: Io,
+): number => {
+  if (options.json) say(io, JSON.stringify(runs, null, 2));
+  else for (const { runId, manifest, portal } of runs) say(io, `run ${runId} of ${manifest} to ${portal} is asked for`);
+  if (!served) warn(io, 'no worker is running: it begins with the next `sluice start` or `sluice publish`');
+  return exitCodes.ok;
+};
+
+/** Manifests, and why some could not be read. */
+export interface KnownManifests {
+  manifests: Manifest[];
+  faulty: { path: string; error: ManifestError }[];
+}
+
+/** Absolute paths of the manifests of the configuration, and of those whose schedules are kept, once each. */
+export const knownPaths = async (runtime: Runtime, kept: ReadonlyMap<string, KeptSchedule>): Promise<string[]> => {
+  const paths = new Set<string>();
+  for (const pattern of runtime.config.manifests) for await (const path of glob(pattern)) paths.add(path);
+  for (const { request } of kept.values()) if (existsSync(request.manifestPath)) paths.add(request.manifestPath);
+  return [...paths].sort();
+};
+
+/** Loads manifests; faulty ones do not hide the others. */
+export const loadKnown = async (paths: string[]): Promise<KnownManifests> => {
+  const known: KnownManifests = { manifests: [], faulty: [] };
+  for (const path of paths) {
+    try {
+      known.manifests.push(await loadManifest(path));
+    } catch (error) {
+      if (!(error instanceof ManifestError)) throw error;
+      known.faulty.push({ path, error });
+    }
+  }
+  return known;
+};
+
+/**
+ * The manifest of a path, or of the name that a known manifest has: the manifest `inbox` beside the folder `inbox`, too.
+ * Throws ManifestError, NotFoundError.
+ */
+export const manifestOf = async (
+  runtime: Runtime,
+  what: string,
+  { cwd, kept }: { cwd: string; kept: ReadonlyMap<string, KeptSchedule> },
+): Promise<Manifest> => {
+  const path = resolve(cwd, what);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false) return loadManifest(path);
+  const paths = await knownPaths(runtime, kept);
+  const ran = (await runtime.ledger.targets()).flatMap(({ manifestPath }) =>
+    existsSync(manifestPath) ? [manifestPath] : [],
+  );
+  const { manifests } = await loadKnown([...new Set([...paths, ...ran])]);
+  const named = manifests.find(({ name }) => name === what);
+  if (named) return named;
+  const names = manifests.map(({ name }) => name).sort();
+  throw new NotFoundError(`there is no manifest "${what}"`, {
+    hint: `name a file, or one of ${names.slice(0, 20).join(', ') || 'those that `manifests:` of the configuration names'}`,
+  });
+};
+
+/** `sluice schedules` and `sluice run-now` on the command line. */
+export const commands = {
+  schedules: {
+    arguments: {
+      '[manifest...]': 'manifest files (default: those of the configuration and of the running service)',
+    },
+    options: commonOptions,
+    examples: ['sluice schedules'],
+    run: schedulesCommand,
+  },
+  'run-now': {
+    arguments: { '<manifest...>': 'manifest files, or names of manifests that are served' },
+    options: { ...commonOptions, '--no-wait': 'do not wait for the report' },
+    examples: ['sluice run-now city-finance --no-wait'],
+    run: runNowCommand,
+  },
+} satisfies CommandDeclarations;

@@ -1,14 +1,15 @@
 // `sluice start`, the service, and `sluice worker`, workers alone.
+
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { createLog } from '../model/log.ts';
 import { Runtime } from '../service/runtime.ts';
 import { Service } from '../service/service.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
-import { configOf, passwordLines } from './session.ts';
-import { watchRedis } from './watch-redis.ts';
+import { configOf, passwordLines, watchRedis } from './session.ts';
 
 /** Runs the service until it is told to stop; a drained stop is exit code 0. */
 export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
@@ -91,3 +92,18 @@ const stopped = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
+
+/** `sluice start` and `sluice worker` on the command line. */
+export const commands = {
+  start: {
+    arguments: { '[manifest...]': 'manifests in addition to those of the configuration' },
+    options: commonOptions,
+    examples: ['sluice start --config config/sluice.yaml'],
+    run: startCommand,
+  },
+  worker: {
+    options: commonOptions,
+    examples: ['REDIS_URL=redis://queue:6379 sluice worker'],
+    run: workerCommand,
+  },
+} satisfies CommandDeclarations;

@@ -1,4 +1,5 @@
 // `sluice status`: is it live, and if not, why?
+
 import { relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
 import { resourceKey } from '../model/key.ts';
@@ -11,6 +12,7 @@ import { placeRule } from '../sources/drop/place.ts';
 import { listedFolders } from '../sources/manifest/drop-names.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { reasonLines, rejectedText } from './report-text.ts';
@@ -224,3 +226,13 @@ const inboxLines = (view: InboxViewOfService): string[] => [
   ...view.settling.slice(0, 10).map((file) => `  settling ${file.path}, ${file.bytes.toLocaleString('en')} bytes`),
   ...view.left.slice(0, 20).map((file) => `  left ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
 ];
+
+/** `sluice status` on the command line. */
+export const commands = {
+  status: {
+    arguments: { '[key|file]': 'a key such as city-finance/budget/spending, or a file' },
+    options: commonOptions,
+    examples: ['sluice status data/spending.csv'],
+    run: statusCommand,
+  },
+} satisfies CommandDeclarations;

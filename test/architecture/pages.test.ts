@@ -49,6 +49,16 @@ describe('commands', () => {
     expect(missing).toEqual([]);
   });
 
+  it('are listed by `sluice --help` with the arguments that they declare', () => {
+    const page = pageText('docs/reference/commands.md');
+    const listed = [...page.matchAll(/^ {2}(\S+(?: \[options\])(?: \S+)?)(?: {2}|$)/gm)].map(([, usage]) => usage);
+    const declared = [...page.matchAll(/^Usage: sluice ([a-z-]+ \[options\](?: (?!\[command\])\S+)?)/gm)];
+    for (const name of names) {
+      const own = ([usage]: (string | undefined)[]) => usage?.startsWith(`${name} `);
+      expect(listed.filter((usage) => own([usage]))).toEqual([declared.find(([, usage]) => own([usage]))?.[1]]);
+    }
+  });
+
   it('in the pages exist, with options that exist', () => {
     const help = new Map(
       blocksOf('docs/reference/commands.md').map(({ text }) => [/Usage: sluice ([\w-]+)/.exec(text)?.[1], text]),

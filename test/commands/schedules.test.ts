@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { publishCommand } from '../../src/commands/publish.ts';
-import { runNowCommand } from '../../src/commands/run-now.ts';
-import { type ScheduleRow, schedulesCommand } from '../../src/commands/schedules.ts';
+import { runNowCommand, type ScheduleRow, schedulesCommand } from '../../src/commands/schedules.ts';
 import { configOf } from '../../src/commands/session.ts';
 import { NotFoundError } from '../../src/model/errors.ts';
 import { plainRequest } from '../../src/model/job.ts';

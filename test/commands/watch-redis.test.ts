@@ -1,6 +1,6 @@
 // What a command says of a Redis that is silent for a while.
 import { expect, it, onTestFinished } from 'vitest';
-import { watchRedis } from '../../src/commands/watch-redis.ts';
+import { watchRedis } from '../../src/commands/session.ts';
 import type { Runtime } from '../../src/service/runtime.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';

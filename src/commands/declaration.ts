@@ -1,0 +1,64 @@
+// How a command file declares its commands: arguments, options and examples as `--help` shows them, and what runs.
+import { durationMs } from '../util/quantity.ts';
+import type { Io } from './io.ts';
+
+/** Text of `--help`, or that with the values an option takes. */
+export type Parameter =
+  | string
+  | { text: string; choices?: readonly string[]; fallback?: string; parse?: (text: string) => unknown };
+
+/** A command; its description stands in `cli.ts`, so that `sluice --help` loads no command. */
+export interface CommandDeclaration {
+  /** By their form: `<manifest...>`. */
+  arguments?: Record<string, Parameter>;
+  /** By their flags: `-o, --output <file>`. */
+  options?: Record<string, Parameter>;
+  examples: string[];
+  /** Arguments as declared, then the options (with those of the commands above), then {@link Io}; returns the exit code. */
+  run?(...given: never[]): Promise<number>;
+  subcommands?: Record<string, Subcommand>;
+}
+
+/** A command below another. */
+export type Subcommand = CommandDeclaration & { description: string };
+
+/** What a command file exports as `commands`, by name. */
+export type CommandDeclarations = Record<string, CommandDeclaration>;
+
+/** `--json` alone. */
+export const jsonOption = { '--json': 'print one JSON value on standard output and nothing else' };
+
+/** Where configuration and state are. */
+export const placeOptions = {
+  '--config <file>': 'configuration file (default: config/sluice.yaml where it exists)',
+  '--state <dir>': 'state folder (default: .sluice)',
+};
+
+/** The options that all commands but those of the embedded portal take: `CommonOptions`. */
+export const commonOptions = {
+  ...placeOptions,
+  '--portal <name|URL>': 'portal to use; for a URL set SLUICE_USERNAME and SLUICE_PASSWORD',
+  ...jsonOption,
+  '--verbose': 'log every step on standard error',
+};
+
+/** Of `publish` and `plan`. */
+export const refreshOption = {
+  '--refresh': "compare with the portal's own listing and with every file of the web, not only with what we remember",
+};
+
+/** Reads the value of an option as milliseconds. */
+export const parseDuration = (text: string): number => {
+  try {
+    return durationMs(text);
+  } catch (cause) {
+    throw new RangeError('It is a number with ms, s, m, h or d, such as 90s.', { cause });
+  }
+};
+
+/** Reads the value of an option as a TCP port. */
+export const parsePort = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || value > 65535) throw new RangeError('It is 0 to 65535.');
+  return value;
+};
