@@ -41,7 +41,8 @@ export const configFileSchema = z
         url: secretOrText()
           .exactOptional()
           .meta({
-            description: 'External Redis; REDIS_URL of the environment goes before. Without both sluice runs its own.',
+            description:
+              'External Redis, a cluster or sentinels; REDIS_URL of the environment goes before. Without both sluice runs its own.',
             examples: ['redis://redis:6379'],
           }),
         appendfsync: z
@@ -62,12 +63,14 @@ export const configFileSchema = z
           }),
         prefix: z
           .string()
-          .regex(/^[A-Za-z0-9_-]{1,64}$/, { error: 'must be 1 to 64 letters, digits, `_` or `-`' })
+          .regex(/^(?=.{1,64}$)[A-Za-z0-9_-]*(\{[A-Za-z0-9_-]+\}[A-Za-z0-9_-]*)?$/, {
+            error: 'must be 1 to 64 letters, digits, `_` or `-`, some of them in braces for a cluster',
+          })
           .exactOptional()
           .meta({
             default: defaults.redis.prefix,
-            description: 'Begins every key in Redis; workers that share work share it.',
-            examples: ['sluice-test'],
+            description: 'Begins every key in Redis; workers that share work share it. In braces for a cluster.',
+            examples: ['{sluice}'],
           }),
       })
       .exactOptional()

@@ -144,6 +144,7 @@ export class ManifestError extends SluiceError {
 /** An external Redis was asked for and does not answer or cannot be used. There is no silent fallback. */
 export class RedisUnreachableError extends SluiceError {
   readonly code = 'redis-unreachable';
+  override readonly retryable = true;
 }
 
 /** No Redis server binary could be found or fetched. */
@@ -470,12 +471,28 @@ const redisFaults: readonly [words: RegExp, what: string, hint: string][] = [
   [/^READONLY\b/, 'is a copy that takes no writes', 'let `redis.url` name the primary server'],
 ];
 
-/** The error for a machine that takes no more data, where that is what was thrown; anything else as it is. */
+/**
+ * True for a transaction whose server went, or gave its keys to another, in the middle of it: a part of it was sent again
+ * elsewhere. One that was refused says for what (`previousErrors` of ioredis).
+ */
+const isCutOff = (error: Error): boolean =>
+  error.message.startsWith('Command aborted due to connection close') ||
+  (error.message.startsWith('EXECABORT') && 'previousErrors' in error && isEmpty(error.previousErrors));
+
+const isEmpty = (list: unknown): boolean => Array.isArray(list) && list.length === 0;
+
+/** The error for a machine that takes no more data or was replaced, where that is what was thrown; anything else as it is. */
 export const machineFault = (thrown: unknown): unknown => {
   if (!(thrown instanceof Error) || thrown instanceof SluiceError) return thrown;
   if ('code' in thrown && isFullCode(thrown.code)) {
     const hint = `make room on that disk, or mount it for writing; ${fullHint}`;
     return new StateFullError(`a file could not be written: ${thrown.message}`, { hint, cause: thrown });
+  }
+  if (isCutOff(thrown)) {
+    return new RedisUnreachableError(`Redis was cut off in the middle of a transaction: ${thrown.message}`, {
+      hint: 'nothing: it is tried again',
+      cause: thrown,
+    });
   }
   const [, what, todo] = redisFaults.find(([words]) => words.test(thrown.message)) ?? [];
   if (what === undefined) return thrown;

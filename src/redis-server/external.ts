@@ -2,16 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import { RedisUnreachableError, sayingOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
+import { clusterOptions, hasHashTag, resendElsewhere } from '../state/redis/cluster.ts';
 import { askServer, type RedisConnectionOptions, type ServerFacts, withConnection } from '../state/redis/connection.ts';
 import { isNewEnough, oldestRedis } from '../state/redis/version.ts';
+import { parseRedisUrl } from './redis-url.ts';
 
 /** An external server that answered. */
 export interface ExternalRedis {
   options: RedisConnectionOptions;
   describe: string;
 }
-
-const schemes = 'redis://[user:password@]host[:port][/db], rediss://… for TLS, or unix:///path/to/socket';
 
 /** How an external server is tried. */
 export interface ReachOptions {
@@ -24,16 +24,16 @@ export interface ReachOptions {
 
 /**
  * Makes sure that the server of a URL can be used: it answers within `timeoutMs`, takes the login, is new enough, and
- * lets this user write. Warns when it may evict keys. Throws {@link RedisUnreachableError}, which names the host and
- * port, never a password.
+ * lets this user write. A node of a cluster is recognized; connections then follow the slot of `prefix`. Warns when the
+ * server may evict keys. Throws {@link RedisUnreachableError}, which names the host and port, never a password.
  */
 export const reachExternal = async (
   url: string,
   { log, prefix, timeoutMs = 10_000 }: ReachOptions,
 ): Promise<ExternalRedis> => {
-  const options = parseRedisUrl(url);
-  const where = placeOf(options);
-  const { version, policy } = await ask(options, where, timeoutMs);
+  const servers = parseRedisUrl(url);
+  const where = servers.map(placeOf).join(', ');
+  const { version, policy, isCluster } = await askFirst(servers, where, timeoutMs);
   if (version === null) {
     log.warn({ redis: where }, 'Redis does not tell its version; it is used as it is');
   } else if (!isNewEnough(version)) {
@@ -44,20 +44,66 @@ export const reachExternal = async (
   if (policy !== null && policy !== 'noeviction') {
     log.warn({ redis: where, policy }, 'Redis may evict jobs when memory is short: set maxmemory-policy noeviction');
   }
+  const options = isCluster ? inCluster(servers, where, prefix) : single(servers, where);
   await tryOut(options, where, { prefix, timeoutMs });
   const what = version === null ? 'Redis' : `${version.name} ${version.version}`;
-  return { options, describe: `${what} at ${where}` };
+  return { options, describe: `${what}${isCluster ? ' cluster' : ''} at ${where}` };
 };
 
-const ask = async (options: RedisConnectionOptions, where: string, timeoutMs: number): Promise<ServerFacts> => {
-  try {
-    return await askServer(options, timeoutMs);
-  } catch (cause) {
-    throw new RedisUnreachableError(`Redis at ${where} cannot be used: ${sayingOf(cause)}`, {
-      hint: 'start that server or mend REDIS_URL (redis.url); unset it to use the embedded Redis',
-      cause,
+/** Several addresses are nodes of one cluster, of which some may be down. */
+const askFirst = async (
+  servers: readonly RedisConnectionOptions[],
+  where: string,
+  timeoutMs: number,
+): Promise<ServerFacts> => {
+  let failure: unknown;
+  for (const server of servers) {
+    try {
+      return await askServer(server, timeoutMs);
+    } catch (cause) {
+      failure ??= cause;
+    }
+  }
+  throw new RedisUnreachableError(`Redis at ${where} cannot be used: ${sayingOf(failure)}`, {
+    hint: 'start that server or mend REDIS_URL (redis.url); unset it to use the embedded Redis',
+    cause: failure,
+  });
+};
+
+const inCluster = (
+  servers: readonly RedisConnectionOptions[],
+  where: string,
+  prefix: string,
+): RedisConnectionOptions => {
+  if (!hasHashTag(prefix)) {
+    throw new RedisUnreachableError(
+      `Redis at ${where} is a cluster, and the prefix "${prefix}" (redis.prefix) spreads the keys over its nodes`,
+      { hint: `put a hash tag around it, so that all keys are in one slot: redis.prefix: "{${prefix}}"` },
+    );
+  }
+  if (servers.some(({ db = 0 }) => db !== 0)) {
+    throw new RedisUnreachableError(`Redis at ${where} is a cluster, which has no database but 0`, {
+      hint: 'leave the number of the database out of REDIS_URL (redis.url)',
     });
   }
+  const seeds = servers.flatMap(({ host, port }) => (host === undefined || port === undefined ? [] : [{ host, port }]));
+  const { username, password, tls } = servers[0] ?? {};
+  return clusterOptions(seeds, prefix, {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls === undefined ? {} : { tls }),
+  });
+};
+
+const single = (servers: readonly RedisConnectionOptions[], where: string): RedisConnectionOptions => {
+  const [server = {}, ...more] = servers;
+  if (more.length > 0) {
+    throw new RedisUnreachableError(`Redis at ${where} is not a cluster, so that one address is enough`, {
+      hint: 'name one server in REDIS_URL (redis.url), or sentinels as redis+sentinel://host[,host…]/name',
+    });
+  }
+  // Sentinels may put another server in its place; one that took over late says so with its first refusal.
+  return server.sentinels ? { ...server, reconnectOnError: resendElsewhere } : server;
 };
 
 // What the queue and the ledger do most, to a key that is gone afterwards.
@@ -87,35 +133,7 @@ const tryOut = async (
   }
 };
 
-/** Reads a Redis URL; throws {@link RedisUnreachableError} that shows no part of it which may be secret. */
-export const parseRedisUrl = (text: string): RedisConnectionOptions => {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const wrong = (what: string): RedisUnreachableError =>
-    new RedisUnreachableError(`REDIS_URL (redis.url) ${what}`, { hint: `write it as ${schemes}` });
-  if (url === null) throw wrong('is not a URL');
-  if (url.protocol === 'unix:')
-    return { path: decodeURIComponent(url.pathname), ...login(url), ...database(url, wrong) };
-  if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') throw wrong(`begins with ${url.protocol}, not redis:`);
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1') || '127.0.0.1';
-  return {
-    host,
-    port: url.port === '' ? 6379 : Number(url.port),
-    ...(url.protocol === 'rediss:' ? { tls: { servername: host } } : {}),
-    ...login(url),
-    ...database(url, wrong),
-  };
+const placeOf = ({ path, host, port, sentinels, name }: RedisConnectionOptions): string => {
+  if (!sentinels) return path ?? `${host}:${port}`;
+  return `${name} of the sentinels ${sentinels.map((each) => `${each.host}:${each.port}`).join(', ')}`;
 };
-
-const login = (url: URL): RedisConnectionOptions => ({
-  ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
-  ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
-});
-
-const database = (url: URL, wrong: (what: string) => Error): RedisConnectionOptions => {
-  const text = url.searchParams.get('db') ?? (url.protocol === 'unix:' ? '' : url.pathname.slice(1));
-  if (text === '') return {};
-  if (!/^\d{1,5}$/.test(text)) throw wrong('names a database that is not a number');
-  return { db: Number(text) };
-};
-
-const placeOf = ({ path, host, port }: RedisConnectionOptions): string => path ?? `${host}:${port}`;

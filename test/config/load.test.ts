@@ -17,6 +17,19 @@ const load = async (text: string, env: NodeJS.ProcessEnv = {}, portal?: string):
 
 const city = 'portals:\n  city:\n    kind: remote\n    url: https://data.example.org/\n    username: publisher\n';
 
+describe('redis.prefix', () => {
+  it.each(['sluice', '{sluice}', 'a-{b_1}-c'])('%s is taken', async (prefix) => {
+    expect((await load(`redis: { prefix: "${prefix}" }`)).redis.prefix).toBe(prefix);
+  });
+
+  it.each(['', 'a b', '{}', '{a', 'a}', '{a}{b}', 'a'.repeat(65), `{${'a'.repeat(63)}}`])(
+    '%s is refused',
+    async (prefix) => {
+      expect(await problemsOf(load(`redis: { prefix: "${prefix}" }`))).toHaveLength(1);
+    },
+  );
+});
+
 describe('finding the configuration', () => {
   it('without any file there is one embedded portal, and every key has its default', async () => {
     const cwd = tempDir();

@@ -29,6 +29,30 @@ describe('what steers a terminal or turns the direction of a text', () => {
   });
 });
 
+describe('a transaction that ends without its result', () => {
+  it('is tried again where its server was replaced in the middle of it', () => {
+    const error = Object.assign(new Error('EXECABORT Transaction discarded because of previous errors.'), {
+      previousErrors: [],
+    });
+    expect(reasonOf(error).code).toBe('redis-unreachable');
+    expect(isRetryable(error)).toBe(true);
+  });
+
+  it('is a bug where one of its commands was refused', async () => {
+    const server = await startTestRedis();
+    const redis = new Redis(server.options);
+    const error: unknown = await redis
+      .multi()
+      .call('NONE')
+      .exec()
+      .catch((thrown: unknown) => thrown);
+    redis.disconnect();
+    await server.close();
+    expect(error).toMatchObject({ message: expect.stringMatching(/^EXECABORT/) });
+    expect(reasonOf(error).code).toBe('bug');
+  });
+});
+
 describe('a machine that takes no more data', () => {
   const open = async () => {
     const server = await startTestRedis();

@@ -5,7 +5,8 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { RedisUnreachableError } from '../../src/model/errors.ts';
 import { openRedis } from '../../src/redis-server/embedded.ts';
-import { parseRedisUrl, reachExternal } from '../../src/redis-server/external.ts';
+import { reachExternal } from '../../src/redis-server/external.ts';
+import { parseRedisUrl } from '../../src/redis-server/redis-url.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { embedded, keptLog } from './embedded-support.ts';
@@ -54,16 +55,42 @@ describe('an address', () => {
     ['rediss://example.org', { host: 'example.org', port: 6379, tls: { servername: 'example.org' } }],
     ['unix:///run/redis.sock?db=1', { path: '/run/redis.sock', db: 1 }],
   ])('%s is read', (text, options) => {
-    expect(parseRedisUrl(text)).toEqual(options);
+    expect(parseRedisUrl(text)).toEqual([options]);
   });
 
-  test.each(['secret@nowhere', 'http://me:secret@example.org', 'redis://:secret@example.org/first'])(
-    '%s is refused without showing what may be secret',
-    (text) => {
-      expect(() => parseRedisUrl(text)).toThrow(RedisUnreachableError);
-      expect(() => parseRedisUrl(text)).not.toThrow('secret');
-    },
-  );
+  test('the nodes of a cluster are read from one URL, each with the login', () => {
+    const login = { username: 'me', password: 'a,b' };
+    expect(parseRedisUrl('rediss://me:a,b@one.example.org:7000,[::1]:7001,10.0.0.3')).toEqual([
+      { host: 'one.example.org', port: 7000, tls: { servername: 'one.example.org' }, ...login },
+      { host: '::1', port: 7001, tls: {}, ...login },
+      { host: '10.0.0.3', port: 6379, tls: {}, ...login },
+    ]);
+  });
+
+  test('sentinels are read with the name of the server that they watch', () => {
+    const sentinels = [
+      { host: 'a', port: 26379 },
+      { host: 'b', port: 5000 },
+    ];
+    expect(parseRedisUrl('redis+sentinel://:pw@a,b:5000/main/2')).toEqual([
+      { sentinels, name: 'main', password: 'pw', db: 2 },
+    ]);
+    expect(parseRedisUrl('rediss+sentinel://a,b:5000/main')).toEqual([
+      { sentinels, name: 'main', tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true },
+    ]);
+    expect(() => parseRedisUrl('redis+sentinel://a,b:5000')).toThrow('by which name');
+  });
+
+  test.each([
+    'secret@nowhere',
+    'redis://me:secret@a,b:x',
+    'redis://me:secret@a,',
+    'http://me:secret@example.org',
+    'redis://:secret@example.org/first',
+  ])('%s is refused without showing what may be secret', (text) => {
+    expect(() => parseRedisUrl(text)).toThrow(RedisUnreachableError);
+    expect(() => parseRedisUrl(text)).not.toThrow('secret');
+  });
 });
 
 describe('REDIS_URL', () => {
@@ -148,6 +175,14 @@ describe('REDIS_URL', () => {
     await admin.quit();
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'warn', policy: 'allkeys-lru' });
+  });
+
+  test('several addresses are refused where they are no cluster', async () => {
+    const server = await serverThatSays('redis_version:7.0.15\r\ncluster_enabled:0\r\n');
+    const error = await refusal(reachExternal(`redis://127.0.0.1:${server.port},127.0.0.1:1`, trying()));
+    server.close();
+    expect(error.message).toContain('is not a cluster');
+    expect(error.hint).toContain('redis+sentinel://');
   });
 
   test('a Redis that is too old is refused', async () => {

@@ -1,5 +1,5 @@
 // How connections to Redis are made, and the short questions asked of a server before it is used.
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import { parseVersionInfo, type ServerVersion } from './version.ts';
 
 /** What reaches a Redis. Spread it into the options of every connection, of ioredis and of BullMQ alike. */
@@ -8,10 +8,18 @@ export interface RedisConnectionOptions {
   path?: string;
   host?: string;
   port?: number;
-  tls?: { servername: string };
+  tls?: { servername?: string };
   username?: string;
   password?: string;
   db?: number;
+  /** Sentinels that know the server, and the name by which they do. */
+  sentinels?: { host: string; port: number }[];
+  name?: string;
+  enableTLSForSentinelMode?: boolean;
+  sentinelTLS?: Record<string, never>;
+  /** Finds the server of a cluster. */
+  Connector?: NonNullable<RedisOptions['Connector']>;
+  reconnectOnError?: (error: Error) => 2 | false;
 }
 
 /** What a server tells of itself. Null where it does not tell, as some hosted ones do not. */
@@ -20,6 +28,8 @@ export interface ServerFacts {
   pid: number | null;
   /** The `maxmemory-policy`. */
   policy: string | null;
+  /** True for a node of a cluster. */
+  isCluster: boolean;
 }
 
 /** Runs `work` on a connection made once, without any retry; rejects with the real cause when it cannot be made. */
@@ -33,6 +43,7 @@ export const withConnection = async <T>(
     lazyConnect: true,
     enableReadyCheck: false,
     retryStrategy: () => null,
+    sentinelRetryStrategy: () => null,
     maxRetriesPerRequest: 0,
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
@@ -62,6 +73,7 @@ export const askServer = (options: RedisConnectionOptions, timeoutMs: number): P
       version: parseVersionInfo(info),
       pid: Number.isSafeInteger(pid) ? pid : null,
       policy: info.get('maxmemory_policy') ?? null,
+      isCluster: info.get('cluster_enabled') === '1',
     };
   });
 

@@ -16,6 +16,8 @@ export interface HostOptions {
   /** Folder that all hosts see. */
   shared: string;
   redisUrl: string;
+  /** What the keys in Redis begin with, where that is not the default. */
+  prefix?: string;
   portalUrl: string;
   concurrency: number;
   requestsPerSecond: number;
@@ -25,7 +27,7 @@ export interface HostOptions {
 
 /** Makes a host: its own state folder and configuration. Returns what starts a process on it. */
 export const makeHost = (options: HostOptions): ((...args: string[]) => Sluice) => {
-  const { shared, redisUrl, portalUrl, concurrency, requestsPerSecond, through } = options;
+  const { shared, redisUrl, portalUrl, concurrency, requestsPerSecond, through, prefix } = options;
   const cwd = tempDir();
   mkdirSync(join(cwd, 'config'));
   writePassword(cwd);
@@ -35,6 +37,7 @@ export const makeHost = (options: HostOptions): ((...args: string[]) => Sluice) 
     jobs: { lock: '1500ms', stalledCheck: '500ms' },
     retry: { backoff: '100ms', maxBackoff: '500ms' },
     inbox: { settle: '300ms', rescan: '1s' },
+    ...(prefix === undefined ? {} : { redis: { prefix } }),
   };
   writeFileSync(join(cwd, 'config', 'sluice.yaml'), JSON.stringify(config));
   return (...args) => startSluice([...args, '--state', 'state'], { cwd, env: { REDIS_URL: redisUrl }, through });
@@ -65,8 +68,8 @@ export const writeShared = (count: number): { shared: string; manifest: string }
 };
 
 /** Waits until everything of {@link writeShared} is live. */
-export const waitUntilLive = async (count: number, redis: Redis): Promise<void> => {
-  const keys = redisKeys('sluice');
+export const waitUntilLive = async (count: number, redis: Redis, prefix = 'sluice'): Promise<void> => {
+  const keys = redisKeys(prefix);
   const live = async (name: string): Promise<number> => {
     const entries = await redis.hvals(keys.entries({ manifest: name, portal: 'local' }));
     return entries.filter((text) => (JSON.parse(text) as { live: boolean }).live).length;
