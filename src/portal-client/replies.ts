@@ -104,3 +104,18 @@ export const fieldItems = (node: PortalNode, field: string): Record<string, unkn
   const items: unknown = 'und' in value ? value.und : Object.values(value)[0];
   return Array.isArray(items) ? items.filter((item) => typeof item === 'object' && item !== null) : [];
 };
+
+const fileItemSchema = z.looseObject({
+  fid: z.union([z.string(), z.number()]).transform(String),
+  filename: z.string(),
+  filesize: z.union([z.string(), z.number()]).transform(Number),
+});
+
+/** The file item of `field_upload` (spec 2.3); `filesize` in bytes. */
+export type FileItem = z.infer<typeof fileItemSchema>;
+
+/** The file of a resource node, or null when it has none. */
+export const fileOf = (node: PortalNode): FileItem | null => {
+  const parsed = fileItemSchema.safeParse(fieldItems(node, 'field_upload')[0]);
+  return parsed.success ? parsed.data : null;
+};

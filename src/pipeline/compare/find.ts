@@ -2,7 +2,7 @@
 import { missingFields } from '../../dataset-api/compare.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import type { NodeRow, Portal } from '../../portal-client/client.ts';
-import { findUnlisted } from '../handlers/node-locate.ts';
+import { bearsMark, type NodeWish, sameUuid } from './node.ts';
 
 /** What the search for one wish found. */
 export type Found =
@@ -61,7 +61,7 @@ export const findResource = async (
 
 const byIdentity = async (
   portal: Portal,
-  wish: Sought & { type: 'dataset' | 'resource' },
+  wish: SoughtNode,
   { mapping }: FindOptions,
   signal: AbortSignal,
 ): Promise<Found | null> => {
@@ -79,4 +79,52 @@ const oneOf = (rows: NodeRow[], doubt: Found | null): Found => {
   const [first, ...more] = rows;
   if (!first) return doubt ?? { how: 'none' };
   return more.length === 0 ? { how: 'title', nid: first.nid } : { how: 'ambiguous', nids: rows.map((row) => row.nid) };
+};
+
+type SoughtNode = Sought & Pick<NodeWish, 'type'>;
+
+/** A node that no listing shows by its uuid; `doubt` tells why there may be one although none was found. */
+export interface Unlisted {
+  nid: string | null;
+  doubt: { message: string; hint: string } | null;
+}
+
+/** Looks for the node of a wish where lists do not show it by its uuid; our mark in its log decides. */
+export const findUnlisted = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
+  if ((await portal.dialectInUse(signal)) === 'form') return marked(portal, wish, signal);
+  return wish.published ? { nid: null, doubt: null } : hiddenDraft(portal, wish, signal);
+};
+
+/** By type and title; one that has the title and not our mark is doubtful. */
+const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
+  const unmarked: NodeRow[] = [];
+  for (const row of await portal.findByTitle(wish.type, wish.title, signal)) {
+    const node = await portal.visibleNode(row.nid, signal);
+    if (node === null || node.type !== wish.type) continue;
+    if (bearsMark(node, wish.key)) return { nid: node.nid, doubt: null };
+    if (!node.log.startsWith('sluice ')) unmarked.push(row);
+  }
+  const [first] = unmarked;
+  if (!first) return { nid: null, doubt: null };
+  const message = `node ${first.nid} is a ${wish.type} with this title, and nothing tells whether it is ours`;
+  return {
+    nid: null,
+    doubt: { message, hint: '`sluice adopt` links it; `sluice publish --create-missing` makes another one' },
+  };
+};
+
+/** Among the nodes that lists hide from this account; doubtful where there are too many to look at. */
+const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
+  const hidden = await portal.hiddenNodes(signal);
+  const found =
+    hidden.nodes.find((node) => sameUuid(node.uuid, wish.uuid)) ??
+    hidden.nodes.find((node) => node.type === wish.type && bearsMark(node, wish.key));
+  if (found || hidden.isComplete) return { nid: found?.nid ?? null, doubt: null };
+  return {
+    nid: null,
+    doubt: {
+      message: `lists hide drafts from this account, and ${hidden.unread} node ids are too many to look at each`,
+      hint: 'publish with an account that sees all content (site manager, administrator), or `sluice publish --create-missing` if this draft was never published',
+    },
+  };
 };

@@ -8,7 +8,7 @@ import { checkTable, type TableReport } from '../../tables/check.ts';
 import { rowsDropped } from '../../tables/rows-dropped.ts';
 import { prepareTable, removePreparedFile } from '../../tables/transform/prepare.ts';
 import { fetchedFileOf } from '../handlers/fetch-step.ts';
-import { withSource } from '../handlers/known-names.ts';
+import { withSource } from '../plan/known-wishes.ts';
 import { isSent, isTabular } from '../plan/plan.ts';
 
 /** The local side of a resource. */

@@ -4,11 +4,10 @@ import { datastoreState } from '../../dataset-api/datastore-status.ts';
 import { type LedgerEntry, newEntry, type SentNode } from '../../model/ledger-entry.ts';
 import { type NodeFields, sourcePathOf } from '../../model/wish.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
-import { holdsLinks, linkedNids } from '../handlers/links.ts';
-import { fileOf } from '../handlers/node-file.ts';
-import { differences, isKnownDifference, isOurs, markerOf, type NodeWish } from '../handlers/node-wish.ts';
+import { fileOf } from '../../portal-client/replies.ts';
 import { wantsImport } from '../plan/plan.ts';
 import type { LocalFile } from './local-file.ts';
+import { differences, holdsLinks, isKnownDifference, isOurs, linkedNids, markerOf, type NodeWish } from './node.ts';
 
 /** What was proven of one item. */
 export interface Proof {

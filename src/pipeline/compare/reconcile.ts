@@ -7,12 +7,11 @@ import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { Ledger } from '../../state/ledger.ts';
-import { withKnownNames } from '../handlers/known-names.ts';
 import { lookAt } from '../handlers/look.ts';
-import type { NodeWish } from '../handlers/node-wish.ts';
-import { withKnownUuids } from '../plan/known-uuids.ts';
+import { withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
 import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
 import { type KnownFile, withLocalFile } from './local-file.ts';
+import type { NodeWish } from './node.ts';
 import { type Proof, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
 import { findRenamed } from './renamed.ts';
 

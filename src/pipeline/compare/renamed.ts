@@ -2,9 +2,9 @@
 
 import type { ResourceWish } from '../../model/wish.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
-import { fieldItems } from '../../portal-client/replies.ts';
-import { fileOf } from '../handlers/node-file.ts';
+import { fileOf } from '../../portal-client/replies.ts';
 import { type KnownFile, type LocalTools, withLocalFile } from './local-file.ts';
+import { linkedNids } from './node.ts';
 
 /** What is known when resources are looked for. */
 export interface RenamedOptions {
@@ -45,10 +45,7 @@ export const findRenamed = async (
 /** Resource nodes of the dataset that we wrote for this manifest and that no wish names any more. */
 const freeNodes = async (dataset: PortalNode, options: RenamedOptions): Promise<PortalNode[]> => {
   const { portal, manifest, wished, tools } = options;
-  const nids = fieldItems(dataset, 'field_resources').flatMap((item) =>
-    typeof item === 'object' && item !== null && 'target_id' in item ? [String(item.target_id)] : [],
-  );
-  const nodes = await Promise.all(nids.map((nid) => portal.readNode(nid, tools.signal)));
+  const nodes = await Promise.all(linkedNids(dataset).map((nid) => portal.readNode(nid, tools.signal)));
   return nodes.filter((node) => !wished.has(node.uuid) && node.log.startsWith(`sluice ${manifest}/`));
 };
 

@@ -2,16 +2,15 @@
 import { PortalGoneError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { DatasetWork } from '../../state/runs.ts';
+import { holdsLinks, linkedNids, linksField, markerOf, type NodeWish } from '../compare/node.ts';
 import { isProven } from '../plan/plan.ts';
 import { completeLinks, proveTermsVisible } from './dataset-proof.ts';
 import type { HandlerDeps } from './deps.ts';
-import { noteFound } from './found.ts';
 import type { Item } from './item.ts';
-import { holdsLinks, linkedNids, linksField } from './links.ts';
+import { noteFound } from './item.ts';
+import type { NodeTarget, WrittenNode } from './node-locate.ts';
 import { locateNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
-import type { NodeTarget, WrittenNode } from './node-target.ts';
-import { markerOf, type NodeWish } from './node-wish.ts';
 import { editsOf, recreateNode, type WriteMore, writeNode } from './node-write.ts';
 
 /** How a dataset is published. */

@@ -3,9 +3,9 @@ import { itemsOfField } from '../../dataset-api/field-items.ts';
 import { VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
-import { holdsLinks, linkedNids, linksField } from './links.ts';
-import type { NodeTarget } from './node-target.ts';
-import type { NodeWish } from './node-wish.ts';
+import type { NodeWish } from '../compare/node.ts';
+import { holdsLinks, linkedNids, linksField } from '../compare/node.ts';
+import type { NodeTarget } from './node-locate.ts';
 
 /** The list that a dataset shall hold. */
 export interface LinksToComplete {

@@ -7,11 +7,11 @@ import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWork } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
+import type { NodeWish } from '../compare/node.ts';
 import { publishDataset, refuseDrift } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { ItemRunner } from './item-runner.ts';
 import { nidOnPortal, unknownNode } from './node-locate.ts';
-import type { NodeWish } from './node-wish.ts';
 import { removeNode } from './removal.ts';
 import { publishResource } from './resource.ts';
 

@@ -4,7 +4,7 @@ import { DriftError } from '../../model/errors.ts';
 import type { LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
-import { differences, markerOf, type NodeWish } from './node-wish.ts';
+import { differences, markerOf, type NodeWish } from '../compare/node.ts';
 
 /**
  * Names of the fields of ours that somebody changed on the portal: the revision is not the one we left, and the node does

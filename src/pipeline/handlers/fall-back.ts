@@ -19,7 +19,7 @@ import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { checkTable } from '../../tables/check.ts';
 import { isRefusedOffer, offerFingerprint, wantsImport } from '../plan/plan.ts';
 import type { ResourceState, ResourceStep } from './resource-state.ts';
-import { sentFile } from './sent-file.ts';
+import { sentFile } from './resource-state.ts';
 
 /** True when the file of the job is known to be one that the portal cannot import. */
 export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>

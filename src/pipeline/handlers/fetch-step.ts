@@ -7,10 +7,10 @@ import { factsOf, fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { shown } from '../../sources/fetch/failures.ts';
 import type { FetchedFile } from '../../sources/fetch/fetched-files.ts';
 import { nameOfFetched } from '../../sources/fetch/file-name.ts';
+import { withSource } from '../plan/known-wishes.ts';
 import { isSent, wantsImport } from '../plan/plan.ts';
-import { withSource } from './known-names.ts';
 import type { ResourceState } from './resource-state.ts';
-import { sourceName, sourcePath } from './sent-file.ts';
+import { sourceName, sourcePath } from './resource-state.ts';
 
 type UrlSource = Extract<ResourceSource, { kind: 'url' }>;
 

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { ItemLog, JobContext } from '../../model/job.ts';
 import { itemId } from '../../model/job.ts';
-import { type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
+import { type Intent, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
 import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../../model/report.ts';
 import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
 
@@ -123,6 +123,21 @@ export class Item {
     await this.#runs.keep(this.runId, this.key, record);
   }
 }
+
+/** After a kill, adds a line to the job's log that says what the ledger knows and whether a write was under way. */
+export const noteFound = async (item: Item, entry: LedgerEntry | null, intent: Intent | null): Promise<void> => {
+  if (!item.resumed) return;
+  const known = entry?.nid ? `node ${entry.nid}${entry.file ? ` with file ${entry.file.fid}` : ''}` : 'no node yet';
+  const next = intent ? `${writeOf[intent.action]} under way: looking whether it took effect` : 'no write under way';
+  await item.note(`found ${known}, ${next}`);
+};
+
+const writeOf: Record<Intent['action'], string> = {
+  create: 'a create',
+  update: 'an update',
+  attach: 'an attach',
+  import: 'an import',
+};
 
 /** The report item of a key as its ledger entry tells it, without any work on it. */
 export const itemOfEntry = (entry: LedgerEntry, { outcome, reason }: ItemEnd): ReportItem => ({

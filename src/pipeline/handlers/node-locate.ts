@@ -1,9 +1,32 @@
 // Finding the node of a wish, and proving that it is ours before anything is written to it.
 import { NodeUnclearError } from '../../model/errors.ts';
 import type { Intent, LedgerEntry } from '../../model/ledger-entry.ts';
+import type { OnDrift } from '../../model/policy.ts';
 import { isForbidden, type NodeRow, type Portal, type PortalNode } from '../../portal-client/client.ts';
-import type { NodeTarget } from './node-target.ts';
-import { bearsMark, isOurs, type NodeWish, sameUuid } from './node-wish.ts';
+import type { Ledger } from '../../state/ledger.ts';
+import { findUnlisted } from '../compare/find.ts';
+import { isOurs, type NodeWish, sameUuid } from '../compare/node.ts';
+import type { Item } from './item.ts';
+
+/** Where a node is written, in the name of which item, and by which rules. */
+export interface NodeTarget {
+  item: Item;
+  ledger: Ledger;
+  portal: Portal;
+  /** What to do with a node that somebody edited on the portal. */
+  onDrift: OnDrift;
+  /** Somebody decided that what is not found is created. */
+  createMissing: boolean;
+  /** True for a resource whose dataset was created in this run: no other node can be it. */
+  isNewDataset?: boolean;
+}
+
+/** A node that was looked at, and written where needed. */
+export interface WrittenNode {
+  entry: LedgerEntry;
+  /** As it was read after the last write; null where it was not read since. */
+  node: PortalNode | null;
+}
 
 /** Where the node of a wish is. */
 export interface Located {
@@ -133,56 +156,4 @@ const unlisted = async (target: NodeTarget, wish: NodeWish): Promise<string | nu
   const isNew = createMissing || (wish.type === 'resource' && target.isNewDataset === true);
   if (doubt === null || isNew) return nid;
   throw new NodeUnclearError(`${portal.name}: ${doubt.message}`, { hint: doubt.hint });
-};
-
-/** A node that no listing shows by its uuid; `doubt` tells why there may be one although none was found. */
-export interface Unlisted {
-  nid: string | null;
-  doubt: { message: string; hint: string } | null;
-}
-
-/** Looks for the node of a wish where lists do not show it by its uuid; our mark in its log decides. */
-export const findUnlisted = async (
-  portal: Portal,
-  wish: Pick<NodeWish, 'key' | 'type' | 'uuid' | 'title' | 'published'>,
-  signal: AbortSignal,
-): Promise<Unlisted> => {
-  if ((await portal.dialectInUse(signal)) === 'form') return marked(portal, wish, signal);
-  return wish.published ? { nid: null, doubt: null } : hiddenDraft(portal, wish, signal);
-};
-
-type Sought = Parameters<typeof findUnlisted>[1];
-
-/** By type and title; one that has the title and not our mark is doubtful. */
-const marked = async (portal: Portal, wish: Sought, signal: AbortSignal): Promise<Unlisted> => {
-  const unmarked: NodeRow[] = [];
-  for (const row of await portal.findByTitle(wish.type, wish.title, signal)) {
-    const node = await portal.visibleNode(row.nid, signal);
-    if (node === null || node.type !== wish.type) continue;
-    if (bearsMark(node, wish.key)) return { nid: node.nid, doubt: null };
-    if (!node.log.startsWith('sluice ')) unmarked.push(row);
-  }
-  const [first] = unmarked;
-  if (!first) return { nid: null, doubt: null };
-  const message = `node ${first.nid} is a ${wish.type} with this title, and nothing tells whether it is ours`;
-  return {
-    nid: null,
-    doubt: { message, hint: '`sluice adopt` links it; `sluice publish --create-missing` makes another one' },
-  };
-};
-
-/** Among the nodes that lists hide from this account; doubtful where there are too many to look at. */
-const hiddenDraft = async (portal: Portal, wish: Sought, signal: AbortSignal): Promise<Unlisted> => {
-  const hidden = await portal.hiddenNodes(signal);
-  const found =
-    hidden.nodes.find((node) => sameUuid(node.uuid, wish.uuid)) ??
-    hidden.nodes.find((node) => node.type === wish.type && bearsMark(node, wish.key));
-  if (found || hidden.isComplete) return { nid: found?.nid ?? null, doubt: null };
-  return {
-    nid: null,
-    doubt: {
-      message: `lists hide drafts from this account, and ${hidden.unread} node ids are too many to look at each`,
-      hint: 'publish with an account that sees all content (site manager, administrator), or `sluice publish --create-missing` if this draft was never published',
-    },
-  };
 };

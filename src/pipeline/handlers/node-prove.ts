@@ -4,9 +4,9 @@ import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ItemAction } from '../../model/report.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
+import { differences, isKnownDifference, isOurs, markerOf, type NodeWish } from '../compare/node.ts';
 import type { Item } from './item.ts';
-import type { NodeTarget, WrittenNode } from './node-target.ts';
-import { differences, isKnownDifference, isOurs, markerOf, type NodeWish } from './node-wish.ts';
+import type { NodeTarget, WrittenNode } from './node-locate.ts';
 import { editsOf, type WriteMore, writeNode } from './node-write.ts';
 
 /** A node that was proven. */

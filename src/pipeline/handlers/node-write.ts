@@ -5,10 +5,10 @@ import { PortalBusyError, PortalConflictError, PortalGoneError, PortalRefusedErr
 import type { Intent, LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import type { NodeRow, PortalNode } from '../../portal-client/client.ts';
+import { differences, isKnownDifference, markerOf, type NodeWish } from '../compare/node.ts';
 import { changedBeside, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
+import type { NodeTarget, WrittenNode } from './node-locate.ts';
 import { type Located, locateNode, unknownNode } from './node-locate.ts';
-import type { NodeTarget, WrittenNode } from './node-target.ts';
-import { differences, isKnownDifference, markerOf, type NodeWish } from './node-wish.ts';
 import { withTerms } from './terms.ts';
 
 /** What else is written along with a node. */

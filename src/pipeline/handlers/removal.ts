@@ -3,11 +3,11 @@ import { PortalGoneError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { ItemAction } from '../../model/report.ts';
+import type { NodeWish } from '../compare/node.ts';
 import { oneAtATime } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
+import type { NodeTarget } from './node-locate.ts';
 import { type Located, locateNode, unknownNode } from './node-locate.ts';
-import type { NodeTarget } from './node-target.ts';
-import type { NodeWish } from './node-wish.ts';
 
 const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 

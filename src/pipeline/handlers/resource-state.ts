@@ -1,10 +1,11 @@
-// What the steps of a resource share.
+// What the steps of a resource share, and the file that they send.
 import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import type { TableReport } from '../../tables/check.ts';
+import { wantsImport } from '../plan/plan.ts';
 import type { HandlerDeps } from './deps.ts';
-import type { NodeTarget } from './node-target.ts';
+import type { NodeTarget } from './node-locate.ts';
 
 /** What the steps of one attempt share. */
 export interface ResourceState {
@@ -60,3 +61,22 @@ export interface ResourceStep {
   applies(state: ResourceState): boolean;
   run(state: ResourceState): Promise<void>;
 }
+
+/** False for links, and for an address that still gives the version which is published and proven. */
+export const isHere = ({ wish }: Pick<ResourceState, 'wish'>): boolean => wish.source.kind === 'file';
+
+/** Where the source of a resource lies on this host; empty for links. */
+export const sourcePath = ({ wish }: ResourceState): string => (wish.source.kind === 'file' ? wish.source.path : '');
+
+/** Name of the source; empty for links. */
+export const sourceName = ({ wish }: ResourceState): string => (wish.source.kind === 'file' ? wish.source.name : '');
+
+/** What is sent; null before it is there, for links, and where the present version was not fetched again. */
+export const sentFile = ({ wish, source, prepared }: ResourceState): SentFile | null => {
+  if (prepared) return prepared;
+  return source && wish.source.kind === 'file' ? { path: wish.source.path, name: wish.source.name, source } : null;
+};
+
+/** True when rows are to be imported: an archive or JSON file that holds no table goes as it is, without rows. */
+export const importsRows = ({ wish, prepared }: Pick<ResourceState, 'wish' | 'prepared'>): boolean =>
+  isHere({ wish }) && wantsImport(wish) && (prepared === null || prepared.isMade);

@@ -3,20 +3,20 @@ import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { PortalBusyError, SourceChangedError } from '../../model/errors.ts';
 import type { GoodFile, Intent, PortalFile } from '../../model/ledger-entry.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
+import { type FileItem, fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { checkTable } from '../../tables/check.ts';
 import { isSmall } from '../../util/file-calls.ts';
+import type { NodeWish } from '../compare/node.ts';
 import { isTabular } from '../plan/plan.ts';
 import { importFile } from './datastore-import.ts';
 import { keepGoodFile } from './fall-back.ts';
 import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
-import { type FileItem, fileOf } from './node-file.ts';
-import type { NodeWish } from './node-wish.ts';
 import { writeNode } from './node-write.ts';
 import { prepareSource } from './prepare-source.ts';
 import type { ResourceState, ResourceStep, SentFile } from './resource-state.ts';
+import { importsRows, isHere, sentFile, sourceName, sourcePath } from './resource-state.ts';
 import { verifyResource } from './resource-verify.ts';
-import { importsRows, isHere, sentFile, sourceName, sourcePath } from './sent-file.ts';
 
 /** All steps, in order. */
 export const resourceSteps: readonly ResourceStep[] = [

@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VerifyFailedError } from '../../model/errors.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
+import { fileOf } from '../../portal-client/replies.ts';
 import { rowsDropped } from '../../tables/rows-dropped.ts';
-import { fileOf } from './node-file.ts';
+import type { NodeWish } from '../compare/node.ts';
 import { proveNode } from './node-prove.ts';
-import type { NodeWish } from './node-wish.ts';
 import type { ResourceState } from './resource-state.ts';
-import { sentFile } from './sent-file.ts';
+import { sentFile } from './resource-state.ts';
 
 /** Proves node, file and datastore of a resource; throws {@link VerifyFailedError} naming what differs. */
 export const verifyResource = async (state: ResourceState, wish: NodeWish): Promise<void> => {

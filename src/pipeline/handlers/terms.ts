@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalRefusedError } from '../../model/errors.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import type { ResolvedTerms } from '../../portal-client/terms.ts';
-import type { NodeTarget, WrittenNode } from './node-target.ts';
-import type { NodeWish } from './node-wish.ts';
+import type { NodeWish } from '../compare/node.ts';
+import type { NodeTarget, WrittenNode } from './node-locate.ts';
 
 /** How often another job's node is looked at that is just making the same term, milliseconds. */
 const lookMs = 1000;

@@ -4,7 +4,7 @@ import type { PlanFile } from '../../model/plan-file.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import { guardVerdict } from './guard.ts';
-import { withKnownUuids } from './known-uuids.ts';
+import { withKnownUuids } from './known-wishes.ts';
 import { type Knowledge, type PlannedDataset, type PlannedItem, planDataset } from './plan.ts';
 import { findMissing, type Missing } from './removals.ts';
 

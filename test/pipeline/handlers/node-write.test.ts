@@ -2,10 +2,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NodeUnclearError, VerifyFailedError } from '../../../src/model/errors.ts';
 import type { Intent, LedgerEntry } from '../../../src/model/ledger-entry.ts';
+import { markerOf, type NodeWish } from '../../../src/pipeline/compare/node.ts';
 import { itemOfEntry } from '../../../src/pipeline/handlers/item.ts';
+import type { NodeTarget } from '../../../src/pipeline/handlers/node-locate.ts';
 import { proveNode } from '../../../src/pipeline/handlers/node-prove.ts';
-import type { NodeTarget } from '../../../src/pipeline/handlers/node-target.ts';
-import { markerOf, type NodeWish } from '../../../src/pipeline/handlers/node-wish.ts';
 import { writeNode } from '../../../src/pipeline/handlers/node-write.ts';
 import { openForTest } from '../../portal-client/support/open.ts';
 import {

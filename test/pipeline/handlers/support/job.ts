@@ -6,9 +6,9 @@ import { type LedgerEntry, newEntry } from '../../../../src/model/ledger-entry.t
 import { createLog } from '../../../../src/model/log.ts';
 import { redisKeys } from '../../../../src/model/redis-keys.ts';
 import type { ItemAction } from '../../../../src/model/report.ts';
+import type { NodeWish } from '../../../../src/pipeline/compare/node.ts';
 import type { HandlerDeps } from '../../../../src/pipeline/handlers/deps.ts';
 import { Item } from '../../../../src/pipeline/handlers/item.ts';
-import type { NodeWish } from '../../../../src/pipeline/handlers/node-wish.ts';
 import type { ResourceState } from '../../../../src/pipeline/handlers/resource-state.ts';
 import type { Portal } from '../../../../src/portal-client/client.ts';
 import { Ledger } from '../../../../src/state/ledger.ts';

@@ -1,5 +1,6 @@
 // The node that a wish asks for, the marks by which we know our own nodes, and in what a node of the portal differs.
 import { missingFields, shownField } from '../../dataset-api/compare.ts';
+import { itemsOfField } from '../../dataset-api/field-items.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import type { Dialect, PortalNode } from '../../portal-client/client.ts';
@@ -56,3 +57,22 @@ export const differences = (wish: Pick<NodeWish, 'title' | 'published' | 'fields
   ...(node.status === (wish.published ? '1' : '0') ? [] : ['status']),
   ...missingFields(wish.fields, node),
 ];
+
+/** Node ids that the list of a dataset holds, in order. */
+export const linkedNids = (node: PortalNode): string[] =>
+  (itemsOfField(node.field_resources) ?? []).flatMap(({ target_id }) =>
+    target_id === undefined ? [] : [String(target_id)],
+  );
+
+/** True when a list holds all of ours, in our order; what others linked may stand anywhere. */
+export const holdsLinks = (held: readonly string[], ours: readonly string[]): boolean => {
+  const own = new Set(ours);
+  return held.filter((nid, index) => own.has(nid) && held.indexOf(nid) === index).join() === ours.join();
+};
+
+/** The field that makes a list hold ours in our order, before what others linked. */
+export const linksField = (held: readonly string[], ours: readonly string[]): NodeFields => {
+  const own = new Set(ours);
+  const all = [...ours, ...held.filter((nid) => !own.has(nid))];
+  return { field_resources: { und: all.map((nid) => ({ target_id: nid })) } };
+};

@@ -1,8 +1,27 @@
-// What servers told of files whose addresses do not tell it: their names, and so what is made of them.
-
+// Wishes completed by what the ledger knows: the uuids of their nodes, and the names of files whose addresses do not tell them.
+import { uuidOfKey } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { DatasetWish, ResourceSource, ResourceWish } from '../../model/wish.ts';
 import { recipeOf } from '../../sources/gather/recipe.ts';
+
+/**
+ * The wishes with the uuids that their nodes have: renamed and adopted nodes keep the one they were born with. A new item
+ * under a key whose former node goes on under another one gets a uuid of its own, so that it never takes that node over.
+ */
+export const withKnownUuids = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
+  const owners = new Map([...entries.values()].filter(({ nid }) => nid !== null).map(({ uuid, key }) => [uuid, key]));
+  const uuidOf = (wish: { key: string; uuid: string }): string => {
+    const entry = entries.get(wish.key);
+    if (entry?.nid) return entry.uuid;
+    const owner = owners.get(wish.uuid);
+    return owner === undefined || owner === wish.key ? wish.uuid : uuidOfKey(`${wish.key}#beside#${owner}`);
+  };
+  return wishes.map((wish) => ({
+    ...wish,
+    uuid: uuidOf(wish),
+    resources: wish.resources.map((resource) => ({ ...resource, uuid: uuidOf(resource) })),
+  }));
+};
 
 /** The wishes with the names that were found out when their addresses were fetched. */
 export const withKnownNames = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {

@@ -1,6 +1,6 @@
 // The list of a dataset's resources: what it holds, whether that is ours in our order, and what is written.
 import { expect, it } from 'vitest';
-import { holdsLinks, linkedNids, linksField } from '../../../src/pipeline/handlers/links.ts';
+import { holdsLinks, linkedNids, linksField } from '../../../src/pipeline/compare/node.ts';
 import type { PortalNode } from '../../../src/portal-client/client.ts';
 
 const node = (field_resources: unknown) => ({ field_resources }) as unknown as PortalNode; // as read

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type FetchedFrom, newEntry } from '../../../src/model/ledger-entry.ts';
 import type { ResourceSource, ResourceWish } from '../../../src/model/wish.ts';
-import { withKnownNames, withSource } from '../../../src/pipeline/handlers/known-names.ts';
-import { datasetWish, resourceWish } from '../plan/support/make.ts';
+import { withKnownNames, withSource } from '../../../src/pipeline/plan/known-wishes.ts';
+import { datasetWish, resourceWish } from './support/make.ts';
 
 const url = 'https://a.example/export?id=3';
 const known: FetchedFrom = { url, etag: null, lastModified: null, finalUrl: url, name: 'spending.xlsx' };
