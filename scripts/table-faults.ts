@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { closeTablePool, inspectTable } from '../src/tables/check.ts';
-import { contextAt } from '../src/tables/context.ts';
-import type { Inspection } from '../src/tables/inspect-file.ts';
+import type { Inspection } from '../src/tables/inspect/inspect-file.ts';
+import { contextAt } from '../src/tables/scan/cell-text.ts';
 import { type FaultFixture, faultFixtures } from '../test/tables/fault-fixtures.ts';
 import { type MadeFile, page } from './schemas.ts';
 

@@ -1,10 +1,11 @@
 // Measured in a process of its own: reads a table in the way that is asked for and prints rows, seconds and
 // processor seconds as JSON.
+
 import { createReadStream } from 'node:fs';
 import Papa from 'papaparse';
 import { importFile } from '../../src/embedded-portal/datastore/import-worker.ts';
 import { closeTablePool, inspectTable } from '../../src/tables/check.ts';
-import { defaultRowBytes, rfc4180 } from '../../src/tables/dialect.ts';
+import { defaultRowBytes, rfc4180 } from '../../src/tables/scan/dialect.ts';
 
 const [how = '', path = '', target = ''] = process.argv.slice(2);
 

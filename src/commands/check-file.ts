@@ -19,7 +19,7 @@ import { readYaml } from '../model/yaml/document.ts';
 import { isTabular } from '../pipeline/plan/plan.ts';
 import { recipeOf } from '../sources/gather/recipe.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
-import { portalsOf } from '../sources/manifest/portals.ts';
+import { portalsOf } from '../sources/manifest/resolve.ts';
 import { type Manifest, manifestKinds } from '../sources/manifest/schema.ts';
 import { inspectTable, reportOf } from '../tables/check.ts';
 import { prepareTable } from '../tables/transform/prepare.ts';

@@ -3,8 +3,8 @@ import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { TableRecipe } from '../model/recipe/recipe.ts';
 import type { TableReport } from '../tables/check.ts';
-import type { Finding } from '../tables/finding.ts';
-import type { Inspection as WholeInspection } from '../tables/inspect-file.ts';
+import type { Finding } from '../tables/inspect/finding.ts';
+import type { Inspection as WholeInspection } from '../tables/inspect/inspect-file.ts';
 import { type Io, plural } from './io.ts';
 
 /** What a file was taken for. */

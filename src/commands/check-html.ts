@@ -1,7 +1,8 @@
 // The report of `sluice check` as one page without scripts, for people who do not work in a terminal.
-import type { Finding, FindingPlace } from '../tables/finding.ts';
-import type { Inspection } from '../tables/inspect-file.ts';
-import type { MendReport } from '../tables/mend-report.ts';
+
+import type { MendReport } from '../tables/fix/row-fixer.ts';
+import type { Finding, FindingPlace } from '../tables/inspect/finding.ts';
+import type { Inspection } from '../tables/inspect/inspect-file.ts';
 import type { FileFinding } from './check-finding.ts';
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };

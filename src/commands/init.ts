@@ -1,11 +1,9 @@
 // `sluice init`: asks for the portal and writes a configuration and manifests to begin with.
-
 import { constants } from 'node:fs';
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { normalUrl, portalUrlFault } from '../config/addresses.ts';
-import { loadConfig } from '../config/load.ts';
-import { portalNameOf } from '../config/one-off.ts';
+import { loadConfig, portalNameOf } from '../config/load.ts';
 import { SluiceError, UsageError } from '../model/errors.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';

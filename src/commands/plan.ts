@@ -1,5 +1,4 @@
 // `sluice plan`: what a publish would do, item by item; `sluice apply` does exactly that.
-
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
@@ -11,8 +10,8 @@ import type { Knowledge } from '../pipeline/plan/plan.ts';
 import { flatten, planFileItems, planManifest, planTotals, wishesHash } from '../pipeline/plan/whole-plan.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
-import { sparedBy } from '../sources/gather/skipped.ts';
-import { perPortal } from '../sources/manifest/portals.ts';
+import { sparedBy } from '../sources/gather/dataset-wish.ts';
+import { perPortal } from '../sources/manifest/resolve.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/refreshed.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';

@@ -1,5 +1,4 @@
 // `sluice adopt`, `sluice rebuild`, `sluice verify`: the ledger against the portal. None of them writes to the portal.
-
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
@@ -7,7 +6,7 @@ import { reasonOf, UsageError, VerifyFailedError } from '../model/errors.ts';
 import { type Reconciled, type ReconcileOptions, reconcile } from '../pipeline/compare/reconcile.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
-import { perPortal } from '../sources/manifest/portals.ts';
+import { perPortal } from '../sources/manifest/resolve.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes, worstOf } from './exit-code.ts';

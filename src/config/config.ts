@@ -1,7 +1,7 @@
 // The configuration as the rest of sluice sees it: resolved, absolute, in plain numbers.
 import type { Vocabulary } from '../dataset-api/fields.ts';
 import type { Permission } from '../dataset-api/permissions.ts';
-import type { portalOperations } from './portal-access-schema.ts';
+import type { portalOperations } from './portal-schema.ts';
 import type { SourcesConfig } from './sources-schema.ts';
 
 /** What every portal has. */

@@ -1,19 +1,19 @@
-// Finds, reads and resolves the configuration.
+// Finds, reads and resolves the configuration, and chooses the portal of `--portal`.
 import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { ConfigError, type FileProblem } from '../model/errors.ts';
+import { ConfigError, type FileProblem, UsageError } from '../model/errors.ts';
 import { checkDocument } from '../model/yaml/check.ts';
-import { readYaml } from '../model/yaml/document.ts';
-import { addressProblems } from './addresses.ts';
-import type { Config } from './config.ts';
-import { choosePortal } from './one-off.ts';
+import { readYaml, type YamlDocument } from '../model/yaml/document.ts';
+import { nearest } from '../model/yaml/nearest.ts';
+import { addressProblems, normalUrl, portalUrlFault } from './addresses.ts';
+import type { Config, PortalConfig } from './config.ts';
+import { redacting } from './redact.ts';
 import { resolveReferences } from './references.ts';
-import { resolveConfig } from './resolve.ts';
+import { remotePortal, resolveConfig } from './resolve.ts';
 import { type ConfigFile, configFileSchema } from './schema.ts';
-import { withoutUnsupported } from './unsupported.ts';
 
 /** How the configuration is found. */
-export interface LoadConfigOptions {
+interface LoadConfigOptions {
   /** `--config`, relative to `cwd`; without it `config/sluice.yaml` below `cwd` where that exists. */
   file: string | undefined;
   cwd: string;
@@ -63,3 +63,77 @@ const readConfig = async (
 };
 
 const byPlace = (a: FileProblem, b: FileProblem): number => a.line - b.line || a.column - b.column;
+
+/**
+ * Returns `config` with `portal` set to the one that `wanted` names; the address of an unknown portal adds it, with
+ * SLUICE_USERNAME and SLUICE_PASSWORD. The same two fill in what a named portal lacks. Throws UsageError.
+ */
+const choosePortal = (config: Config, wanted: string, env: NodeJS.ProcessEnv): Config => {
+  if (!/^[a-z]+:\/\//i.test(wanted)) return named(config, wanted, env);
+  const fault = portalUrlFault(wanted);
+  if (fault !== null) throw new UsageError(`--portal: the address ${fault}`);
+  const url = normalUrl(wanted);
+  const known = Object.values(config.portals).find((portal) => portal.kind === 'remote' && portal.url === url);
+  if (known !== undefined) return named(config, known.name, env);
+  const { SLUICE_USERNAME: username, SLUICE_PASSWORD: password } = env;
+  if (!username || !password)
+    throw new UsageError(`--portal ${url}: the login is missing`, {
+      hint: 'set SLUICE_USERNAME and SLUICE_PASSWORD in the environment, or name the portal in a configuration file',
+    });
+  const name = portalNameOf(url);
+  return withPortal(config, remotePortal(name, { kind: 'remote', url, username, password, token: null }));
+};
+
+const named = (config: Config, name: string, env: NodeJS.ProcessEnv): Config => {
+  const portal = Object.hasOwn(config.portals, name) ? config.portals[name] : undefined;
+  if (portal === undefined) {
+    const names = Object.keys(config.portals);
+    const meant = nearest(name, names);
+    throw new UsageError(`--portal: no portal is called \`${name}\`${meant ? `; did you mean \`${meant}\`?` : ''}`, {
+      hint: `configured: ${names.join(', ') || 'none'}; an address must begin with http:// or https://`,
+    });
+  }
+  const { SLUICE_USERNAME, SLUICE_PASSWORD } = env;
+  if (portal.password !== null || !SLUICE_PASSWORD) return withPortal(config, portal);
+  const filled = { ...portal, username: SLUICE_USERNAME || portal.username, password: SLUICE_PASSWORD };
+  return withPortal(config, redacting(filled, 'password'));
+};
+
+const withPortal = (config: Config, portal: PortalConfig): Config => ({
+  ...config,
+  portals: { ...config.portals, [portal.name]: portal },
+  portal: portal.name,
+});
+
+/** The name of a portal that is known by its address alone: host, port and path with dashes. */
+export const portalNameOf = (url: string): string =>
+  url
+    .replace(/^https?:\/\//, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.]+/g, '-')
+    .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, '')
+    .slice(0, 64);
+
+/**
+ * Takes `oauth` out of the portals of `value` (the configuration with references replaced) and tells of each at its line,
+ * so that the check of the keys does not call it a misspelling.
+ */
+const withoutUnsupported = (document: YamlDocument, value: unknown): { value: unknown; problems: FileProblem[] } => {
+  const { portals } = recordOf(value);
+  if (!isRecord(portals)) return { value, problems: [] };
+  const problems: FileProblem[] = [];
+  const kept = Object.entries(portals).map(([name, portal]) => {
+    if (!isRecord(portal) || !Object.hasOwn(portal, 'oauth')) return [name, portal];
+    const { oauth: _oauth, ...rest } = portal;
+    const instead =
+      portal.kind === 'remote' ? '`username` and `password`' : 'sessions, or access tokens (`tokens: true`)';
+    problems.push(document.problem(['portals', name, 'oauth'], `OAuth is not supported; use ${instead}`, 'key'));
+    return [name, rest];
+  });
+  return { value: { ...recordOf(value), portals: Object.fromEntries(kept) }, problems };
+};
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
+
+const recordOf = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {});

@@ -3,10 +3,28 @@ import { z } from 'zod';
 import { idPattern } from '../model/key.ts';
 import { durationText, sizeText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';
-import { keptFileSchema } from './kept-schema.ts';
 import { notifyFileSchema } from './notify-schema.ts';
 import { portalFileSchema, portNumber } from './portal-schema.ts';
 import { sourcesFileSchema } from './sources-schema.ts';
+
+/** Copies of the last good file of each table. */
+const keptFileSchema = z
+  .strictObject({
+    total: sizeText.exactOptional().meta({
+      default: defaults.kept.total,
+      description: 'All copies together; the oldest go first. `0 B` keeps none.',
+      examples: ['20 GB'],
+    }),
+    file: sizeText.exactOptional().meta({
+      default: defaults.kept.file,
+      description: 'Largest file that is copied. `0 B` keeps none.',
+      examples: ['500 MB'],
+    }),
+  })
+  .meta({
+    description:
+      'Copies of the last good file of each table in the state folder, to be attached again when its successor cannot be imported.',
+  });
 
 const text = z.string().trim().min(1);
 const count = z.int().min(1);

@@ -7,10 +7,18 @@ import type { Log } from '../model/log.ts';
 import { type RedisKeys, targetName } from '../model/redis-keys.ts';
 import type { Reason, Report } from '../model/report.ts';
 import type { ManifestNotify } from '../sources/manifest/schema.ts';
-import { sendEmail } from './email.ts';
-import { hasFaults, type Incident, incidentSchema, judge, type Told } from './incident.ts';
-import { listedItems, type Notice, noticeItem, noticeSchema } from './notice.ts';
-import { type Post, sendWebhook } from './webhook.ts';
+import { type Post, sendEmail, sendWebhook } from './channels.ts';
+import {
+  hasFaults,
+  type Incident,
+  incidentSchema,
+  judge,
+  listedItems,
+  type Notice,
+  noticeItem,
+  noticeSchema,
+  type Told,
+} from './notice.ts';
 
 /** One notice to one channel, as it waits in the queue. Recipients are null where the configuration names them. */
 export const noticeJobSchema = z.discriminatedUnion('channel', [

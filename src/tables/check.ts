@@ -1,12 +1,11 @@
 // Checks a table: a large one off the event loop, a small one where it is asked for.
 import { SourceMissingError, TableFaultError } from '../model/errors.ts';
 import { isSmall, readSmall } from '../util/file-calls.ts';
-import { type CheckAnswer, checkFile } from './check-worker.ts';
-import { type Delimiter, defaultRowBytes, delimiters } from './dialect.ts';
-import type { Finding } from './finding.ts';
-import type { CheckTask, Inspection } from './inspect-file.ts';
-import type { MendReport } from './mend-report.ts';
-import type { MendAnswer, MendTask } from './mend-worker.ts';
+import type { MendAnswer, MendTask } from './fix/fix-worker.ts';
+import type { MendReport } from './fix/row-fixer.ts';
+import type { Finding } from './inspect/finding.ts';
+import { type CheckAnswer, type CheckTask, checkFile, type Inspection } from './inspect/inspect-file.ts';
+import { type Delimiter, defaultRowBytes, delimiters } from './scan/dialect.ts';
 import { WorkerPool } from './worker-pool.ts';
 
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
@@ -36,7 +35,7 @@ export interface CheckOptions {
 }
 
 const pool = new WorkerPool<CheckTask, CheckAnswer>({
-  file: 'check-worker',
+  file: 'inspect/inspect-file',
   of: import.meta.url,
   name: 'checkFile',
   threads: 2,
@@ -164,7 +163,7 @@ export const mendTable = async (path: string, target: string, options: MendOptio
 };
 
 const mendPool = new WorkerPool<MendTask, MendAnswer>({
-  file: 'mend-worker',
+  file: 'fix/fix-worker',
   of: import.meta.url,
   name: 'mendFile',
   threads: 1,

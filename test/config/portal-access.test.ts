@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EmbeddedPortalConfig } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { portalOperations } from '../../src/config/portal-access-schema.ts';
+import { portalOperations } from '../../src/config/portal-schema.ts';
 import { permissions } from '../../src/dataset-api/permissions.ts';
 import type { Resource } from '../../src/embedded-portal/call.ts';
 import { profiles } from '../../src/embedded-portal/profiles/table.ts';

@@ -1,6 +1,6 @@
 // Notices of real processes: to a web address and a mail server, once for each incident, over kills.
 import { describe, expect, it } from 'vitest';
-import { signatureOf } from '../../src/notify/webhook.ts';
+import { signatureOf } from '../../src/notify/channels.ts';
 import { openHook } from '../notify/support/hook.ts';
 import { openMailServer } from '../notify/support/smtp.ts';
 import { waitUntil } from '../support/wait-until.ts';

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../src/model/key.ts';
-import { idOfIdentifier } from '../../src/sources/catalogue/ids.ts';
+import { idOfIdentifier } from '../../src/sources/catalogue/values.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import type { Gateway } from './support/gateway.ts';
 import { openPortalPlace } from './support/portal-place.ts';

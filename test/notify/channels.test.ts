@@ -1,9 +1,8 @@
 // Webhook and e-mail against real servers on loopback.
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { sendEmail } from '../../src/notify/email.ts';
+import { sendEmail, sendWebhook } from '../../src/notify/channels.ts';
 import { type Notice, noticeItem } from '../../src/notify/notice.ts';
-import { sendWebhook } from '../../src/notify/webhook.ts';
 import { openHook } from './support/hook.ts';
 import { openMailServer } from './support/smtp.ts';
 

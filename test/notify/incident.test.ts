@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { countItems, type ItemOutcome, type Reason, type Report, type ReportItem } from '../../src/model/report.ts';
-import { type Incident, judge } from '../../src/notify/incident.ts';
+import { type Incident, judge } from '../../src/notify/notice.ts';
 
 let runs = 0;
 const reason = (code: string, line?: number): Reason => ({

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { defaultRowBytes, rfc4180 } from '../../src/tables/dialect.ts';
-import type { Finding } from '../../src/tables/finding.ts';
-import { TableInspection } from '../../src/tables/inspection.ts';
-import { readTable } from '../../src/tables/reader.ts';
+import type { Finding } from '../../src/tables/inspect/finding.ts';
+import { TableInspection } from '../../src/tables/inspect/inspection.ts';
+import { defaultRowBytes, rfc4180 } from '../../src/tables/scan/dialect.ts';
+import { readTable } from '../../src/tables/scan/reader.ts';
 
 const megabyte = 1024 * 1024;
 

@@ -2,9 +2,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { defaultRowBytes } from '../../src/tables/dialect.ts';
-import { inspectFile } from '../../src/tables/inspect-file.ts';
-import { mendFile } from '../../src/tables/mend-worker.ts';
+import { mendFile } from '../../src/tables/fix/fix-worker.ts';
+import { inspectFile } from '../../src/tables/inspect/inspect-file.ts';
+import { defaultRowBytes } from '../../src/tables/scan/dialect.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const dir = tempDir();

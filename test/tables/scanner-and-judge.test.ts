@@ -3,8 +3,8 @@ import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TableFaultError } from '../../src/model/errors.ts';
-import { rfc4180, type TableDialect } from '../../src/tables/dialect.ts';
-import { readTable } from '../../src/tables/reader.ts';
+import { rfc4180, type TableDialect } from '../../src/tables/scan/dialect.ts';
+import { readTable } from '../../src/tables/scan/reader.ts';
 
 function* inChunks(content: Buffer, size: number): Generator<Buffer> {
   for (let at = 0; at < content.length; at += size) yield content.subarray(at, at + size);

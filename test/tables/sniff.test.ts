@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sniffTable } from '../../src/tables/sniff.ts';
+import { sniffTable } from '../../src/tables/scan/sniff.ts';
 
 const delimiterOf = (text: string): string => sniffTable(Buffer.from(text), true).delimiter;
 

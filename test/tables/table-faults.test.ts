@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { inspectFixtures, madeFaultPage } from '../../scripts/table-faults.ts';
 import { checkTable, closeTablePool, inspectTable, mendTable } from '../../src/tables/check.ts';
-import { findingKinds } from '../../src/tables/finding.ts';
+import { findingKinds } from '../../src/tables/inspect/finding.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { faultFixtures } from './fault-fixtures.ts';

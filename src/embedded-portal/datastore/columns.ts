@@ -1,6 +1,6 @@
 // The columns of a datastore table from the header of its file.
 import { TableFaultError } from '../../model/errors.ts';
-import { checkHeader } from '../../tables/header.ts';
+import { checkHeader } from '../../tables/inspect/header.ts';
 
 /** The serial key that every table has beside the columns of the file. */
 export const serialColumn = 'entry_id';

@@ -1,5 +1,5 @@
 // How a resource's file is read: what the status endpoint shows and a configuration call may change.
-import { isDialectCharacter, type TableDialect } from '../../tables/dialect.ts';
+import { isDialectCharacter, type TableDialect } from '../../tables/scan/dialect.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 
 /** `configurable_properties` of a datastore status (spec 2.7). */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import type { Log } from '../../model/log.ts';
 import type { Reason } from '../../model/report.ts';
-import { defaultRowBytes } from '../../tables/dialect.ts';
+import { defaultRowBytes } from '../../tables/scan/dialect.ts';
 import { type AnswerBudget, answerLength } from './answer-budget.ts';
 import { changedConfiguration, dialectOf, isImportable } from './configuration.ts';
 import type { ImportAnswer } from './import-worker.ts';

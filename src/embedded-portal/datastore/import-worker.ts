@@ -4,9 +4,9 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { reasonOf, TableFaultError } from '../../model/errors.ts';
 import type { Reason } from '../../model/report.ts';
-import type { TableDialect } from '../../tables/dialect.ts';
-import { fileChunks } from '../../tables/file-chunks.ts';
-import { readTable } from '../../tables/reader.ts';
+import type { TableDialect } from '../../tables/scan/dialect.ts';
+import { fileChunks } from '../../tables/scan/open-table.ts';
+import { readTable } from '../../tables/scan/reader.ts';
 import { type Cancellable, CancelledError } from '../../tables/worker-pool.ts';
 import { identifier, serialColumn, tableColumns } from './columns.ts';
 

@@ -1,6 +1,6 @@
 // The imports that are under way: at most one per resource, each in a worker thread.
 import { reasonOf } from '../../model/errors.ts';
-import type { TableDialect } from '../../tables/dialect.ts';
+import type { TableDialect } from '../../tables/scan/dialect.ts';
 import { WorkerPool } from '../../tables/worker-pool.ts';
 import type { ImportAnswer, ImportTask } from './import-worker.ts';
 

@@ -4,6 +4,12 @@ import { CORE_SCHEMA, constructFromEvents, type Event, mergeTag, parseEvents, YA
 import { type FileProblem, sayingOf } from '../errors.ts';
 import { buildPlaces, type Place } from './places.ts';
 
+/** True when a value nests deeper than so many levels; looks no deeper itself. */
+export const isDeeperThan = (levels: number, value: unknown): boolean =>
+  value !== null &&
+  typeof value === 'object' &&
+  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)));
+
 /** Keys and list positions from the root of a document to a value. */
 export type Path = readonly PropertyKey[];
 
@@ -76,7 +82,7 @@ export class YamlDocument {
 export type PlacedValue = Pick<YamlDocument, 'value' | 'problem' | 'position'>;
 
 /** What reading a YAML file gave: a document when its text is sound, otherwise problems. */
-export type YamlReading = { document: YamlDocument; problems: [] } | { document: null; problems: FileProblem[] };
+type YamlReading = { document: YamlDocument; problems: [] } | { document: null; problems: FileProblem[] };
 
 /** Reads a YAML file of at most `limit` bytes; a file that is missing or unreadable is a problem, too. Never throws. */
 export const readYaml = async (file: string, limit: number = maxBytes): Promise<YamlReading> => {

@@ -5,7 +5,7 @@ import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '..
 import type { ResourceSource, ResourceWish } from '../../model/wish.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import { checkTable, type TableReport } from '../../tables/check.ts';
-import { rowsDropped } from '../../tables/rows-dropped.ts';
+import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
 import { prepareTable, removePreparedFile } from '../../tables/transform/prepare.ts';
 import { fetchedFileOf } from '../handlers/fetch-step.ts';
 import { withSource } from '../plan/known-wishes.ts';

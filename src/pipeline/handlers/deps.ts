@@ -1,5 +1,4 @@
 // What handlers work with; the composition root supplies it.
-
 import type { JobContext, RunRequest, TriggerData } from '../../model/job.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
@@ -10,7 +9,7 @@ import type { Claim } from '../../sources/drop/claim.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
-import type { SkippedEntry } from '../../sources/gather/skipped.ts';
+import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { Runs, SettledClaim } from '../../state/runs.ts';

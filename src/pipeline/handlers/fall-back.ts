@@ -14,8 +14,8 @@ import {
 import type { GoodFile, LedgerEntry } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
-import { findArchived } from '../../sources/drop/archived.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import { findArchived } from '../../sources/drop/spool.ts';
 import { checkTable } from '../../tables/check.ts';
 import { isRefusedOffer, offerFingerprint, wantsImport } from '../plan/plan.ts';
 import type { ResourceState, ResourceStep } from './resource-state.ts';

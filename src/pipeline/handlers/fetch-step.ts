@@ -6,7 +6,7 @@ import { type ResourceSource, sourcePathOf } from '../../model/wish.ts';
 import { factsOf, fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { shown } from '../../sources/fetch/failures.ts';
 import type { FetchedFile } from '../../sources/fetch/fetched-files.ts';
-import { nameOfFetched } from '../../sources/fetch/file-name.ts';
+import { nameOfFetched } from '../../sources/fetch/response-headers.ts';
 import { withSource } from '../plan/known-wishes.ts';
 import { isSent, wantsImport } from '../plan/plan.ts';
 import type { ResourceState } from './resource-state.ts';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { VerifyFailedError } from '../../model/errors.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
-import { rowsDropped } from '../../tables/rows-dropped.ts';
+import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
 import type { NodeWish } from '../compare/node.ts';
 import { proveNode } from './node-prove.ts';
 import type { ResourceState } from './resource-state.ts';

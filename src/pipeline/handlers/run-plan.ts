@@ -4,7 +4,7 @@ import type { RunData } from '../../model/job.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish } from '../../model/wish.ts';
-import { sparedBy } from '../../sources/gather/skipped.ts';
+import { sparedBy } from '../../sources/gather/dataset-wish.ts';
 import { isStale } from '../../state/refreshed.ts';
 import type { RunWork } from '../../state/runs.ts';
 import { withKnownNames } from '../plan/known-wishes.ts';

@@ -6,7 +6,7 @@ import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { OnDrift } from '../../model/policy.ts';
 import type { Reason, ReportItem } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
-import type { SkippedEntry } from '../../sources/gather/skipped.ts';
+import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
 import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
 import type { Knowledge, PlannedDataset } from '../plan/plan.ts';
 import type { Removal } from '../plan/removals.ts';

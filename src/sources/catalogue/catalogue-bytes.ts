@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { SourceMissingError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
-import { isAddress } from '../manifest/catalogue-schema.ts';
+import { isAddress } from '../manifest/list-schemas.ts';
 
 /** What catalogues of the web are fetched with. */
 export interface CatalogueTools {

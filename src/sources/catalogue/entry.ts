@@ -3,8 +3,7 @@ import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
 import { datasetRules } from './dataset-rules.ts';
 import { resourcesOf } from './distributions.ts';
 import { Draft, type Remark } from './draft.ts';
-import { idOfIdentifier } from './ids.ts';
-import { addressText, isNothing, isObject, oneLine, textOf } from './values.ts';
+import { addressText, idOfIdentifier, isNothing, isObject, oneLine, textOf } from './values.ts';
 
 /** What is known of an entry before anything else. */
 export interface EntryNames {

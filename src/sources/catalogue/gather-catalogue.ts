@@ -3,15 +3,102 @@
 import { EntryFaultError, type FileProblem, reasonOf } from '../../model/errors.ts';
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
-import { datasetWish } from '../gather/dataset-wish.ts';
-import type { SkippedEntry } from '../gather/skipped.ts';
+import { datasetWish, type SkippedEntry } from '../gather/dataset-wish.ts';
+import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import type { CatalogueManifest } from '../manifest/schema.ts';
 import { datasetOf, type EntryNames, namesOf } from './entry.ts';
-import { amended, isWanted } from './entry-paths.ts';
-import { idOfIdentifier } from './ids.ts';
 import { looked, readJsonLd } from './json-ld.ts';
 import { type CatalogueEntry, type CatalogueLimits, readCatalogue } from './read-catalogue.ts';
-import { Remarks } from './remarks.ts';
+import { idOfIdentifier } from './values.ts';
+
+const longestList = 60;
+
+/** Collects remarks; equal ones are told once, with their number. */
+class Remarks {
+  readonly #counts = new Map<string, { times: number; first: string }>();
+
+  /** Notes one. `where` names the entry. */
+  add(part: string, what: string, where: string): void {
+    const text = `\`${part}\` ${what}`;
+    const known = this.#counts.get(text);
+    if (known) known.times += 1;
+    else this.#counts.set(text, { times: 1, first: where });
+  }
+
+  /** One line for each kind, the frequent ones first. */
+  lines(): string[] {
+    const sorted = [...this.#counts].sort(([a, { times: m }], [b, { times: n }]) => n - m || (a < b ? -1 : 1));
+    const lines = sorted.slice(0, longestList).map(([text, { times, first }]) => {
+      const often = times === 1 ? `in ${first}` : `${times} times, first in ${first}`;
+      return `${text} (${often})`;
+    });
+    return sorted.length > longestList ? [...lines, `and ${sorted.length - longestList} more kinds of remarks`] : lines;
+  }
+}
+
+/** True when the entry passes `filters` and `excludes`. Values are compared as text. */
+export const isWanted = (entry: unknown, { filters, excludes }: Pick<CatalogueSpec, 'filters' | 'excludes'>): boolean =>
+  Object.entries(filters).every(([path, values]) => hasOneOf(entry, path, values)) &&
+  !Object.entries(excludes).some(([path, values]) => hasOneOf(entry, path, values));
+
+/** The entry with `defaults` where it has nothing and with `overrides`; the one given is left as it is. */
+export const amended = (
+  entry: unknown,
+  { defaults, overrides }: Pick<CatalogueSpec, 'defaults' | 'overrides'>,
+): unknown => {
+  if (!isObject(entry)) return entry;
+  if (Object.keys(defaults).length === 0 && Object.keys(overrides).length === 0) return entry;
+  const copy = structuredClone(entry);
+  for (const [path, value] of Object.entries(defaults)) put(copy, path.split('.'), { value, force: false });
+  for (const [path, value] of Object.entries(overrides)) put(copy, path.split('.'), { value, force: true });
+  return copy;
+};
+
+const hasOneOf = (entry: unknown, path: string, values: readonly (string | number | boolean)[]): boolean => {
+  const wanted = new Set(values.map(String));
+  return valuesAt(entry, path.split('.')).some((value) => wanted.has(String(value)));
+};
+
+/** Every plain value at a path. */
+const valuesAt = (value: unknown, [step, ...rest]: string[]): unknown[] => {
+  if (Array.isArray(value)) {
+    const index = step !== undefined && /^\d+$/.test(step) ? Number(step) : null;
+    if (index !== null) return valuesAt(value[index], rest);
+    return value.flatMap((item) => valuesAt(item, step === undefined ? [] : [step, ...rest]));
+  }
+  if (step === undefined) return value === undefined || value === null || isObject(value) ? [] : [value];
+  return isObject(value) && Object.hasOwn(value, step) ? valuesAt(value[step], rest) : [];
+};
+
+interface Put {
+  value: unknown;
+  /** Also where something stands. */
+  force: boolean;
+}
+
+const put = (target: unknown, [step, ...rest]: string[], how: Put): void => {
+  if (step === undefined) return;
+  if (Array.isArray(target)) {
+    if (!/^\d+$/.test(step)) for (const item of target) put(item, [step, ...rest], how);
+    else if (rest.length > 0) put(target[Number(step)], rest, how);
+    else if (Number(step) < target.length && (how.force || isNothing(target[Number(step)])))
+      target[Number(step)] = structuredClone(how.value);
+    return;
+  }
+  if (!isObject(target)) return;
+  if (rest.length === 0) {
+    if (how.force || isNothing(target[step])) target[step] = structuredClone(how.value);
+    return;
+  }
+  if (isNothing(target[step])) target[step] = {};
+  put(target[step], rest, how);
+};
+
+const isNothing = (value: unknown): boolean =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /** What a catalogue asks for. */
 export interface GatheredCatalogue {

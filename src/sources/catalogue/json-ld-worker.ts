@@ -1,12 +1,137 @@
 // Worker-thread entry: works out which datasets a JSON-LD document describes; memory and time are bounded around it.
+
 import type { NodeObject } from 'jsonld';
 import { sayingOf } from '../../model/errors.ts';
-import { isDeeperThan } from '../../model/yaml/depth.ts';
+import { isDeeperThan } from '../../model/yaml/document.ts';
 import { beat, type Cancellable } from '../../tables/worker-pool.ts';
-import { refusedContexts } from './json-ld-contexts.ts';
-import { accessLevels, datasetKeys, dcat, inside, type Keys, languages, listed } from './json-ld-keys.ts';
 import { type CatalogueEntry, catalogueLimits } from './read-catalogue.ts';
 import { isObject } from './values.ts';
+
+/** Contexts that apply at one place: in one list, or inside each other. Honest documents have a few. */
+const mostContexts = 100;
+/** Terms of these contexts together; the largest vocabularies in use have some thousands. */
+const mostTerms = 20_000;
+
+/** Contexts and terms that apply at one place. */
+interface Applying {
+  contexts: number;
+  terms: number;
+}
+
+/** What is wrong with the contexts of a document, and what to do; null when it may be expanded. */
+const refusedContexts = (document: unknown): { fault: string; hint: string } | null =>
+  refusalIn(document, { contexts: 0, terms: 0 }, []);
+
+const refusalIn = (value: unknown, around: Applying, path: (string | number)[]): ReturnType<typeof refusedContexts> => {
+  if (value === null || typeof value !== 'object') return null;
+  const here = isObject(value) && '@context' in value ? over(around, value['@context']) : around;
+  if (here.contexts > mostContexts) return refusal([...path, '@context'], `${format(mostContexts)} contexts apply`);
+  if (here.terms > mostTerms) return refusal([...path, '@context'], `${format(mostTerms)} terms are defined`);
+  for (const [key, inner] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+    const found = refusalIn(inner, here, [...path, key]);
+    if (found !== null) return found;
+  }
+  return null;
+};
+
+const over = ({ contexts, terms }: Applying, context: unknown): Applying => {
+  const list = Array.isArray(context) ? context : [context];
+  const own = list.reduce((sum: number, each) => sum + (isObject(each) ? Object.keys(each).length : 0), 0);
+  return { contexts: contexts + list.length, terms: terms + own };
+};
+
+const refusal = (path: (string | number)[], what: string): { fault: string; hint: string } => ({
+  fault: `at \`${path.join('.')}\` more than ${what} at once`,
+  hint: 'give the document one context with the terms it uses; nothing of it was published, and nothing was taken down',
+});
+
+const format = (count: number): string => count.toLocaleString('en');
+
+/** Namespace of DCAT. */
+const dcat = 'http://www.w3.org/ns/dcat#';
+const dct = 'http://purl.org/dc/terms/';
+const foaf = 'http://xmlns.com/foaf/0.1/';
+const vcard = 'http://www.w3.org/2006/vcard/ns#';
+const schema = 'http://schema.org/';
+const skos = 'http://www.w3.org/2004/02/skos/core#';
+const rdfs = 'http://www.w3.org/2000/01/rdf-schema#';
+const locn = 'http://www.w3.org/ns/locn#';
+const owl = 'http://www.w3.org/2002/07/owl#';
+
+/** Property and the key it becomes. */
+type Keys = Readonly<Record<string, string>>;
+
+const labelKeys: Keys = { [`${skos}prefLabel`]: 'prefLabel', [`${rdfs}label`]: 'label', [`${foaf}name`]: 'name' };
+const agentKeys: Keys = { ...labelKeys, [`${vcard}fn`]: 'fn', [`${vcard}hasEmail`]: 'hasEmail' };
+const periodKeys: Keys = {
+  [`${dcat}startDate`]: 'startDate',
+  [`${dcat}endDate`]: 'endDate',
+  [`${schema}startDate`]: 'startDate',
+  [`${schema}endDate`]: 'endDate',
+};
+const placeKeys: Keys = { ...labelKeys, [`${dcat}bbox`]: 'bbox', [`${locn}geometry`]: 'geometry' };
+const distributionKeys: Keys = {
+  [`${dcat}downloadURL`]: 'downloadURL',
+  [`${dcat}accessURL`]: 'accessURL',
+  [`${dct}title`]: 'title',
+  [`${dct}description`]: 'description',
+  [`${dct}format`]: 'format',
+  [`${dcat}mediaType`]: 'mediaType',
+  [`${dct}license`]: 'license',
+};
+/** Of a dataset. */
+const datasetKeys: Keys = {
+  [`${dct}identifier`]: 'identifier',
+  [`${dct}title`]: 'title',
+  [`${dct}description`]: 'description',
+  [`${dcat}keyword`]: 'keyword',
+  [`${dcat}theme`]: 'theme',
+  [`${dct}publisher`]: 'publisher',
+  [`${dcat}contactPoint`]: 'contactPoint',
+  [`${dct}accessRights`]: 'accessLevel',
+  [`${dct}rights`]: 'rights',
+  [`${dct}license`]: 'license',
+  [`${dct}accrualPeriodicity`]: 'accrualPeriodicity',
+  [`${dct}issued`]: 'issued',
+  [`${dct}modified`]: 'modified',
+  [`${dct}temporal`]: 'temporal',
+  [`${dct}spatial`]: 'spatial',
+  [`${dcat}landingPage`]: 'landingPage',
+  [`${dct}language`]: 'language',
+  [`${dct}conformsTo`]: 'conformsTo',
+  [`${dct}isPartOf`]: 'isPartOf',
+  [`${foaf}page`]: 'references',
+  [`${owl}versionInfo`]: 'version',
+  [`${dcat}version`]: 'version',
+  [`${dcat}distribution`]: 'distribution',
+};
+
+/** Keys whose values are things with properties of their own. */
+const inside: Readonly<Record<string, Keys>> = {
+  theme: labelKeys,
+  publisher: agentKeys,
+  contactPoint: agentKeys,
+  temporal: periodKeys,
+  spatial: placeKeys,
+  distribution: distributionKeys,
+};
+
+/** Keys whose addresses are entries of a list of the European Union: their last part says it. */
+const listed: ReadonlySet<string> = new Set(['accessLevel', 'accrualPeriodicity', 'language', 'format', 'theme']);
+
+/** Access rights by the list of the European Union, as DCAT-US has them. */
+const accessLevels: Readonly<Record<string, string>> = {
+  PUBLIC: 'public',
+  RESTRICTED: 'restricted public',
+  NON_PUBLIC: 'non-public',
+};
+
+/** The language list of the European Union has codes of three letters, portals have two. */
+const languages: Readonly<Record<string, string>> = Object.fromEntries(
+  'BUL bg CES cs DAN da DEU de ELL el ENG en EST et FIN fi FRA fr GLE ga HRV hr HUN hu ITA it LAV lv LIT lt MLT mt NLD nl POL pl POR pt RON ro SLK sk SLV sl SPA es SWE sv'
+    .split(/(?<= [a-z]{2}) /)
+    .map((pair) => pair.split(' ') as [string, string]),
+);
 
 /** A document to be read. */
 export interface JsonLdTask {

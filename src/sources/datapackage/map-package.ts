@@ -1,13 +1,11 @@
 // What the properties of a data package are in a manifest. The table is in docs/how-to/datapackage.md.
-
 import { licenseCode } from '../../dataset-api/license-code.ts';
 import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
 import { idPattern } from '../../model/key.ts';
 import type { Path } from '../../model/yaml/document.ts';
 import { isAddress, mapResource } from './map-resource.ts';
 import { PackageDraft } from './package-draft.ts';
-import type { PackageFile } from './package-schema.ts';
-import type { ReadPackage } from './read-package.ts';
+import type { PackageFile, ReadPackage } from './read-package.ts';
 
 /** How a package is mapped. */
 export interface MapOptions {

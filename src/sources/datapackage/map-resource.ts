@@ -8,7 +8,7 @@ import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-sc
 import { checkDocument } from '../../model/yaml/check.ts';
 import type { Path } from '../../model/yaml/document.ts';
 import type { PackageDraft } from './package-draft.ts';
-import type { PackageResource } from './package-schema.ts';
+import type { PackageResource } from './read-package.ts';
 
 /** True for an http(s) address. */
 export const isAddress = (text: string): boolean => /^https?:\/\//i.test(text);

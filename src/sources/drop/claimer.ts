@@ -3,13 +3,10 @@ import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Log } from '../../model/log.ts';
 import { type Claim, claimId, claimPaths, type InboxFolders } from './claim.ts';
-import { type CollisionFinder, collisionFinder } from './collision.ts';
-import { completeClaims } from './complete.ts';
+import { completeClaims, heldForWriting } from './complete.ts';
 import { unless } from './durable.ts';
-import type { InboxView } from './inbox-view.ts';
-import { isMarked, lookAt } from './look.ts';
-import { heldForWriting } from './open-writers.ts';
-import { type Placed, placeOf } from './place.ts';
+import { type InboxView, isMarked, lookAt } from './inbox-view.ts';
+import { type CollisionFinder, collisionFinder, type Placed, placeOf } from './place.ts';
 import { type Settler, type Settling, sameStill, stillOf } from './settling.ts';
 import { type Taken, takeFile } from './take.ts';
 

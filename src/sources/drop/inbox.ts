@@ -7,17 +7,16 @@ import { SourceRefusedError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { listedFolders } from '../manifest/drop-names.ts';
 import type { DropManifest } from '../manifest/schema.ts';
+import { describedBadly } from '../manifest/sidecars.ts';
 import { Announcer } from './announcer.ts';
 import { type Claim, foldersOf, type InboxFolders, parseClaimId } from './claim.ts';
 import { Claimer } from './claimer.ts';
-import { describedBadly } from './described.ts';
 import { InboxView } from './inbox-view.ts';
-import { type Owner, openOwner } from './owner.ts';
-import { pairSpool } from './pairing.ts';
+import { type Owner, openOwner, pairSpool } from './owner.ts';
 import { type Placed, placeRule } from './place.ts';
 import { Settling } from './settling.ts';
 import { listClaims } from './spool.ts';
-import { adoptUnfinished } from './unfinished.ts';
+import { adoptUnfinished } from './take.ts';
 import { watchFolder } from './watch.ts';
 
 /** What an inbox shows of itself. Paths are relative to the inbox, with `/`. */

@@ -1,11 +1,35 @@
-// Which watcher is making a claim, and whether it still lives: a killed watcher's unfinished claims are taken over by another.
+// Who owns a spool: the one Redis it is tied to, and the living watcher that makes a claim.
 import { randomBytes } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { mkdir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { isErrno, unless } from './durable.ts';
+import { StateMismatchError } from '../../model/errors.ts';
+import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
+
+/**
+ * Writes `id` into `<spool>/.sluice-id` when nobody has yet (the folder is made when it is missing), otherwise compares.
+ *
+ * @throws StateMismatchError when the spool is paired with another id
+ */
+export const pairSpool = async (spool: string, id: string): Promise<void> => {
+  const path = join(spool, '.sluice-id');
+  await mkdir(spool, { recursive: true });
+  if ((await unless(readFile(path, 'utf8'), ['ENOENT'], null)) === null) {
+    const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+    await writeFile(temporary, `${id}\n`);
+    if (!(await moveWithoutReplacing(temporary, path))) await unlink(temporary);
+  }
+  const found = (await readFile(path, 'utf8')).trim();
+  if (found === id) return;
+  throw new StateMismatchError(
+    `the spool ${spool} belongs to another Redis (it holds the id ${found}, ours is ${id})`,
+    {
+      hint: `use the Redis of that service, give this one another inbox, or, if that Redis is gone for good, delete ${path}`,
+    },
+  );
+};
 
 /** A watcher that has not shown itself for this long (ms) is taken for dead wherever its process cannot be asked. */
 const silentMs = 60_000;

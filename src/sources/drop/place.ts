@@ -1,8 +1,12 @@
-// What a path in the inbox is, told from its name alone: a file to take, a marker, a sidecar, nothing of ours, or left with a reason.
+// What a path in the inbox is, told from its name alone, and which other name gives the same id.
+
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import picomatch from 'picomatch';
 import { slugOf } from '../../dataset-api/slug.ts';
 import { idPattern } from '../../model/key.ts';
 import { droppedNames } from '../manifest/drop-names.ts';
+import { unless } from './durable.ts';
 
 /** Where a dropped file belongs. */
 export interface Place {
@@ -23,7 +27,7 @@ export type Placed =
   | { kind: 'left'; reason: string };
 
 /** Which names an inbox takes. */
-export interface PlaceOptions {
+interface PlaceOptions {
   /** picomatch patterns below the inbox; letter case does not matter. */
   files: string[];
   /** Ending of marker files. */
@@ -84,5 +88,88 @@ export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path
     const of = path.slice(0, -marker.length);
     const placed = nameOnly(of);
     return placed.kind === 'file' ? { kind: 'marker', of } : nameOnly(path);
+  };
+};
+
+/** Tells which other path or folder stands in a file's way, or null. Reads each folder once, so make a new one for each look. */
+export type CollisionFinder = (path: string, place: Place) => Promise<string | null>;
+
+interface PlacedFile {
+  path: string;
+  place: Place;
+}
+
+interface Names {
+  folders: string[];
+  files: string[];
+}
+
+const namesIn = async (folder: string): Promise<Names> => {
+  const entries = await unless(readdir(folder, { withFileTypes: true }), ['ENOENT', 'ENOTDIR'], []);
+  const visible = entries.filter((entry) => !entry.name.startsWith('.'));
+  return {
+    folders: visible.filter((entry) => entry.isDirectory()).map((entry) => entry.name),
+    files: visible.filter((entry) => entry.isFile()).map((entry) => entry.name),
+  };
+};
+
+/** What a finder knows of its inbox. */
+interface CollisionOptions {
+  /** The inbox's own rule. */
+  placed: (path: string) => Placed;
+  /** Folders that hold datasets, too. */
+  listed: string[];
+}
+
+/** Makes a finder over the present content of `inbox`. */
+export const collisionFinder = (inbox: string, { placed, listed }: CollisionOptions): CollisionFinder => {
+  const read = new Map<string, Promise<Names>>();
+  const names = (folder: string): Promise<Names> => {
+    const known = read.get(folder) ?? namesIn(join(inbox, folder));
+    read.set(folder, known);
+    return known;
+  };
+  const below = (folder: string, name: string): string => (folder === '' ? name : `${folder}/${name}`);
+  const isListed = (folder: string): boolean => listed.some((path) => path === folder || path.startsWith(`${folder}/`));
+
+  const placedIn = new Map<string, PlacedFile[]>();
+  const filesIn = async (folder: string): Promise<PlacedFile[]> => {
+    const { files } = await names(folder);
+    const known = placedIn.get(folder);
+    if (known) return known;
+    const found = files.flatMap((name): PlacedFile[] => {
+      const path = below(folder, name);
+      const here = placed(path);
+      return here.kind === 'file' ? [{ path, place: here.place }] : [];
+    });
+    placedIn.set(folder, found);
+    return found;
+  };
+
+  /** Folders of datasets with the ids they give. */
+  const datasetsIn = async (folder: string): Promise<{ path: string; id: string }[]> =>
+    (await names(folder)).folders.flatMap((name) => {
+      const path = below(folder, name);
+      return isListed(path) ? [] : [{ path, id: path.split('/').map(slugOf).join('.') }];
+    });
+
+  return async (path, place) => {
+    const siblings = [...(await filesIn(place.datasetName))];
+    for (const base of ['', ...listed]) {
+      const folder = (await datasetsIn(base)).find(
+        (other) => other.path !== place.datasetName && other.id === place.dataset,
+      );
+      if (folder !== undefined) return `${folder.path}/`;
+      const files = await filesIn(base);
+      const foreign = files.find(
+        (file) => file.place.datasetName !== place.datasetName && file.place.dataset === place.dataset,
+      );
+      if (foreign !== undefined) return foreign.path;
+      siblings.push(...files);
+    }
+    const twin = siblings.find(
+      (file) => file.path !== path && file.place.dataset === place.dataset && file.place.resource === place.resource,
+    );
+    return twin?.path ?? null;
   };
 };

@@ -1,18 +1,36 @@
 // The spool: claims that wait for their run, and the two ways out of it. Each way may be killed at any line and called again.
+
 import { lstat, mkdir, readdir, rename, unlink } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
+import { dump } from 'js-yaml';
 import type { Reason } from '../../model/report.ts';
 import {
   type Claim,
   claimPaths,
   folderOfClaim,
+  foldersOf,
   foldersOfClaim,
   parseClaimId,
   readClaim,
   removeClaimFolder,
 } from './claim.ts';
 import { exists, unless, writeDurably } from './durable.ts';
-import { reasonText } from './reason-file.ts';
+
+/** YAML text of the reason file of a quarantined claim. `when` is an ISO time. */
+const reasonText = (claim: Claim, reason: Reason, when: string): string =>
+  dump({
+    file: claim.dropped,
+    code: reason.code,
+    message: reason.message,
+    ...(reason.line === undefined ? {} : { line: reason.line }),
+    ...(reason.column === undefined ? {} : { column: reason.column }),
+    ...(reason.hint === null ? {} : { hint: reason.hint }),
+    when,
+    dropped: new Date(claim.claimedAt).toISOString(),
+    bytes: claim.bytes,
+    sha256: claim.sha256,
+    resubmit: `mend the file and drop it into the inbox again as ${claim.dropped}; this copy and this note may then be deleted`,
+  });
 
 export type { Claim } from './claim.ts';
 
@@ -20,9 +38,7 @@ export type { Claim } from './claim.ts';
  * What became of a claim. `reopened`: its file was written to after the claim, so it is left in the spool and claimed anew
  * by the watcher. `gone`: neither in the spool nor where this call would have put it (an earlier call has dealt with it).
  */
-export type WayOut =
-  | { outcome: 'archived' | 'quarantined'; path: string }
-  | { outcome: 'reopened' | 'gone'; path: null };
+type WayOut = { outcome: 'archived' | 'quarantined'; path: string } | { outcome: 'reopened' | 'gone'; path: null };
 
 const readLimit = 32;
 
@@ -104,4 +120,28 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<Way
     await writeDurably(`${target}.reason.yaml`, reasonText(claim, reason, new Date().toISOString()));
   }
   return await moveOut(claim, target, 'quarantined');
+};
+
+/** Which version is looked for. */
+interface ArchivedVersion {
+  /** Path of a claim of the same inbox in its spool, and the claim's id. */
+  path: string;
+  claim: string;
+  dataset: string;
+  resource: string;
+  sha256: string;
+}
+
+/** Path of the newest archived version with that content, or null. Its name tells only the first 8 digits: check its bytes. */
+export const findArchived = async (wanted: ArchivedVersion): Promise<string | null> => {
+  const { path, claim, dataset, resource, sha256 } = wanted;
+  const at = path.lastIndexOf(join('/.sluice', 'spool', claim));
+  if (at < 0) return null;
+  const folder = join(foldersOf(path.slice(0, at)).archive, dataset, resource);
+  const names = await unless(readdir(folder), ['ENOENT', 'ENOTDIR'], []);
+  const name = names
+    .filter((candidate) => candidate.includes(`-${sha256.slice(0, 8)}`))
+    .sort()
+    .at(-1);
+  return name === undefined ? null : join(folder, name);
 };

@@ -1,9 +1,10 @@
-// Takes a settled file out of the inbox: one rename into a spool folder of its own, before anything slow.
-import { access, constants, lstat, mkdir, realpath, rename } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { claimPaths, removeClaimFolder } from './claim.ts';
+// Takes settled files out of the inbox, and claims that nobody finishes any more.
+import { access, constants, lstat, mkdir, readdir, realpath, rename, unlink } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import { claimId, claimPaths, parseClaimId, readClaim, removeClaimFolder } from './claim.ts';
 import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
-import { linkReason } from './look.ts';
+import { linkReason } from './inbox-view.ts';
+import type { Owner } from './owner.ts';
 
 /** What a claim by rename gave: the file is in the spool, somebody else was faster, or it stays with the reason. */
 export type Taken = { outcome: 'taken' | 'lost' } | { outcome: 'left'; reason: string };
@@ -29,7 +30,7 @@ const leavesInbox = async (inbox: string, dropped: string): Promise<boolean> => 
 };
 
 /** What is to be taken, and whereto. */
-export interface TakeOptions {
+interface TakeOptions {
   inbox: string;
   /** Path in the inbox, with `/`. */
   dropped: string;
@@ -60,7 +61,7 @@ const moveIn = async ({ inbox, dropped, folder, marker }: TakeOptions): Promise<
 };
 
 /** Puts a marker back that was taken without its file. */
-export const putMarkerBack = async (folder: string, dropped: string, target: string): Promise<void> => {
+const putMarkerBack = async (folder: string, dropped: string, target: string): Promise<void> => {
   await unless(moveWithoutReplacing(claimPaths(folder, dropped).marker, target), ['ENOENT', 'ENOTDIR'], false);
 };
 
@@ -72,4 +73,83 @@ export const takeFile = async (options: TakeOptions): Promise<Taken> => {
   if (marker !== null) await putMarkerBack(folder, dropped, join(inbox, marker));
   await removeClaimFolder(folder, dropped);
   return taken;
+};
+
+/** A spool folder that is ours now and whose file is to be settled and recorded. */
+interface Unfinished {
+  folder: string;
+  /** Path that the file had in the inbox, with `/`. */
+  dropped: string;
+}
+
+/** Where to look, and for whom. */
+interface AdoptOptions {
+  inbox: string;
+  spool: string;
+  owner: Owner;
+  /** Ending of marker files. */
+  marker: string;
+  /** True for claims that this watcher is working on. */
+  busy: (id: string) => boolean;
+}
+
+const gone = ['ENOENT', 'ENOTDIR'];
+
+const fileBelow = async (folder: string): Promise<string | null> => {
+  const entries = await unless(readdir(folder, { withFileTypes: true, recursive: true }), gone, []);
+  const file = entries.find((entry) => entry.isFile());
+  return file === undefined ? null : relative(folder, join(file.parentPath, file.name)).split(sep).join('/');
+};
+
+/** Renames the folder of a dead watcher's claim to one of ours: of several watchers that try, one gets it. */
+const takeOver = async (spool: string, name: string, claimedAt: number, token: string): Promise<string | null> => {
+  const folder = join(spool, claimId(claimedAt, token));
+  const moved = rename(join(spool, name), folder).then(() => folder);
+  return await unless(moved, [...gone, 'ENOTEMPTY', 'EEXIST'], null);
+};
+
+const adopt = async (folder: string, { inbox, marker }: AdoptOptions): Promise<Unfinished | null> => {
+  const dropped = await fileBelow(join(folder, 'file'));
+  if (dropped !== null) return { folder, dropped };
+  const marked = await fileBelow(join(folder, 'marker'));
+  // No record and no file: killed between marker and file. A marker without its file would let a later one pass unsettled.
+  if (marked !== null && (await unless(lstat(join(inbox, marked)), gone, null)) !== null) {
+    if ((await unless(lstat(claimPaths(folder, marked).record), gone, null)) === null) {
+      await putMarkerBack(folder, marked, join(inbox, marked + marker));
+    }
+  }
+  await removeClaimFolder(folder, marked);
+  return null;
+};
+
+const forgetDeadOwners = async (spool: string, owner: Owner, tokens: Set<string>): Promise<void> => {
+  for (const name of await unless(readdir(join(spool, '.owners')), gone, [])) {
+    const token = name.replace(/\.json$/, '');
+    if (tokens.has(token) || !(await owner.isDead(token))) continue;
+    await unless(unlink(join(spool, '.owners', name)), gone, undefined);
+  }
+};
+
+/**
+ * Takes over what nobody works on: claims without a record are adopted, leftovers of claims whose file has moved on are
+ * removed, a marker taken without its file goes back. Claims of living watchers are left alone.
+ */
+export const adoptUnfinished = async (options: AdoptOptions): Promise<Unfinished[]> => {
+  const { spool, owner, busy } = options;
+  const adopted: Unfinished[] = [];
+  const tokens = new Set<string>();
+  for (const name of (await unless(readdir(spool), gone, [])).sort()) {
+    const id = parseClaimId(name);
+    if (id === null) continue;
+    tokens.add(id.token);
+    const folder = join(spool, name);
+    if (busy(name) || (await readClaim(folder)) !== null) continue;
+    const ours = id.token === owner.token;
+    if (!ours && !(await owner.isDead(id.token))) continue;
+    const own = ours ? folder : await takeOver(spool, name, id.claimedAt, owner.token);
+    const unfinished = own === null ? null : await adopt(own, options);
+    if (unfinished !== null) adopted.push(unfinished);
+  }
+  await forgetDeadOwners(spool, owner, tokens);
+  return adopted;
 };

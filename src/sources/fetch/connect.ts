@@ -1,9 +1,10 @@
-// Connections that only lead where the guard lets them: the address is checked after the name service, at the connection.
+// Connections to public addresses only, direct or through the proxies that the environment names.
 import { lookup as systemLookup } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
-import { buildConnector } from 'undici';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { isNetwork } from '../../config/addresses.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
-import type { AddressGuard } from './address-guard.ts';
+import type { ProxyPolicy } from './policy.ts';
 
 /**
  * A connector for undici. The very addresses that the guard has seen are connected to, so a name that changes its
@@ -65,3 +66,110 @@ const refused = (what: string): SourceRefusedError =>
   new SourceRefusedError(`${what}: it is not fetched`, {
     hint: 'only public addresses are fetched; name this host or its network in `sources.allow` of the configuration if it is meant',
   });
+
+/** Kinds of addresses that lead inside, by the special-purpose registries of IANA (RFC 6890). */
+const special: readonly [kind: string, ...ranges: string[]][] = [
+  ['a cloud metadata address', '169.254.169.254/32', '100.100.100.200/32', '168.63.129.16/32', 'fd00:ec2::254/128'],
+  ['an unspecified address', '0.0.0.0/8', '::/128'],
+  ['a loopback address', '127.0.0.0/8', '::1/128'],
+  ['a private address', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fec0::/10'],
+  ['a link-local address', '169.254.0.0/16', 'fe80::/10'],
+  ['an address behind a carrier', '100.64.0.0/10'],
+  ['a multicast address', '224.0.0.0/4', 'ff00::/8'],
+  [
+    'a reserved address',
+    ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
+    // 2001::/23 holds Teredo and 2002::/16 is 6to4: both carry an IPv4 address inside.
+    ...['240.0.0.0/4', '100::/64', '2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20', '5f00::/16'],
+  ],
+];
+
+/** Where global IPv6 addresses are. */
+const globalV6 = '2000::/3';
+/** An IPv4 address behind a translator, as the names of IPv6-only networks give it (RFC 6052). */
+const nat64 = '64:ff9b::/96';
+
+/** Says what is wrong with an address: `a loopback address`; null when it may be reached. */
+export type AddressGuard = (host: string, address: string) => string | null;
+
+/**
+ * Makes a guard. `allow` holds addresses, CIDRs and host names (lower case); `host` is the name the address was found
+ * under, without the brackets of IPv6. IPv4 addresses written as IPv6 are judged as IPv4.
+ */
+export const addressGuard = (allow: readonly string[]): AddressGuard => {
+  const networks = allow.filter(isNetwork);
+  const allowed = listOf(networks);
+  const names = new Set(allow.filter((entry) => !isNetwork(entry)).map(plainHost));
+  return (host, address) => {
+    if (names.has(plainHost(host)) || isIn(allowed, address)) return null;
+    return kindOf(address);
+  };
+};
+
+/** A host name as it is compared: lower case, without the dot of a complete name, without brackets. */
+const plainHost = (host: string): string =>
+  host
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '');
+
+const listOf = (ranges: readonly string[]): BlockList => {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = '', prefix] = range.split('/');
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
+    list.addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family);
+  }
+  return list;
+};
+
+const kinds = special.map(([kind, ...ranges]) => ({ kind, list: listOf(ranges) }));
+const globals = listOf([globalV6]);
+const translated = listOf([nat64]);
+
+/** BlockList looks at IPv4-mapped IPv6 addresses as IPv4 itself. */
+const isIn = (list: BlockList, address: string): boolean => list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+
+const kindOf = (address: string): string | null => {
+  const bare = address.replace(/%.*$/, '');
+  const family = isIP(bare);
+  if (family === 0) return 'no address';
+  if (family === 6 && isIn(translated, bare)) return kindOf(translatedV4(bare));
+  const kind = kinds.find(({ list }) => isIn(list, bare))?.kind;
+  if (kind !== undefined || family === 4 || isMapped(bare)) return kind ?? null;
+  return isIn(globals, bare) ? null : 'a reserved address';
+};
+
+const mapped = listOf(['::ffff:0:0/96']);
+const isMapped = (address: string): boolean => isIn(mapped, address);
+
+/** The last 32 bits of an IPv6 address in dotted form. */
+const translatedV4 = (address: string): string => {
+  // The URL parser writes any form of the address as groups of hexadecimal digits.
+  const groups = new URL(`http://[${address}]/`).hostname.slice(1, -1).split(':');
+  const [high = 0, low = 0] = groups.slice(-2).map((group) => Number.parseInt(group || '0', 16));
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+};
+
+/** The proxies of the usual variables, lower case before upper case; null when none is set. */
+export const proxyOf = (env: NodeJS.ProcessEnv): ProxyPolicy | null => {
+  const http = env.http_proxy || env.HTTP_PROXY || '';
+  const https = env.https_proxy || env.HTTPS_PROXY || '';
+  if (http === '' && https === '') return null;
+  return { http, https, no: env.no_proxy || env.NO_PROXY || '' };
+};
+
+/**
+ * Makes the dispatcher. Its connector is for servers that are reached directly; the connection to a proxy itself is not
+ * guarded, since proxies lie inside.
+ */
+export const dispatcherFor = (proxy: ProxyPolicy | null, options: Agent.Options): Dispatcher => {
+  if (proxy === null) return new Agent(options);
+  return new EnvHttpProxyAgent({
+    ...options,
+    // An empty text keeps undici from looking into the environment itself.
+    httpProxy: proxy.http,
+    httpsProxy: proxy.https || proxy.http,
+    noProxy: proxy.no,
+  });
+};

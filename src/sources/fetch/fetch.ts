@@ -1,15 +1,22 @@
 // Fetches files of the web: whole or not at all, resumed, only when changed, and only from where it may.
 import type { LookupFunction } from 'node:net';
 import { SluiceError, SourceUnreachableError } from '../../model/errors.ts';
-import { type Answer, Asker, type Posting, release } from './ask.ts';
 import { acceptEncoding, decodersFor, encodingsOf, mediaType, wrongType } from './content.ts';
 import { networkFailure, shown, statusFailure } from './failures.ts';
-import { fileNameOf, nameInPath } from './file-name.ts';
+import { type Answer, Asker, type Posting, release } from './guarded-client.ts';
 import { PageWatch } from './page-watch.ts';
 import { discardPart, type LeftPart, leftPart, Part } from './part.ts';
 import type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
 import { pump, tooLarge } from './pump.ts';
-import { conditions, isSameVersion, oneOf, rangeValidator, validatorsOf } from './validators.ts';
+import {
+  conditions,
+  fileNameOf,
+  isSameVersion,
+  nameInPath,
+  oneOf,
+  rangeValidator,
+  validatorsOf,
+} from './response-headers.ts';
 
 export type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
 

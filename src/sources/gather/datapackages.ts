@@ -10,8 +10,7 @@ import { readPackage } from '../datapackage/read-package.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
 import { resolveDataset } from '../manifest/resolve.ts';
 import { type DatasetSpec, datasetSchema, type PackageManifest } from '../manifest/schema.ts';
-import { datasetWish } from './dataset-wish.ts';
-import type { SkippedEntry } from './skipped.ts';
+import { datasetWish, type SkippedEntry } from './dataset-wish.ts';
 
 /** What data packages ask for. */
 export interface GatheredPackages {

@@ -1,10 +1,51 @@
-// One dataset of a manifest as a wish: keys, uuids, node fields, fingerprints.
+// The wishes of datasets that are written down, their fingerprints, and entries that cannot be wished.
+import { hash } from 'node:crypto';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
-import { datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
-import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
-import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
+import { datasetKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
+import type { Reason } from '../../model/report.ts';
+import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';
+import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
 import { recipeOf } from './recipe.ts';
-import { metadataFingerprint } from './wish-fingerprint.ts';
+
+/** The part of a wish that the portal shall hold as metadata. */
+export interface FingerprintedMetadata {
+  title: string;
+  published: boolean;
+  fields: NodeFields;
+}
+
+/** sha256 (hex) over the canonical JSON of what the portal shall hold. */
+export const metadataFingerprint = ({ title, published, fields }: FingerprintedMetadata): string =>
+  hash('sha256', canonicalJson({ title, published, fields }));
+
+/** JSON without spaces and with the keys of every object sorted; `undefined` entries are left out. */
+export const canonicalJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
+  const entries = Object.entries(value)
+    .filter(([, item]) => item !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`);
+  return `{${entries.join(',')}}`;
+};
+
+/** A faulty entry of a catalogue or list. */
+export interface SkippedEntry {
+  /** Key of the dataset it would be; of one that cannot be told, `<manifest>/entry#<number>`. */
+  key: string;
+  uuid: string;
+  title: string;
+  reason: Reason;
+  /** False when it cannot be told which dataset it would be: then it may be any of those that seem to be missing. */
+  isKnown: boolean;
+}
+
+/** Tells whether a key belongs to a skipped entry, so that it is not missing whatever the other entries say. */
+export const sparedBy = (skipped: readonly SkippedEntry[]): ((key: string) => boolean) => {
+  if (skipped.some(({ isKnown }) => !isKnown)) return () => true;
+  const keys = new Set(skipped.map(({ key }) => key));
+  return (key) => keys.has(key) || keys.has(parentKey(key));
+};
 
 /** Whose names begin the keys. */
 export type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
@@ -50,3 +91,7 @@ const resourceWish = (
     metadataFingerprint: metadataFingerprint(node),
   };
 };
+
+/** Every dataset that is written down in the manifest, in its order; none in one of another kind, which has its own gathering. */
+export const gatherManifest = async (manifest: Manifest): Promise<DatasetWish[]> =>
+  'datasets' in manifest ? manifest.datasets.map((dataset) => datasetWish(manifest, dataset)) : [];

@@ -6,14 +6,12 @@ import { EntryFaultError, type FileProblem, ManifestError, reasonOf } from '../.
 import { datasetKey, idPattern, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
-import { datasetWish } from '../gather/dataset-wish.ts';
-import type { SkippedEntry } from '../gather/skipped.ts';
+import { datasetWish, type SkippedEntry } from '../gather/dataset-wish.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
 import { columnOf, type IndexColumn, indexColumns } from '../manifest/index-columns.ts';
 import { resolveDataset } from '../manifest/resolve.ts';
 import { datasetSchema, type IndexManifest } from '../manifest/schema.ts';
-import { resolveColumns } from './columns.ts';
-import { DraftDataset } from './draft-dataset.ts';
+import { DraftDataset, resolveColumns } from './draft-dataset.ts';
 import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';
 
 /** What an index asks for. */

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
 import { type FileProblem, ManifestError, SourceMissingError, sayingOf } from '../../model/errors.ts';
-import { isDeeperThan } from '../../model/yaml/depth.ts';
+import { isDeeperThan } from '../../model/yaml/document.ts';
 
 /** A value with its heading and its place. */
 export interface IndexCell {

@@ -5,7 +5,7 @@ import type { FileProblem } from '../../model/errors.ts';
 import type { PlacedValue, YamlDocument } from '../../model/yaml/document.ts';
 import { nearest } from '../../model/yaml/nearest.ts';
 import { columnOf, indexColumns } from './index-columns.ts';
-import { cronFault, timezoneFault } from './schedule.ts';
+import { cronFault, timezoneFault } from './schedule-schema.ts';
 import { manifestKinds } from './schema.ts';
 
 /** All problems that lie between keys: ids, sources, the kind of manifest, its schedule, limited access. */

@@ -1,15 +1,59 @@
 // Turns a checked manifest file into a manifest: defaults merged in, paths absolute.
+
+import { createHash } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
+import { slugOf } from '../../dataset-api/slug.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { durationMs } from '../../util/quantity.ts';
-import { resolveDatapackage } from '../datapackage/datapackage-schema.ts';
-import { resolveCatalogue } from './catalogue-schema.ts';
-import { resolveIndex } from './index-schema.ts';
+import { resolveCatalogue, resolveDatapackage, resolveIndex } from './list-schemas.ts';
 import { resolveSchedule } from './schedule-schema.ts';
 import type { DatasetSpec, DropManifest, Manifest, ManifestBase, ManifestFile, ResourceSpec } from './schema.ts';
-import { splitResource } from './split.ts';
 import { resolveTable } from './table-schema.ts';
 import { urlSource } from './url-schema.ts';
+
+/** Names of the portals a manifest is published to, in its order. */
+export const portalsOf = (manifest: Pick<Manifest, 'portal' | 'portals'>): string[] =>
+  manifest.portals ?? [manifest.portal];
+
+/** The manifest once for each of its portals; once for `chosen` where that is not null, whatever it names itself. */
+export const perPortal = <M extends Pick<Manifest, 'portal' | 'portals'>>(manifest: M, chosen: string | null): M[] =>
+  chosen === null ? portalsOf(manifest).map((portal) => ({ ...manifest, portal })) : [{ ...manifest, portal: chosen }];
+
+const longestId = 64;
+
+/**
+ * The resources of one whose last steps hold a `split`, each with the step told which value it keeps; any other resource
+ * alone. Ids and titles are made of the values; `taken` holds the ids of the dataset and gets the new ones.
+ */
+const splitResource = (spec: ResourceSpec, taken: Set<string>): ResourceSpec[] => {
+  const steps = spec.details.table ?? [];
+  const split = steps.find((step) => step.split !== undefined)?.split;
+  if (split === undefined) return [spec];
+  const values = Array.isArray(split.values)
+    ? split.values.map((value) => [String(value), `${spec.title}: ${value}`] as const)
+    : Object.entries(split.values);
+  return values.map(([value, title]) => {
+    const id = idOf(spec.id, value, taken);
+    taken.add(id);
+    const { renamedFrom, ...rest } = spec;
+    const table = steps.map((step) => (step.split === undefined ? step : { split: { ...split, only: value } }));
+    return {
+      ...rest,
+      id,
+      title,
+      ...(renamedFrom === undefined ? {} : { renamedFrom: idOf(renamedFrom, value, new Set()) }),
+      details: { ...spec.details, table },
+    };
+  });
+};
+
+/** Where no id can be made of a value, or it is taken, a hash of the value tells it apart. */
+const idOf = (id: string, value: string, taken: ReadonlySet<string>): string => {
+  const plain = `${id}-${slugOf(value) ?? ''}`;
+  if (!plain.endsWith('-') && plain.length <= longestId && !taken.has(plain)) return plain;
+  const hash = createHash('sha256').update(value).digest('hex').slice(0, 8);
+  return `${plain.slice(0, longestId - hash.length - 1).replace(/-$/, '')}-${hash}`;
+};
 
 type DatasetFile = NonNullable<ManifestFile['datasets']>[number];
 type ResourceFile = NonNullable<DatasetFile['resources']>[number];
@@ -20,7 +64,7 @@ export const resolveManifest = (file: ManifestFile, path: string): Manifest => {
   const base: ManifestBase = {
     path,
     name: file.name,
-    ...portalsOf(file),
+    ...portalNames(file),
     ...(file.schedule === undefined ? {} : { schedule: resolveSchedule(file.schedule, file.timezone) }),
     ...(file.renamedFrom === undefined ? {} : { renamedFrom: file.renamedFrom }),
     onMissing: file.onMissing ?? 'keep',
@@ -56,7 +100,7 @@ const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string): Drop
   };
 };
 
-const portalsOf = ({ portal, portals }: ManifestFile): Pick<ManifestBase, 'portal' | 'portals'> => {
+const portalNames = ({ portal, portals }: ManifestFile): Pick<ManifestBase, 'portal' | 'portals'> => {
   const [first, second] = portals ?? [];
   if (portals === undefined || second === undefined) return { portal: first ?? portal ?? 'local' };
   return { portal: first ?? second, portals };

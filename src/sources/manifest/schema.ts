@@ -14,9 +14,13 @@ import { driftPolicies, missingPolicies, type OnDrift, type OnMissing } from '..
 import type { Schedule } from '../../model/schedule-times.ts';
 import type { NodeFields, ResourceSource } from '../../model/wish.ts';
 import { durationText } from '../../util/quantity.ts';
-import { datapackageFileSchema } from '../datapackage/datapackage-schema.ts';
-import { type CatalogueSpec, catalogueSchema } from './catalogue-schema.ts';
-import { type IndexSpec, indexFileSchema } from './index-schema.ts';
+import {
+  type CatalogueSpec,
+  catalogueSchema,
+  datapackageFileSchema,
+  type IndexSpec,
+  indexFileSchema,
+} from './list-schemas.ts';
 import { scheduleFileSchema } from './schedule-schema.ts';
 import { droppedTableShape, type TableDetails, tableShape } from './table-schema.ts';
 import { urlShape } from './url-schema.ts';

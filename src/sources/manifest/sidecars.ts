@@ -2,14 +2,14 @@
 import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { titleOfName } from '../../dataset-api/slug.ts';
-import { ManifestError, SourceRefusedError } from '../../model/errors.ts';
+import { ManifestError, SluiceError, SourceRefusedError } from '../../model/errors.ts';
 import { loadPackagedDataset, loadPackagedResource } from '../datapackage/package-details.ts';
 import { loadDatasetDetails, loadResourceDetails, type SidecarRights, type Titled } from './details.ts';
 import { droppedNames, listedFolders } from './drop-names.ts';
 import type { DatasetDetails, DropManifest, ResourceDetails } from './schema.ts';
 
 /** Details that always have a title. */
-export type Described<Details> = Required<Titled<Details>>;
+type Described<Details> = Required<Titled<Details>>;
 
 /** True when a plain file stands there. Throws SourceRefusedError for a link, folder or the like: it could lead anywhere. */
 const standsAt = async (inbox: string, path: string): Promise<boolean> => {
@@ -86,4 +86,16 @@ export const resourceOfDrop = async (manifest: DropManifest, dropped: string): P
   const own = resource !== 'dataset' && (await standsAt(inbox, beside));
   const loaded = own ? await loadResourceDetails(join(inbox, beside), packaged.details, rightsIn(manifest)) : packaged;
   return { title: titleOfName(resource), ...packaged, ...loaded };
+};
+
+/** What is wrong with the sidecars of the file dropped at `path`, with file, line and column; null when nothing is. */
+export const describedBadly = async (manifest: DropManifest, path: string): Promise<string | null> => {
+  try {
+    await datasetOfDrop(manifest, path);
+    await resourceOfDrop(manifest, path);
+    return null;
+  } catch (error) {
+    if (error instanceof SluiceError) return `waits until its description is mended: ${error.message}`;
+    throw error;
+  }
 };

@@ -2,8 +2,7 @@
 import { TableRowsError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { CsvFile, csvLine } from './csv.ts';
-import { shown } from './faults.ts';
-import type { Row } from './row.ts';
+import { type Row, shown } from './row.ts';
 
 /** One thing that is wrong with a row. */
 export interface Violation {

@@ -1,4 +1,5 @@
 // Leads the rows of a table through the steps of its recipe.
+import { createContext, Script } from 'node:vm';
 import { TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { inputSteps, type Step } from '../../model/recipe/steps.ts';
@@ -7,10 +8,39 @@ import { castStep, computedStep, constantStep, fillStep, replaceStep } from './s
 import { dropStep, renameStep, selectStep } from './step/columns.ts';
 import { pluginStage } from './step/plugin.ts';
 import { many, type RowStep, type StepTools } from './step/row-step.ts';
-import { dedupeStep, filterStep, splitStep } from './step/rows.ts';
+import { dedupeStep, filterStep, sortStage, splitStep } from './step/rows.ts';
 import { schemaStep } from './step/schema.ts';
-import { sortStage } from './step/sort.ts';
-import { mostBatchMs, OutOfTime, withinTime } from './within-time.ts';
+
+/** Work was stopped because it took too long. */
+class OutOfTime extends Error {}
+
+/** Longest time for a batch of rows, milliseconds; honest batches take a few. */
+const mostBatchMs = 20_000;
+
+const context = createContext({ work: (): void => undefined });
+const script = new Script('work()');
+
+/**
+ * Does work and returns what comes of it; throws {@link OutOfTime} when it has not ended after `ms`. Only the virtual
+ * machine itself can stop a regular expression, and does so for scripts with a time limit, which this is made to be.
+ */
+const withinTime = <T>(ms: number, work: () => T): T => {
+  const done: T[] = [];
+  context.work = (): void => {
+    done.push(work());
+  };
+  try {
+    script.runInContext(context, { timeout: ms });
+  } catch (error) {
+    if (isTimeout(error)) throw new OutOfTime(`not done after ${ms} ms`);
+    throw error;
+  }
+  return done[0] as T; // the work has ended, so its result is there
+};
+
+/** The error is one of the other context, so of another class `Error`. */
+const isTimeout = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 
 /** A table behind all steps. */
 export interface Pipeline extends Omit<Table, 'close'> {

@@ -5,10 +5,9 @@ import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { beat, type CancelFlag, type Cancellable } from '../worker-pool.ts';
 import { BadRows } from './bad-rows.ts';
 import { CsvFile, csvLine } from './csv.ts';
-import { NotOneTable, oversizeRow, tooLarge } from './faults.ts';
 import { openSource } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
-import type { Limits, Row, Table } from './row.ts';
+import { type Limits, NotOneTable, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
 
 /** What is to be made of what; see `prepareTable`. */
 export interface PrepareTask {

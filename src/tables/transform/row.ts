@@ -1,5 +1,5 @@
-// Rows on their way from a source to a table.
-import type { TableFaultError } from '../../model/errors.ts';
+// A row on its way through the steps, and the faults of rows and of steps.
+import { sayingOf, TableFaultError, TableInputError, TableStepError } from '../../model/errors.ts';
 
 /** One row. */
 export interface Row {
@@ -32,3 +32,72 @@ export interface Limits {
   ratio: number;
   freeBytes: number;
 }
+
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6).toLocaleString('en')} MB`;
+
+/** Text of a cell or name for a message: one line, not long. */
+export const shown = (text: string): string => {
+  const flat = text.replaceAll(/\s+/g, ' ');
+  return JSON.stringify(flat.length > 40 ? `${flat.slice(0, 39)}…` : flat);
+};
+
+/** What unfolds beyond all measure. */
+export const bomb = (what: string, limits: Limits): TableInputError =>
+  new TableInputError(
+    `${what} unfolds to more than ${limits.ratio} times its size: it is taken for a compression bomb`,
+    { hint: 'publish the table itself, not an archive of it' },
+  );
+
+/** More bytes than the limit. */
+export const tooLarge = (what: string, limits: Limits): TableInputError =>
+  new TableInputError(`${what} holds more than the limit of ${megabytes(limits.bytes)}`, {
+    hint: 'split the file, or raise limits.table in the configuration',
+  });
+
+/** A compressed file that is cut off or was changed. */
+export const damaged = (what: string, cause: unknown): TableInputError =>
+  new TableInputError(`${what} is damaged: ${sayingOf(cause)}`, {
+    hint: 'copy or export the file again in full',
+    cause,
+  });
+
+/** A row beyond the limit. */
+export const oversizeRow = (line: number, limits: Limits): TableFaultError =>
+  new TableFaultError(
+    `line ${line}: the row is larger than the limit of ${Math.round(limits.rowBytes / 1024).toLocaleString('en')} kB`,
+    { code: 'table-oversize', line },
+    { hint: 'look for a quote that is never closed; else shorten the cell, or raise limits.row in the configuration' },
+  );
+
+/** More columns than any portal takes. */
+export const tooManyColumns = (count: number, limits: Limits): TableInputError =>
+  new TableInputError(
+    `the header has ${count.toLocaleString('en')} columns, more than the limit of ${limits.columns.toLocaleString('en')}`,
+    { line: 1, hint: 'portals cannot hold such a table; make rows of the columns, or split the file' },
+  );
+
+/** There is no header row. */
+export const noHeader = (line: number): TableFaultError =>
+  new TableFaultError(
+    `line ${line}: there is no header row`,
+    { code: 'table-empty', line },
+    { hint: 'the first line that is read must hold the column names; look at skipRows and header.row' },
+  );
+
+/** A source that is sound, but not one table: it goes as it is where nobody asked for a table. */
+export class NotOneTable extends TableInputError {}
+
+/** A step names a column that is not there. */
+export const noColumn = (step: string, name: string, columns: string[]): TableStepError => {
+  const known = columns.map(shown);
+  const list = known.length > 20 ? `${known.slice(0, 20).join(', ')} and ${known.length - 20} more` : known.join(', ');
+  return new TableStepError(`step ${step}: there is no column ${shown(name)}; there are ${list}`, {
+    hint: 'names are compared letter by letter; earlier steps may have renamed or dropped the column',
+  });
+};
+
+/** A step names a column of which there are several. */
+export const ambiguousColumn = (step: string, name: string): TableStepError =>
+  new TableStepError(`step ${step}: several columns are called ${shown(name)}`, {
+    hint: 'give the columns names of their own first, with `header: {names: [...]}`',
+  });

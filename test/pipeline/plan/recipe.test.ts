@@ -4,7 +4,7 @@ import type { PortalFile } from '../../../src/model/ledger-entry.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
 import { isSent, planDataset } from '../../../src/pipeline/plan/plan.ts';
 import { findMissing } from '../../../src/pipeline/plan/removals.ts';
-import { gatherManifest } from '../../../src/sources/gather/manifest.ts';
+import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { writeText } from '../../support/yaml-file.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import { datasetWishSchema } from '../../../src/model/wish.ts';
 import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
-import { sparedBy } from '../../../src/sources/gather/skipped.ts';
+import { sparedBy } from '../../../src/sources/gather/dataset-wish.ts';
 import { catalogueManifest, chunksOf, entry, gatherEntries } from './support/catalogue.ts';
 
 const url = 'https://example.org/a.csv';

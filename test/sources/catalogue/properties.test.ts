@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { idPattern } from '../../../src/model/key.ts';
 import { datasetWishSchema } from '../../../src/model/wish.ts';
 import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
-import { idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/ids.ts';
 import { readCatalogue } from '../../../src/sources/catalogue/read-catalogue.ts';
+import { idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/values.ts';
 import { catalogueManifest, chunksOf, collect, gatherEntries } from './support/catalogue.ts';
 
 const json = fc.jsonValue({ maxDepth: 6 });

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { licenseCode } from '../../../src/dataset-api/license-code.ts';
 import { idPattern } from '../../../src/model/key.ts';
-import { dayOf, spanOf } from '../../../src/sources/catalogue/dates.ts';
-import { amended, isWanted } from '../../../src/sources/catalogue/entry-paths.ts';
-import { idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/ids.ts';
+import { dayOf, spanOf } from '../../../src/sources/catalogue/composed.ts';
+import { amended, isWanted } from '../../../src/sources/catalogue/gather-catalogue.ts';
 import { areaOf } from '../../../src/sources/catalogue/places.ts';
-import { addressOf } from '../../../src/sources/catalogue/values.ts';
+import { addressOf, idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/values.ts';
 
 describe('days', () => {
   it.each([

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { openFetcher } from '../../../src/sources/fetch/fetch.ts';
 import { acceptFor, type FetchedFile, FetchedFiles, type Wanted } from '../../../src/sources/fetch/fetched-files.ts';
-import { nameOfFetched } from '../../../src/sources/fetch/file-name.ts';
+import { nameOfFetched } from '../../../src/sources/fetch/response-headers.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';

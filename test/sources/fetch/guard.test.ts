@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SluiceError, SourceRefusedError } from '../../../src/model/errors.ts';
-import { addressGuard } from '../../../src/sources/fetch/address-guard.ts';
+import { addressGuard } from '../../../src/sources/fetch/connect.ts';
 import { type Fetcher, type FetchPolicy, openFetcher } from '../../../src/sources/fetch/fetch.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';

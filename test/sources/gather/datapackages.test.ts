@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gatherPackages } from '../../../src/sources/gather/datapackages.ts';
-import { gatherManifest } from '../../../src/sources/gather/manifest.ts';
-import { sparedBy } from '../../../src/sources/gather/skipped.ts';
+import { gatherManifest, sparedBy } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { writeText } from '../../support/yaml-file.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import { type DatasetWish, datasetWishSchema } from '../../../src/model/wish.ts';
-import { gatherManifest } from '../../../src/sources/gather/manifest.ts';
+import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { writeText } from '../../support/yaml-file.ts';

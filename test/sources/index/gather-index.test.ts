@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ManifestError, SourceMissingError } from '../../../src/model/errors.ts';
-import { sparedBy } from '../../../src/sources/gather/skipped.ts';
+import { sparedBy } from '../../../src/sources/gather/dataset-wish.ts';
 import { type GatheredIndex, gatherIndex } from '../../../src/sources/index/gather-index.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -91,7 +91,7 @@ datasets:
       ),
     );
     if (!('index' in listed) || !('datasets' in written)) throw new Error('other kinds');
-    const { gatherManifest } = await import('../../../src/sources/gather/manifest.ts');
+    const { gatherManifest } = await import('../../../src/sources/gather/dataset-wish.ts');
     const { wishes, problems } = await gatherIndex(listed);
     expect(problems).toEqual([]);
     expect(wishes).toEqual(await gatherManifest(written));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../src/model/errors.ts';
 import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
-import { gatherManifest } from '../../../src/sources/gather/manifest.ts';
+import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { checkTable, closeTablePool } from '../../../src/tables/check.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { preparedName } from '../../../src/model/recipe/recipe.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
-import { gatherManifest } from '../../../src/sources/gather/manifest.ts';
+import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadResourceDetails } from '../../../src/sources/manifest/details.ts';
 import { droppedNames } from '../../../src/sources/manifest/drop-names.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SeenKeys } from '../../../src/tables/transform/seen-keys.ts';
+import { SeenKeys } from '../../../src/tables/transform/step/rows.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { made } from './support/made.ts';
 

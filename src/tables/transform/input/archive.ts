@@ -3,8 +3,7 @@ import { basename } from 'node:path';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { TableInputError } from '../../../model/errors.ts';
 import { type CancelFlag, throwIfCancelled } from '../../worker-pool.ts';
-import { damaged, shown } from '../faults.ts';
-import type { Limits } from '../row.ts';
+import { damaged, type Limits, shown } from '../row.ts';
 import { BombGuard, type Bytes } from './bytes.ts';
 
 /** Most entries of an archive; more are no honest table. */

@@ -1,11 +1,14 @@
-// The bytes of a source: plain or unfolded from gzip, counted against compression bombs.
+// The bytes of a source: unfolded from gzip, counted against compression bombs, and decoded from a named encoding.
 import { basename } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
+import type { TextDecoder as Decoder } from 'node:util';
 import { createGunzip } from 'node:zlib';
-import { fileChunks } from '../../file-chunks.ts';
+import { TableFaultError } from '../../../model/errors.ts';
+import { fileChunks } from '../../scan/open-table.ts';
+import { hasBom } from '../../scan/sniff.ts';
+import { Utf8Check } from '../../scan/utf8.ts';
 import type { CancelFlag } from '../../worker-pool.ts';
-import { bomb, damaged, tooLarge } from '../faults.ts';
-import type { Limits } from '../row.ts';
+import { bomb, damaged, type Limits, tooLarge } from '../row.ts';
 
 /** Chunks that can be read more than once. */
 export type Bytes = () => AsyncIterable<Buffer>;
@@ -69,5 +72,97 @@ async function* counted(gunzip: Transform & { bytesWritten: number }, guard: Bom
 }
 
 /** True for what zlib says of bytes that are not what they should be. */
-export const isZlibFault = (error: unknown): boolean =>
+const isZlibFault = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
+
+const marks = [
+  { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
+  { encoding: 'utf-16le', bytes: [0xff, 0xfe] },
+  { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
+];
+
+/** The encoding that a byte order mark tells; null without one. */
+const markedEncoding = (head: Uint8Array): string | null =>
+  marks.find(({ bytes }) => bytes.every((byte, index) => head[index] === byte))?.encoding ?? null;
+
+/**
+ * The text of `bytes` in pieces. `encoding` null: UTF-8, or what a byte order mark says.
+ *
+ * @throws TableFaultError (`table-encoding`) with the line of the first byte that cannot be read
+ */
+export async function* decoded(bytes: Bytes, encoding: string | null): AsyncGenerator<string> {
+  let decoder: Decoder | null = null;
+  let name = '';
+  let lines = 1;
+  for await (const chunk of bytes()) {
+    if (decoder === null) {
+      name = markedEncoding(chunk) ?? encoding ?? 'utf-8';
+      decoder = new TextDecoder(name, { fatal: true });
+    }
+    const text = decodeOr(decoder, chunk, () => unreadable(name, chunk, lines));
+    lines += newlinesIn(text);
+    if (text !== '') yield text;
+  }
+  const rest = decoder === null ? '' : decodeOr(decoder, null, () => unreadable(name, null, lines));
+  if (rest !== '') yield rest;
+}
+
+/**
+ * The bytes of text in UTF-8, without a byte order mark. `encoding` null: UTF-8, or what a byte order mark says.
+ *
+ * @throws TableFaultError (`table-encoding`) with the line of the first byte that cannot be read
+ */
+export async function* utf8Bytes(bytes: Bytes, encoding: string | null): AsyncGenerator<Buffer> {
+  let name: string | null = null;
+  let check: Utf8Check | null = null;
+  let lines = 1;
+  for await (const chunk of bytes()) {
+    if (check === null) {
+      name = markedEncoding(chunk) ?? encoding ?? 'utf-8';
+      if (name !== 'utf-8') break;
+    }
+    const isFirst = check === null;
+    check ??= new Utf8Check();
+    if (check.feed(chunk) >= 0) throw unreadable('utf-8', chunk, lines);
+    lines += linesIn(chunk);
+    yield isFirst && hasBom(chunk) ? chunk.subarray(3) : chunk;
+  }
+  if (check !== null && check.end() >= 0) throw unreadable('utf-8', null, lines);
+  if (name !== null && name !== 'utf-8') for await (const text of decoded(bytes, name)) yield Buffer.from(text);
+}
+
+const linesIn = (chunk: Buffer): number => {
+  let count = 0;
+  for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) count++;
+  return count;
+};
+
+const decodeOr = (decoder: Decoder, chunk: Buffer | null, fault: () => TableFaultError): string => {
+  try {
+    return chunk === null ? decoder.decode() : decoder.decode(chunk, { stream: true });
+  } catch {
+    throw fault();
+  }
+};
+
+/** How many lines end in a text. */
+const newlinesIn = (text: string): number => {
+  let count = 0;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++;
+  return count;
+};
+
+const unreadable = (encoding: string, chunk: Buffer | null, linesBefore: number): TableFaultError => {
+  const lossy = chunk === null ? '' : new TextDecoder(encoding).decode(chunk);
+  const at = lossy.indexOf('\ufffd');
+  const line = linesBefore + newlinesIn(lossy.slice(0, Math.max(0, at)));
+  const hint =
+    encoding === 'utf-8'
+      ? 'save the file as UTF-8, or name its encoding: `table: [{encoding: windows-1252}]`'
+      : 'name the right encoding in the step `encoding`';
+  return new TableFaultError(
+    `line ${line}: the text is not valid ${encoding.toUpperCase()}`,
+    { code: 'table-encoding', line },
+    { hint },
+  );
+};

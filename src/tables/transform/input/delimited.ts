@@ -1,15 +1,13 @@
 // Rows of delimited text, faulty ones included, each with its line.
 import { TableFaultError } from '../../../model/errors.ts';
-import { has } from '../../byte-class.ts';
-import { CellScanner } from '../../cell-scanner.ts';
-import { unescapeOf } from '../../cell-text.ts';
-import { rfc4180 } from '../../dialect.ts';
-import { faultOfRow } from '../../row-fault.ts';
-import { sniffBytes, sniffTable } from '../../sniff.ts';
-import { noHeader, shown } from '../faults.ts';
-import type { Limits, Row, Table } from '../row.ts';
-import type { Bytes } from './bytes.ts';
-import { utf8Bytes } from './decode.ts';
+import { has } from '../../scan/byte-class.ts';
+import { CellScanner } from '../../scan/cell-scanner.ts';
+import { unescapeOf } from '../../scan/cell-text.ts';
+import { rfc4180 } from '../../scan/dialect.ts';
+import { faultOfRow } from '../../scan/row-fault.ts';
+import { sniffBytes, sniffTable } from '../../scan/sniff.ts';
+import { type Limits, noHeader, type Row, shown, type Table } from '../row.ts';
+import { type Bytes, utf8Bytes } from './bytes.ts';
 
 /** How a source is read; what is null is found out or not there. */
 export interface ReadingOptions {

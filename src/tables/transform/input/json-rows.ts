@@ -1,9 +1,7 @@
 // Rows of JSON: an array of flat objects, or one object a line. Numbers keep the digits they have in the file.
 import { TableInputError } from '../../../model/errors.ts';
-import { NotOneTable, oversizeRow, shown, tooManyColumns } from '../faults.ts';
-import type { Limits, Row, Table } from '../row.ts';
-import type { Bytes } from './bytes.ts';
-import { decoded } from './decode.ts';
+import { type Limits, NotOneTable, oversizeRow, type Row, shown, type Table, tooManyColumns } from '../row.ts';
+import { type Bytes, decoded } from './bytes.ts';
 
 /** An object of the file: its number from 1 and its text. */
 interface Item {

@@ -2,9 +2,8 @@
 import { TableInputError } from '../../../model/errors.ts';
 import type { TableRecipe } from '../../../model/recipe/recipe.ts';
 import type { CancelFlag } from '../../worker-pool.ts';
-import { NotOneTable, shown, tooManyColumns } from '../faults.ts';
 import { readingOf } from '../pipeline.ts';
-import type { Limits, Table } from '../row.ts';
+import { type Limits, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
 import { headerOf } from '../step/columns.ts';
 import { type Archive, openArchive } from './archive.ts';
 import { type Bytes, fileBytes } from './bytes.ts';

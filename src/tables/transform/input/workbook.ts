@@ -1,8 +1,17 @@
 // Rows of one sheet of a workbook (.xlsx), read as a stream; only the shared texts are held in memory.
 import type { Entry } from 'yauzl';
 import { TableInputError } from '../../../model/errors.ts';
-import { NotOneTable, noHeader, oversizeRow, shown, tooLarge, tooManyColumns } from '../faults.ts';
-import type { Limits, Row, Table } from '../row.ts';
+import {
+  type Limits,
+  NotOneTable,
+  noHeader,
+  oversizeRow,
+  type Row,
+  shown,
+  type Table,
+  tooLarge,
+  tooManyColumns,
+} from '../row.ts';
 import type { Archive } from './archive.ts';
 import { resumed } from './delimited.ts';
 import { dateOfSerial, dateStyles } from './workbook-dates.ts';

@@ -1,10 +1,8 @@
 // XML as a stream of events, as workbooks hold it.
 import { SaxesParser, type SaxesTagPlain } from 'saxes';
 import { SluiceError, TableInputError } from '../../../model/errors.ts';
-import { damaged } from '../faults.ts';
-import type { Limits } from '../row.ts';
-import type { Bytes } from './bytes.ts';
-import { decoded } from './decode.ts';
+import { damaged, type Limits } from '../row.ts';
+import { type Bytes, decoded } from './bytes.ts';
 
 /** What is told while XML is read; names are without their prefix. */
 export interface XmlEvents {

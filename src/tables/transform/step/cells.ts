@@ -3,7 +3,7 @@ import { compileCast } from '../../../model/recipe/cast.ts';
 import { parseExpression } from '../../../model/recipe/expression.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { compileExpression, NoValue, textOf } from '../evaluate.ts';
-import { shown } from '../faults.ts';
+import { shown } from '../row.ts';
 import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
 /** Writes cells in one notation; a cell that does not fit makes its row a bad one. */

@@ -1,6 +1,6 @@
 // Steps about columns: which there are, in which order, under which names.
 import type { Step } from '../../../model/recipe/steps.ts';
-import { noColumn, shown } from '../faults.ts';
+import { noColumn, shown } from '../row.ts';
 import { many, placeOf, type RowStep } from './row-step.ts';
 
 /** Keeps the named columns, in that order. */

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { SluiceError, sayingOf, TableStepError } from '../../../model/errors.ts';
 import type { Row, Table } from '../row.ts';
 import { many, type StepTools } from './row-step.ts';
-import type { Stage } from './sort.ts';
+import type { Stage } from './rows.ts';
 
 /** A row as a module sees it: cells by column. */
 type NamedRow = Record<string, string>;

@@ -1,7 +1,6 @@
 // What a step of the recipe is once its columns are known.
 import type { BadRows, Violation } from '../bad-rows.ts';
-import { ambiguousColumn, noColumn } from '../faults.ts';
-import type { Row } from '../row.ts';
+import { ambiguousColumn, noColumn, type Row } from '../row.ts';
 
 /** A step that looks at one row at a time. */
 export interface RowStep {

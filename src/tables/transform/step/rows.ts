@@ -1,10 +1,124 @@
-// Steps that leave rows out: filter and dedupe.
+// Steps that leave rows out or order them: filter, dedupe and sort; on disk where memory would grow.
+import { hash } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { TableStepError } from '../../../model/errors.ts';
 import { parseExpression } from '../../../model/recipe/expression.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { compileExpression, isTrue, NoValue } from '../evaluate.ts';
-import { SeenKeys } from '../seen-keys.ts';
+import type { Row, Table } from '../row.ts';
 import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
+
+/** Keys that are held in memory, at some 100 bytes each. */
+const heldInMemory = 200_000;
+
+/** Characters of a key that stands for itself; longer ones are hashed. */
+const plainLength = 40;
+
+/** Equal for equal parts. Of a hash 128 bits: among a thousand million keys the chance of two alike is below 1 in 10^20. */
+const keyOf = (parts: readonly string[]): string => {
+  const text = parts.map((part) => `${part.length}:${part}`).join('');
+  return text.length <= plainLength ? text : `#${hash('sha256', text, 'hex').slice(0, 32)}`;
+};
+
+/** A set of keys with flat memory. */
+export class SeenKeys {
+  readonly #path: string;
+  readonly #inMemory: number;
+  #held = new Set<string>();
+  #disk: { database: DatabaseSync; insert: StatementSync } | null = null;
+
+  /** `path`: file to be used when the keys become many; must not exist. */
+  constructor(path: string, inMemory = heldInMemory) {
+    this.#path = path;
+    this.#inMemory = inMemory;
+  }
+
+  /** Adds a key; true when it is new. */
+  add(parts: readonly string[]): boolean {
+    const key = keyOf(parts);
+    if (this.#disk !== null) return this.#disk.insert.run(key).changes === 1;
+    const before = this.#held.size;
+    this.#held.add(key);
+    if (this.#held.size > this.#inMemory) this.#spill();
+    return this.#held.size > before || this.#disk !== null;
+  }
+
+  #spill(): void {
+    const database = new DatabaseSync(this.#path);
+    database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000');
+    database.exec('CREATE TABLE seen (key TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN');
+    const insert = database.prepare('INSERT OR IGNORE INTO seen VALUES (?)');
+    for (const key of this.#held) insert.run(key);
+    this.#held = new Set();
+    this.#disk = { database, insert };
+  }
+
+  /** Forgets all keys and removes the file. Idempotent. */
+  close(): void {
+    this.#held = new Set();
+    this.#disk?.database.close();
+    this.#disk = null;
+    rmSync(this.#path, { force: true });
+  }
+}
+
+/** A stage that needs more than one row at a time. */
+export interface Stage extends Omit<Table, 'close'> {
+  tell: () => string;
+  close: () => void;
+}
+
+const batchRows = 1000;
+
+/** Sorts by columns; rows that are equal in them stay in their order, cells that are no numbers come behind those that are. */
+export const sortStage = (table: Table, wanted: NonNullable<Step['sort']>, { scratch }: StepTools): Stage => {
+  const keys = wanted.map((key) => {
+    const { column, as = 'text', order = 'up' } = typeof key === 'string' ? { column: key } : key;
+    return { at: placeOf('sort', table.columns, column), as, order };
+  });
+  const path = scratch('sort');
+  let rows = 0;
+  let database: DatabaseSync | null = null;
+  const close = (): void => {
+    database?.close();
+    database = null;
+    rmSync(path, { force: true });
+  };
+  async function* sorted(): AsyncGenerator<Row[]> {
+    database = new DatabaseSync(path);
+    database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000');
+    const columns = keys.map(({ as }, index) => `k${index} ${as === 'number' ? 'REAL' : 'TEXT'}`).join(', ');
+    database.exec(`CREATE TABLE rows (seq INTEGER PRIMARY KEY, line INTEGER, row TEXT, ${columns}); BEGIN`);
+    const insert = database.prepare(`INSERT INTO rows VALUES (?, ?, ?, ${keys.map(() => '?').join(', ')})`);
+    for await (const batch of table.batches) {
+      for (const { line, cells, raw } of batch) {
+        const values = keys.map(({ at, as }) => (as === 'number' ? numberOrNull(cells[at] ?? '') : (cells[at] ?? '')));
+        insert.run(rows++, line, JSON.stringify(raw === undefined ? [cells] : [cells, raw]), ...values);
+      }
+    }
+    const order = keys.map(({ order: direction }, index) => {
+      return `k${index} IS NULL, k${index} ${direction === 'down' ? 'DESC' : 'ASC'}`;
+    });
+    const select = database.prepare(`SELECT line, row FROM rows ORDER BY ${order.join(', ')}, seq`);
+    let next: Row[] = [];
+    for (const { line, row } of select.iterate()) {
+      const [cells, raw] = JSON.parse(String(row)) as [string[], string[]?]; // written above
+      next.push({ line: Number(line), cells, ...(raw === undefined ? {} : { raw }) });
+      if (next.length < batchRows) continue;
+      yield next;
+      next = [];
+    }
+    if (next.length > 0) yield next;
+    close();
+  }
+  return { columns: table.columns, batches: sorted(), tell: () => `sort: ${many(rows, 'row')} sorted`, close };
+};
+
+const numberOrNull = (cell: string): number | null => {
+  const value = cell.trim() === '' ? Number.NaN : Number(cell);
+  return Number.isFinite(value) ? value : null;
+};
 
 /** Keeps the rows for which an expression holds. */
 export const filterStep = (columns: string[], text: string, { bad }: StepTools): RowStep => {

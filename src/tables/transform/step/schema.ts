@@ -3,9 +3,9 @@ import { TableStepError } from '../../../model/errors.ts';
 import { type CastCell, compileCast } from '../../../model/recipe/cast.ts';
 import { type FieldSchema, notationOf, type TableSchema } from '../../../model/recipe/table-schema.ts';
 import type { Violation } from '../bad-rows.ts';
-import { shown } from '../faults.ts';
-import { SeenKeys } from '../seen-keys.ts';
+import { shown } from '../row.ts';
 import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
+import { SeenKeys } from './rows.ts';
 
 /** A check of one column: what is wrong with a cell, or null. */
 type CellCheck = (cell: string) => string | null;

@@ -1,7 +1,7 @@
 // Small catalogues for tests, made of what matters in each.
 import { type GatheredCatalogue, gatherCatalogue } from '../../../../src/sources/catalogue/gather-catalogue.ts';
 import type { CatalogueLimits } from '../../../../src/sources/catalogue/read-catalogue.ts';
-import type { CatalogueSpec } from '../../../../src/sources/manifest/catalogue-schema.ts';
+import type { CatalogueSpec } from '../../../../src/sources/manifest/list-schemas.ts';
 import { type CatalogueManifest, defaultRules } from '../../../../src/sources/manifest/schema.ts';
 
 /** A manifest of a catalogue with the given parts. */

@@ -1,0 +1,257 @@
+// Politeness and patience: how fast one host is asked, and when it is left alone for a while.
+
+import type { LookupFunction } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Dispatcher } from 'undici';
+import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
+import type { Log } from '../../model/log.ts';
+import {
+  type AddressGuard,
+  addressGuard,
+  dispatcherFor,
+  guardedConnector,
+  refusalOfHost,
+  refusalOfName,
+} from './connect.ts';
+import { networkFailure, retryAfterMs, shown } from './failures.ts';
+import type { FetchPolicy } from './policy.ts';
+import { oneOf } from './response-headers.ts';
+
+/** A shorter wait that a host asked for is waited for in place; a longer one is left to the retry of the job. */
+const longestWaitMs = 5_000;
+
+/** Turns of requests by host, in this process. */
+class Pace {
+  private readonly spacingMs: number;
+  private readonly next = new Map<string, number>();
+  private readonly quiets = new Map<string, { until: number; why: string }>();
+
+  /** `requestsPerSecond` 0 is no limit. */
+  constructor(requestsPerSecond: number) {
+    this.spacingMs = requestsPerSecond === 0 ? 0 : 1000 / requestsPerSecond;
+  }
+
+  /**
+   * Resolves when the next request to a host may be sent.
+   * @throws SourceUnreachableError while the host is left alone for longer than a few seconds
+   */
+  async turn(host: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const now = Date.now();
+    const quiet = this.quiets.get(host);
+    const quietMs = (quiet?.until ?? 0) - now;
+    if (quiet && quietMs > longestWaitMs) {
+      throw new SourceUnreachableError(`${host} ${quiet.why}: it is left alone for ${Math.ceil(quietMs / 1000)} s`, {
+        hint: 'nothing is asked of it meanwhile; it is asked again by itself, after a long pause by the next run',
+        retryAfterMs: quietMs,
+      });
+    }
+    const at = Math.max(now, now + quietMs, this.next.get(host) ?? 0);
+    this.next.set(host, at + this.spacingMs);
+    if (at > now) await this.wait(at - now, signal);
+  }
+
+  /** Leaves a host alone for `ms` milliseconds; `why` goes on after its name: `asked for a pause`. */
+  quiet(host: string, ms: number, why: string): void {
+    const until = Date.now() + ms;
+    if (until > (this.quiets.get(host)?.until ?? 0)) this.quiets.set(host, { until, why });
+  }
+
+  private async wait(ms: number, signal: AbortSignal): Promise<void> {
+    try {
+      await sleep(ms, undefined, { signal });
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error;
+    }
+  }
+}
+
+/** The answer where the redirects ended. Its body must be read to the end or destroyed. */
+export interface Answer {
+  status: number;
+  headers: Dispatcher.ResponseData['headers'];
+  body: Dispatcher.ResponseData['body'];
+  url: URL;
+  /** The address as messages show it, with where it came from. */
+  where: string;
+}
+
+/** How one question is put. */
+interface Question {
+  /** Headers for the request to an address; asked anew after each redirect. */
+  headersFor(url: URL): Record<string, string>;
+  signal: AbortSignal;
+  log?: Log | undefined;
+}
+
+/** What is posted. */
+export interface Posting {
+  headers: Record<string, string>;
+  body: string;
+  signal: AbortSignal;
+}
+
+/** Connections to the servers of sources. `close()` when done. */
+export class Asker {
+  private readonly policy: FetchPolicy;
+  private readonly guard: AddressGuard;
+  private readonly agent: Dispatcher;
+  private readonly lookup: LookupFunction | undefined;
+  private readonly unknownUntil = new Map<string, number>();
+  private readonly pace: Pace;
+
+  /** `lookup` takes the place of the system's name service. */
+  constructor(policy: FetchPolicy, lookup?: LookupFunction) {
+    this.policy = policy;
+    this.guard = addressGuard(policy.allowPrivate);
+    this.pace = new Pace(policy.requestsPerSecond);
+    const { connectMs, headersMs, bodyMs, proxy } = policy;
+    this.lookup = lookup;
+    this.agent = dispatcherFor(proxy ?? null, {
+      connect: guardedConnector(this.guard, { connectMs, lookup }),
+      connections: connectionsPerHost,
+      headersTimeout: headersMs,
+      bodyTimeout: bodyMs,
+    });
+  }
+
+  /**
+   * Sends a GET and follows redirects.
+   * @throws SourceRefusedError for an address that must not be fetched or too many redirects, SourceUnreachableError
+   */
+  async ask(address: string, question: Question): Promise<Answer> {
+    const trail: URL[] = [];
+    let url = this.admitted(URL.parse(address), trail);
+    for (;;) {
+      const where = placed(url, trail);
+      const reply = await this.send(url, where, question);
+      const { statusCode: status, headers, body } = reply;
+      const location = oneOf(headers.location);
+      if (!redirects.has(status) || location === undefined) return { status, headers, body, url, where };
+      release(body);
+      trail.push(url);
+      if (trail.length > this.policy.maxRedirects) {
+        throw new SourceRefusedError(
+          `${shown(trail[0] ?? url)} redirects more than ${this.policy.maxRedirects} times`,
+          {
+            hint: 'open the address in a browser and put the one it ends at into `url`',
+          },
+        );
+      }
+      url = this.admitted(URL.parse(location, url.href), trail);
+    }
+  }
+
+  /**
+   * Sends one POST and resolves with the status of the answer, whatever it is; no redirect is followed.
+   * @throws SourceRefusedError for an address that must not be reached; rejects as undici does when no answer comes
+   */
+  async post(address: string, { headers, body, signal }: Posting): Promise<number> {
+    const url = new URL(address);
+    const refusal = refusalOfHost(this.guard, url.hostname);
+    if (refusal !== null) throw refusal;
+    if (this.policy.proxy) await this.judgeName(url, url.origin);
+    const path = `${url.pathname}${url.search}`;
+    const reply = await this.agent.request({ method: 'POST', origin: url.origin, path, headers, body, signal });
+    release(reply.body);
+    return reply.statusCode;
+  }
+
+  /** Notes what a host asked for by Retry-After and returns it. */
+  heed(answer: Answer): number | undefined {
+    const ms = retryAfterMs(oneOf(answer.headers['retry-after']), Date.now());
+    if (ms !== undefined) this.pace.quiet(answer.url.host, ms, 'asked for a pause');
+    return ms;
+  }
+
+  /** Ends all connections at once. Idempotent. */
+  async close(): Promise<void> {
+    await this.agent.destroy();
+  }
+
+  private async send(url: URL, where: string, { headersFor, signal, log }: Question): Promise<Dispatcher.ResponseData> {
+    await this.pace.turn(url.host, signal);
+    if (this.policy.proxy) await this.judgeName(url, where);
+    const begun = performance.now();
+    try {
+      const reply = await this.agent.request({
+        method: 'GET',
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        headers: { 'user-agent': this.policy.userAgent, ...headersFor(url) },
+        signal,
+      });
+      log?.debug({ url: where, status: reply.statusCode, ms: Math.round(performance.now() - begun) }, 'answered');
+      return reply;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      // The next requests to a dead host need not wait as long for the same end.
+      if (isDead(error)) this.pace.quiet(url.host, deadMs, 'could not be reached a moment ago');
+      throw inPlace(where, networkFailure(where, error));
+    }
+  }
+
+  /**
+   * A proxy finds the address of a name by itself, so the name is judged here as far as it is known here. Where it is not,
+   * the proxy must keep away from what lies inside.
+   */
+  private async judgeName(url: URL, where: string): Promise<void> {
+    const { hostname } = url;
+    // Where only the proxy knows names, asking for each of them again takes seconds every time.
+    if ((this.unknownUntil.get(hostname) ?? 0) > Date.now()) return;
+    const refusal = await refusalOfName(this.guard, hostname, this.lookup);
+    if (refusal === 'unknown') this.unknownUntil.set(hostname, Date.now() + unknownMs);
+    else if (refusal !== null) throw inPlace(where, refusal);
+  }
+
+  private admitted(url: URL | null, trail: readonly URL[]): URL {
+    const from = trail.at(-1);
+    const after = from === undefined ? '' : `${shown(from)} redirects: `;
+    if (url === null) {
+      throw new SourceRefusedError(`${after}no address that can be read`, {
+        hint: 'write a full address: https://host/path',
+      });
+    }
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+      throw new SourceRefusedError(`${after}addresses that begin with ${url.protocol} are not fetched`, {
+        hint: 'only http:// and https:// are; use `file` for files of this machine',
+      });
+    }
+    if (url.username !== '' || url.password !== '') {
+      throw new SourceRefusedError(`${after}${shown(url)} holds a user name or password: it is not fetched`, {
+        hint: 'addresses are published and logged; put the file where it can be read without a login',
+      });
+    }
+    const refusal = refusalOfHost(this.guard, url.hostname);
+    if (refusal !== null) throw inPlace(placed(url, trail), refusal);
+    return url;
+  }
+}
+
+/** Lets go of an answer: what is small is read to its end, so that the connection serves the next request. */
+export const release = (body: Answer['body']): void => {
+  body.on('error', () => undefined);
+  void body.dump({ limit: 64 * 1024 }).catch(() => undefined);
+};
+
+const connectionsPerHost = 6;
+const deadMs = 10_000;
+const isDead = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'UND_ERR_CONNECT_TIMEOUT';
+
+/** How long a name that only a proxy knows is not looked up again. */
+const unknownMs = 60_000;
+
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+const placed = (url: URL, trail: readonly URL[]): string =>
+  trail[0] === undefined ? shown(url) : `${shown(url)} (redirected from ${shown(trail[0])})`;
+
+/** A refusal of the guard names the host only; the reader wants the address, and how we came there. */
+const inPlace = (where: string, error: unknown): unknown =>
+  error instanceof SourceRefusedError && !error.message.includes(where)
+    ? new SourceRefusedError(`${where}: ${error.message}`, {
+        ...(error.hint === undefined ? {} : { hint: error.hint }),
+        cause: error.cause,
+      })
+    : error;

@@ -1,0 +1,105 @@
+// What the headers of an answer tell: validators for the next request, and the name of the file.
+
+import { basename } from 'node:path';
+import type { IncomingHttpHeaders } from 'undici/types/header.js';
+import { endingOf, tellsType } from '../../dataset-api/file-types.ts';
+import type { Validators } from './policy.ts';
+
+/** A date this young (ms) may be shared by the next version (RFC 9110 section 8.8.2.2). */
+const youngMs = 2_000;
+
+/** Validators of a reply that came from `finalUrl`. */
+export const validatorsOf = (headers: IncomingHttpHeaders, finalUrl: URL, now: number): Validators => ({
+  etag: etagOf(headers),
+  lastModified: trustedDate(headers, now),
+  finalUrl: placeOf(finalUrl),
+});
+
+/** What If-Range takes: a strong ETag, else a date that can be trusted; null where the server offers no ranges. */
+export const rangeValidator = (headers: IncomingHttpHeaders, now: number): string | null => {
+  if (oneOf(headers['accept-ranges'])?.toLowerCase() === 'none') return null;
+  const etag = etagOf(headers);
+  return etag !== null && !etag.startsWith('W/') ? etag : trustedDate(headers, now);
+};
+
+/** Conditional headers for a request to `url`; none where the validators came from another place. */
+export const conditions = (known: Validators | null, url: URL): Record<string, string> => {
+  if (known === null || (known.finalUrl !== undefined && known.finalUrl !== placeOf(url))) return {};
+  return {
+    ...(known.etag === null ? {} : { 'if-none-match': known.etag }),
+    ...(known.lastModified === null ? {} : { 'if-modified-since': known.lastModified }),
+  };
+};
+
+/** True when a full reply is of the known version after all, as servers answer that know no conditions. */
+export const isSameVersion = (known: Validators | null, found: Validators): boolean => {
+  if (known === null || (known.finalUrl !== undefined && known.finalUrl !== found.finalUrl)) return false;
+  if (known.etag !== null || found.etag !== null) return known.etag === found.etag;
+  return known.lastModified !== null && known.lastModified === found.lastModified;
+};
+
+const placeOf = (url: URL): string => `${url.origin}${url.pathname}`;
+
+const etagOf = (headers: IncomingHttpHeaders): string | null => {
+  const etag = oneOf(headers.etag)?.trim();
+  return etag !== undefined && /^(W\/)?"[\x21\x23-\x7e\x80-\xff]{0,500}"$/.test(etag) ? etag : null;
+};
+
+const trustedDate = (headers: IncomingHttpHeaders, now: number): string | null => {
+  const text = oneOf(headers['last-modified'])?.trim();
+  if (text === undefined) return null;
+  const sent = Date.parse(oneOf(headers.date) ?? '');
+  const age = (Number.isNaN(sent) ? now : sent) - Date.parse(text);
+  return age >= youngMs ? text : null;
+};
+
+/** The first value of a header. */
+export const oneOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value;
+
+/** The name a reply gives by Content-Disposition (RFC 6266), else the last part of the address; null when neither has one. */
+export const fileNameOf = (disposition: string | undefined, url: URL): string | null =>
+  safe(dispositionName(disposition ?? '')) ?? nameInPath(url);
+
+/** The last part of an address' path as a file name; null when it has none. */
+export const nameInPath = (url: URL): string | null => safe(decoded(url.pathname.split('/').at(-1) ?? ''));
+
+/** The file name of what was fetched: as wished, else what its server told, with the ending of its content type at least. */
+export const nameOfFetched = (
+  { name, isNamed }: { name: string; isNamed?: boolean },
+  { fileName, contentType }: { fileName: string | null; contentType: string | null },
+): string => {
+  if (isNamed) return name;
+  if (fileName !== null && tellsType(fileName)) return fileName;
+  return tellsType(name) ? name : `${fileName ?? name}${endingOf(contentType)}`;
+};
+
+const dispositionName = (header: string): string => {
+  const extended = /;\s*filename\*\s*=\s*(?:utf-8|iso-8859-1)'[^']*'([^;\s]+)/i.exec(header)?.[1];
+  if (extended !== undefined) return decoded(extended);
+  const quoted = /;\s*filename\s*=\s*"((?:[^"\\]|\\.)*)"/i.exec(header)?.[1];
+  if (quoted !== undefined) return quoted.replace(/\\(.)/g, '$1');
+  return /;\s*filename\s*=\s*([^;\s"]+)/i.exec(header)?.[1] ?? '';
+};
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
+const maxNameBytes = 200;
+
+/** Neither folders nor control characters, and not so long that a file system refuses it. */
+const safe = (name: string): string | null => {
+  const plain = basename(name.replaceAll('\\', '/'))
+    .replace(/\p{Cc}/gu, '')
+    .trim();
+  if (plain === '' || plain === '.' || plain === '..') return null;
+  const end = /\.[A-Za-z0-9.]{1,16}$/.exec(plain)?.[0] ?? '';
+  const stem = [...plain.slice(0, plain.length - end.length)];
+  while (Buffer.byteLength(stem.join('') + end) > maxNameBytes) stem.pop();
+  return stem.join('') + end;
+};

@@ -1,0 +1,149 @@
+// Lists of datasets that a manifest names: `index:`, `datapackage:` and `catalogue:`.
+import { resolve } from 'node:path';
+import { z } from 'zod';
+
+const text = z.string().trim().min(1);
+
+const longForm = z.strictObject({
+  file: text.meta({
+    description: 'The list: CSV (also `;`, tab or `|` between cells), or JSON lines (`.jsonl`, `.ndjson`).',
+    examples: ['resources.csv'],
+  }),
+  columns: z
+    .record(text, text)
+    .exactOptional()
+    .meta({
+      description: 'What columns are called in the file, where it is not by the name of their key.',
+      examples: [{ dataset: 'Data set no.', 'dataset.title': 'Name' }],
+    }),
+  separator: z
+    .string()
+    .min(1)
+    .max(3)
+    .exactOptional()
+    .meta({
+      default: ';',
+      description: 'What parts the entries of a cell with a list, such as tags.',
+      examples: [','],
+    }),
+});
+
+/** `index:` of a manifest: a file alone, or a mapping with all that is to be said. */
+export const indexFileSchema = z.union([text, longForm]);
+
+/** A list of resources, resolved. */
+export interface IndexSpec {
+  /** Absolute. */
+  file: string;
+  /** Headings by the name of the column. */
+  columns: Record<string, string>;
+  separator: string;
+}
+
+/** Resolves a checked `index`; the path is relative to `dir`. */
+export const resolveIndex = (file: z.infer<typeof indexFileSchema>, dir: string): IndexSpec => {
+  const { file: path, columns = {}, separator = ';' } = typeof file === 'string' ? { file } : file;
+  return { file: resolve(dir, path), columns, separator };
+};
+
+/** `datapackage:` of a manifest: data packages, each of which is a dataset. */
+export const datapackageFileSchema = z.union([text, z.array(text).min(1)], {
+  error: 'must be the path of a `datapackage.json`, a pattern, or a list of them',
+});
+
+/** Resolves a checked `datapackage`: absolute paths and patterns. */
+export const resolveDatapackage = (file: z.infer<typeof datapackageFileSchema>, dir: string): string[] =>
+  [file].flat().map((path) => resolve(dir, path));
+
+/** A dotted path into an entry, such as `publisher.name`; an index or a name between the dots. */
+const entryPath = z.string().regex(/^(?!.*(?:__proto__|constructor|prototype))[^.\s][^.]*(?:\.[^.]+)*$/, {
+  error: 'must be a path into an entry such as `publisher.name`',
+});
+
+const plainValue = z.union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, true or false' });
+const plainValues = z.union([plainValue, z.array(plainValue).min(1)], {
+  error: 'must be a value such as `City of Springfield`, or a list of values',
+});
+
+const catalogueObjectSchema = z.strictObject({
+  from: text.meta({
+    description: 'Where the catalogue is: an address, or a path relative to the manifest or absolute.',
+    examples: ['https://example.org/data.json'],
+  }),
+  files: z
+    .enum(['link', 'fetch'])
+    .exactOptional()
+    .meta({
+      default: 'link',
+      description: '`link`: resources point to the files where they are; `fetch`: the files are fetched and sent.',
+      examples: ['link'],
+    }),
+  filters: z
+    .record(entryPath, plainValues)
+    .exactOptional()
+    .meta({
+      description: 'Take only entries that have one of the values at each of these paths.',
+      examples: [{ 'publisher.name': ['Parks Department', 'Water Works'] }],
+    }),
+  excludes: z
+    .record(entryPath, plainValues)
+    .exactOptional()
+    .meta({
+      description: 'Leave out entries that have one of the values at any of these paths.',
+      examples: [{ accessLevel: 'non-public' }],
+    }),
+  overrides: z
+    .record(entryPath, z.json())
+    .exactOptional()
+    .meta({
+      description: 'Values that every entry gets at these paths, whatever stands there.',
+      examples: [{ 'contactPoint.fn': 'Open data office' }],
+    }),
+  defaults: z
+    .record(entryPath, z.json())
+    .exactOptional()
+    .meta({
+      description: 'Values that an entry gets at these paths where it has none.',
+      examples: [{ license: 'https://creativecommons.org/licenses/by/4.0/' }],
+    }),
+});
+
+/** `catalogue:` of a manifest: an address or path alone, or with what is done to its entries. */
+export const catalogueSchema = z.union([text, catalogueObjectSchema]);
+
+/** See {@link catalogueSchema}. */
+type CatalogueFile = z.infer<typeof catalogueSchema>;
+
+/** Values at dotted paths of an entry. */
+type ValuesByPath<Value> = Record<string, Value>;
+
+/** A catalogue as its manifest wants it harvested. */
+export interface CatalogueSpec {
+  /** An http(s) address, or an absolute path. */
+  from: string;
+  files: 'link' | 'fetch';
+  filters: ValuesByPath<(string | number | boolean)[]>;
+  excludes: ValuesByPath<(string | number | boolean)[]>;
+  overrides: ValuesByPath<unknown>;
+  defaults: ValuesByPath<unknown>;
+}
+
+/** Resolves a checked `catalogue:`; paths are relative to `dir`. */
+export const resolveCatalogue = (file: CatalogueFile, dir: string): CatalogueSpec => {
+  const given = typeof file === 'string' ? { from: file } : file;
+  const { from, files = 'link', filters = {}, excludes = {}, overrides = {}, defaults = {} } = given;
+  return {
+    from: isAddress(from) ? from : resolve(dir, from),
+    files,
+    filters: lists(filters),
+    excludes: lists(excludes),
+    overrides,
+    defaults,
+  };
+};
+
+/** True for an http(s) address, which is fetched; anything else is a path. */
+export const isAddress = (from: string): boolean => /^https?:\/\//i.test(from);
+
+const lists = <Value>(byPath: ValuesByPath<Value | Value[]>): ValuesByPath<Value[]> =>
+  Object.fromEntries(Object.entries(byPath).map(([path, value]) => [path, Array.isArray(value) ? value : [value]]));

@@ -1,0 +1,200 @@
+// The type of each column, and what readers of its values should know.
+import { kindNumber, type ValueKind, valueKinds } from '../scan/value-kind.ts';
+import type { Findings } from './finding.ts';
+
+/** What a column holds. Identifiers with leading zeros are text. */
+export type ColumnType = 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'text' | 'empty';
+
+/** How often a kind of value stands in a column, and the line of the first of them. */
+interface KindCount {
+  kind: ValueKind;
+  count: number;
+  line: number;
+}
+
+/** The type of one column. */
+export interface ColumnFacts {
+  type: ColumnType;
+  /** The line of the row that decided: the one after which no other row changed the type; null for an empty column. */
+  decidedBy: number | null;
+  /** Kinds of its values but empty ones, in the order they appear. */
+  kinds: KindCount[];
+  /** Cells without anything. */
+  empty: number;
+}
+
+const kindsCount = valueKinds.length;
+const emptyKind = kindNumber('empty');
+
+const typeOfKind = (kind: ValueKind): ColumnType => {
+  if (kind === 'integer') return 'integer';
+  if (kind === 'boolean') return 'boolean';
+  if (kind.startsWith('decimal') || kind.startsWith('grouped')) return 'number';
+  if (kind.startsWith('datetime')) return 'datetime';
+  return kind.startsWith('date') ? 'date' : 'text';
+};
+
+/** The type that holds the values of both. */
+const joined = (one: ColumnType, other: ColumnType): ColumnType => {
+  if (one === other || other === 'empty') return one;
+  if (one === 'empty') return other;
+  const pair = [one, other].sort().join(' ');
+  if (pair === 'integer number') return 'number';
+  return pair === 'date datetime' ? 'datetime' : 'text';
+};
+
+/** Counts kinds of values by column in flat memory. */
+export class ColumnKinds {
+  #counts: Float64Array = new Float64Array();
+  #lines: Float64Array = new Float64Array();
+
+  /** Makes room for so many columns. */
+  reserve(columns: number): void {
+    if (columns * kindsCount <= this.#counts.length) return;
+    const [counts, lines] = [this.#counts, this.#lines];
+    this.#counts = new Float64Array(columns * kindsCount);
+    this.#lines = new Float64Array(columns * kindsCount);
+    this.#counts.set(counts);
+    this.#lines.set(lines);
+  }
+
+  /** Counts a value of a column (from 0) that {@link reserve} knows. */
+  add(column: number, kind: number, line: number): void {
+    const at = column * kindsCount + kind;
+    const count = this.#counts[at] ?? 0;
+    if (count === 0) this.#lines[at] = line;
+    this.#counts[at] = count + 1;
+  }
+
+  /** What was counted of a column. */
+  facts(column: number): ColumnFacts {
+    const from = column * kindsCount;
+    const kinds: KindCount[] = [];
+    for (let at = 0; at < kindsCount; at++) {
+      const count = this.#counts[from + at] ?? 0;
+      if (count === 0 || at === emptyKind) continue;
+      kinds.push({ kind: valueKinds[at] ?? 'empty', count, line: this.#lines[from + at] ?? 0 });
+    }
+    if (kinds.length > 1) kinds.sort((a, b) => a.line - b.line);
+    let [type, decidedBy]: [ColumnType, number | null] = ['empty', null];
+    for (const { kind, line } of kinds) {
+      const next = joined(type, typeOfKind(kind));
+      if (next !== type) [type, decidedBy] = [next, line];
+    }
+    return { type, decidedBy, kinds, empty: this.#counts[from + emptyKind] ?? 0 };
+  }
+}
+
+const numberKinds = /^(?:decimal|grouped|percent)/;
+const localNumbers = /^(?:decimal comma|grouped|percent)/;
+const dateKinds = /^date 3|^date 0|^date 2026/;
+const unclearDate = 'date 01/02/2026';
+
+/** What is known of the columns when the whole table was read. */
+interface ColumnsRead {
+  names: string[];
+  facts: ColumnFacts[];
+  rows: number;
+  /** The line of the header. */
+  line: number;
+}
+
+const plural = (count: number, noun: string): string =>
+  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+
+const listed = (kinds: KindCount[]): string =>
+  kinds.map(({ kind, count, line }) => `${kind} (${count.toLocaleString('en')}, first in line ${line})`).join(', ');
+
+/** Adds remarks on columns. */
+export const columnRemarks = (findings: Findings, { names, facts, rows, line }: ColumnsRead): void => {
+  facts.forEach((column, at) => {
+    const told = { column: at + 1 };
+    if (rows > 0 && column.kinds.length === 0 && names[at]?.trim() !== '') {
+      findings.add('empty-column', { line, ...told, message: 'the column has no value in any row' });
+    }
+    numbers(findings, at + 1, column);
+    dates(findings, at + 1, column);
+    brokenType(findings, at + 1, column);
+  });
+};
+
+const numbers = (findings: Findings, column: number, { kinds }: ColumnFacts): void => {
+  const notations = kinds.filter(({ kind }) => numberKinds.test(kind));
+  const [first, second] = notations;
+  if (first === undefined) return;
+  if (second !== undefined) {
+    const message = `the column has numbers in several notations: ${listed(notations)}`;
+    findings.add('numbers-mixed', {
+      line: second.line,
+      column,
+      message,
+      hint: 'write all numbers of a column in one notation, such as 1234.5',
+    });
+  } else if (localNumbers.test(first.kind)) {
+    const message = `the column has numbers in a notation that portals keep as text: ${first.kind}`;
+    findings.add('numbers-local', {
+      line: first.line,
+      column,
+      message,
+      hint: 'write numbers as 1234.5, with the unit in the name of the column',
+    });
+  }
+};
+
+const dates = (findings: Findings, column: number, { kinds }: ColumnFacts): void => {
+  const notations = kinds.filter(({ kind }) => dateKinds.test(kind));
+  const unclear = notations.find(({ kind }) => kind === unclearDate);
+  const clear = notations.filter(({ kind }) => kind !== unclearDate);
+  const [first, second] = clear;
+  const slashed = clear.some(({ kind }) => kind === 'date 31/01/2026' || kind === 'date 01/31/2026');
+  if (second !== undefined || (unclear !== undefined && first !== undefined && !slashed)) {
+    const line = second?.line ?? unclear?.line ?? 1;
+    const message = `the column has dates in several notations: ${listed(notations)}`;
+    findings.add('dates-mixed', { line, column, message, hint: 'write all dates as 2026-01-31' });
+  } else if (unclear !== undefined && first === undefined) {
+    const message = 'in no date of the column can day and month be told apart, as in 01/02/2026';
+    findings.add('dates-unclear', { line: unclear.line, column, message, hint: 'write dates as 2026-01-31' });
+  }
+};
+
+/** At most this share of the values may be of another type. */
+const fewShare = 0.05;
+
+const typeNames: Partial<Record<ColumnType, string>> = {
+  integer: 'an integer',
+  number: 'a number',
+  date: 'a date',
+  datetime: 'a date with time',
+  boolean: 'a boolean',
+};
+
+const brokenType = (findings: Findings, column: number, { type, kinds }: ColumnFacts): void => {
+  if (type !== 'text') return;
+  const total = kinds.reduce((sum, { count }) => sum + count, 0);
+  const text = kinds.find(({ kind }) => kind === 'text');
+  const [main] = kinds
+    .filter(({ kind }) => kind !== 'text' && kind !== 'leading zero')
+    .sort((a, b) => b.count - a.count);
+  if (
+    text === undefined ||
+    main === undefined ||
+    total < 20 ||
+    text.count > total * fewShare ||
+    main.count + text.count < total * (1 - fewShare)
+  )
+    return;
+  const name = typeNames[typeNameOf(main.kind)] ?? main.kind;
+  const message = `all but ${plural(text.count, 'value')} of the column could be ${name}; the first that cannot is in line ${text.line}`;
+  findings.add('type-broken', {
+    line: text.line,
+    column,
+    message,
+    hint: 'leave cells without a value empty instead of words such as n/a',
+  });
+};
+
+const typeNameOf = (kind: KindCount['kind']): ColumnType => {
+  if (kind === 'integer' || kind === 'boolean') return kind;
+  if (kind.startsWith('datetime')) return 'datetime';
+  return kind.startsWith('date') ? 'date' : 'number';
+};

@@ -1,0 +1,180 @@
+// What an inspection finds in a table: kinds, places, and whether they can be mended.
+import type { TableFaultCode, TableFaultError } from '../../model/errors.ts';
+
+/**
+ * Every kind of finding with what it is. Those that keep a table from being published carry a code of `errors.ts`; the
+ * others are remarks.
+ */
+export const findingKinds = {
+  'not-a-table': 'the file is something else: an archive, a spreadsheet, a web page, JSON',
+  'empty-file': 'no row at all',
+  'wide-encoding': 'UTF-16 or UTF-32',
+  'other-encoding': 'an encoding of one byte a character, by evidence or unknown',
+  'mixed-encoding': 'UTF-8 and another encoding in one file',
+  'cut-character': 'the file ends inside a character',
+  nul: 'NUL bytes',
+  bom: 'a byte order mark',
+  control: 'control characters',
+  replaced: 'characters that were lost in an earlier conversion (U+FFFD)',
+  'twice-encoded': 'UTF-8 that was taken for Latin-1 and encoded again',
+  'title-rows': 'titles, notes or blank lines above the header',
+  'blank-first': 'blank lines above the header',
+  'header-empty': 'a header cell without a name',
+  'trailing-delimiter': 'every line ends with a delimiter',
+  'header-unusable': 'a name without any character that portals keep',
+  'header-duplicate': 'two names that portals cannot tell apart',
+  'header-long': 'a name that portals cut',
+  'header-cleaned': 'a name that loses characters on a portal',
+  'header-spaces': 'spaces around a name',
+  'header-line-break': 'a line break in a name',
+  'header-values': 'values where the names should be',
+  'many-columns': 'more columns than a datastore takes',
+  'row-short': 'a row with too few cells',
+  'row-long': 'a row with too many cells',
+  'row-long-empty': 'a row with empty cells behind the last column',
+  'row-split': 'two short rows that are one: a line break in a cell without quotes',
+  'row-oversize': 'a row over the limit',
+  'quote-unclosed': 'a quote that is opened and not closed',
+  'quote-text-after': 'text between a closing quote and the delimiter',
+  'quote-stray': 'a quote in a cell that does not begin with one',
+  'quote-style': 'another quote or escape than double quotes that are doubled',
+  'no-rows': 'a header and nothing else',
+  'blank-lines': 'blank lines between rows',
+  'empty-rows': 'rows of empty cells',
+  'repeated-header': 'the header again between the rows',
+  footer: 'a note below the last row',
+  'footer-padded': 'a note below the last row, with delimiters',
+  'total-row': 'a sum below the last row',
+  'line-ends-mixed': 'several kinds of line ends',
+  'line-ends-old': 'line ends of old Macintosh systems (CR)',
+  'numbers-mixed': 'numbers in several notations in one column',
+  'numbers-local': 'numbers in a notation that portals keep as text',
+  'dates-mixed': 'dates in several notations in one column',
+  'dates-unclear': 'dates of which nobody can tell day and month',
+  'type-broken': 'a few values that keep a column from its type',
+  'empty-column': 'a column without any value',
+  spaces: 'spaces around values',
+  formula: 'cells that spreadsheets would run as a formula',
+  'sheet-error': 'errors of a spreadsheet instead of values',
+} as const;
+
+/** See {@link findingKinds}. */
+export type FindingKind = keyof typeof findingKinds;
+
+/** One place where something was found. */
+export interface FindingPlace {
+  /** From 1. */
+  line: number;
+  /** Number of the cell in its row, from 1; null where the row or file is meant. */
+  column: number | null;
+  /** Bytes of the file before it; null where a file in UTF-16 is told of. */
+  offset: number | null;
+  /** A few characters around it, escaped. Holds row contents: for reports, never for logs. */
+  context: string | null;
+  message: string;
+}
+
+/** Everything of one kind that was found in a table. */
+export interface Finding {
+  kind: FindingKind;
+  /** Null for a remark, which keeps nothing from being published. */
+  code: TableFaultCode | null;
+  /** Of the first place; holds no row contents. */
+  message: string;
+  hint: string | null;
+  /** What `--fix` does about it; null when it does nothing. */
+  mend: string | null;
+  count: number;
+  /** The first of them, {@link mostPlaces} at most. */
+  places: FindingPlace[];
+}
+
+/** How many places of each kind are told. */
+export const mostPlaces = 10;
+
+/** How a finding is told. */
+export interface Told {
+  code?: TableFaultCode;
+  line: number;
+  column?: number | null | undefined;
+  offset?: number | null;
+  context?: string | null;
+  message: string;
+  hint?: string | null | undefined;
+  mend?: string | null;
+  /** How many there are; 1 when absent. */
+  count?: number;
+}
+
+/** A fault as it is told in a finding: the place stands beside the message. */
+export const toldOf = (fault: TableFaultError): Told => ({
+  code: fault.code,
+  line: fault.line,
+  column: fault.column,
+  message: fault.message.replace(/^line \d+(?:, column \d+)?: /, ''),
+  hint: fault.hint,
+});
+
+/** Collects findings in flat memory: the first places of each kind, and how many there are. */
+export class Findings {
+  readonly #byKind = new Map<FindingKind, Finding>();
+
+  /** True when one more place of this kind would be kept; otherwise {@link tally} is enough. */
+  wants(kind: FindingKind): boolean {
+    return (this.#byKind.get(kind)?.places.length ?? 0) < mostPlaces;
+  }
+
+  /**
+   * Counts one more of a kind of which enough places are known and returns true; false when it should be added with its
+   * place. `mendable` false takes the mend from all of its kind.
+   */
+  tally(kind: FindingKind, mendable: boolean): boolean {
+    const finding = this.#byKind.get(kind);
+    if (finding === undefined || this.wants(kind)) return false;
+    finding.count += 1;
+    if (!mendable) finding.mend = null;
+    return true;
+  }
+
+  /** Adds one. A kind can be mended only when each of its kind can. */
+  add(kind: FindingKind, told: Told): void {
+    const { code, line, column, offset, context, message, hint, mend, count } = told;
+    const place = { line, column: column ?? null, offset: offset ?? null, context: context ?? null, message };
+    const known = this.#byKind.get(kind);
+    if (known === undefined) {
+      const facts = { code: code ?? null, message, hint: hint ?? null, mend: mend ?? null };
+      this.#byKind.set(kind, { kind, ...facts, count: count ?? 1, places: [place] });
+      return;
+    }
+    known.count += count ?? 1;
+    if (mend === undefined || mend === null) known.mend = null;
+    if (known.places.length < mostPlaces) known.places.push(place);
+  }
+
+  /** What was found of a kind. */
+  of(kind: FindingKind): Finding | undefined {
+    return this.#byKind.get(kind);
+  }
+
+  /** Everything, what stands first in the file first; faults before remarks of the same place. */
+  list(): Finding[] {
+    return [...this.#byKind.values()].sort(
+      (a, b) => orderOf(a) - orderOf(b) || Number(a.code === null) - Number(b.code === null),
+    );
+  }
+}
+
+const orderOf = ({ places }: Finding): number => {
+  const { line, column } = places[0] ?? { line: 0, column: 0 };
+  return line + (column ?? 0) / 1e6;
+};
+
+/** Sound: it can be published. Mendable: every fault has a mend. */
+export type Verdict = 'sound' | 'mendable' | 'faulty';
+
+/** The verdict on a table with these findings. */
+export const verdictOf = (findings: Finding[]): Verdict => {
+  const faults = findings.filter(({ code }) => code !== null);
+  if (faults.length === 0) return 'sound';
+  return faults.every(({ mend }) => mend !== null) ? 'mendable' : 'faulty';
+};

@@ -1,0 +1,223 @@
+// The header row: every column needs a name, and portals must be able to tell the names apart.
+import { portalColumnName } from '../../dataset-api/column-name.ts';
+import type { TableFaultError } from '../../model/errors.ts';
+import { has } from '../scan/byte-class.ts';
+import { CellScanner } from '../scan/cell-scanner.ts';
+import { cellText, contextAt } from '../scan/cell-text.ts';
+import { delimiterName, type TableDialect } from '../scan/dialect.ts';
+import { duplicateHeaderCell, emptyHeaderCell, unusableHeaderCell } from '../scan/faults.ts';
+import type { ColumnFacts } from './columns.ts';
+import { type Findings, type Told, toldOf } from './finding.ts';
+
+/** One column of a header: the name a portal makes of its cell, or what is wrong with it. */
+type HeaderColumn =
+  | { portalName: string; kind: null; fault: null }
+  | { portalName: string; kind: 'header-empty' | 'header-unusable' | 'header-duplicate'; fault: TableFaultError };
+
+/** Looks at every cell of a header row that stands on `line`. */
+const headerColumns = (cells: string[], delimiter: string, line = 1): HeaderColumn[] => {
+  const seen = new Map<string, { column: number; name: string }>();
+  const lastNamed = cells.findLastIndex((cell) => cell.trim() !== '');
+  return cells.map((name, index): HeaderColumn => {
+    const place = { line, column: index + 1 };
+    if (name.trim() === '') {
+      return { portalName: '', kind: 'header-empty', fault: emptyHeaderCell(place, index > lastNamed, delimiter) };
+    }
+    const portalName = portalColumnName(name);
+    if (portalName === '') return { portalName, kind: 'header-unusable', fault: unusableHeaderCell(place, name) };
+    const first = seen.get(portalName);
+    if (first !== undefined) {
+      const fault = duplicateHeaderCell(first, { ...place, name }, portalName);
+      return { portalName, kind: 'header-duplicate', fault };
+    }
+    seen.set(portalName, { column: place.column, name });
+    return { portalName, kind: null, fault: null };
+  });
+};
+
+/**
+ * Checks the cells of a header row and returns the column names as a portal makes them. Throws a TableFaultError
+ * (`table-header`) for an empty cell, for a name that has no character a portal keeps, and for two cells that give the
+ * same name on a portal.
+ */
+export const checkHeader = (cells: string[], delimiter: string): string[] =>
+  headerColumns(cells, delimiter).map(({ portalName, fault }) => {
+    if (fault !== null) throw fault;
+    return portalName;
+  });
+
+/** Longest part of a name that a number is put behind, so that portals, which cut names to 64, see the number. */
+const longestStem = 56;
+
+/**
+ * Names for a header with faults: `column_4` for a cell that has no usable name, `name_2` for the second column of a name.
+ * Cells that are fine keep theirs.
+ */
+export const mendedHeader = (cells: string[], delimiter: string): string[] => {
+  const columns = headerColumns(cells, delimiter);
+  const taken = new Set(columns.filter(({ kind }) => kind === null).map(({ portalName }) => portalName));
+  return columns.map(({ kind }, index) => {
+    const cell = cells[index] ?? '';
+    if (kind === null) return cell;
+    const stem = kind === 'header-duplicate' ? cell.trim().slice(0, longestStem) : 'column';
+    let number = kind === 'header-duplicate' ? 2 : index + 1;
+    while (taken.has(portalColumnName(`${stem}_${number}`))) number += 1;
+    taken.add(portalColumnName(`${stem}_${number}`));
+    return `${stem}_${number}`;
+  });
+};
+
+/** What is known of a header when the whole table was read. */
+interface HeaderFacts {
+  cells: string[];
+  line: number;
+  /** Offsets of the cells in the file; empty where they are not known. */
+  offsets: number[];
+  contexts: string[];
+  facts: ColumnFacts[];
+  rows: number;
+  delimiter: string;
+}
+
+/** Datastores take at most so many columns: SQLite 1,999 beside the key; MySQL fewer. */
+const mostStored = 1999;
+
+/** More columns than this are no table. */
+export const mostColumns = 16_384;
+
+/** Longest name that portals keep whole (recorded). */
+const longestName = 64;
+
+/** How many columns at the end have neither a name nor a value: the header and all rows end with delimiters. */
+export const emptyTail = ({ cells, facts }: Pick<HeaderFacts, 'cells' | 'facts'>): number => {
+  const lastUsed = cells.findLastIndex((cell, at) => cell.trim() !== '' || (facts[at]?.kinds.length ?? 0) > 0);
+  return lastUsed < 0 ? 0 : cells.length - 1 - lastUsed;
+};
+
+/** Adds what is to be said; returns the name that a portal makes of each cell, empty where it cannot. */
+export const headerFindings = (findings: Findings, header: HeaderFacts): string[] => {
+  const { cells, line, delimiter } = header;
+  if (cells.length > mostColumns) {
+    findings.add('many-columns', {
+      code: 'table-header',
+      line,
+      column: mostColumns + 1,
+      message: `the header has ${cells.length.toLocaleString('en')} columns; a table can have ${mostColumns.toLocaleString('en')}`,
+      hint: 'check the delimiter, or split the table',
+    });
+    return [];
+  }
+  if (cells.length > mostStored) {
+    const message = `the table has ${cells.length.toLocaleString('en')} columns; datastores take ${mostStored.toLocaleString('en')} at most`;
+    findings.add('many-columns', {
+      line,
+      column: mostStored + 1,
+      message,
+      hint: 'it can be published as a file without datastore',
+    });
+  }
+  const columns = headerColumns(cells, delimiter, line);
+  const mended = mendedHeader(cells, delimiter);
+  const tail = cells.length - emptyTail(header);
+  columns.forEach(({ kind, fault, portalName }, at) => {
+    const place = { offset: header.offsets[at] ?? null, context: header.contexts[at] ?? null };
+    if (kind === null) {
+      remarksOf(findings, { name: cells[at] ?? '', portalName, line, column: at + 1, place });
+      return;
+    }
+    const cut = kind === 'header-empty' && at >= tail;
+    const mend = cut
+      ? `the ${delimiterName(delimiter)} at the end of every line is removed`
+      : `columns without a usable name of their own get one, such as ${JSON.stringify(mended[at] ?? '')}`;
+    findings.add(cut ? 'trailing-delimiter' : kind, { ...toldOf(fault), ...place, mend });
+  });
+  valuesInHeader(findings, header);
+  return columns.map(({ portalName }) => portalName);
+};
+
+interface NamedCell {
+  name: string;
+  portalName: string;
+  line: number;
+  column: number;
+  place: Pick<Told, 'offset' | 'context'>;
+}
+
+/** How a portal's name differs from the cell beyond capitals and spaces. */
+const remarksOf = (findings: Findings, { name, portalName, line, column, place }: NamedCell): void => {
+  const told = { line, column, ...place };
+  if (/[\r\n]/.test(name)) {
+    const message = `the name has a line break; portals make it ${portalName}`;
+    findings.add('header-line-break', { ...told, message });
+  } else if (name !== name.trim()) {
+    findings.add('header-spaces', {
+      ...told,
+      message: 'spaces stand around the name',
+      mend: 'spaces around names are removed',
+    });
+  }
+  if (name.trim().length > longestName) {
+    const message = `the name has ${name.trim().length} characters; portals cut it to ${longestName}: ${portalName}`;
+    findings.add('header-long', { ...told, message });
+  } else if (/[^\w\s]/.test(name)) {
+    const message = `portals keep only A to Z, digits, spaces and underscores of a name; this one becomes ${portalName}`;
+    findings.add('header-cleaned', { ...told, message });
+  }
+};
+
+const valueLike = /^[+-]?\d+[.,]\d+$|^\d{4}-\d{2}-\d{2}|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$|^(?:true|false)$/i;
+
+/** A file without a header shows values in its first row. */
+const valuesInHeader = (findings: Findings, { cells, line, offsets, contexts }: HeaderFacts): void => {
+  const numbers = cells.filter((cell) => /^\d+$/.test(cell) && !/^(?:1[6-9]|20)\d\d$/.test(cell)).length;
+  const at = cells.findIndex((cell) => valueLike.test(cell));
+  if (at < 0 && numbers < cells.length / 2) return;
+  const column = Math.max(at, 0);
+  findings.add('header-values', {
+    line,
+    column: column + 1,
+    offset: offsets[column] ?? null,
+    context: contexts[column] ?? null,
+    message: 'the first row has values where the names of the columns should be',
+    hint: 'add a row with names when the file has no header',
+  });
+};
+
+/** A header row. */
+export interface ScannedHeader {
+  cells: string[];
+  line: number;
+  /** Offset in the stream of each cell. */
+  offsets: number[];
+  /** What stands around each cell; empty for a header that is too wide. */
+  contexts: string[];
+  /** Its bytes without the line end. */
+  raw: Buffer;
+}
+
+/** Takes a row of the scanner for the header. */
+export const scannedHeader = (scanner: CellScanner, row: number, dialect: TableDialect): ScannedHeader => {
+  const { base, bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
+  const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
+  const cells = Array.from({ length: end - first }, (_, at) => first + at);
+  const start = rowStarts[row] ?? 0;
+  const quote = ((marks[end - 1] ?? 0) & has.quotes) === 0 ? 0 : 1;
+  return {
+    cells: cells.map((cell) => cellText(scanner, cell, { dialect })),
+    line: rowLines[row] ?? 1,
+    offsets: cells.map((cell) => base + (starts[cell] ?? 0)),
+    contexts: cells.length > mostColumns ? [] : cells.map((cell) => contextAt(bytes, starts[cell] ?? 0, scanner.end)),
+    raw: Buffer.from(bytes.subarray(start, Math.max(start, (ends[end - 1] ?? start) + quote))),
+  };
+};
+
+/** The cells of a header of which it became clear later how its bytes are to be read. */
+export const decodedHeader = (raw: Buffer, dialect: TableDialect, decode: (bytes: Buffer) => string): string[] => {
+  const scanner = new CellScanner(dialect, raw.length + 1);
+  scanner.feed(raw);
+  scanner.finish();
+  const width = scanner.rows > 0 ? (scanner.rowCells[1] ?? 0) : 0;
+  const cells = Array.from({ length: width }, (_, cell) => cellText(scanner, cell, { dialect, decode }));
+  scanner.release();
+  return cells;
+};

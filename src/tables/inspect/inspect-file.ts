@@ -1,0 +1,103 @@
+// Worker-thread entry: one pass over a file for its sha256 and everything that an inspection finds.
+import { createHash } from 'node:crypto';
+import type { Delimiter } from '../scan/dialect.ts';
+import { wideEncoding } from '../scan/faults.ts';
+import { type OpenTable, openTable } from '../scan/open-table.ts';
+import type { Cancellable } from '../worker-pool.ts';
+import { Findings, toldOf } from './finding.ts';
+import { type MendFacts, type TableFacts, TableInspection } from './inspection.ts';
+
+/** A check as it is asked for across the thread border. */
+export interface CheckTask {
+  path: string;
+  /** The bytes of the file where it has been read already; never empty. */
+  content?: Buffer;
+  delimiter?: Delimiter;
+  /** Told by somebody; see `openTable`. */
+  encoding?: string;
+  rowBytes: number;
+}
+
+/** What an inspection finds of a file. `sha256` is hex and of the bytes as they stand in the file. */
+export interface Inspection extends TableFacts {
+  bytes: number;
+  sha256: string;
+  mend: MendFacts;
+}
+
+type Inspected = Pick<Inspection, 'mend'> & TableFacts;
+
+/** What is said of a file that cannot be read as a table. */
+const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
+  const findings = new Findings();
+  if (signature === null) findings.add('wide-encoding', toldOf(wideEncoding('UTF-32')));
+  else {
+    findings.add('not-a-table', {
+      code: 'table-encoding',
+      line: 1,
+      offset: 0,
+      message: `the file is ${signature}, not a table of text`,
+      hint: 'export the table as CSV in UTF-8, and check what the address or program really gave',
+    });
+  }
+  return {
+    verdict: 'faulty',
+    encoding: 'unknown',
+    bom,
+    delimiter: layout.dialect.delimiter,
+    quote: '"',
+    escape: '"',
+    lineEnds: 'none',
+    headerLine: 0,
+    rows: 0,
+    columns: [],
+    findings: findings.list(),
+    mend: { titleRows: 0, footerLine: null, emptyTail: 0, header: [] },
+  };
+};
+
+const inspectTable = (table: OpenTable, rowBytes: number): Inspected => {
+  const { signature, bom, decodedFrom, layout, chunks } = table;
+  if (signature !== null || decodedFrom === 'UTF-32') {
+    for (const _ of chunks); // the sum is of all bytes
+    return noTable(table);
+  }
+  const inspection = new TableInspection({ layout, rowBytes, bom: bom && decodedFrom === null, decodedFrom });
+  for (const chunk of chunks) inspection.feed(chunk);
+  const { facts, mend } = inspection.end();
+  return { ...facts, bom, mend };
+};
+
+/** Inspects one file in a worker thread; throws the system's error when it cannot be read. */
+export const inspectFile = ({ rowBytes, ...file }: Cancellable<CheckTask>): Inspection => {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const onBytes = (chunk: Buffer): void => {
+    hash.update(chunk);
+    bytes += chunk.length;
+  };
+  const table = openTable({ ...file, onBytes });
+  try {
+    const facts = inspectTable(table, rowBytes);
+    return { ...facts, bytes, sha256: hash.digest('hex') };
+  } finally {
+    table.chunks.return(undefined);
+  }
+};
+
+/** The answer across the thread border, where errors would lose their class. */
+export type CheckAnswer =
+  | { kind: 'inspected'; inspection: Inspection }
+  | { kind: 'unreadable'; code: string; message: string };
+
+/** Checks one file; never throws for a faulty or unreadable file. */
+export const checkFile = (task: Cancellable<CheckTask>): CheckAnswer => {
+  try {
+    return { kind: 'inspected', inspection: inspectFile(task) };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && 'syscall' in error) {
+      return { kind: 'unreadable', code: String(error.code), message: error.message };
+    }
+    throw error;
+  }
+};

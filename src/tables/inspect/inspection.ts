@@ -1,0 +1,286 @@
+// One pass over one table that finds everything: encoding, layout, header, rows, values.
+import { isAscii } from 'node:buffer';
+import { CellScanner } from '../scan/cell-scanner.ts';
+import { contextAt } from '../scan/cell-text.ts';
+import type { Delimiter, TableDialect } from '../scan/dialect.ts';
+import { cutCharacter, emptyFile } from '../scan/faults.ts';
+import type { Layout } from '../scan/layout.ts';
+import { oversizeFault } from '../scan/row-fault.ts';
+import { ColumnKinds, type ColumnType, columnRemarks } from './columns.ts';
+import { decoderOf, type Encoding, EncodingWatch, encodingFinding } from './encoding.ts';
+import { type Finding, type FindingKind, Findings, mostPlaces, toldOf, type Verdict, verdictOf } from './finding.ts';
+import { decodedHeader, emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
+import { RowInspector } from './row-inspector.ts';
+import { tableRemarks } from './table-remarks.ts';
+
+/** One column of a table. */
+interface InspectedColumn {
+  /** The header cell as it stands in the file. */
+  name: string;
+  /** The name that a portal makes of it; empty when it cannot. */
+  portalName: string;
+  type: ColumnType;
+  /** The line of the row that decided the type; null for a column without values. */
+  decidedBy: number | null;
+  /** Cells without a value. */
+  empty: number;
+}
+
+/** Everything an inspection finds of a table. */
+export interface TableFacts {
+  verdict: Verdict;
+  /** One of `Encoding`, or the one that was told. */
+  encoding: Encoding | string;
+  bom: boolean;
+  delimiter: Delimiter;
+  quote: string;
+  escape: string;
+  lineEnds: 'LF' | 'CRLF' | 'CR' | 'mixed' | 'none';
+  /** The line of the header, from 1; 0 where there is none. */
+  headerLine: number;
+  /** Rows below the header. */
+  rows: number;
+  columns: InspectedColumn[];
+  findings: Finding[];
+}
+
+/** What a mend needs to know beside the findings. */
+export interface MendFacts {
+  titleRows: number;
+  /** Line of the first note below the table; null without. */
+  footerLine: number | null;
+  /** Columns at the end that have neither name nor value. */
+  emptyTail: number;
+  header: string[];
+}
+
+/** How a table is inspected. */
+interface InspectionSettings {
+  layout: Layout;
+  rowBytes: number;
+  bom: boolean;
+  /** Of a file that was decoded before: offsets in its bytes are not known. */
+  decodedFrom: string | null;
+}
+
+/** Signs of text that an earlier conversion spoiled. */
+const lostTexts = [
+  {
+    kind: 'replaced',
+    bytes: Buffer.from([0xef, 0xbf, 0xbd]),
+    message: 'a character was lost in an earlier conversion (U+FFFD stands in its place)',
+  },
+  {
+    kind: 'twice-encoded',
+    bytes: Buffer.from([0xc3, 0x83, 0xc2]),
+    message: 'the text looks like UTF-8 that was taken for Latin-1 and encoded again',
+  },
+] as const;
+
+/** A place in a chunk that is to be told once the rows before it are scanned. */
+interface Mark {
+  at: number;
+  tell: () => void;
+}
+
+/** Inspects a table that is fed chunk by chunk, without a byte order mark. */
+export class TableInspection {
+  readonly findings = new Findings();
+  readonly #settings: InspectionSettings;
+  readonly #dialect: TableDialect & { delimiter: Delimiter };
+  readonly #scanner: CellScanner;
+  readonly #watch = new EncodingWatch();
+  readonly #kinds = new ColumnKinds();
+  #titleRows: number;
+  #firstRowLine = 0;
+  #emptyTail = 0;
+  #header: ScannedHeader | null = null;
+  #rows: RowInspector | null = null;
+  #badAt: { line: number; column: number; byte: number; offset: number; context: string }[] = [];
+
+  constructor(settings: InspectionSettings) {
+    this.#settings = settings;
+    this.#dialect = settings.layout.dialect;
+    this.#titleRows = settings.layout.titleRows;
+    this.#scanner = new CellScanner(this.#dialect, settings.rowBytes);
+    this.#scanner.base = settings.bom ? 3 : 0;
+  }
+
+  /** Takes the next bytes. */
+  feed(chunk: Buffer): void {
+    let from = 0;
+    for (const { at, tell } of this.#marks(chunk)) {
+      this.#scan(chunk.subarray(from, at));
+      from = at;
+      tell();
+    }
+    this.#scan(from === 0 ? chunk : chunk.subarray(from));
+  }
+
+  /** The table has ended. */
+  end(): { facts: TableFacts; mend: MendFacts } {
+    const { place, base, end } = this.#scanner;
+    const cut = this.#watch.end();
+    this.#scanner.finish();
+    this.#takeRows();
+    this.#rows?.end();
+    if (cut > 0) this.#tellCut(place, base + end - cut);
+    const encoding = this.#settings.decodedFrom ?? this.#watch.verdict();
+    encodingFinding(this.findings, { encoding, count: this.#watch.bad, places: this.#badAt, bom: this.#settings.bom });
+    const decode = this.#settings.decodedFrom === null ? decoderOf(encoding) : null;
+    if (this.#header !== null && decode !== null) {
+      this.#header.cells = decodedHeader(this.#header.raw, this.#dialect, decode);
+    }
+    const columns = this.#tellColumns();
+    this.#tellLines();
+    const { quote, escape: by, delimiter } = this.#dialect;
+    this.#scanner.release();
+    const findings = this.findings.list();
+    const facts: TableFacts = {
+      verdict: verdictOf(findings),
+      encoding,
+      bom: this.#settings.bom,
+      delimiter,
+      quote,
+      escape: by,
+      lineEnds: this.#lineEnds(),
+      headerLine: this.#header?.line ?? 0,
+      rows: this.#rows?.rows ?? 0,
+      columns,
+      findings,
+    };
+    return {
+      facts,
+      mend: {
+        titleRows: this.#settings.layout.titleRows,
+        footerLine: this.#rows?.footerLine ?? null,
+        emptyTail: this.#emptyTail,
+        header: this.#header?.cells ?? [],
+      },
+    };
+  }
+
+  #scan(bytes: Buffer): void {
+    this.#scanner.feed(bytes);
+    this.#takeRows();
+  }
+
+  /** Places in a chunk that are to be told with line and column, in order. */
+  #marks(chunk: Buffer): Mark[] {
+    const marks: Mark[] = this.#watch.feed(chunk).map((at) => ({ at, tell: () => this.#rememberBad(chunk, at) }));
+    if (isAscii(chunk)) return marks;
+    for (const text of lostTexts) marks.push(...this.#lost(chunk, text));
+    return marks.sort((a, b) => a.at - b.at);
+  }
+
+  #lost(chunk: Buffer, { kind, bytes, message }: (typeof lostTexts)[number]): Mark[] {
+    const marks: Mark[] = [];
+    let count = 1;
+    for (let at = chunk.indexOf(bytes); at >= 0; at = chunk.indexOf(bytes, at + 1)) {
+      const place = at;
+      if (this.findings.tally(kind, false)) continue;
+      if (marks.length === mostPlaces) count += 1;
+      else marks.push({ at, tell: () => this.#tellText(kind, chunk, { at: place, message, count }) });
+    }
+    return marks;
+  }
+
+  #rememberBad(chunk: Buffer, at: number): void {
+    if (this.#badAt.length >= mostBad) return;
+    const { place, base, end } = this.#scanner;
+    this.#badAt.push({
+      ...place,
+      byte: chunk[at] ?? 0,
+      offset: base + end,
+      context: contextAt(chunk, at, chunk.length),
+    });
+  }
+
+  #tellText(kind: FindingKind, chunk: Buffer, text: { at: number; message: string; count: number }): void {
+    const { place, base, end } = this.#scanner;
+    const offset = this.#settings.decodedFrom === null ? base + end : null;
+    const { message, at } = text;
+    const count = this.findings.of(kind) === undefined ? text.count : 1; // those of which no place is kept count with the first
+    this.findings.add(kind, { ...place, offset, context: contextAt(chunk, at, chunk.length), message, count });
+  }
+
+  #tellCut(place: { line: number; column: number }, offset: number): void {
+    this.findings.add('cut-character', { ...toldOf(cutCharacter(place, offset)), offset });
+  }
+
+  /** Gives the rows of the scanner to those who look at them: titles, header, body. */
+  #takeRows(): void {
+    const scanner = this.#scanner;
+    let row = 0;
+    while (row < scanner.rows && this.#rows === null) {
+      if (this.#firstRowLine === 0) this.#firstRowLine = scanner.rowLines[0] ?? 1;
+      if (this.#titleRows > 0) this.#titleRows -= 1;
+      else this.#takeHeader(row);
+      row += 1;
+    }
+    this.#rows?.take(row);
+  }
+
+  #takeHeader(row: number): void {
+    const scanner = this.#scanner;
+    if (scanner.rowOver[row] === 1) {
+      this.findings.add('row-oversize', toldOf(oversizeFault(scanner, row, this.#settings.rowBytes)));
+      this.#titleRows = Number.POSITIVE_INFINITY; // nothing below can be told without a header
+      return;
+    }
+    const header = scannedHeader(scanner, row, this.#dialect);
+    this.#header = header;
+    const width = header.cells.length;
+    this.#kinds.reserve(Math.min(width, mostColumns + 1));
+    const { rowBytes, decodedFrom } = this.#settings;
+    const settings = { width, header: header.raw, rowBytes, offsets: decodedFrom === null };
+    this.#rows = new RowInspector(scanner, { findings: this.findings, kinds: this.#kinds, settings });
+    this.#rows.lookAtHeader(row);
+  }
+
+  #tellColumns(): InspectedColumn[] {
+    const header = this.#header;
+    if (header === null) {
+      if (this.findings.of('row-oversize') === undefined) this.findings.add('empty-file', toldOf(emptyFile()));
+      return [];
+    }
+    const offsets = this.#settings.decodedFrom === null ? header.offsets : [];
+    const rows = this.#rows?.rows ?? 0;
+    const facts = header.cells.map((_, column) => this.#kinds.facts(column));
+    this.#emptyTail = emptyTail({ cells: header.cells, facts });
+    const names = headerFindings(this.findings, {
+      ...header,
+      offsets,
+      facts,
+      rows,
+      delimiter: this.#dialect.delimiter,
+    });
+    if (header.cells.length <= mostColumns)
+      columnRemarks(this.findings, { names: header.cells, facts, rows, line: header.line });
+    return header.cells.slice(0, mostColumns).map((name, at) => {
+      const { type = 'empty', decidedBy = null, empty = 0 } = facts[at] ?? {};
+      return { name, portalName: names[at] ?? '', type, decidedBy, empty };
+    });
+  }
+
+  #tellLines(): void {
+    const { lines } = this.#scanner;
+    tableRemarks(this.findings, {
+      lines,
+      layout: this.#settings.layout,
+      header: this.#header && { line: this.#header.line, width: this.#header.cells.length },
+      last: this.#rows?.last ?? null,
+      rows: this.#rows?.rows ?? 0,
+      firstRowLine: this.#firstRowLine,
+    });
+  }
+
+  #lineEnds(): TableFacts['lineEnds'] {
+    const { lf, crlf, cr } = this.#scanner.lines;
+    const kinds = [lf > 0 ? 'LF' : '', crlf > 0 ? 'CRLF' : '', cr > 0 ? 'CR' : ''].filter((kind) => kind !== '');
+    return kinds.length > 1 ? 'mixed' : ((kinds[0] ?? 'none') as TableFacts['lineEnds']); // the names just given
+  }
+}
+
+/** How many bad bytes are told with their place. */
+const mostBad = 10;

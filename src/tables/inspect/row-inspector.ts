@@ -1,0 +1,253 @@
+// Looks at every row below the header: cells, quotes, stray bytes, kinds of values.
+import { has, quoteFaults } from '../scan/byte-class.ts';
+import type { CellScanner } from '../scan/cell-scanner.ts';
+import { contextAt } from '../scan/cell-text.ts';
+import { cellOffset, faultOfCell, oversizeFault, placeInRow } from '../scan/row-fault.ts';
+import { kindNumber, kindOf } from '../scan/value-kind.ts';
+import type { ColumnKinds } from './columns.ts';
+import { type FindingKind, type Findings, type Told, toldOf } from './finding.ts';
+import { RaggedRows, type RowSettings } from './ragged-rows.ts';
+
+const empty = kindNumber('empty');
+const text = kindNumber('text');
+const [equals, sharp, space] = [0x3d, 0x23, 0x20];
+
+const badMarks = quoteFaults | has.nul | has.control;
+
+const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!)$/;
+
+/** How the cells of one fault of quoting are told. */
+const quoteKinds: [number, FindingKind][] = [
+  [has.unclosedInLimit, 'quote-unclosed'],
+  [has.unclosed, 'quote-unclosed'],
+  [has.textAfterQuote, 'quote-text-after'],
+  [has.strayQuote, 'quote-stray'],
+];
+
+/** What the mends of quotes are called. */
+const quoteMends: Partial<Record<FindingKind, string>> = {
+  'quote-unclosed': 'the quote that nothing closes is removed',
+  'quote-text-after': 'the quotes inside the cell are doubled',
+  'quote-stray': 'the cell is put in quotes and its quotes are doubled',
+};
+
+/** Inspects rows; the state of a table of any size is bounded. */
+export class RowInspector {
+  /** Rows below the header. */
+  rows = 0;
+  /** The last row: how many of its cells hold something, its line, and whether it reads like a note or a sum. */
+  readonly last = { line: 0, filled: 0, note: false, total: false };
+  #lastRow = -1;
+  readonly #scanner: CellScanner;
+  readonly #findings: Findings;
+  readonly #kinds: ColumnKinds;
+  readonly #settings: RowSettings;
+  readonly #ragged: RaggedRows;
+
+  constructor(scanner: CellScanner, parts: { findings: Findings; kinds: ColumnKinds; settings: RowSettings }) {
+    this.#scanner = scanner;
+    this.#findings = parts.findings;
+    this.#kinds = parts.kinds;
+    this.#settings = parts.settings;
+    this.#ragged = new RaggedRows(scanner, parts.findings, parts.settings);
+  }
+
+  /** Looks at the complete rows of the scanner from number `from` on. */
+  take(from: number): void {
+    const { width, header } = this.#settings;
+    const { bytes, rowCells, rowOver, rowStarts, rows } = this.#scanner;
+    const headerFirst = header[0];
+    for (let row = from; row < rows; row++) {
+      if ((rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0) !== width || rowOver[row] === 1) this.#odd(row);
+      else {
+        this.#cells(row);
+        if (bytes[rowStarts[row] ?? 0] === headerFirst) this.#maybeHeader(row);
+        if (this.#ragged.pending) this.#ragged.fullRow();
+      }
+    }
+    this.rows += rows - from;
+    if (this.#lastRow >= 0) this.#rememberLast(this.#lastRow);
+    this.#lastRow = -1;
+  }
+
+  /** Counts the values of a row that has as many cells as the header. */
+  #cells(row: number): void {
+    const { bytes, starts, ends, marks, rowCells, rowLines } = this.#scanner;
+    const kinds = this.#kinds;
+    const line = rowLines[row] ?? 1;
+    const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
+    let [all, filled] = [0, 0];
+    for (let cell = first; cell < end; cell++) {
+      const mark = marks[cell] ?? 0;
+      const [start, stop] = [starts[cell] ?? 0, ends[cell] ?? 0];
+      const kind = kindOf(bytes, start, stop, mark);
+      kinds.add(cell - first, kind, line);
+      all |= mark;
+      if (kind !== empty) filled += 1;
+      if (kind === text && isOdd(bytes[start], bytes[stop - 1])) this.#oddText(row, cell);
+    }
+    if ((all & badMarks) !== 0) this.#faultyCells(row);
+    if (filled === 0) this.#emptyRow(row);
+    else {
+      this.#lastRow = row;
+      this.last.filled = filled;
+      this.last.line = line;
+    }
+  }
+
+  /** Looks at the cells of the header for faults of quoting and stray bytes. */
+  lookAtHeader(row: number): void {
+    this.#faultyCells(row);
+  }
+
+  /** The table has ended. */
+  end(): void {
+    this.#ragged.end(this.rows);
+  }
+
+  /** Line of the first row of a footer that is left out by a mend; null when there is none. */
+  get footerLine(): number | null {
+    return this.#ragged.footerLine;
+  }
+
+  #rememberLast(row: number): void {
+    const { marks, rowCells, starts, ends, bytes } = this.#scanner;
+    const first = rowCells[row] ?? 0;
+    const mark = marks[first] ?? 0;
+    this.last.note = (mark & has.space) !== 0 && (mark & has.text) !== 0;
+    const start = bytes.toString('latin1', starts[first] ?? 0, Math.min(ends[first] ?? 0, (starts[first] ?? 0) + 20));
+    this.last.total = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i.test(start);
+  }
+
+  #offset(at: number): number | null {
+    return this.#settings.offsets ? this.#scanner.base + at : null;
+  }
+
+  #context(at: number): string {
+    return contextAt(this.#scanner.bytes, at, this.#scanner.end);
+  }
+
+  #add(kind: FindingKind, at: number, told: Told): void {
+    this.#findings.add(kind, { ...told, offset: this.#offset(at), context: this.#context(at) });
+  }
+
+  #odd(row: number): void {
+    const { rowOver, rowStarts } = this.#scanner;
+    if (rowOver[row] === 1) {
+      if (this.#findings.tally('row-oversize', false)) return;
+      this.#add(
+        'row-oversize',
+        rowStarts[row] ?? 0,
+        toldOf(oversizeFault(this.#scanner, row, this.#settings.rowBytes)),
+      );
+      return;
+    }
+    this.#faultyCells(row);
+    this.#ragged.add(row);
+  }
+
+  #faultyCells(row: number): void {
+    const { marks, rowCells } = this.#scanner;
+    for (let cell = rowCells[row] ?? 0; cell < (rowCells[row + 1] ?? 0); cell++) {
+      const mark = marks[cell] ?? 0;
+      if ((mark & quoteFaults) !== 0) this.#quoteFault(row, cell, mark);
+      if ((mark & has.nul) !== 0) this.#stray(row, cell, 'nul');
+      if ((mark & has.control) !== 0) this.#stray(row, cell, 'control');
+    }
+  }
+
+  #quoteFault(row: number, cell: number, mark: number): void {
+    const kind = quoteKinds.find(([bit]) => (mark & bit) !== 0)?.[1] ?? 'quote-stray';
+    const mendable = this.#canMend(row, mark);
+    if (this.#findings.tally(kind, mendable)) return;
+    const fault = faultOfCell(this.#scanner, row, cell, this.#settings.rowBytes);
+    this.#add(kind, cellOffset(this.#scanner, cell), {
+      ...toldOf(fault),
+      mend: mendable ? (quoteMends[kind] ?? null) : null,
+    });
+  }
+
+  /**
+   * Text behind a quote is read safely only where another quote closes the cell in the same line, a quote that nothing
+   * closes only where the row is whole without it.
+   */
+  #canMend(row: number, mark: number): boolean {
+    if ((mark & has.unclosedInLimit) !== 0) return false;
+    const { rowCells } = this.#scanner;
+    if ((mark & has.unclosed) !== 0) return (rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0) === this.#settings.width;
+    return (mark & has.textAfterQuote) === 0 || (mark & has.quotes) !== 0;
+  }
+
+  #stray(row: number, cell: number, kind: 'nul' | 'control'): void {
+    if (this.#findings.tally(kind, true)) return;
+    const { bytes, starts, ends } = this.#scanner;
+    let at = starts[cell] ?? 0;
+    const end = ends[cell] ?? 0;
+    while (at < end && !(kind === 'nul' ? bytes[at] === 0 : isControl(bytes[at] ?? 0))) at += 1;
+    const place = placeInRow(this.#scanner, row, cell, at);
+    if (kind === 'control') {
+      const hex = (bytes[at] ?? 0).toString(16).toUpperCase().padStart(2, '0');
+      this.#add(kind, at, {
+        ...place,
+        message: `a control character (0x${hex}) stands in the cell`,
+        mend: 'control characters are removed',
+      });
+      return;
+    }
+    const message = 'the file holds a NUL byte, which no table may have';
+    const hint = 'check that this is a text file and not a damaged copy; export it again as CSV';
+    this.#add(kind, at, { code: 'table-encoding', ...place, message, hint, mend: 'NUL bytes are removed' });
+  }
+
+  #oddText(row: number, cell: number): void {
+    const { bytes, starts, ends } = this.#scanner;
+    const [start, end] = [starts[cell] ?? 0, ends[cell] ?? 0];
+    const first = bytes[start];
+    if (first === sharp) {
+      if (sheetErrors.test(bytes.toString('latin1', start, Math.min(end, start + 10)))) {
+        this.#remark('sheet-error', row, cell, 'the cell holds an error of a spreadsheet instead of a value');
+      }
+      return;
+    }
+    if (first === equals) {
+      if (end - start > 1) this.#remark('formula', row, cell, 'spreadsheets would run this cell as a formula');
+      return;
+    }
+    this.#remark('spaces', row, cell, 'spaces stand around the value; they are part of it');
+  }
+
+  #remark(kind: FindingKind, row: number, cell: number, message: string): void {
+    if (this.#findings.tally(kind, false)) return;
+    const at = this.#scanner.starts[cell] ?? 0;
+    this.#add(kind, at, { ...placeInRow(this.#scanner, row, cell, at), message });
+  }
+
+  #emptyRow(row: number): void {
+    if (this.#findings.tally('empty-rows', true)) return;
+    const line = this.#scanner.rowLines[row] ?? 1;
+    const told = { line, message: 'every cell of the row is empty', mend: 'empty rows are left out' };
+    this.#add('empty-rows', this.#scanner.rowStarts[row] ?? 0, told);
+  }
+
+  #maybeHeader(row: number): void {
+    const { bytes, ends, marks, rowCells, rowStarts, rowLines } = this.#scanner;
+    const { header } = this.#settings;
+    const start = rowStarts[row] ?? 0;
+    const last = (rowCells[row + 1] ?? 0) - 1;
+    const end = (ends[last] ?? 0) + (((marks[last] ?? 0) & has.quotes) === 0 ? 0 : 1);
+    if (end - start !== header.length || bytes.compare(header, 0, header.length, start, end) !== 0) return;
+    if (this.#findings.tally('repeated-header', true)) return;
+    const told = {
+      line: rowLines[row] ?? 1,
+      message: 'the header stands here again',
+      mend: 'repeated headers are left out',
+    };
+    this.#add('repeated-header', start, told);
+  }
+}
+
+const isOdd = (first: number | undefined, last: number | undefined): boolean =>
+  first === space || last === space || first === equals || first === sharp;
+
+const isControl = (byte: number): boolean =>
+  (byte < space && byte !== 9 && byte !== 10 && byte !== 13 && byte !== 0) || byte === 0x7f;

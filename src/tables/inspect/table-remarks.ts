@@ -1,0 +1,114 @@
+// What is said of the table as a whole: lines above, between and below its rows, line ends, quoting.
+import { delimiterName } from '../scan/dialect.ts';
+import { blankHeader } from '../scan/faults.ts';
+import type { Layout } from '../scan/layout.ts';
+import { type Findings, toldOf } from './finding.ts';
+
+/** What is known when the whole table was read. */
+interface TableRead {
+  lines: { lf: number; crlf: number; cr: number; blank: number; firstBlank: number };
+  layout: Layout;
+  /** The header's line; null where there is none. */
+  header: { line: number; width: number } | null;
+  /** The last row. */
+  last: { line: number; filled: number; note: boolean; total: boolean } | null;
+  rows: number;
+  /** The line of the first row of all. */
+  firstRowLine: number;
+}
+
+/** Adds what is to be said. */
+export const tableRemarks = (findings: Findings, read: TableRead): void => {
+  aboveHeader(findings, read);
+  blankLines(findings, read);
+  lineEnds(findings, read);
+  quoteStyle(findings, read);
+  if (read.header === null) return;
+  if (read.rows === 0)
+    findings.add('no-rows', { line: read.header.line, message: 'the table has a header and no rows' });
+  lastRow(findings, read);
+};
+
+const leftOut = 'the lines above the header are left out';
+
+const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine }: TableRead): void => {
+  if (header === null) return;
+  if (layout.titleRows > 0) {
+    findings.add('title-rows', {
+      code: 'table-header',
+      line: firstRowLine,
+      message: `titles or notes stand above the header, which is in line ${header.line}`,
+      hint: 'remove the lines above the header; a title belongs into the title of the resource',
+      mend: leftOut,
+      count: layout.titleRows,
+    });
+  } else if (lines.firstBlank === 1)
+    findings.add('blank-first', { ...toldOf(blankHeader()), offset: 0, mend: leftOut, count: header.line - 1 });
+};
+
+const blankLines = (findings: Findings, { lines, header }: TableRead): void => {
+  const above = header === null ? 0 : header.line - 1;
+  if (lines.blank === 0 || (lines.firstBlank <= above && lines.blank <= above)) return;
+  const line = lines.firstBlank;
+  findings.add('blank-lines', {
+    line,
+    message: 'the line is blank; it counts as no row',
+    mend: 'blank lines are left out',
+    count: lines.blank,
+  });
+};
+
+const lineEnds = (findings: Findings, { lines: { lf, crlf, cr, blank, firstBlank } }: TableRead): void => {
+  const kinds = [
+    { name: 'CRLF', count: crlf },
+    { name: 'LF', count: lf },
+    { name: 'CR', count: cr },
+  ].filter(({ count }) => count > 0);
+  if (kinds.length > 1) {
+    const shares = kinds.map(({ name, count }) => `${name} ${count.toLocaleString('en')}`).join(', ');
+    findings.add('line-ends-mixed', {
+      line: 1,
+      message: `the lines end in several ways: ${shares}`,
+      mend: 'all lines end with LF',
+    });
+  } else if (cr > 0 && (cr > 1 || blank > 0 || firstBlank > 0)) {
+    findings.add('line-ends-old', {
+      line: 1,
+      message: 'the lines end with CR alone, as on old Macintosh systems',
+      mend: 'all lines end with LF',
+    });
+  }
+};
+
+const quoteStyle = (findings: Findings, { layout: { dialect } }: TableRead): void => {
+  if (dialect.quote === '"' && dialect.escape === '"') return;
+  const message =
+    dialect.quote === '"'
+      ? 'quotes inside cells are written with a backslash (\\") instead of twice ("")'
+      : `cells stand in single quotes (')${dialect.escape === '\\' ? ', with backslashes for quotes inside' : ''} instead of double quotes`;
+  findings.add('quote-style', {
+    code: 'table-quote',
+    line: 1,
+    message,
+    hint: `portals read tables by RFC 4180: a cell with a ${delimiterName(dialect.delimiter)} in double quotes, a quote inside written twice`,
+    mend: 'cells are quoted by RFC 4180',
+  });
+};
+
+const lastRow = (findings: Findings, { last, header, rows }: TableRead): void => {
+  if (last === null || header === null || rows < 2) return;
+  if (header.width > 2 && last.filled === 1 && last.note) {
+    findings.add('footer-padded', {
+      line: last.line,
+      column: 1,
+      message: 'the last row has one cell only and reads like a note, not like a row',
+    });
+  }
+  if (last.total) {
+    findings.add('total-row', {
+      line: last.line,
+      column: 1,
+      message: 'the last row reads like a sum of the others; who adds up the column counts it twice',
+    });
+  }
+};

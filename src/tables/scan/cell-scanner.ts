@@ -1,0 +1,487 @@
+// The memory of a scanner, kept for the next one: that of a small table takes longer to get than to fill.
+import { byteClasses, divider, firstDivider, has } from './byte-class.ts';
+import type { TableDialect } from './dialect.ts';
+import type { Place } from './faults.ts';
+
+/** The arrays of a scanner; see `CellScanner` for what they hold. */
+interface CellMemory {
+  bytes: Buffer;
+  starts: Int32Array;
+  ends: Int32Array;
+  marks: Int32Array;
+  rowCells: Int32Array;
+  rowStarts: Int32Array;
+  rowLines: Float64Array;
+  rowOver: Uint8Array;
+}
+
+/** How many are kept, and how large they may be: bytes of the table, cells and rows. */
+const [mostKept, mostBytes, mostEntries] = [2, 128 * 1024, 32 * 1024];
+
+const kept: CellMemory[] = [];
+
+const newMemory = (): CellMemory => ({
+  bytes: Buffer.alloc(64),
+  starts: new Int32Array(64),
+  ends: new Int32Array(64),
+  marks: new Int32Array(64),
+  rowCells: new Int32Array(64),
+  rowStarts: new Int32Array(64),
+  rowLines: new Float64Array(64),
+  rowOver: new Uint8Array(64),
+});
+
+/** Memory that holds anything. */
+const takeMemory = (): CellMemory => kept.pop() ?? newMemory();
+
+/** Keeps the memory for another; nobody may use it any more. */
+const giveMemory = (memory: CellMemory): void => {
+  const { bytes, starts, ends, marks, rowCells, rowStarts, rowLines, rowOver } = memory;
+  const entries = Math.max(starts.length, rowCells.length);
+  if (kept.length >= mostKept || bytes.length > mostBytes || entries > mostEntries) return;
+  kept.push({ bytes, starts, ends, marks, rowCells, rowStarts, rowLines, rowOver });
+};
+
+const lf = 10;
+const cr = 13;
+
+/** Where the scanner stands: `skipping` inside a row that is too large to be kept. */
+type State = 'start' | 'bare' | 'quoted' | 'escaped' | 'closed' | 'skipping';
+
+const doubled = (numbers: Int32Array): Int32Array => {
+  const larger = new Int32Array(numbers.length * 2);
+  larger.set(numbers);
+  return larger;
+};
+
+/**
+ * Scans a table chunk by chunk. After each {@link feed} (and {@link finish}) the rows that it completed lie in the public
+ * arrays, until the next call: row `r` has the cells from `rowCells[r]` to before `rowCells[r + 1]`; cell `c` is
+ * `bytes.subarray(starts[c], ends[c])` without its quotes, with the marks `marks[c]` (see `byte-class.ts`).
+ *
+ * CRLF, LF and CR end rows; blank lines are no rows. What breaks the rules of quoting is marked, not refused, and read in
+ * the way that spoils least: a quote inside a cell is text; text behind a closing quote belongs to the cell when the
+ * line has a quote that closes it properly; a quote that is closed on no line, or on a later one but not properly, is
+ * text, so that the rows behind it are still seen. For a sound table the reading is that of RFC 4180.
+ *
+ * A row is kept whole until it is complete, so memory is bounded by the limit of a row.
+ */
+export class CellScanner implements CellMemory {
+  /** The bytes that the offsets below count in; valid up to the row that is not complete yet. */
+  bytes: Buffer;
+  /** Offset in the stream of the first of {@link bytes}. */
+  base = 0;
+  starts: Int32Array;
+  ends: Int32Array;
+  marks: Int32Array;
+  /** Rows that were completed. */
+  rows = 0;
+  /** See the class; one entry more than {@link rows}. */
+  rowCells: Int32Array;
+  /** Offset of the first byte of each row. */
+  rowStarts: Int32Array;
+  /** The line on which each row begins, from 1. */
+  rowLines: Float64Array;
+  /** Of a row that was larger than the limit, 1: it may have no cells. */
+  rowOver: Uint8Array;
+  /** Line ends outside quotes, by kind, and lines without anything. */
+  readonly lines = { lf: 0, crlf: 0, cr: 0, blank: 0, firstBlank: 0 };
+  /** Where a quote that was not closed properly ran into text: offset in the stream of the quote that opened, and the line. */
+  readonly wrongCloses = new Map<number, number>();
+  /** The last quote that was open when its row grew over the limit, and the line on which that row begins. */
+  openInLimit: (Place & { rowLine: number }) | null = null;
+  readonly #bare: Uint16Array;
+  readonly #quoted: Uint16Array;
+  readonly #quote: number;
+  readonly #delimiter: number;
+  readonly #doubles: boolean;
+  readonly #rowBytes: number;
+  #state: State = 'start';
+  #end = 0;
+  #at = 0;
+  #cells = 0;
+  #cellStart = 0;
+  #mark = 0;
+  #line = 1;
+  #open = 0;
+  #openLine = 1;
+  #afterCr = false;
+  #strictLine = false;
+
+  constructor(dialect: TableDialect, rowBytes: number) {
+    const { bare, quoted } = byteClasses(dialect);
+    this.#bare = bare;
+    this.#quoted = quoted;
+    this.#quote = dialect.quote === '' ? -1 : dialect.quote.charCodeAt(0);
+    this.#delimiter = dialect.delimiter.charCodeAt(0);
+    this.#doubles = dialect.escape === dialect.quote;
+    this.#rowBytes = rowBytes;
+    const memory = takeMemory();
+    this.bytes = memory.bytes;
+    this.starts = memory.starts;
+    this.ends = memory.ends;
+    this.marks = memory.marks;
+    this.rowCells = memory.rowCells;
+    this.rowStarts = memory.rowStarts;
+    this.rowLines = memory.rowLines;
+    this.rowOver = memory.rowOver;
+    this.rowCells[0] = 0;
+    this.rowStarts[0] = 0;
+    this.rowLines[0] = 1;
+    this.rowOver[0] = 0;
+  }
+
+  /** How many of {@link bytes} are valid. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** The line and the cell of the byte that comes next, both from 1. */
+  get place(): Place {
+    return { line: this.#line, column: this.#cells - (this.rowCells[this.rows] ?? 0) + 1 };
+  }
+
+  /** Takes the next bytes; the arrays of the call before are overwritten. */
+  feed(chunk: Uint8Array): void {
+    this.#dropRows();
+    this.#append(chunk);
+    this.#scan();
+    this.#limitRow();
+  }
+
+  /** The table ends here: completes the last row. */
+  finish(): void {
+    this.#dropRows();
+    this.#scan();
+    while (this.#state === 'quoted' || this.#state === 'escaped') {
+      this.#backOut(has.unclosed);
+      this.#scan();
+    }
+    if (this.#state === 'closed') this.#closeCell(this.#end - 1);
+    if (this.#state === 'skipping' || this.#inRow()) this.#endRow(this.#end);
+  }
+
+  /** Leaves the memory to another scanner: this one is not used any more. */
+  release(): void {
+    giveMemory(this);
+  }
+
+  #inRow(): boolean {
+    return this.#cells > (this.rowCells[this.rows] ?? 0) || this.#state !== 'start' || this.#cellStart < this.#end;
+  }
+
+  /** Forgets the complete rows and moves the one that is open to the front. */
+  #dropRows(): void {
+    const from = this.rowStarts[this.rows] ?? 0;
+    const firstCell = this.rowCells[this.rows] ?? 0;
+    this.rowLines[0] = this.rowLines[this.rows] ?? 1;
+    this.rowOver[0] = this.rowOver[this.rows] ?? 0;
+    this.rows = 0;
+    this.rowCells[0] = 0;
+    this.rowStarts[0] = 0;
+    if (from === 0) return;
+    this.bytes.copyWithin(0, from, this.#end);
+    this.base += from;
+    this.#end -= from;
+    this.#at -= from;
+    this.#cellStart -= from;
+    this.#open -= from;
+    for (let cell = firstCell; cell < this.#cells; cell++) {
+      this.starts[cell - firstCell] = (this.starts[cell] ?? 0) - from;
+      this.ends[cell - firstCell] = (this.ends[cell] ?? 0) - from;
+      this.marks[cell - firstCell] = this.marks[cell] ?? 0;
+    }
+    this.#cells -= firstCell;
+  }
+
+  #append(chunk: Uint8Array): void {
+    const needed = this.#end + chunk.length + 1;
+    if (needed > this.bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.bytes.length * 2, needed * 2)));
+      this.bytes.copy(larger, 0, 0, this.#end);
+      this.bytes = larger;
+    }
+    this.bytes.set(chunk, this.#end);
+    this.#end += chunk.length;
+    this.bytes[this.#end] = lf; // stops the inner loops without a look at the end
+  }
+
+  #scan(): void {
+    while (this.#at < this.#end) {
+      if (this.#state === 'start') this.#begin();
+      else if (this.#state === 'bare') this.#walkBare();
+      else if (this.#state === 'quoted') this.#walkQuoted();
+      else if (this.#state === 'closed') this.#close();
+      else if (this.#state === 'escaped') this.#protect();
+      else this.#skip();
+    }
+  }
+
+  /** The first byte of a cell. */
+  #begin(): void {
+    const byte = this.bytes[this.#at];
+    if (this.#afterCr) {
+      this.#afterCr = false;
+      if (byte === lf) {
+        this.lines.cr -= 1;
+        this.lines.crlf += 1;
+        this.#at += 1;
+        this.#cellStart = this.#at;
+        this.rowStarts[this.rows] = this.#at;
+        return;
+      }
+    }
+    this.#cellStart = this.#at;
+    this.#mark = 0;
+    if (byte !== this.#quote) {
+      this.#state = 'bare';
+      return;
+    }
+    this.#open = this.#at;
+    this.#openLine = this.#line;
+    this.#at += 1;
+    this.#cellStart = this.#at;
+    this.#state = 'quoted';
+  }
+
+  /** Cells without quotes, up to the next quote, line end or the end of the bytes. */
+  #walkBare(): void {
+    const { bytes } = this;
+    const classes = this.#bare;
+    let [at, start, mark] = [this.#at, this.#cellStart, this.#mark];
+    for (;;) {
+      let kind = classes[bytes[at++] ?? 0] ?? 0;
+      while (kind < firstDivider) {
+        mark |= kind;
+        kind = classes[bytes[at++] ?? 0] ?? 0;
+      }
+      if (kind !== divider.delimiter) break;
+      this.#addCell(start, at - 1, mark);
+      start = at;
+      mark = 0;
+      if (bytes[at] === this.#quote || at === this.#end) {
+        this.#state = 'start';
+        this.#at = at;
+        this.#cellStart = at;
+        return;
+      }
+    }
+    this.#at = at - 1;
+    this.#cellStart = start;
+    this.#mark = mark;
+    if (this.#at < this.#end) this.#divideBare();
+  }
+
+  /** A quote or line end behind bare text. */
+  #divideBare(): void {
+    const byte = this.bytes[this.#at];
+    if (byte === this.#quote) {
+      if ((this.#mark & (has.unclosed | has.unclosedInLimit | has.textAfterQuote)) === 0) this.#mark |= has.strayQuote;
+      this.#at += 1;
+      return;
+    }
+    const blank = this.#at === this.rowStarts[this.rows];
+    if (!blank) this.#addCell(this.#cellStart, this.#at, this.#mark);
+    this.#lineEnd(blank);
+  }
+
+  /** The text of a cell in quotes, up to the quote that may close it. */
+  #walkQuoted(): void {
+    const { bytes } = this;
+    const classes = this.#quoted;
+    let [at, mark] = [this.#at, this.#mark];
+    let kind = classes[bytes[at++] ?? 0] ?? 0;
+    while (kind < firstDivider) {
+      mark |= kind;
+      kind = classes[bytes[at++] ?? 0] ?? 0;
+    }
+    this.#at = at;
+    this.#mark = mark;
+    if (at > this.#end) this.#at = this.#end;
+    else if (kind === divider.quote) this.#state = 'closed';
+    else if (kind === divider.escape) this.#state = 'escaped';
+    else this.#breakLine(at - 1);
+  }
+
+  /** A line break inside quotes; CRLF counts once. */
+  #breakLine(at: number): void {
+    if ((this.#mark & has.textAfterQuote) !== 0) {
+      this.#backOut(has.textAfterQuote);
+      return;
+    }
+    this.#mark |= has.lineBreak;
+    if (this.bytes[at] === cr || this.bytes[at - 1] !== cr) this.#line += 1;
+  }
+
+  #protect(): void {
+    this.#mark |= has.escapes;
+    this.#state = 'quoted';
+    const byte = this.bytes[this.#at] ?? 0;
+    const kind = this.#quoted[byte] ?? 0;
+    this.#at += 1;
+    if (byte === lf || byte === cr) this.#breakLine(this.#at - 1);
+    else if (kind < firstDivider) this.#mark |= kind;
+  }
+
+  /** The byte behind a quote inside quotes: the cell ends, a quote is meant, or the file is wrong. */
+  #close(): void {
+    const byte = this.bytes[this.#at];
+    if (byte === this.#quote && this.#doubles) {
+      this.#mark |= has.escapes;
+      this.#at += 1;
+      this.#state = 'quoted';
+    } else if (byte === this.#delimiter) {
+      this.#closeCell(this.#at - 1);
+      this.#at += 1;
+      this.#cellStart = this.#at;
+      this.#state = 'start';
+    } else if (byte === lf || byte === cr) {
+      this.#closeCell(this.#at - 1);
+      this.#lineEnd(false);
+    } else this.#wrongClose();
+  }
+
+  #closeCell(end: number): void {
+    this.#addCell(this.#cellStart, end, this.#mark | has.quotes);
+    this.#cellStart = this.#at;
+    this.#state = 'start';
+  }
+
+  #wrongClose(): void {
+    if (this.#line !== this.#openLine) {
+      if (this.wrongCloses.size < mostWrongCloses) this.wrongCloses.set(this.base + this.#open, this.#line);
+      this.#backOut(has.unclosed);
+    } else if (this.#strictLine) this.#backOut(has.textAfterQuote);
+    else {
+      this.#mark |= has.textAfterQuote;
+      this.#state = 'quoted';
+    }
+  }
+
+  /**
+   * Reads the cell in quotes that is open as text instead. Where text followed a quote already, that is its fault, and no
+   * other cell of the row is given the benefit of a quote that may come: looking for it each time would take for ever.
+   */
+  #backOut(mark: number): void {
+    const textFollowed = (this.#mark & has.textAfterQuote) !== 0;
+    if (textFollowed) this.#strictLine = true;
+    this.#at = this.#open + 1;
+    this.#cellStart = this.#open;
+    this.#line = this.#openLine;
+    this.#mark = textFollowed ? has.textAfterQuote : mark;
+    this.#state = 'bare';
+  }
+
+  #addCell(start: number, end: number, mark: number): void {
+    const cell = this.#cells++;
+    if (cell === this.starts.length) {
+      this.starts = doubled(this.starts);
+      this.ends = doubled(this.ends);
+      this.marks = doubled(this.marks);
+    }
+    this.starts[cell] = start;
+    this.ends[cell] = end;
+    this.marks[cell] = mark;
+  }
+
+  /** Ends the row at the line end that stands at {@link #at}. */
+  #lineEnd(blank: boolean): void {
+    const { lines } = this;
+    const at = this.#at;
+    if (this.bytes[at] === lf) {
+      lines.lf += 1;
+      this.#at = at + 1;
+    } else if (at + 1 < this.#end && this.bytes[at + 1] === lf) {
+      lines.crlf += 1;
+      this.#at = at + 2;
+    } else {
+      lines.cr += 1;
+      this.#afterCr = at + 1 === this.#end;
+      this.#at = at + 1;
+    }
+    if (blank) {
+      lines.blank += 1;
+      lines.firstBlank ||= this.#line;
+      this.#line += 1;
+      this.#beginRow();
+    } else {
+      this.#line += 1;
+      this.#completeRow(at);
+    }
+  }
+
+  /** Ends a row that no line end follows. */
+  #endRow(end: number): void {
+    if (this.#state !== 'skipping' && (this.#state !== 'start' || this.#endsWithDelimiter())) {
+      this.#addCell(this.#cellStart, end, this.#mark);
+    }
+    this.#completeRow(end);
+  }
+
+  #endsWithDelimiter(): boolean {
+    return this.bytes[this.#end - 1] === this.#delimiter;
+  }
+
+  #completeRow(end: number): void {
+    if (end - (this.rowStarts[this.rows] ?? 0) > this.#rowBytes) this.rowOver[this.rows] = 1;
+    this.rows += 1;
+    if (this.rows + 1 >= this.rowCells.length) this.#growRows();
+    this.rowCells[this.rows] = this.#cells;
+    this.#beginRow();
+  }
+
+  #beginRow(): void {
+    this.rowStarts[this.rows] = this.#at;
+    this.rowLines[this.rows] = this.#line;
+    this.rowOver[this.rows] = 0;
+    this.#cellStart = this.#at;
+    this.#mark = 0;
+    this.#state = 'start';
+    this.#strictLine = false;
+  }
+
+  #growRows(): void {
+    this.rowCells = doubled(this.rowCells);
+    this.rowStarts = doubled(this.rowStarts);
+    const lines = new Float64Array(this.rowLines.length * 2);
+    lines.set(this.rowLines);
+    this.rowLines = lines;
+    const over = new Uint8Array(this.rowOver.length * 2);
+    over.set(this.rowOver);
+    this.rowOver = over;
+  }
+
+  /** Stops a row that grows over the limit: a quote that is open becomes text, any other row is not kept. */
+  #limitRow(): void {
+    while (this.#state !== 'skipping' && this.#end - (this.rowStarts[this.rows] ?? 0) > this.#rowBytes) {
+      if (this.#state === 'quoted' || this.#state === 'escaped') {
+        const rowLine = this.rowLines[this.rows] ?? 1;
+        this.openInLimit = { line: this.#openLine, column: this.place.column, rowLine };
+        this.#backOut(has.unclosedInLimit);
+        this.#scan();
+      } else this.#skipRow();
+    }
+    if (this.#state === 'skipping') this.#forget();
+  }
+
+  #skipRow(): void {
+    this.rowOver[this.rows] = 1;
+    this.#cells = this.rowCells[this.rows] ?? 0;
+    this.#state = 'skipping';
+  }
+
+  /** Lets go of the bytes of a row that is skipped. */
+  #forget(): void {
+    this.rowStarts[this.rows] = this.#at;
+    this.#cellStart = this.#at;
+  }
+
+  /** Up to the line end of a row that is not kept; the row then has no cells. */
+  #skip(): void {
+    while (this.#at < this.#end && this.bytes[this.#at] !== lf && this.bytes[this.#at] !== cr) this.#at += 1;
+    if (this.#at < this.#end) this.#lineEnd(false);
+  }
+}
+
+/** How many places of {@link CellScanner.wrongCloses} are kept. */
+const mostWrongCloses = 100;

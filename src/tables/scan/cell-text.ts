@@ -1,0 +1,78 @@
+// The value of one scanned cell, and the characters around a place of a file, fit for a report.
+
+import { isUtf8 } from 'node:buffer';
+import { has } from './byte-class.ts';
+import type { CellScanner } from './cell-scanner.ts';
+import type { TableDialect } from './dialect.ts';
+
+/** Makes the function that turns the text between quotes into the value it stands for. */
+export const unescapeOf = (dialect: TableDialect): ((text: string) => string) => {
+  const { quote, escape: protector } = dialect;
+  if (protector === quote) return (text) => text.replaceAll(quote + quote, quote);
+  return (text) => {
+    let value = '';
+    let from = 0;
+    for (let at = text.indexOf(protector); at >= 0; at = text.indexOf(protector, at + 2)) {
+      value += text.slice(from, at);
+      from = at + 1;
+    }
+    return value + text.slice(from);
+  };
+};
+
+/** The value of a cell of the scanner; `decode` reads its bytes, as UTF-8 when absent. */
+export const cellText = (
+  scanner: CellScanner,
+  cell: number,
+  { dialect, decode }: { dialect: TableDialect; decode?: (bytes: Buffer) => string },
+): string => {
+  const [start, end] = [scanner.starts[cell] ?? 0, scanner.ends[cell] ?? 0];
+  const text = decode ? decode(scanner.bytes.subarray(start, end)) : scanner.bytes.toString('utf8', start, end);
+  return ((scanner.marks[cell] ?? 0) & has.escapes) === 0 ? text : unescapeOf(dialect)(text);
+};
+
+/** How many bytes are shown before and behind the place. */
+const [before, behind] = [16, 24];
+
+const named: Record<number, string> = { 9: '\\t', 10: '\\n', 13: '\\r', 92: '\\\\' };
+
+const escaped = (byte: number): string => named[byte] ?? `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+
+/** True for a byte that is shown as the character it is. */
+const isPlain = (byte: number): boolean => byte >= 0x20 && byte < 0x7f && byte !== 92;
+
+const characterAt = (bytes: Buffer, at: number): { text: string; length: number } => {
+  const byte = bytes[at] ?? 0;
+  if (isPlain(byte)) return { text: String.fromCharCode(byte), length: 1 };
+  if (byte >= 0xc2) {
+    for (let length = 2; length <= 4; length++) {
+      const character = bytes.subarray(at, at + length);
+      if (character.length === length && isUtf8(character)) {
+        const text = character.toString('utf8');
+        return {
+          text: /\p{C}|\p{Z}/u.test(text) ? `\\u${text.codePointAt(0)?.toString(16).toUpperCase()}` : text,
+          length,
+        };
+      }
+    }
+  }
+  return { text: escaped(byte), length: 1 };
+};
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
+
+/** The text around offset `at` of `bytes`, of which those before `end` are valid; `…` where it is cut. */
+export const contextAt = (bytes: Buffer, at: number, end: number): string => {
+  let from = Math.max(0, at - before);
+  while (from > 0 && from < at && isContinuation(bytes[from])) from += 1;
+  const to = Math.min(end, at + behind);
+  let next = from;
+  while (next < to && isPlain(bytes[next] ?? 0)) next += 1;
+  let text = bytes.toString('latin1', from, next);
+  while (next < to) {
+    const character = characterAt(bytes, next);
+    text += character.text;
+    next += character.length;
+  }
+  return `${from > 0 ? '…' : ''}${text}${to < end ? '…' : ''}`;
+};

@@ -1,0 +1,100 @@
+// A file as the bytes of a table in UTF-8: what stands before them is looked at, UTF-16 is decoded on the way.
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { type CancelFlag, throwIfCancelled } from '../worker-pool.ts';
+import type { Delimiter } from './dialect.ts';
+import { findLayout, type Layout } from './layout.ts';
+import { hasBom, signatureOf, sniffBytes, wideOf } from './sniff.ts';
+
+const chunkBytes = 256 * 1024;
+
+/** How {@link fileChunks} reads. */
+interface ChunkOptions {
+  /** Read every chunk into the same memory: each must be done with before the next is asked for. */
+  reuse?: boolean;
+}
+
+/**
+ * Yields the bytes of a file in buffers of up to 256 KB, fresh ones unless told otherwise. Throws the system's error when
+ * the file cannot be read and a CancelledError when the flag is raised.
+ */
+export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkOptions = {}): Generator<Buffer> {
+  const fd = openSync(path, 'r');
+  try {
+    // One byte more than a small file has, so that the second read finds the end without a large buffer.
+    const size = Math.min(chunkBytes, fstatSync(fd).size + 1);
+    const same = options.reuse === true ? Buffer.allocUnsafeSlow(size) : null;
+    for (;;) {
+      throwIfCancelled(cancelled);
+      const chunk = same ?? Buffer.allocUnsafeSlow(size);
+      const bytes = readSync(fd, chunk, 0, size, null);
+      if (bytes === 0) return;
+      yield chunk.subarray(0, bytes);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** How a file begins, and its bytes. */
+export interface OpenTable {
+  /** What the file is when it is no table; null when it may be one. */
+  signature: string | null;
+  bom: boolean;
+  /** What {@link chunks} were decoded from; null for bytes as they stand in the file. */
+  decodedFrom: string | null;
+  layout: Layout;
+  /** The bytes without a byte order mark; each chunk only until the next is asked for. */
+  chunks: Generator<Buffer>;
+}
+
+/** How a file is opened. */
+interface OpenOptions {
+  path: string;
+  /** The bytes of the file where it has been read already; never empty. */
+  content?: Buffer | undefined;
+  delimiter?: Delimiter | undefined;
+  /** The encoding, a name that TextDecoder knows, where somebody told it; UTF-8 and UTF-16 are seen. */
+  encoding?: string | undefined;
+  cancelled: CancelFlag;
+  /** Is given every byte of the file as it stands there. */
+  onBytes?: (bytes: Buffer) => void;
+}
+
+function* rawChunks({ path, content, cancelled, onBytes }: OpenOptions): Generator<Buffer> {
+  for (const chunk of content === undefined ? fileChunks(path, cancelled, { reuse: true }) : [content]) {
+    onBytes?.(chunk);
+    yield chunk;
+  }
+}
+
+/** What is left of the chunks behind the first, which was looked at already. */
+function* following(first: Buffer, rest: Generator<Buffer>): Generator<Buffer> {
+  if (first.length > 0) yield first;
+  yield* rest;
+}
+
+function* decoded(chunks: Iterable<Buffer>, encoding: string): Generator<Buffer> {
+  const decoder = new TextDecoder(encoding);
+  for (const chunk of chunks) yield Buffer.from(decoder.decode(chunk, { stream: true }));
+  const last = decoder.decode();
+  if (last !== '') yield Buffer.from(last);
+}
+
+/** Opens a file; throws the system's error when it cannot be read. `chunks` must be read or returned to close it. */
+export const openTable = (options: OpenOptions): OpenTable => {
+  const raw = rawChunks(options);
+  const head = raw.next().value ?? Buffer.alloc(0);
+  const whole = head.length < sniffBytes;
+  const facts = { signature: signatureOf(head), bom: false, decodedFrom: null };
+  const wide = options.encoding === undefined ? wideOf(head) : { encoding: options.encoding, marked: false };
+  if (wide !== null && wide.encoding !== 'UTF-32') {
+    const chunks = decoded(following(head, raw), wide.encoding);
+    const first = chunks.next().value ?? Buffer.alloc(0);
+    const layout = findLayout(first.subarray(0, sniffBytes), whole, options.delimiter);
+    return { ...facts, bom: wide.marked, decodedFrom: wide.encoding, layout, chunks: following(first, chunks) };
+  }
+  const bom = hasBom(head);
+  const text = head.subarray(bom ? 3 : 0);
+  const layout = findLayout(text.subarray(0, sniffBytes), whole, options.delimiter);
+  return { ...facts, bom, decodedFrom: wide?.encoding ?? null, layout, chunks: following(text, raw) };
+};
