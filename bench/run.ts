@@ -9,6 +9,7 @@ const benches: Record<string, () => Promise<{ run(options: BenchOptions): Promis
   upload: () => import('./upload.ts'),
   portal: () => import('./portal.ts'),
   check: () => import('./check.ts'),
+  workers: () => import('./workers.ts'),
 };
 
 const { values, positionals } = parseArgs({

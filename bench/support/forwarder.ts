@@ -1,5 +1,6 @@
 // A server before a portal that answers each request some time later, as one far away does, and counts requests by kind.
-// Arguments: portal URL, delay in milliseconds. Prints its address; `GET /__requests` tells the counts.
+// Arguments: portal URL, delay in milliseconds. Prints its address; `GET /__requests` tells the counts,
+// `GET /__at-once` how many requests were under way when most were.
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
@@ -7,6 +8,7 @@ import { Pool } from 'undici';
 const [target = '', delay = '0'] = process.argv.slice(2);
 const pool = new Pool(target, { connections: 64 });
 const counts: Record<string, number> = {};
+let [underWay, most] = [0, 0];
 
 const server = createServer(async (incoming, reply) => {
   const { method = 'GET', url = '/' } = incoming;
@@ -14,6 +16,15 @@ const server = createServer(async (incoming, reply) => {
     reply.end(JSON.stringify(counts));
     return;
   }
+  if (url === '/__at-once') {
+    reply.end(JSON.stringify({ most }));
+    return;
+  }
+  underWay += 1;
+  most = Math.max(most, underWay);
+  reply.once('close', () => {
+    underWay -= 1;
+  });
   const kind = `${method} ${url.replace(/\?.*/, '').replace(/\/\d+/g, '/N')}`;
   counts[kind] = (counts[kind] ?? 0) + 1;
   const chunks: Buffer[] = [];

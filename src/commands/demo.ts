@@ -16,7 +16,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type Io, say } from './io.ts';
+import { type Io, say, warn } from './io.ts';
 import { publish } from './publish.ts';
 import { reasonLines } from './report-text.ts';
 
@@ -41,8 +41,8 @@ export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<
   const { REDIS_URL: _external, ...env } = io.env; // the demo never touches a Redis that is in use
   const config = await loadConfig({ file: undefined, cwd: folder, env, stateDir: 'state' });
   const log = createLog({ level: 'error', destination: io.stderr, pretty: io.terminal });
+  const runtime = await Runtime.open({ config, log, env, role: 'demo', tell: (line) => warn(io, `sluice: ${line}`) });
   say(io, `sluice demo in ${folder}`);
-  const runtime = await Runtime.open({ config, log, env, role: 'demo' });
   try {
     const fine = await play(runtime, folder, io);
     if (options.keep) await keepRunning(runtime, folder, io);

@@ -29,12 +29,13 @@ export const withRuntime = async <T>(
   io: Io,
   work: (runtime: Runtime) => Promise<T>,
 ): Promise<T> => {
-  const runtime = await Runtime.open({ ...parts, env: io.env });
+  const tell = (line: string): void => warn(io, `sluice: ${line}`);
+  const runtime = await Runtime.open({ ...parts, env: io.env, tell });
   const force = (): void => {
     runtime.close(true).catch(() => undefined); // the process ends next
   };
   io.force.addEventListener('abort', force, { once: true });
-  const endWatch = watchRedis(runtime, io.stop, (line) => warn(io, `sluice: ${line}`));
+  const endWatch = watchRedis(runtime, io.stop, tell);
   try {
     return await work(runtime);
   } finally {

@@ -19,7 +19,12 @@ export interface RedisOptions {
   allowFetch: boolean;
   env: NodeJS.ProcessEnv;
   log: Log;
+  /** Tells the user what the start of the embedded server waits for, once that takes noticeable time. */
+  tell?: ((line: string) => void) | undefined;
 }
+
+/** A start is mentioned after so many milliseconds. */
+const noticeableMs = 1_000;
 
 /** An open Redis. */
 export interface RedisHandle {
@@ -41,14 +46,15 @@ export interface RedisHandle {
  * a server that dies is restarted on the same socket, so clients reconnect by themselves.
  */
 export const openRedis = async (options: RedisOptions): Promise<RedisHandle> => {
-  const { stateDir, prefix, appendfsync, allowFetch, env, log } = options;
+  const { stateDir, prefix, appendfsync, allowFetch, env, log, tell } = options;
   const url = env.REDIS_URL || options.url || null;
   if (url !== null) {
     return { ...(await reachExternal(url, { log, prefix })), how: 'url', binary: null, close: async () => {} };
   }
   const folder = join(resolve(stateDir), 'redis');
-  const keeper = new Keeper({ folder, appendfsync, allowFetch, env, log });
-  const how = await keeper.open();
+  const keeper = new Keeper({ folder, appendfsync, allowFetch, env, log, tell });
+  const slow = setTimeout(() => tell?.('starting Redis'), noticeableMs);
+  const how = await keeper.open().finally(() => clearTimeout(slow));
   return {
     options: { path: keeper.socket },
     how,

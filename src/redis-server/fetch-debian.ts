@@ -192,12 +192,23 @@ const install = async (server: string): Promise<void> => {
 const putInPlace = async (server: string, { folder, env }: FetchOptions): Promise<string> => {
   const target = join(folder, 'server');
   const program = join(target, 'redis-server');
+  // A folder that is not empty is never replaced by a rename.
+  if (await moved(server, target)) return program;
   const there = await runTool(program, ['--version'], { env, timeoutMs: 10_000 });
   if (there.code === 0) return program;
-  await rm(target, { recursive: true, force: true });
+  await rename(target, `${server}-broken`);
   await rename(server, target);
   return program;
 };
+
+const moved = (from: string, to: string): Promise<boolean> =>
+  rename(from, to).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOTEMPTY' || error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
 
 /** The lines in which apt and dpkg say what went wrong, or else their last line. */
 const lastWords = ({ output }: ToolResult): string => {

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { RedisFailedError, SluiceError, sayingOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { askServer, feelPulse, withConnection } from '../state/redis/connection.ts';
+import { userCache } from '../util/user-cache.ts';
 import { Membership } from './membership.ts';
 import { type PidFile, readPidFile, removePidFile, writePidFile } from './pidfile.ts';
 import { isRunning, markProcess, type ProcessMark } from './process-mark.ts';
@@ -15,12 +16,14 @@ import { startServer, stopServer } from './start.ts';
 
 /** Where and how the server is kept. */
 export interface KeeperOptions {
-  /** Absolute path of the folder of everything that is the server's: data, log, locks, `redis.pid`, what was unpacked. */
+  /** Absolute path of the folder of everything that is the server's: data, log, locks, `redis.pid`. */
   folder: string;
   appendfsync: 'everysec' | 'always';
   allowFetch: boolean;
   env: NodeJS.ProcessEnv;
   log: Log;
+  /** Tells the user what a start waits for. */
+  tell?: ((line: string) => void) | undefined;
 }
 
 /** How often the owner looks whether the server lives, and the others whether the owner does. */
@@ -156,8 +159,12 @@ export class Keeper {
   }
 
   async #start(): Promise<void> {
-    const { folder, allowFetch, appendfsync, env, log } = this.#options;
-    const { path: binary, name, version } = await resolveBinary({ folder, allowFetch, env, log });
+    const { folder, allowFetch, appendfsync, env, log, tell } = this.#options;
+    const {
+      path: binary,
+      name,
+      version,
+    } = await resolveBinary({ folders: programFolders(env, folder), allowFetch, env, log, tell });
     this.#binary = binary;
     await makeSocketFolder(this.#socket, folder);
     await this.#record(null); // a successor then knows that a server may be about to answer
@@ -263,6 +270,12 @@ export class Keeper {
     });
   }
 }
+
+/** A server is fetched once for each user; earlier releases fetched one for each state folder. */
+const programFolders = (env: NodeJS.ProcessEnv, folder: string): [string, ...string[]] => {
+  const cache = userCache(env);
+  return cache === null ? [folder] : [join(cache, 'redis'), folder];
+};
 
 const unusable = (folder: string, cause: unknown): RedisFailedError => {
   const why = sayingOf(cause);

@@ -13,12 +13,14 @@ export interface RedisBinary extends ServerVersion {
 
 /** Where to look. */
 export interface ResolveOptions {
-  /** Folder that holds, or shall hold, an unpacked server (`<folder>/server`). */
-  folder: string;
+  /** Folders that may hold an unpacked server (`<folder>/server`); one that is fetched goes into the first. */
+  folders: readonly [string, ...string[]];
   /** False forbids the download; what was unpacked earlier is still used. */
   allowFetch: boolean;
   env: NodeJS.ProcessEnv;
   log: Log;
+  /** Tells the user that a server is being fetched. */
+  tell?: ((line: string) => void) | undefined;
 }
 
 /**
@@ -37,12 +39,15 @@ export const resolveBinary = async (options: ResolveOptions): Promise<RedisBinar
   if (found !== null) return found;
   throw new RedisMissingError(
     [`no Redis server (${oldestRedis} or newer) was found; tried:`, ...tried.map((line) => `  - ${line}`)].join('\n'),
-    {
-      hint:
-        'install redis-server so that it is on PATH, or set REDIS_URL to a running Redis, ' +
-        'or set REDIS_SERVER_BIN to the path of a redis-server program',
-    },
+    { hint: `${howToInstall()}, or set REDIS_URL to a running Redis, or REDIS_SERVER_BIN to a redis-server program` },
   );
+};
+
+const howToInstall = (): string => {
+  if (process.platform === 'darwin') return 'install Redis with `brew install redis`';
+  if (process.platform === 'win32')
+    return 'run sluice in WSL or in Docker, because Redis does not run on Windows itself';
+  return 'install the package redis-server (valkey-server, redis) of your distribution';
 };
 
 const fromVariable = async ({ env, log }: ResolveOptions, tried: string[]): Promise<RedisBinary | null> => {
@@ -69,15 +74,17 @@ const fromPath = async (name: string, { env }: ResolveOptions, tried: string[]):
   return null;
 };
 
-const unpackedEarlier = async ({ folder, env }: ResolveOptions, tried: string[]): Promise<RedisBinary | null> => {
-  const verdict = await judge(join(folder, 'server', 'redis-server'), env);
-  if (typeof verdict !== 'string') return verdict;
-  tried.push(`unpacked earlier in ${folder}: ${verdict}`);
+const unpackedEarlier = async ({ folders, env }: ResolveOptions, tried: string[]): Promise<RedisBinary | null> => {
+  for (const folder of folders) {
+    const verdict = await judge(join(folder, 'server', 'redis-server'), env);
+    if (typeof verdict !== 'string') return verdict;
+    tried.push(`unpacked earlier in ${folder}: ${verdict}`);
+  }
   return null;
 };
 
 const fetched = async (
-  { folder, allowFetch, env, log }: ResolveOptions,
+  { folders: [folder], allowFetch, env, log, tell }: ResolveOptions,
   tried: string[],
 ): Promise<RedisBinary | null> => {
   if (!allowFetch) {
@@ -89,7 +96,8 @@ const fetched = async (
     tried.push(`fetching one: ${route}`);
     return null;
   }
-  log.info({ folder }, 'no redis-server on this host: fetching one from the Debian archive into the state folder');
+  log.info({ folder }, 'no redis-server on this host: fetching one from the Debian archive');
+  tell?.(`no redis-server on this host: fetching one from the Debian archive into ${folder}, once`);
   const outcome = await fetchFromDebian({ folder, env, tools: route });
   const verdict = 'failure' in outcome ? outcome.failure : await judge(outcome.path, env);
   if (typeof verdict !== 'string') {

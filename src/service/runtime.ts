@@ -52,6 +52,8 @@ export interface RuntimeOptions {
   env: NodeJS.ProcessEnv;
   /** What this process is, as other processes see it. */
   role: string;
+  /** Tells the user what the start of Redis waits for. */
+  tell?: (line: string) => void;
 }
 
 /** A target that was run before, with the path of its manifest. */
@@ -123,7 +125,7 @@ export class Runtime {
 
   /** Opens Redis and what stands on it; portals and workers are opened when asked for. */
   static async open(options: RuntimeOptions): Promise<Runtime> {
-    const { config, log, env } = options;
+    const { config, log, env, tell } = options;
     const handle = await openRedis({
       url: config.redis.url,
       prefix: config.redis.prefix,
@@ -132,6 +134,7 @@ export class Runtime {
       allowFetch: config.redis.fetch,
       env,
       log,
+      tell,
     });
     const redis = new BatchingRedis({ ...handle.options, maxRetriesPerRequest: null });
     redis.on('error', (error) => log.warn({ err: error.message }, 'the connection to Redis failed'));

@@ -216,6 +216,35 @@ test('a server behind a starter script of its own is watched and stopped itself,
   await waitUntil('server and script to be gone', () => serversOf(state).length === 0);
 });
 
+/** A server program that runs what is given before it becomes the server of the tests. */
+const starterIn = (folder: string, before = ''): string => {
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, 'redis-server');
+  const body = `case "$1" in --version) ;; *) ${before || ':'} ;; esac\nexec '${process.env.REDIS_SERVER_BIN}' "$@"`;
+  writeFileSync(path, `#!/bin/sh\n${body}\n`);
+  chmodSync(path, 0o755);
+  return path;
+};
+
+test('a server in the cache of the user serves every state folder', async () => {
+  const home = tempDir();
+  const program = starterIn(join(home, '.cache', 'sluice', 'redis', 'server'));
+  for (const state of [newState(), newState()]) {
+    const handle = await openRedis(embedded(state, { env: { HOME: home } }));
+    expect(handle.binary).toBe(program);
+    await handle.close();
+    expect(existsSync(join(state, 'redis', 'server'))).toBe(false);
+  }
+});
+
+test('a start that takes noticeable time is told', async () => {
+  const told: string[] = [];
+  const env = { PATH: process.env.PATH, REDIS_SERVER_BIN: starterIn(tempDir(), 'sleep 2') };
+  const handle = await openRedis(embedded(newState(), { env, tell: (line) => told.push(line) }));
+  await handle.close();
+  expect(told).toEqual(['starting Redis']);
+});
+
 test('without any server program the error says so, and a later open is not hindered', async () => {
   const state = newState();
   await expect(openRedis(embedded(state, { env: {} }))).rejects.toThrow(RedisMissingError);

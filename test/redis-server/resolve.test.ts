@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { RedisMissingError } from '../../src/model/errors.ts';
-import { resolveBinary } from '../../src/redis-server/resolve.ts';
+import { type ResolveOptions, resolveBinary } from '../../src/redis-server/resolve.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { keptLog } from './embedded-support.ts';
 
@@ -24,9 +24,9 @@ const script = (path: string, body: string): string => {
 const server = (path: string, version: string, name = 'Redis'): string =>
   script(path, `echo '${name} server v=${version} sha=00000000:0 malloc=libc bits=64'`);
 
-const resolve = (env: NodeJS.ProcessEnv, more: { folder?: string; allowFetch?: boolean } = {}) => {
+const resolve = (env: NodeJS.ProcessEnv, more: Partial<ResolveOptions> = {}) => {
   const { log, lines } = keptLog();
-  const found = resolveBinary({ folder: emptyFolder(), allowFetch: true, env, log, ...more });
+  const found = resolveBinary({ folders: [emptyFolder()], allowFetch: true, env, log, ...more });
   return { found, lines };
 };
 const refusal = async (found: Promise<unknown>): Promise<RedisMissingError> => {
@@ -68,9 +68,13 @@ describe('the order', () => {
   test('what was unpacked earlier goes after PATH, and is used where fetching is forbidden', async () => {
     const [path, folder] = [emptyFolder(), emptyFolder()];
     const unpacked = server(join(folder, 'server', 'redis-server'), '7.0.15');
-    expect((await resolve({ PATH: path }, { folder, allowFetch: false }).found).path).toBe(unpacked);
+    expect((await resolve({ PATH: path }, { folders: [emptyFolder(), folder], allowFetch: false }).found).path).toBe(
+      unpacked,
+    );
     const onPath = server(join(path, 'redis-server'), '7.0.15');
-    expect((await resolve({ PATH: path }, { folder, allowFetch: false }).found).path).toBe(onPath);
+    expect((await resolve({ PATH: path }, { folders: [emptyFolder(), folder], allowFetch: false }).found).path).toBe(
+      onPath,
+    );
   });
 
   test('a REDIS_SERVER_BIN that cannot be used is passed over with a warning', async () => {
@@ -95,7 +99,7 @@ describe('nothing found', () => {
     expect(error.message).toContain(`${odd}: does not say its version (what)`);
     expect(error.message).toContain('unpacked earlier in ');
     expect(error.message).toContain('fetching one: not a Debian-like host (apt-get is not on PATH)');
-    expect(error.hint).toMatch(/install redis-server.*REDIS_URL.*REDIS_SERVER_BIN/);
+    expect(error.hint).toMatch(/install .*REDIS_URL.*REDIS_SERVER_BIN/);
   });
 
   test('an empty PATH is no trouble', async () => {
@@ -126,8 +130,11 @@ describe('nothing found', () => {
     const [path, folder] = [emptyFolder(), emptyFolder()];
     script(join(path, 'apt-get'), "echo 'E: Unable to locate package redis-tools' >&2; exit 100");
     script(join(path, 'dpkg'), 'exit 0');
-    const { found, lines } = resolve({ PATH: path }, { folder });
+    const told: string[] = [];
+    const tell = (line: string): void => void told.push(line);
+    const { found, lines } = resolve({ PATH: path }, { folders: [folder, emptyFolder()], tell });
     const error = await refusal(found);
+    expect(told).toEqual([expect.stringContaining(`from the Debian archive into ${folder}`)]);
     expect(error.message).toContain('E: Unable to locate package redis-tools');
     expect(lines.filter((line) => line.includes('fetching one from the Debian archive'))).toHaveLength(1);
     expect(existsSync(join(folder, 'server'))).toBe(false);

@@ -10,7 +10,9 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), '../../node_modules
 export const setup = async (): Promise<void> => {
   const log = createLog({ level: 'info', destination: process.stderr });
   try {
-    process.env.REDIS_SERVER_BIN = (await resolveBinary({ folder, allowFetch: true, env: process.env, log })).path;
+    process.env.REDIS_SERVER_BIN = (
+      await resolveBinary({ folders: [folder], allowFetch: true, env: process.env, log })
+    ).path;
   } catch (error) {
     const hint = error instanceof Error && 'hint' in error ? String(error.hint) : '';
     if (error instanceof Error && hint !== '') error.message = `${error.message}\nhint: ${hint}`;
