@@ -17,9 +17,8 @@ import {
 import type { TableRecipe } from '../model/recipe/recipe.ts';
 import { readYaml } from '../model/yaml/document.ts';
 import { isTabular } from '../pipeline/plan/plan.ts';
-import { recipeOf } from '../sources/gather/recipe.ts';
-import { loadManifest } from '../sources/manifest/load.ts';
-import { portalsOf } from '../sources/manifest/resolve.ts';
+import { recipeOf } from '../sources/gather/dataset-wish.ts';
+import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type Manifest, manifestKinds } from '../sources/manifest/schema.ts';
 import { inspectTable, reportOf } from '../tables/check.ts';
 import { prepareTable } from '../tables/transform/prepare.ts';
@@ -203,13 +202,12 @@ export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[
     );
   }
   if (error instanceof TableFaultError) {
-    const { code, line, column } = error;
-    const message = error.message.replace(/^line \d+(?:, column \d+)?: /, '');
-    return [{ code, file, line, ...(column === undefined ? {} : { column }), message, hint }];
+    const { code, line, column, what } = error;
+    return [{ code, file, line, ...(column === undefined ? {} : { column }), message: what, hint }];
   }
   if (error instanceof CatalogueFaultError) {
-    const { code, line, column } = error;
-    return [{ code, file, line, column, message: error.message.replace(/^.*?:\d+:\d+: /, ''), hint }];
+    const { code, line, column, what } = error;
+    return [{ code, file, line, column, message: what, hint }];
   }
   if (error instanceof SourceMissingError) {
     return [{ code: error.code, file, message: error.message.slice(error.message.indexOf(': ') + 2), hint }];

@@ -3,10 +3,10 @@ import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { TableFaultError, UsageError } from '../model/errors.ts';
 import { isTabular } from '../pipeline/plan/plan.ts';
-import { mendTable } from '../tables/check.ts';
-import type { MendReport } from '../tables/fix/row-fixer.ts';
+import { fixTable } from '../tables/check.ts';
+import type { FixReport } from '../tables/fix/row-fixer.ts';
 import type { Delimiter } from '../tables/scan/dialect.ts';
-import { htmlOfMend } from './check-html.ts';
+import { htmlOfFix } from './check-html.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, plural, say } from './io.ts';
 
@@ -26,10 +26,10 @@ export interface FixOptions {
 }
 
 /**
- * Mends one table. 0 when the new file is written; null, and nothing is written, when the table has a fault that has no
+ * Fixes one table. 0 when the new file is written; null, and nothing is written, when the table has a fault that has no
  * mend.
  */
-export const fixTable = async (
+export const fixCommand = async (
   paths: string[],
   options: FixOptions,
   { io, config }: { io: Io; config: Config | null },
@@ -41,7 +41,7 @@ export const fixTable = async (
       hint: 'sluice check spending.csv --fix -o spending-mended.csv',
     });
   }
-  const report = await mendTable(resolve(io.cwd, path), resolve(io.cwd, output), {
+  const report = await fixTable(resolve(io.cwd, path), resolve(io.cwd, output), {
     signal: io.stop,
     rowBytes: config?.limits.rowBytes,
     separator: separator === undefined ? undefined : separatorNames[separator],
@@ -72,15 +72,15 @@ export const knownEncoding = (name: string | undefined): string | undefined => {
 const tell = (
   io: Io,
   options: FixOptions,
-  { path, output, report }: { path: string; output: string; report: MendReport },
+  { path, output, report }: { path: string; output: string; report: FixReport },
 ): void => {
   if (options.json || options.report === 'json')
     say(io, JSON.stringify({ ok: true, file: path, output, ...report }, null, 2));
-  else if (options.report === 'html') say(io, htmlOfMend(path, output, report));
+  else if (options.report === 'html') say(io, htmlOfFix(path, output, report));
   else for (const line of linesOf(path, output, report)) say(io, line);
 };
 
-const linesOf = (path: string, output: string, { mends, changed, rows, bytes }: MendReport): string[] => [
+const linesOf = (path: string, output: string, { mends, changed, rows, bytes }: FixReport): string[] => [
   `${path}: ${mends.length === 0 ? 'nothing to mend' : 'mended'}, written to ${output}, ${bytes.toLocaleString('en')} bytes, sound`,
   ...mends.map(({ mend, count }) => `  ${mend}${count > 1 ? ` (${count.toLocaleString('en')} times)` : ''}`),
   ...rows.flatMap(({ line, before, after }) => [

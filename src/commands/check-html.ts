@@ -1,6 +1,6 @@
 // The report of `sluice check` as one page without scripts, for people who do not work in a terminal.
 
-import type { MendReport } from '../tables/fix/row-fixer.ts';
+import type { FixReport } from '../tables/fix/row-fixer.ts';
 import type { Finding, FindingPlace } from '../tables/inspect/finding.ts';
 import type { Inspection } from '../tables/inspect/inspect-file.ts';
 import type { FileFinding } from './check-finding.ts';
@@ -77,7 +77,7 @@ const fileSection = ({ file, ok, summary, inspection, faults }: FileFinding): st
 export const htmlOfFiles = (files: FileFinding[]): string => page('Check', files.map(fileSection));
 
 /** What a mend did. */
-export const htmlOfMend = (file: string, target: string, report: MendReport): string =>
+export const htmlOfFix = (file: string, target: string, report: FixReport): string =>
   page(`Mend of ${file}`, [
     `<p>Written to <code>${safe(target)}</code>: ${report.bytes.toLocaleString('en')} bytes, <span class="sound">sound</span>.</p>`,
     table(

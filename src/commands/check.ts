@@ -18,7 +18,7 @@ import {
   moreLines,
   remarkLines,
 } from './check-finding.ts';
-import { type FixOptions, fixTable, knownEncoding } from './check-fix.ts';
+import { type FixOptions, fixCommand, knownEncoding } from './check-fix.ts';
 import { htmlOfFiles } from './check-html.ts';
 import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
@@ -50,7 +50,7 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
 
 const check = async (paths: string[], options: CheckCommandOptions, io: Io): Promise<number> => {
   const { config, error } = await configIfSound(options, io);
-  const fixed = options.fix ? await fixTable(paths, options, { io, config }) : null;
+  const fixed = options.fix ? await fixCommand(paths, options, { io, config }) : null;
   if (fixed !== null) return fixed;
   if (error && (options.portal !== undefined || paths.length === 0)) throw error;
   const form = options.json ? 'json' : options.report;

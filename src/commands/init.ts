@@ -12,7 +12,7 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type ChosenPortal, configPath, inboxFolder, type NewFile, sampleFiles, settingsFiles } from './init-files.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
-import { Asker, canAsk } from './prompt.ts';
+import { canAsk, Prompt } from './prompt.ts';
 import { oneOffLog } from './session.ts';
 
 /** Options of `sluice init`; what they leave open is asked for on a terminal. */
@@ -82,17 +82,17 @@ const choosePortal = async (options: InitOptions, io: Io): Promise<ChosenPortal>
   const username = options.username ?? (options.url ? io.env.SLUICE_USERNAME : undefined);
   const given = { ...options, username, password: await passwordGiven(options, io) };
   if (options.yes || !canAsk(io)) return chosen(given);
-  const asker = new Asker(io);
+  const prompt = new Prompt(io);
   try {
-    const url = given.url ?? (await askUrl(asker, io));
+    const url = given.url ?? (await askUrl(prompt, io));
     if (url === '') return chosen({ ...given, url });
     return chosen({
       url,
-      username: given.username || (await asker.line('User name on the portal')),
-      password: given.password ?? (await asker.secret('Password')),
+      username: given.username || (await prompt.line('User name on the portal')),
+      password: given.password ?? (await prompt.secret('Password')),
     });
   } finally {
-    asker.close();
+    prompt.close();
   }
 };
 
@@ -108,9 +108,9 @@ const passwordGiven = async ({ passwordFile }: InitOptions, { cwd, env }: Io): P
   }
 };
 
-const askUrl = async (asker: Asker, io: Io): Promise<string> => {
+const askUrl = async (prompt: Prompt, io: Io): Promise<string> => {
   for (;;) {
-    const url = await asker.line(
+    const url = await prompt.line(
       'Address of the portal, such as https://data.example.org (empty: the embedded portal)',
     );
     const fault = url === '' ? null : portalUrlFault(url);

@@ -11,7 +11,7 @@ import { flatten, planFileItems, planManifest, planTotals, wishesHash } from '..
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
 import { sparedBy } from '../sources/gather/dataset-wish.ts';
-import { perPortal } from '../sources/manifest/resolve.ts';
+import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/refreshed.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';

@@ -1,7 +1,6 @@
 // Which embedded portal `sluice portal` and its subcommands mean, and with which settings.
 import { resolve } from 'node:path';
-import type { Config, EmbeddedPortalConfig } from '../config/config.ts';
-import { resolveConfig } from '../config/resolve.ts';
+import { type Config, type EmbeddedPortalConfig, resolveConfig } from '../config/config.ts';
 import { UsageError } from '../model/errors.ts';
 import type { Io } from './io.ts';
 import { configOf } from './session.ts';

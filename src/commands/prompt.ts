@@ -9,7 +9,7 @@ import type { Io } from './io.ts';
 export const canAsk = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
 
 /** Asks line by line; `close()` gives the terminal back. */
-export class Asker {
+export class Prompt {
   readonly #lines: Interface;
   readonly #io: Io;
   readonly #ended = new AbortController();

@@ -6,7 +6,7 @@ import { reasonOf, UsageError, VerifyFailedError } from '../model/errors.ts';
 import { type Reconciled, type ReconcileOptions, reconcile } from '../pipeline/compare/reconcile.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
-import { perPortal } from '../sources/manifest/resolve.ts';
+import { perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes, worstOf } from './exit-code.ts';

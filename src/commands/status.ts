@@ -1,5 +1,4 @@
 // `sluice status`: is it live, and if not, why?
-
 import { relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
 import { resourceKey } from '../model/key.ts';
@@ -8,7 +7,7 @@ import { targetName } from '../model/redis-keys.ts';
 import { standstillOf } from '../queue/standstill.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
-import { placeRule } from '../sources/drop/place.ts';
+import { placeRule } from '../sources/drop/drop-target.ts';
 import { listedFolders } from '../sources/manifest/drop-names.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';

@@ -1,11 +1,18 @@
-// The configuration as the rest of sluice sees it: resolved, absolute, in plain numbers.
+// The configuration as the rest of sluice sees it: the checked file with defaults, absolute paths and plain numbers.
+
+import { join, resolve } from 'node:path';
 import type { Vocabulary } from '../dataset-api/fields.ts';
 import type { Permission } from '../dataset-api/permissions.ts';
-import type { portalOperations } from './portal-schema.ts';
-import type { SourcesConfig } from './sources-schema.ts';
+import { durationMs, sizeBytes } from '../util/quantity.ts';
+import { normalUrl } from './addresses.ts';
+import { defaults } from './defaults.ts';
+import type { PortalFile, portalOperations } from './portal-schema.ts';
+import { redacting } from './redact.ts';
+import type { ConfigFile } from './schema.ts';
+import { resolveSources } from './sources-schema.ts';
 
 /** What every portal has. */
-export interface PortalConfigBase {
+interface PortalConfigBase {
   /** Name of the portal: its key in the file. */
   name: string;
   username: string;
@@ -45,7 +52,7 @@ export interface EmbeddedPortalConfig extends PortalConfigBase {
   publicUrl: string | null;
   /** Proxies whose X-Forwarded-For is believed: addresses and networks. */
   trustedProxies: string[];
-  /** Permissions of the roles that the file names; see `portal-access-schema.ts`. */
+  /** Permissions of the roles that the file names; see `portal-schema.ts`. */
   roles: Record<string, Permission[]>;
   /** Operations that exist by resource; null for all. */
   expose: Partial<Record<keyof typeof portalOperations, string[]>> | null;
@@ -56,7 +63,7 @@ export interface EmbeddedPortalConfig extends PortalConfigBase {
 }
 
 /** A portal elsewhere. */
-export interface RemotePortalConfig extends PortalConfigBase {
+interface RemotePortalConfig extends PortalConfigBase {
   kind: 'remote';
   password: string;
   /** Goes before username and password; redacted like the password. */
@@ -68,54 +75,182 @@ export interface RemotePortalConfig extends PortalConfigBase {
 /** See its two kinds. */
 export type PortalConfig = EmbeddedPortalConfig | RemotePortalConfig;
 
-/** Who is told when something goes wrong or is well again. */
-export interface NotifyConfig {
-  /** Null where none is configured. The address may hold a token and is redacted like `secret`. */
-  webhook: { url: string; secret: string | null } | null;
-  /** Null where none is configured. `password` is redacted. */
-  email: {
-    host: string;
-    port: number;
-    /** TLS from the first byte; otherwise STARTTLS, which a login requires. */
-    secure: boolean;
-    username: string | null;
-    password: string | null;
-    from: string;
-    to: string[];
-  } | null;
+/** What the file alone does not tell. */
+interface ResolveContext {
+  path: string | null;
+  /** Folder that paths are relative to. */
+  dir: string;
+  stateDir: string;
+  env: NodeJS.ProcessEnv;
+  secrets: ReadonlyMap<string, string>;
 }
 
-/** Where and how to run. Durations are milliseconds (`…Ms`), sizes bytes (`…Bytes`), paths absolute. */
-export interface Config {
-  /** Absolute path of the file it came from; null for the defaults. */
-  file: string | null;
-  /** Absolute. */
-  stateDir: string;
-  portals: Record<string, PortalConfig>;
-  /** The portal of `--portal`, which goes before the manifest's own; null without that option. */
-  portal: string | null;
-  /** Absolute paths and patterns. */
-  manifests: string[];
-  redis: {
-    /** External Redis, may hold a password (redacted like those of portals); undefined means our own. */
-    url: string | undefined;
-    appendfsync: 'everysec' | 'always';
-    fetch: boolean;
-    prefix: string;
+/** Where and how to run. Durations are milliseconds (`…Ms`), sizes bytes (`…Bytes`), paths absolute; port 0 takes a free one. */
+export type Config = ReturnType<typeof resolveConfig>;
+
+/** Who is told when something goes wrong or is well again; null where nothing is configured. */
+export type NotifyConfig = Config['notify'];
+
+/** Resolves a checked file. REDIS_URL of the environment goes before `redis.url`. */
+export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
+  const portals = Object.entries(file.portals ?? { local: { kind: 'embedded' } as const });
+  const retry = { ...defaults.retry, ...file.retry };
+  const breaker = { ...defaults.breaker, ...file.breaker };
+  const http = { ...defaults.http, ...file.http };
+  const jobs = { ...defaults.jobs, ...file.jobs };
+  const inbox = { ...defaults.inbox, ...file.inbox };
+  const kept = { ...defaults.kept, ...file.kept };
+  const limits = { ...defaults.limits, ...file.limits };
+  return {
+    /** Null for the defaults. */
+    file: context.path,
+    stateDir: context.stateDir,
+    portals: Object.fromEntries(
+      portals.map(([name, portal]): [string, PortalConfig] => [name, resolvePortal(name, portal, context)]),
+    ),
+    /** The portal of `--portal`, which goes before the manifest's own; null without that option. */
+    portal: null as string | null,
+    manifests: (file.manifests ?? []).map((pattern) => resolve(context.dir, pattern)),
+    redis: resolveRedis(file.redis, context),
+    retry: {
+      attempts: retry.attempts,
+      backoffMs: durationMs(retry.backoff),
+      maxBackoffMs: durationMs(retry.maxBackoff),
+    },
+    /** Transient failures in a row that pause a portal; first and longest time between two probes of it. */
+    breaker: {
+      failures: breaker.failures,
+      probeMs: durationMs(breaker.probe),
+      maxProbeMs: durationMs(breaker.maxProbe),
+    },
+    http: {
+      connectMs: durationMs(http.connect),
+      headersMs: durationMs(http.headers),
+      bodyMs: durationMs(http.body),
+      uploadMs: durationMs(http.upload),
+      readRetries: http.readRetries,
+    },
+    jobs: {
+      keepLogs: jobs.keepLogs,
+      keepRunsMs: durationMs(jobs.keepRuns),
+      lockMs: durationMs(jobs.lock),
+      stalledCheckMs: durationMs(jobs.stalledCheck),
+    },
+    inbox: {
+      settleMs: durationMs(inbox.settle),
+      rescanMs: durationMs(inbox.rescan),
+      poll: inbox.poll,
+      archiveKeep: inbox.archiveKeep,
+    },
+    /** Copies of the last good file of each table: all together, and the largest single one; 0 keeps none. */
+    kept: { totalBytes: sizeBytes(kept.total), fileBytes: sizeBytes(kept.file) },
+    limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
+    sources: resolveSources(file.sources),
+    health: { ...defaults.health, ...file.health },
+    notify: resolveNotify(file.notify, context),
+    log: { ...defaults.log, ...file.log },
   };
-  retry: { attempts: number; backoffMs: number; maxBackoffMs: number };
-  /** Transient failures in a row that pause a portal; first and longest time between two probes of it. */
-  breaker: { failures: number; probeMs: number; maxProbeMs: number };
-  http: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; readRetries: number };
-  jobs: { keepLogs: number; keepRunsMs: number; lockMs: number; stalledCheckMs: number };
-  inbox: { settleMs: number; rescanMs: number; poll: boolean; archiveKeep: number };
-  /** Copies of the last good file of each table: all together, and the largest single one; 0 keeps none. */
-  kept: { totalBytes: number; fileBytes: number };
-  limits: { tableBytes: number; rowBytes: number };
-  /** How files of the web are fetched. */
-  sources: SourcesConfig;
-  /** Port 0 takes a free one. */
-  health: { port: number };
-  notify: NotifyConfig;
-  log: { level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent' };
-}
+};
+
+const resolveRedis = (file: ConfigFile['redis'], { env, secrets }: ResolveContext) => {
+  const { appendfsync, fetch, prefix } = { ...defaults.redis, ...file };
+  // External Redis; undefined means our own. It may hold a password.
+  const url = env.REDIS_URL || secrets.get('redis.url');
+  return redacting({ url, appendfsync, fetch, prefix }, 'url');
+};
+
+const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext) => {
+  const url = secrets.get('notify.webhook.url');
+  const email = file?.email && { ...defaults.email, ...file.email };
+  return {
+    webhook: url ? redacting({ url, secret: secrets.get('notify.webhook.secret') ?? null }, 'url', 'secret') : null,
+    email: email
+      ? redacting(
+          {
+            ...email,
+            username: email.username ?? null,
+            password: secrets.get('notify.email.password') ?? null,
+            to: typeof email.to === 'string' ? [email.to] : email.to,
+          },
+          'password',
+        )
+      : null,
+  };
+};
+
+const resolvePortal = (name: string, file: PortalFile, context: ResolveContext): PortalConfig => {
+  const password = context.secrets.get(`portals.${name}.password`) ?? null;
+  return file.kind === 'remote'
+    ? remotePortal(name, {
+        ...file,
+        username: file.username ?? '',
+        password: password ?? '',
+        token: context.secrets.get(`portals.${name}.token`) ?? null,
+      })
+    : redacting({ ...embeddedPortal(name, file, context), password }, 'password');
+};
+
+/** A portal elsewhere from its keys, with the password in clear. */
+export const remotePortal = (
+  name: string,
+  file: Omit<Extract<PortalFile, { kind: 'remote' }>, 'username' | 'password' | 'token'> &
+    Pick<RemotePortalConfig, 'username' | 'password' | 'token'>,
+): RemotePortalConfig => {
+  const { url, username, password, token, ...rest } = file;
+  const base = portalBase(name, { imports: 'serial', ...defaults.remote, ...rest, username });
+  return redacting({ ...base, kind: 'remote', url: normalUrl(url), password, token }, 'password', 'token');
+};
+
+const embeddedPortal = (
+  name: string,
+  file: Extract<PortalFile, { kind: 'embedded' }>,
+  { dir, stateDir }: ResolveContext,
+): Omit<EmbeddedPortalConfig, 'password'> => {
+  const all = { ...defaults.embedded, ...file };
+  return {
+    ...portalBase(name, { imports: (file.races ?? all.profile !== 'spec') ? 'serial' : 'parallel', ...all }),
+    kind: 'embedded',
+    profile: all.profile,
+    races: file.races ?? null,
+    host: all.host,
+    port: all.port,
+    users: file.users === undefined ? null : resolve(dir, file.users),
+    dataDir: file.dataDir === undefined ? join(stateDir, 'portal', name) : resolve(dir, file.dataDir),
+    attachWaitMs: durationMs(all.attachWait),
+    publicUrl: file.publicUrl === undefined ? null : normalUrl(file.publicUrl),
+    trustedProxies: file.trustedProxies ?? [],
+    roles: file.roles ?? {},
+    expose: file.expose ?? null,
+    tokens: all.tokens,
+    xmlrpc: all.xmlrpc,
+  };
+};
+
+type PortalBase = Omit<PortalConfigBase, 'password'>;
+
+const portalBase = (
+  name: string,
+  file: Pick<PortalBase, 'username' | 'concurrency' | 'requestsPerSecond' | 'imports'> &
+    Partial<Pick<PortalFile, 'dialect' | 'importTimeout' | 'vocabularies' | 'terms'>>,
+): PortalBase => ({
+  name,
+  username: file.username,
+  dialect: file.dialect ?? defaults.portal.dialect,
+  concurrency: file.concurrency,
+  requestsPerSecond: file.requestsPerSecond,
+  importTimeoutMs: durationMs(file.importTimeout ?? defaults.portal.importTimeout),
+  imports: file.imports,
+  vocabularies: byMachineName(file.vocabularies, String),
+  terms: byMachineName(file.terms, (terms) =>
+    Object.fromEntries(Object.entries(terms).map(([name, id]) => [name, String(id)])),
+  ),
+});
+
+const byMachineName = <F, T>(
+  { formats, tags, topics }: { formats?: F; tags?: F; topics?: F } = {},
+  of: (value: F) => T,
+): Partial<Record<Vocabulary, T>> => ({
+  ...(formats === undefined ? {} : { format: of(formats) }),
+  ...(tags === undefined ? {} : { tags: of(tags) }),
+  ...(topics === undefined ? {} : { dkan_topics: of(topics) }),
+});

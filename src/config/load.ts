@@ -6,10 +6,9 @@ import { checkDocument } from '../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../model/yaml/document.ts';
 import { nearest } from '../model/yaml/nearest.ts';
 import { addressProblems, normalUrl, portalUrlFault } from './addresses.ts';
-import type { Config, PortalConfig } from './config.ts';
+import { type Config, type PortalConfig, remotePortal, resolveConfig } from './config.ts';
 import { redacting } from './redact.ts';
 import { resolveReferences } from './references.ts';
-import { remotePortal, resolveConfig } from './resolve.ts';
 import { type ConfigFile, configFileSchema } from './schema.ts';
 
 /** How the configuration is found. */

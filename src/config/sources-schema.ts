@@ -66,22 +66,10 @@ export const sourcesFileSchema = z
   .meta({ description: 'How files and catalogues of the web are fetched.' });
 
 /** See {@link sourcesFileSchema}. */
-export type SourcesFile = z.infer<typeof sourcesFileSchema>;
+type SourcesFile = z.infer<typeof sourcesFileSchema>;
 
-/** `sources:` with its defaults, in plain numbers. */
-export interface SourcesConfig {
-  allow: string[];
-  maxBytes: number;
-  maxRedirects: number;
-  connectMs: number;
-  headersMs: number;
-  bodyMs: number;
-  requestsPerSecond: number;
-  proxy: 'none' | 'environment';
-}
-
-/** Resolves a checked `sources:`. */
-export const resolveSources = (file: SourcesFile = {}): SourcesConfig => {
+/** Resolves a checked `sources:`: its defaults, in plain numbers. */
+export const resolveSources = (file: SourcesFile = {}) => {
   const { allow = [], ...rest } = file;
   const { maxSize, maxRedirects, connect, headers, body, requestsPerSecond, proxy } = { ...defaults.sources, ...rest };
   return {

@@ -290,11 +290,14 @@ export class SourceUnreachableError extends SluiceError {
 /** A catalogue as a whole cannot be read; lines and columns count from 1. */
 export class CatalogueFaultError extends SluiceError {
   readonly code = 'catalogue-fault';
+  /** The message without the place that it begins with. */
+  readonly what: string;
   readonly line: number;
   readonly column: number;
 
-  constructor(message: string, place: { line: number; column: number }, details: ErrorDetails = {}) {
-    super(message, details);
+  constructor(what: string, place: { name: string; line: number; column: number }, details: ErrorDetails = {}) {
+    super(`${place.name}:${place.line}:${place.column}: ${what}`, details);
+    this.what = what;
     this.line = place.line;
     this.column = place.column;
   }
@@ -314,20 +317,23 @@ export type TableFaultCode = Exclude<
 /** A tabular file is faulty at a place. */
 export class TableFaultError extends SluiceError {
   readonly code: TableFaultCode;
+  /** The message without the place that it begins with. */
+  readonly what: string;
   /** Line in the file, from 1. */
   readonly line: number;
   /** Column: the cell's number in its row, from 1; absent where a fault has none. */
   readonly column: number | undefined;
 
   constructor(
-    message: string,
-    fault: { code: TableFaultCode; line: number; column?: number | undefined },
+    what: string,
+    { code, line, column }: { code: TableFaultCode; line: number; column?: number | undefined },
     details: ErrorDetails = {},
   ) {
-    super(message, details);
-    this.code = fault.code;
-    this.line = fault.line;
-    this.column = fault.column;
+    super(`line ${line}${column === undefined ? '' : `, column ${column}`}: ${what}`, details);
+    this.code = code;
+    this.what = what;
+    this.line = line;
+    this.column = column;
   }
 }
 
@@ -500,7 +506,7 @@ export const machineFault = (thrown: unknown): unknown => {
 };
 
 /** What anything thrown says of itself, in one line; some system errors have a name only. */
-export const sayingOf = (cause: unknown): string =>
+export const errorMessage = (cause: unknown): string =>
   cause instanceof Error ? cause.message || cause.name : String(cause);
 
 /** Turns anything thrown into a reason; what is not a {@link SluiceError} becomes code `bug`. */
@@ -520,7 +526,7 @@ export const reasonOf = (thrown: unknown): Reason => {
   }
   return {
     code: 'bug',
-    message: printable(sayingOf(error)),
+    message: printable(errorMessage(error)),
     hint: 'this is a fault of sluice; the job log holds the details',
   };
 };

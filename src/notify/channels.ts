@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createTransport } from 'nodemailer';
 import { request } from 'undici';
 import type { NotifyConfig } from '../config/config.ts';
-import { NoticeFailedError, SourceRefusedError, sayingOf } from '../model/errors.ts';
+import { errorMessage, NoticeFailedError, SourceRefusedError } from '../model/errors.ts';
 import { type Notice, noticeText } from './notice.ts';
 
 /** Milliseconds one delivery may take. */
@@ -52,7 +52,7 @@ export const sendWebhook = async (
         cause,
       });
     }
-    const why = sayingOf(cause);
+    const why = errorMessage(cause);
     throw new NoticeFailedError(`the webhook at ${origin} did not take a notice: ${why.replaceAll(to.url, origin)}`, {
       hint: 'check notify.webhook.url and that its server runs',
     });
@@ -114,6 +114,6 @@ export const sendEmail = async (
 };
 
 const wordsOf = (error: unknown, password: string | null): string => {
-  const words = sayingOf(error);
+  const words = errorMessage(error);
   return password === null || password === '' ? words : words.replaceAll(password, '[redacted]');
 };

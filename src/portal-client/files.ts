@@ -2,7 +2,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { paths } from '../dataset-api/paths.ts';
-import { SourceChangedError, SourceMissingError, sayingOf } from '../model/errors.ts';
+import { errorMessage, SourceChangedError, SourceMissingError } from '../model/errors.ts';
 import type { Caller } from './caller.ts';
 import { fileChunks } from './file-chunks.ts';
 import type { HttpRequest } from './http.ts';
@@ -137,7 +137,7 @@ const changed = (file: PortalFile): SourceChangedError =>
   });
 
 const missing = (file: PortalFile, cause: unknown): SourceMissingError =>
-  new SourceMissingError(`${file.path} cannot be read: ${sayingOf(cause)}`, {
+  new SourceMissingError(`${file.path} cannot be read: ${errorMessage(cause)}`, {
     hint: 'check that the file exists and that sluice may read it',
     cause,
   });

@@ -1,6 +1,6 @@
 // A Redis that somebody else runs, reached by its address.
 import { randomUUID } from 'node:crypto';
-import { RedisUnreachableError, sayingOf } from '../model/errors.ts';
+import { errorMessage, RedisUnreachableError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { clusterOptions, hasHashTag, resendElsewhere } from '../state/redis/cluster.ts';
 import { askServer, type RedisConnectionOptions, type ServerFacts, withConnection } from '../state/redis/connection.ts';
@@ -64,7 +64,7 @@ const askFirst = async (
       failure ??= cause;
     }
   }
-  throw new RedisUnreachableError(`Redis at ${where} cannot be used: ${sayingOf(failure)}`, {
+  throw new RedisUnreachableError(`Redis at ${where} cannot be used: ${errorMessage(failure)}`, {
     hint: 'start that server or mend REDIS_URL (redis.url); unset it to use the embedded Redis',
     cause: failure,
   });
@@ -126,7 +126,7 @@ const tryOut = async (
   try {
     await withConnection(options, timeoutMs, (client) => client.eval(trial, 1, `${prefix}.trial-${randomUUID()}`));
   } catch (cause) {
-    throw new RedisUnreachableError(`Redis at ${where} does not let sluice write: ${sayingOf(cause)}`, {
+    throw new RedisUnreachableError(`Redis at ${where} does not let sluice write: ${errorMessage(cause)}`, {
       hint: `let the user of REDIS_URL (redis.url) run all commands on keys that begin with "${prefix}" (ACL rules ~${prefix}* &* +@all), on a server that takes writes`,
       cause,
     });

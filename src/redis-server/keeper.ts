@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { RedisFailedError, SluiceError, sayingOf } from '../model/errors.ts';
+import { errorMessage, RedisFailedError, SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { askServer, feelPulse, withConnection } from '../state/redis/connection.ts';
 import { userCache } from '../util/user-cache.ts';
@@ -278,7 +278,7 @@ const programFolders = (env: NodeJS.ProcessEnv, folder: string): [string, ...str
 };
 
 const unusable = (folder: string, cause: unknown): RedisFailedError => {
-  const why = sayingOf(cause);
+  const why = errorMessage(cause);
   const hint = /ENOSPC|EDQUOT/.test(why)
     ? 'free space on its disk, then start again'
     : 'choose a state folder (--state) on a local disk, where this user can write';

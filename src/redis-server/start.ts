@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { RedisFailedError, sayingOf } from '../model/errors.ts';
+import { errorMessage, RedisFailedError } from '../model/errors.ts';
 import { askServer, feelPulse } from '../state/redis/connection.ts';
 import { isRunning, markProcess, type ProcessMark } from './process-mark.ts';
 
@@ -126,7 +126,7 @@ const setLogAside = async (logFile: string): Promise<void> => {
 
 const failure = async (settings: ServerSettings, logStart: number, cause: unknown): Promise<RedisFailedError> => {
   const tail = await readTail(settings.logFile, logStart);
-  const why = sayingOf(cause);
+  const why = errorMessage(cause);
   const said = tail === '' ? 'its log is empty' : `the end of its log (${settings.logFile}):\n${tail}`;
   return new RedisFailedError(`the embedded Redis (${settings.binary}) did not start: ${why}; ${said}`, {
     hint: hintFor(`${why}\n${tail}`, settings),

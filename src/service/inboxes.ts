@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { targetName } from '../model/redis-keys.ts';
 import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
-import { portalsOf } from '../sources/manifest/resolve.ts';
+import { portalsOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import type { Runtime } from './runtime.ts';
 import { waitingPortals } from './sources.ts';

@@ -1,7 +1,7 @@
 // The long-running service: workers, watched folders, schedules, health.
 import { plainRequest } from '../model/job.ts';
 import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
-import { portalsOf } from '../sources/manifest/resolve.ts';
+import { portalsOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type Health, serveHealth } from './health.ts';
 import { Inboxes } from './inboxes.ts';

@@ -1,8 +1,8 @@
 // Checks a table: a large one off the event loop, a small one where it is asked for.
 import { SourceMissingError, TableFaultError } from '../model/errors.ts';
 import { isSmall, readSmall } from '../util/file-calls.ts';
-import type { MendAnswer, MendTask } from './fix/fix-worker.ts';
-import type { MendReport } from './fix/row-fixer.ts';
+import type { FixAnswer, FixTask } from './fix/fix-worker.ts';
+import type { FixReport } from './fix/row-fixer.ts';
 import type { Finding } from './inspect/finding.ts';
 import { type CheckAnswer, type CheckTask, checkFile, type Inspection } from './inspect/inspect-file.ts';
 import { type Delimiter, defaultRowBytes, delimiters } from './scan/dialect.ts';
@@ -123,17 +123,12 @@ const firstFault = (findings: Finding[]): TableFaultError | null => {
     others === 0
       ? ''
       : `; \`sluice check\` lists ${others === 1 ? '1 more fault' : `${others.toLocaleString('en')} more faults`}`;
-  const at = column === null ? `line ${line}` : `line ${line}, column ${column}`;
   const hint = `${first.hint ?? ''}${more}`;
-  return new TableFaultError(
-    `${at}: ${place.message}`,
-    { code: first.code, line, column: column ?? undefined },
-    { hint },
-  );
+  return new TableFaultError(place.message, { code: first.code, line, column: column ?? undefined }, { hint });
 };
 
 /** Where a mended table is to be written. */
-export interface MendOptions extends CheckOptions {
+export interface FixTableOptions extends CheckOptions {
   /** The separator of the mended table; that of the table as it is when absent. */
   separator?: Delimiter | undefined;
 }
@@ -143,13 +138,13 @@ export interface MendOptions extends CheckOptions {
  * and is sound. Nothing is written when the table has a fault that has no mend: the first of them is thrown as a
  * TableFaultError; a SourceMissingError when a file cannot be read or written.
  */
-export const mendTable = async (path: string, target: string, options: MendOptions = {}): Promise<MendReport> => {
+export const fixTable = async (path: string, target: string, options: FixTableOptions = {}): Promise<FixReport> => {
   const inspection = await inspectTable(path, options);
-  const unmendable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
-  if (unmendable !== null) throw unmendable;
+  const unfixable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
+  if (unfixable !== null) throw unfixable;
   const { rowBytes = defaultRowBytes, separator = inspection.delimiter, encoding } = options;
   const told = encoding === undefined ? {} : { encoding };
-  const answer = await mendPool.run({ path, target, rowBytes, separator, inspection, ...told }, options.signal);
+  const answer = await fixPool.run({ path, target, rowBytes, separator, inspection, ...told }, options.signal);
   if (answer.kind === 'mended') return answer.report;
   if (answer.kind === 'unwritable') {
     throw new SourceMissingError(`${target}: the mended file cannot be written: ${answer.message}`, {
@@ -162,17 +157,17 @@ export const mendTable = async (path: string, target: string, options: MendOptio
   throw firstFault(answer.findings) ?? new Error('the mended table has no fault, yet was not accepted');
 };
 
-const mendPool = new WorkerPool<MendTask, MendAnswer>({
+const fixPool = new WorkerPool<FixTask, FixAnswer>({
   file: 'fix/fix-worker',
   of: import.meta.url,
-  name: 'mendFile',
+  name: 'fixFile',
   threads: 1,
 });
 
 /**
- * Ends the threads of {@link inspectTable} and {@link mendTable}; what is running fails. Idempotent; later calls open them
+ * Ends the threads of {@link inspectTable} and {@link fixTable}; what is running fails. Idempotent; later calls open them
  * anew.
  */
 export const closeTablePool = async (): Promise<void> => {
-  await Promise.all([pool.close(), mendPool.close()]);
+  await Promise.all([pool.close(), fixPool.close()]);
 };

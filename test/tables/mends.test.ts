@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mendFile } from '../../src/tables/fix/fix-worker.ts';
+import { fixFile } from '../../src/tables/fix/fix-worker.ts';
 import { inspectFile } from '../../src/tables/inspect/inspect-file.ts';
 import { defaultRowBytes } from '../../src/tables/scan/dialect.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -13,14 +13,14 @@ const [source, target] = [join(dir, 'source.csv'), join(dir, 'target.csv')];
 
 const inspect = (path: string) => inspectFile({ path, rowBytes: defaultRowBytes, cancelled });
 
-/** Mends a file with this content where every fault has a mend; tells the verdict and what came of it. */
+/** Fixes a file with this content where every fault has a mend; tells the verdict and what came of it. */
 const mended = (content: Buffer) => {
   rmSync(target, { force: true });
   writeFileSync(source, content);
   const inspection = inspect(source);
   if (inspection.verdict === 'faulty') return { verdict: inspection.verdict, answer: null };
   const separator = inspection.delimiter;
-  const answer = mendFile({ path: source, target, rowBytes: defaultRowBytes, separator, inspection, cancelled });
+  const answer = fixFile({ path: source, target, rowBytes: defaultRowBytes, separator, inspection, cancelled });
   return { verdict: inspection.verdict, answer };
 };
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { inspectFixtures, madeFaultPage } from '../../scripts/table-faults.ts';
-import { checkTable, closeTablePool, inspectTable, mendTable } from '../../src/tables/check.ts';
+import { checkTable, closeTablePool, fixTable, inspectTable } from '../../src/tables/check.ts';
 import { findingKinds } from '../../src/tables/inspect/finding.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -75,7 +75,7 @@ describe('a mend', () => {
 
   it.each([...withVerdict('mendable'), ...withVerdict('sound')])('makes a sound file of $title', async (fixture) => {
     const target = join(dir, `mended-${targets++}.csv`);
-    const report = await mendTable(fileOf(fixture.content), target, { rowBytes: fixture.rowBytes });
+    const report = await fixTable(fileOf(fixture.content), target, { rowBytes: fixture.rowBytes });
     const again = await inspectTable(target, { rowBytes: fixture.rowBytes });
     expect(again.verdict).toBe('sound');
     expect(again.findings.filter(({ mend }) => mend !== null)).toEqual([]);
@@ -85,13 +85,13 @@ describe('a mend', () => {
 
   it.each(withVerdict('faulty'))('is refused for $title', async ({ content, rowBytes }) => {
     const target = join(dir, `refused-${targets++}.csv`);
-    await expect(mendTable(fileOf(content), target, { rowBytes })).rejects.toMatchObject({ name: 'TableFaultError' });
+    await expect(fixTable(fileOf(content), target, { rowBytes })).rejects.toMatchObject({ name: 'TableFaultError' });
     expect(existsSync(target)).toBe(false);
   });
 
   it('keeps every byte of rows that have no fault', async () => {
     const target = join(dir, 'kept.csv');
-    await mendTable(fileOf('a,"b"\r\n"1","x ""y"""\r\n2,5" pipe\r\n  3 ,\r\n'), target);
+    await fixTable(fileOf('a,"b"\r\n"1","x ""y"""\r\n2,5" pipe\r\n  3 ,\r\n'), target);
     expect(readFileSync(target, 'utf8')).toBe('a,"b"\r\n"1","x ""y"""\r\n2,"5"" pipe"\r\n  3 ,\r\n');
   });
 
@@ -99,20 +99,20 @@ describe('a mend', () => {
     'copies a table in which nothing is to be mended: %j',
     async (content) => {
       const target = join(dir, `same-${targets++}.csv`);
-      expect(await mendTable(fileOf(content), target)).toMatchObject({ mends: [], changed: 0 });
+      expect(await fixTable(fileOf(content), target)).toMatchObject({ mends: [], changed: 0 });
       expect(readFileSync(target, 'utf8')).toBe(content);
     },
   );
 
   it('reads the letters of the encoding that was told by evidence', async () => {
     const target = join(dir, 'letters.csv');
-    await mendTable(fileOf(Buffer.from('N\xe4me;x\n\x80 5;Stra\xdfe\n', 'latin1')), target);
+    await fixTable(fileOf(Buffer.from('N\xe4me;x\n\x80 5;Stra\xdfe\n', 'latin1')), target);
     expect(readFileSync(target, 'utf8')).toBe('Näme;x\n€ 5;Straße\n');
   });
 
   it('gives columns names that portals can tell apart', async () => {
     const target = join(dir, 'names.csv');
-    await mendTable(fileOf('name,,Name,name_2,名前\n1,2,3,4,5\n'), target);
+    await fixTable(fileOf('name,,Name,name_2,名前\n1,2,3,4,5\n'), target);
     expect(readFileSync(target, 'utf8')).toBe('name,column_2,Name_3,name_2,column_5\n1,2,3,4,5\n');
   });
 });

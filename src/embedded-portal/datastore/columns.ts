@@ -16,7 +16,7 @@ const mostColumns = 1999;
 export const tableColumns = (header: string[], delimiter: string): string[] => {
   if (header.length > mostColumns) {
     throw new TableFaultError(
-      `line 1: the header has ${header.length} columns; a datastore table can have ${mostColumns}`,
+      `the header has ${header.length} columns; a datastore table can have ${mostColumns}`,
       { code: 'table-header', line: 1, column: mostColumns + 1 },
       { hint: 'split the table' },
     );

@@ -1,8 +1,8 @@
 // A YAML file as a value that still knows the line and column of every key.
 import { readFile } from 'node:fs/promises';
 import { CORE_SCHEMA, constructFromEvents, type Event, mergeTag, parseEvents, YAMLException } from 'js-yaml';
-import { type FileProblem, sayingOf } from '../errors.ts';
-import { buildPlaces, type Place } from './places.ts';
+import { errorMessage, type FileProblem } from '../errors.ts';
+import { buildPlaces, type Position } from './places.ts';
 
 /** True when a value nests deeper than so many levels; looks no deeper itself. */
 export const isDeeperThan = (levels: number, value: unknown): boolean =>
@@ -30,10 +30,10 @@ export class YamlDocument {
   readonly file: string;
   readonly value: unknown;
   readonly #text: string;
-  readonly #root: Place | null;
+  readonly #root: Position | null;
   #lineStarts: number[] | null = null;
 
-  constructor(file: string, text: string, value: unknown, root: Place | null) {
+  constructor(file: string, text: string, value: unknown, root: Position | null) {
     this.file = file;
     this.value = value;
     this.#text = text;
@@ -166,7 +166,7 @@ const unreadable = (error: unknown): string => {
   if (code === 'ENOENT') return 'there is no such file';
   if (code === 'EISDIR') return 'this is a folder, not a file';
   if (code === 'EACCES') return 'the file may not be read (permissions)';
-  return `the file cannot be read: ${sayingOf(error)}`;
+  return `the file cannot be read: ${errorMessage(error)}`;
 };
 
 const startsOfLines = (text: string): number[] => {

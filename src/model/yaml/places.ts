@@ -13,20 +13,20 @@ import {
 /** A child of a place: where its key (or list item) starts, and the place of its value. */
 export interface Child {
   key: number;
-  value: Place;
+  value: Position;
 }
 
 /** The place of one node: an offset into the text, and its children. */
-export class Place {
+export class Position {
   readonly start: number;
   /** Nodes of this part with every alias written out. */
   size = 1;
   entries: Map<string, Child> | null = null;
-  items: Place[] | null = null;
+  items: Position[] | null = null;
   /** What an alias stands for. */
-  target: Place | null = null;
+  target: Position | null = null;
   /** What `<<` brings in. */
-  merged: Place[] = [];
+  merged: Position[] = [];
 
   constructor(start: number) {
     this.start = start;
@@ -62,7 +62,7 @@ export interface Fault {
 const maxAddedByAliases = 1_000_000;
 
 /** Builds the places of the only document of `events`; faults are an empty text, a second document, duplicate or odd keys, and runaway aliases. */
-export const buildPlaces = (events: readonly Event[], text: string): { root: Place | null; faults: Fault[] } => {
+export const buildPlaces = (events: readonly Event[], text: string): { root: Position | null; faults: Fault[] } => {
   const builder = new Builder(events, text);
   const root = builder.document();
   return { root, faults: builder.faults };
@@ -72,7 +72,7 @@ class Builder {
   readonly faults: Fault[] = [];
   readonly #events: readonly Event[];
   readonly #text: string;
-  readonly #anchors = new Map<string, Place | 'open'>();
+  readonly #anchors = new Map<string, Position | 'open'>();
   readonly #path: PropertyKey[] = [];
   #at = 0;
   #added = 0;
@@ -82,7 +82,7 @@ class Builder {
     this.#text = text;
   }
 
-  document(): Place | null {
+  document(): Position | null {
     const documents = this.#events.filter((event) => event.type === EVENT_ID.DOCUMENT).length;
     if (documents > 1) this.#fault('the file holds more than one YAML document; keep one (`---` separates them)');
     this.#at = 1;
@@ -102,11 +102,11 @@ class Builder {
   }
 
   /** Takes the next node; the cursor stands behind it afterwards. `fallback` is where an absent value stands. */
-  #node(fallback = 0): Place {
+  #node(fallback = 0): Position {
     const event = this.#events[this.#at++];
     switch (event?.type) {
       case EVENT_ID.SCALAR:
-        return this.#anchored(event, new Place(event.valueStart < 0 ? fallback : scalarStart(event, this.#text)));
+        return this.#anchored(event, new Position(event.valueStart < 0 ? fallback : scalarStart(event, this.#text)));
       case EVENT_ID.ALIAS:
         return this.#alias(event);
       case EVENT_ID.SEQUENCE:
@@ -114,18 +114,18 @@ class Builder {
       case EVENT_ID.MAPPING:
         return this.#mapping(event);
       default:
-        return new Place(fallback);
+        return new Position(fallback);
     }
   }
 
-  #child(step: PropertyKey, fallback: number): Place {
+  #child(step: PropertyKey, fallback: number): Position {
     this.#path.push(step);
     const place = this.#node(fallback);
     this.#path.pop();
     return place;
   }
 
-  #anchored(event: ScalarEvent | SequenceEvent | MappingEvent, place: Place): Place {
+  #anchored(event: ScalarEvent | SequenceEvent | MappingEvent, place: Position): Position {
     if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), place);
     return place;
   }
@@ -135,9 +135,9 @@ class Builder {
     if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), 'open');
   }
 
-  #alias(event: AliasEvent): Place {
+  #alias(event: AliasEvent): Position {
     const name = this.#text.slice(event.anchorStart, event.anchorEnd);
-    const place = new Place(Math.max(0, event.anchorStart - 1));
+    const place = new Position(Math.max(0, event.anchorStart - 1));
     const target = this.#anchors.get(name);
     if (target === 'open') this.#fault(`the alias \`*${name}\` stands inside what it stands for`);
     else if (target !== undefined) {
@@ -148,9 +148,9 @@ class Builder {
     return place;
   }
 
-  #sequence(event: SequenceEvent): Place {
-    const place = new Place(event.start);
-    const items: Place[] = [];
+  #sequence(event: SequenceEvent): Position {
+    const place = new Position(event.start);
+    const items: Position[] = [];
     place.items = items;
     this.#open(event);
     while (!this.#closed()) {
@@ -161,8 +161,8 @@ class Builder {
     return this.#anchored(event, place);
   }
 
-  #mapping(event: MappingEvent): Place {
-    const place = new Place(event.start);
+  #mapping(event: MappingEvent): Position {
+    const place = new Position(event.start);
     const entries = new Map<string, Child>();
     place.entries = entries;
     this.#open(event);

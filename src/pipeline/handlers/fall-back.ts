@@ -2,13 +2,13 @@
 import { extname } from 'node:path';
 import {
   type ErrorCode,
+  errorMessage,
   ImportFailedError,
   ImportTimeoutError,
   PortalRefusedError,
   PortalReplyError,
   PortalUnreachableError,
   reasonOf,
-  sayingOf,
   VerifyFailedError,
 } from '../../model/errors.ts';
 import type { GoodFile, LedgerEntry } from '../../model/ledger-entry.ts';
@@ -212,7 +212,7 @@ export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | nul
     const former = entry.datastore === 'imported' ? (entry.good?.sha256 ?? null) : null;
     await deps.kept.keep(owner, { path, sha256: good.sha256, facts, content }, former);
   } catch (error) {
-    await item.note(`no copy of ${path} could be kept: ${sayingOf(error)}`);
+    await item.note(`no copy of ${path} could be kept: ${errorMessage(error)}`);
   }
   return good;
 };

@@ -2,7 +2,7 @@
 import { uuidOfKey } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { DatasetWish, ResourceSource, ResourceWish } from '../../model/wish.ts';
-import { recipeOf } from '../../sources/gather/recipe.ts';
+import { recipeOf } from '../../sources/gather/dataset-wish.ts';
 
 /**
  * The wishes with the uuids that their nodes have: renamed and adopted nodes keep the one they were born with. A new item

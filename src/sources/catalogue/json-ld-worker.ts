@@ -1,7 +1,7 @@
 // Worker-thread entry: works out which datasets a JSON-LD document describes; memory and time are bounded around it.
 
 import type { NodeObject } from 'jsonld';
-import { sayingOf } from '../../model/errors.ts';
+import { errorMessage } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
 import { beat, type Cancellable } from '../../tables/worker-pool.ts';
 import { type CatalogueEntry, catalogueLimits } from './read-catalogue.ts';
@@ -194,7 +194,7 @@ const flattened = async (document: NodeObject): Promise<FlatNode[]> => {
 const messageOf = (error: unknown): string => {
   const details = isObject(error) && isObject(error.details) ? error.details : {};
   const inner = details.cause instanceof Error ? details.cause.message : null;
-  return inner ?? sayingOf(error);
+  return inner ?? errorMessage(error);
 };
 
 const entriesOf = (nodes: FlatNode[]): CatalogueEntry[] => {

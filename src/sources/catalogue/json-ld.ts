@@ -99,8 +99,8 @@ const fault = (
   { hint = '', cause }: { hint?: string | undefined; cause?: unknown } = {},
 ): CatalogueFaultError =>
   new CatalogueFaultError(
-    `${name}:1:1: ${what}`,
-    { line: 1, column: 1 },
+    what,
+    { name, line: 1, column: 1 },
     {
       hint: hint || 'nothing of it was published, and nothing was taken down',
       ...(cause === undefined ? {} : { cause }),

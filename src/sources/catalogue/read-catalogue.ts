@@ -1,11 +1,11 @@
 // Reads the entries of a catalogue from its bytes, one after the other: memory does not grow with the catalogue.
 import { Tokenizer, TokenParser, TokenType } from '@streamparser/json';
-import { CatalogueFaultError, sayingOf } from '../../model/errors.ts';
+import { CatalogueFaultError, errorMessage } from '../../model/errors.ts';
 
 const newline = 10;
 
 /** A place in a text; both count from 1, columns in characters. */
-interface Place {
+interface Position {
   line: number;
   column: number;
 }
@@ -32,7 +32,7 @@ class LineCounter {
   }
 
   /** The place of a byte of the present chunk; of a byte before it, the beginning of the chunk. */
-  at(offset: number): Place {
+  at(offset: number): Position {
     this.#forward(offset);
     const from = Math.max(0, this.#lineStart - this.#base);
     const inChunk = length(this.#chunk.subarray(from, Math.max(from, offset - this.#base)));
@@ -59,7 +59,7 @@ const length = (bytes: Uint8Array): number => new TextDecoder().decode(bytes).le
 
 /** One entry as it stands in the catalogue. */
 export interface CatalogueEntry {
-  /** Place in the list, from 1. */
+  /** Position in the list, from 1. */
   index: number;
   /** Line of its opening bracket, from 1; 0 where it is not known. */
   line: number;
@@ -220,7 +220,7 @@ class EntryReader {
       work();
     } catch (error) {
       if (error instanceof CatalogueFaultError) throw error;
-      const message = sayingOf(error);
+      const message = errorMessage(error);
       const place = /absolute position "(\d+)"/.exec(message)?.[1];
       if (place !== undefined) this.#offset = Number(place);
       if (/not valid/.test(message) && error instanceof TypeError) {
@@ -232,7 +232,7 @@ class EntryReader {
 
   #fault(what: string, hint = 'nothing of it was published, and nothing was taken down'): never {
     const { line, column } = this.#lines.at(this.#offset);
-    throw new CatalogueFaultError(`${this.#name}:${line}:${column}: ${what}`, { line, column }, { hint });
+    throw new CatalogueFaultError(what, { name: this.#name, line, column }, { hint });
   }
 }
 

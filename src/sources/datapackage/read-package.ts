@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { type FileProblem, ManifestError, sayingOf } from '../../model/errors.ts';
+import { errorMessage, type FileProblem, ManifestError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { isDeeperThan, parseYaml, YamlDocument } from '../../model/yaml/document.ts';
 
@@ -112,7 +112,7 @@ const parseJson = (file: string, text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const message = sayingOf(error);
+    const message = errorMessage(error);
     // JSON.parse does not always tell where; the reader of YAML, which stumbles over the same, does.
     const at = /line (\d+) column (\d+)/.exec(message)?.slice(1).map(Number);
     const place = text.length <= placedBytes ? parseYaml(text, file).problems[0] : undefined;

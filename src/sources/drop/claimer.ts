@@ -4,9 +4,9 @@ import { basename, join } from 'node:path';
 import type { Log } from '../../model/log.ts';
 import { type Claim, claimId, claimPaths, type InboxFolders } from './claim.ts';
 import { completeClaims, heldForWriting } from './complete.ts';
+import { type CollisionFinder, collisionFinder, type Placed, placeOf } from './drop-target.ts';
 import { unless } from './durable.ts';
 import { type InboxView, isMarked, lookAt } from './inbox-view.ts';
-import { type CollisionFinder, collisionFinder, type Placed, placeOf } from './place.ts';
 import { type Settler, type Settling, sameStill, stillOf } from './settling.ts';
 import { type Taken, takeFile } from './take.ts';
 

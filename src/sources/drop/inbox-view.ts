@@ -3,8 +3,8 @@ import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../model/log.ts';
+import type { DropTarget, Placed } from './drop-target.ts';
 import { isErrno, unless } from './durable.ts';
-import type { Place, Placed } from './place.ts';
 import { type Settling, stillOf } from './settling.ts';
 
 /** What stands at a path of the inbox. `left` is something that is never taken, with the reason. */
@@ -134,7 +134,7 @@ export class InboxView {
     else this.#forget(path);
   }
 
-  async #see(path: string, place: Place, stats: BigIntStats, since: number): Promise<void> {
+  async #see(path: string, place: DropTarget, stats: BigIntStats, since: number): Promise<void> {
     const { inbox, marker, settling } = this.#options;
     const state = (await isMarked(inbox, path, marker.ending)) ? 'now' : marker.required ? 'never' : 'none';
     settling.see(path, { path, place, still: stillOf(stats), since, marker: state, folder: null });

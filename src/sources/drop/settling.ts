@@ -1,6 +1,6 @@
 // Which files are settling, and which have stood still long enough. No clock of its own: times are passed in.
 import type { BigIntStats } from 'node:fs';
-import type { Place } from './place.ts';
+import type { DropTarget } from './drop-target.ts';
 
 /** What must not move while a file settles. */
 export interface Still {
@@ -24,7 +24,7 @@ export const sameStill = (a: Still, b: Still): boolean =>
 export interface Settler {
   /** Relative to the inbox, with `/`; where it was dropped, also when it settles in the spool. */
   path: string;
-  place: Place;
+  place: DropTarget;
   still: Still;
   /** When it was last seen to move, Unix ms. */
   since: number;

@@ -1,10 +1,9 @@
 // Fetches files of the web: whole or not at all, resumed, only when changed, and only from where it may.
 import type { LookupFunction } from 'node:net';
 import { SluiceError, SourceUnreachableError } from '../../model/errors.ts';
-import { acceptEncoding, decodersFor, encodingsOf, mediaType, wrongType } from './content.ts';
+import { acceptEncoding, decodersFor, encodingsOf, mediaType, PageWatch, wrongType } from './content.ts';
 import { networkFailure, shown, statusFailure } from './failures.ts';
-import { type Answer, Asker, type Posting, release } from './guarded-client.ts';
-import { PageWatch } from './page-watch.ts';
+import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
 import { discardPart, type LeftPart, leftPart, Part } from './part.ts';
 import type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
 import { pump, tooLarge } from './pump.ts';
@@ -30,13 +29,13 @@ export const openFetcher = (policy: FetchPolicy, tools: { lookup?: LookupFunctio
 /** Fetches under one policy, polite to each host over all its calls. `close()` when done. */
 export class Fetcher {
   private readonly policy: FetchPolicy;
-  private readonly asker: Asker;
+  private readonly client: GuardedClient;
   /** Fetches into one file go one after the other. */
   private readonly busy = new Map<string, Promise<unknown>>();
 
   constructor(policy: FetchPolicy, { lookup }: { lookup?: LookupFunction }) {
     this.policy = policy;
-    this.asker = new Asker(policy, lookup);
+    this.client = new GuardedClient(policy, lookup);
   }
 
   /**
@@ -73,14 +72,14 @@ export class Fetcher {
     return { status: 'changed', bytes: encoded ? null : lengthOf(answer), validators };
   }
 
-  /** Posts to where a fetch may go; see {@link Asker.post}. */
+  /** Posts to where a fetch may go; see {@link GuardedClient.post}. */
   post(url: string, posting: Posting): Promise<number> {
-    return this.asker.post(url, posting);
+    return this.client.post(url, posting);
   }
 
   /** Ends all connections at once. Idempotent. */
   async close(): Promise<void> {
-    await this.asker.close();
+    await this.client.close();
   }
 
   private async fetch(url: string, into: string, options: FetchOptions): Promise<Fetched> {
@@ -109,7 +108,7 @@ export class Fetcher {
   /** The answer of status 200, 206, 304 or 416; the errors of other ones. */
   private async ask(url: string, options: FetchOptions, left: LeftPart | null): Promise<Answer> {
     const { known, signal, log } = options;
-    const answer = await this.asker.ask(url, {
+    const answer = await this.client.ask(url, {
       headersFor: (at) => ({
         accept: options.accept ?? '*/*',
         'accept-encoding': left === null ? acceptEncoding(options.name ?? nameInPath(at)) : 'identity',
@@ -123,7 +122,7 @@ export class Fetcher {
     const ranged = left?.validator ? status === 206 || status === 416 : false;
     if (status === 200 || ranged || (status === 304 && known !== null)) return answer;
     release(answer.body);
-    throw statusFailure(answer.where, status, this.asker.heed(answer));
+    throw statusFailure(answer.where, status, this.client.heed(answer));
   }
 
   private async store(task: Task, options: FetchOptions): Promise<Fetched> {

@@ -92,7 +92,7 @@ export interface Posting {
 }
 
 /** Connections to the servers of sources. `close()` when done. */
-export class Asker {
+export class GuardedClient {
   private readonly policy: FetchPolicy;
   private readonly guard: AddressGuard;
   private readonly agent: Dispatcher;

@@ -2,9 +2,8 @@
 import { type Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
-import { countBytes, isBomb } from './content.ts';
+import { countBytes, isBomb, type PageWatch } from './content.ts';
 import type { Answer } from './guarded-client.ts';
-import type { PageWatch } from './page-watch.ts';
 import type { Part } from './part.ts';
 import type { FetchPolicy } from './policy.ts';
 

@@ -8,7 +8,7 @@ import { checkDocument } from '../../model/yaml/check.ts';
 import { mapPackage } from '../datapackage/map-package.ts';
 import { readPackage } from '../datapackage/read-package.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
-import { resolveDataset } from '../manifest/resolve.ts';
+import { resolveDataset } from '../manifest/load.ts';
 import { type DatasetSpec, datasetSchema, type PackageManifest } from '../manifest/schema.ts';
 import { datasetWish, type SkippedEntry } from './dataset-wish.ts';
 

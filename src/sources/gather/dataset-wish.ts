@@ -1,11 +1,66 @@
 // The wishes of datasets that are written down, their fingerprints, and entries that cannot be wished.
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
+import { errorMessage } from '../../model/errors.ts';
 import { datasetKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
+import { isConvertible, type TableRecipe } from '../../model/recipe/recipe.ts';
+import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import type { Reason } from '../../model/report.ts';
-import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';
+import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../../model/wish.ts';
 import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
-import { recipeOf } from './recipe.ts';
+import type { TableDetails } from '../manifest/table-schema.ts';
+
+/** Changes whenever the same recipe gives other bytes, so that what was sent before is made anew. */
+const version = 1;
+
+/** Bad rows beyond this share are a fault of the file unless the manifest says otherwise. */
+const defaultMaxBadRows = '0.5%';
+
+/**
+ * The recipe for a resource, or null when its file is sent as it is. A schema file and modules are read here, because they
+ * are part of the fingerprint; one that cannot be read is the fault of that one resource, told by its job.
+ */
+export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'auto' | 'never'): TableRecipe | null => {
+  if (!('name' in source)) return null;
+  const { table: steps = [], sheet = null, member = null, badRows = 'fail', maxBadRows = defaultMaxBadRows } = details;
+  const asked =
+    steps.length > 0 || sheet !== null || member !== null || details.schema !== undefined || badRows !== 'fail';
+  if (!asked && (mode === 'never' || !isConvertible(source.name))) return null;
+  const faults: string[] = [];
+  const schema = schemaOf(details.schema, faults);
+  const modules = steps.flatMap(({ transform }) => (transform === undefined ? [] : [hashOf(transform, faults)]));
+  const recipe = { asked, sheet, member, steps, badRows, maxBadRows: limitOf(maxBadRows), schema };
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify({ version, ...recipe, modules }))
+    .digest('hex');
+  return { fingerprint, ...recipe, fault: faults[0] ?? null };
+};
+
+const limitOf = (limit: string | number): TableRecipe['maxBadRows'] =>
+  typeof limit === 'number' ? { rows: limit } : { share: Number.parseFloat(limit) / 100 };
+
+const schemaOf = (schema: TableDetails['schema'], faults: string[]): TableSchema | null => {
+  if (typeof schema !== 'string') return schema ?? null;
+  try {
+    const parsed = tableSchemaSchema.safeParse(JSON.parse(readFileSync(schema, 'utf8')));
+    if (parsed.success) return parsed.data;
+    const [issue] = parsed.error.issues;
+    faults.push(`${schema} is no Table Schema: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
+  } catch (error) {
+    faults.push(`${schema} cannot be read as JSON: ${errorMessage(error)}`);
+  }
+  return null;
+};
+
+const hashOf = (path: string, faults: string[]): string => {
+  try {
+    return createHash('sha256').update(readFileSync(path)).digest('hex');
+  } catch (error) {
+    faults.push(`the module ${path} cannot be read: ${errorMessage(error)}`);
+    return '';
+  }
+};
 
 /** The part of a wish that the portal shall hold as metadata. */
 export interface FingerprintedMetadata {

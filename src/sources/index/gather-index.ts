@@ -9,7 +9,7 @@ import { checkDocument } from '../../model/yaml/check.ts';
 import { datasetWish, type SkippedEntry } from '../gather/dataset-wish.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
 import { columnOf, type IndexColumn, indexColumns } from '../manifest/index-columns.ts';
-import { resolveDataset } from '../manifest/resolve.ts';
+import { resolveDataset } from '../manifest/load.ts';
 import { datasetSchema, type IndexManifest } from '../manifest/schema.ts';
 import { DraftDataset, resolveColumns } from './draft-dataset.ts';
 import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';

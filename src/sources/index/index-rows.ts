@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
-import { type FileProblem, ManifestError, SourceMissingError, sayingOf } from '../../model/errors.ts';
+import { errorMessage, type FileProblem, ManifestError, SourceMissingError } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
 
 /** A value with its heading and its place. */
@@ -168,7 +168,7 @@ const jsonRow = (text: string, line: number, isWhole: (name: string) => boolean)
     if (isDeeperThan(deepest, value)) return { line, cells: [], fault: `nests deeper than ${deepest} levels` };
     return { line, cells: cellsOf(value, '', isWhole), fault: null };
   } catch (error) {
-    return { line, cells: [], fault: `is no JSON: ${sayingOf(error)}` };
+    return { line, cells: [], fault: `is no JSON: ${errorMessage(error)}` };
   }
 };
 

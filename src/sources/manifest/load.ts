@@ -1,12 +1,26 @@
-// Reads a manifest and resolves it.
-import { hash } from 'node:crypto';
-import { resolve } from 'node:path';
+// Reads a manifest and resolves it: absolute paths, merged defaults, plain numbers; of several portals one manifest for each.
+import { createHash, hash } from 'node:crypto';
+import { basename, dirname, resolve } from 'node:path';
+import { slugOf } from '../../dataset-api/slug.ts';
 import { type FileProblem, ManifestError } from '../../model/errors.ts';
+import type { ResourceSource } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { parseYaml, readYamlText } from '../../model/yaml/document.ts';
+import { durationMs } from '../../util/quantity.ts';
 import { crossProblems } from './cross-checks.ts';
-import { resolveManifest } from './resolve.ts';
-import { type Manifest, type ManifestFile, manifestFileSchema } from './schema.ts';
+import { resolveCatalogue, resolveDatapackage, resolveIndex } from './list-schemas.ts';
+import { resolveSchedule } from './schedule-schema.ts';
+import {
+  type DatasetSpec,
+  type DropManifest,
+  type Manifest,
+  type ManifestBase,
+  type ManifestFile,
+  manifestFileSchema,
+  type ResourceSpec,
+} from './schema.ts';
+import { resolveTable } from './table-schema.ts';
+import { urlSource } from './url-schema.ts';
 
 /** Manifests that somebody still holds, by path: a command, its run and the notice of it read the same text. */
 const lately = new Map<string, { sha256: string; manifest: WeakRef<Manifest> }>();
@@ -39,3 +53,141 @@ const checked = (text: string, path: string): ManifestFile => {
 };
 
 const byPlace = (a: FileProblem, b: FileProblem): number => a.line - b.line || a.column - b.column;
+
+/** Names of the portals a manifest is published to, in its order. */
+export const portalsOf = (manifest: Pick<Manifest, 'portal' | 'portals'>): string[] =>
+  manifest.portals ?? [manifest.portal];
+
+/** The manifest once for each of its portals; once for `chosen` where that is not null, whatever it names itself. */
+export const perPortal = <M extends Pick<Manifest, 'portal' | 'portals'>>(manifest: M, chosen: string | null): M[] =>
+  chosen === null ? portalsOf(manifest).map((portal) => ({ ...manifest, portal })) : [{ ...manifest, portal: chosen }];
+
+const longestId = 64;
+
+/**
+ * The resources of one whose last steps hold a `split`, each with the step told which value it keeps; any other resource
+ * alone. Ids and titles are made of the values; `taken` holds the ids of the dataset and gets the new ones.
+ */
+const splitResource = (spec: ResourceSpec, taken: Set<string>): ResourceSpec[] => {
+  const steps = spec.details.table ?? [];
+  const split = steps.find((step) => step.split !== undefined)?.split;
+  if (split === undefined) return [spec];
+  const values = Array.isArray(split.values)
+    ? split.values.map((value) => [String(value), `${spec.title}: ${value}`] as const)
+    : Object.entries(split.values);
+  return values.map(([value, title]) => {
+    const id = idOf(spec.id, value, taken);
+    taken.add(id);
+    const { renamedFrom, ...rest } = spec;
+    const table = steps.map((step) => (step.split === undefined ? step : { split: { ...split, only: value } }));
+    return {
+      ...rest,
+      id,
+      title,
+      ...(renamedFrom === undefined ? {} : { renamedFrom: idOf(renamedFrom, value, new Set()) }),
+      details: { ...spec.details, table },
+    };
+  });
+};
+
+/** Where no id can be made of a value, or it is taken, a hash of the value tells it apart. */
+const idOf = (id: string, value: string, taken: ReadonlySet<string>): string => {
+  const plain = `${id}-${slugOf(value) ?? ''}`;
+  if (!plain.endsWith('-') && plain.length <= longestId && !taken.has(plain)) return plain;
+  const hash = createHash('sha256').update(value).digest('hex').slice(0, 8);
+  return `${plain.slice(0, longestId - hash.length - 1).replace(/-$/, '')}-${hash}`;
+};
+
+type DatasetFile = NonNullable<ManifestFile['datasets']>[number];
+type ResourceFile = NonNullable<DatasetFile['resources']>[number];
+
+/** Resolves a checked file; `path` is its absolute path. */
+const resolveManifest = (file: ManifestFile, path: string): Manifest => {
+  const dir = dirname(path);
+  const base: ManifestBase = {
+    path,
+    name: file.name,
+    ...portalNames(file),
+    ...(file.schedule === undefined ? {} : { schedule: resolveSchedule(file.schedule, file.timezone) }),
+    ...(file.renamedFrom === undefined ? {} : { renamedFrom: file.renamedFrom }),
+    onMissing: file.onMissing ?? 'keep',
+    missingForMs: file.missingFor === undefined ? 0 : durationMs(file.missingFor),
+    onDrift: file.onDrift ?? 'hold',
+    guard: {
+      maxRemovals: shareOf(file.guard?.maxRemovals ?? '10%'),
+      min: file.guard?.min ?? 5,
+      maxUpdates: file.guard?.maxUpdates === undefined ? null : shareOf(file.guard.maxUpdates),
+    },
+    ...(file.notify === undefined
+      ? {}
+      : { notify: { email: listOf(file.notify.email), webhook: file.notify.webhook ?? null } }),
+    defaults: { dataset: file.defaults?.dataset ?? {}, resource: resolveTable(file.defaults?.resource ?? {}, dir) },
+  };
+  if (file.datapackage !== undefined) return { ...base, datapackages: resolveDatapackage(file.datapackage, dir) };
+  if (file.index !== undefined) return { ...base, index: resolveIndex(file.index, dir) };
+  if (file.catalogue !== undefined) return { ...base, catalogue: resolveCatalogue(file.catalogue, dir) };
+  if (file.drop === undefined)
+    return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base, dir)) };
+  return { ...base, drop: resolveDrop(file.drop, dir) };
+};
+
+const resolveDrop = (file: NonNullable<ManifestFile['drop']>, dir: string): DropManifest['drop'] => {
+  const { folder, files = '**/*.csv', folders, settle, marker, trusted } = file;
+  return {
+    folder: resolve(dir, folder),
+    files: typeof files === 'string' ? [files] : files,
+    settleMs: settle === undefined ? null : durationMs(settle),
+    ...(marker === undefined ? {} : { marker }),
+    ...(folders === undefined ? {} : { folders }),
+    ...(trusted === undefined ? {} : { trusted }),
+  };
+};
+
+const portalNames = ({ portal, portals }: ManifestFile): Pick<ManifestBase, 'portal' | 'portals'> => {
+  const [first, second] = portals ?? [];
+  if (portals === undefined || second === undefined) return { portal: first ?? portal ?? 'local' };
+  return { portal: first ?? second, portals };
+};
+
+const listOf = (value: string | string[] | undefined): string[] | null =>
+  value === undefined ? null : typeof value === 'string' ? [value] : value;
+
+/** `10%` as 0.1. */
+const shareOf = (text: string): number => Number.parseFloat(text) / 100;
+
+/** Resolves a checked dataset; its paths are relative to `dir`. */
+export const resolveDataset = (
+  file: DatasetFile,
+  { defaults }: Pick<ManifestBase, 'defaults'>,
+  dir: string,
+): DatasetSpec => {
+  const { id, title, renamedFrom, resources, ...own } = file;
+  const ids = new Set(resources?.map((resource) => resource.id));
+  return {
+    id,
+    title,
+    ...(renamedFrom === undefined ? {} : { renamedFrom }),
+    details: { ...defaults.dataset, ...own },
+    resources: (resources ?? []).flatMap((resource) => splitResource(resolveResource(resource, defaults, dir), ids)),
+  };
+};
+
+const resolveResource = (file: ResourceFile, defaults: ManifestBase['defaults'], dir: string): ResourceSpec => {
+  const { id, title, renamedFrom, file: local, url, name, link, api, ...own } = file;
+  return {
+    id,
+    title: title ?? id,
+    ...(renamedFrom === undefined ? {} : { renamedFrom }),
+    source: url === undefined ? sourceOf({ local, link, api }, dir) : urlSource(url, name),
+    details: { ...defaults.resource, ...resolveTable(own, dir) },
+  };
+};
+
+/** The one source that is given; `crossProblems` saw to it that there is exactly one. */
+const sourceOf = (
+  { local, link, api }: Record<'local' | 'link' | 'api', string | undefined>,
+  dir: string,
+): ResourceSource => {
+  if (local !== undefined) return { kind: 'file', path: resolve(dir, local), name: basename(local) };
+  return link === undefined ? { kind: 'api', url: api ?? '' } : { kind: 'link', url: link };
+};

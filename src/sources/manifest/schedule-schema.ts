@@ -1,7 +1,7 @@
 // `schedule:` of a manifest: a cron pattern alone, or a mapping with all that is to be said.
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
-import { sayingOf } from '../../model/errors.ts';
+import { errorMessage } from '../../model/errors.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
 
@@ -14,7 +14,7 @@ export const cronFault = (expression: string): string | null => {
     CronExpressionParser.parse(expression, { tz: 'UTC' }).next();
     return null;
   } catch (error) {
-    return `is not a cron expression: ${sayingOf(error)}`;
+    return `is not a cron expression: ${errorMessage(error)}`;
   }
 };
 

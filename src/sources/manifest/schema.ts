@@ -375,7 +375,7 @@ export interface ManifestBase {
   /** Absolute path of the file. */
   path: string;
   name: string;
-  /** A portal named in the configuration; of several the first, or the one that is meant (see `portals.ts`). */
+  /** A portal named in the configuration; of several the first, or the one that is meant (see `perPortal`). */
   portal: string;
   /** All portals, where there are several. */
   portals?: string[];

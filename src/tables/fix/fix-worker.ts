@@ -7,10 +7,10 @@ import { CellScanner } from '../scan/cell-scanner.ts';
 import { type Delimiter, delimiterName } from '../scan/dialect.ts';
 import { openTable } from '../scan/open-table.ts';
 import type { Cancellable } from '../worker-pool.ts';
-import { type MendPlan, type MendReport, RowMender } from './row-fixer.ts';
+import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
 
 /** A mend as it is asked for across the thread border. */
-export interface MendTask {
+export interface FixTask {
   path: string;
   /** The file to make; it must not exist. */
   target: string;
@@ -23,13 +23,13 @@ export interface MendTask {
 }
 
 /** The answer across the thread border. */
-export type MendAnswer =
-  | { kind: 'mended'; report: MendReport }
+export type FixAnswer =
+  | { kind: 'mended'; report: FixReport }
   | { kind: 'unwritable'; code: string; message: string }
   /** What was written was not sound and was removed. */
   | { kind: 'unsound'; findings: Finding[] };
 
-const planOf = ({ inspection, separator, encoding }: MendTask): MendPlan => {
+const planOf = ({ inspection, separator, encoding }: FixTask): FixPlan => {
   const { delimiter, quote, escape: by, lineEnds, mend } = inspection;
   return {
     dialect: { delimiter, quote, escape: by, trailingDelimiter: false },
@@ -45,29 +45,29 @@ const planOf = ({ inspection, separator, encoding }: MendTask): MendPlan => {
 
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-const write = (task: Cancellable<MendTask>, fd: number): RowMender => {
+const write = (task: Cancellable<FixTask>, fd: number): RowFixer => {
   const { path, rowBytes, inspection, encoding, cancelled } = task;
   const table = openTable({ path, delimiter: inspection.delimiter, encoding, cancelled });
   const plan = planOf(task);
   const scanner = new CellScanner(plan.dialect, rowBytes);
-  const mender = new RowMender(scanner, plan);
+  const fixer = new RowFixer(scanner, plan);
   let last = 0;
   try {
     for (const chunk of table.chunks) {
       scanner.feed(chunk);
-      writeFileSync(fd, mender.take());
+      writeFileSync(fd, fixer.take());
       last = chunk.at(-1) ?? last;
     }
     scanner.finish();
-    writeFileSync(fd, mender.take());
-    writeFileSync(fd, mender.end(last === lineFeed || last === carriageReturn));
+    writeFileSync(fd, fixer.take());
+    writeFileSync(fd, fixer.end(last === lineFeed || last === carriageReturn));
   } finally {
     table.chunks.return(undefined);
   }
-  return mender;
+  return fixer;
 };
 
-const mendsOf = ({ inspection: { findings, delimiter }, separator }: MendTask): MendReport['mends'] => [
+const fixesOf = ({ inspection: { findings, delimiter }, separator }: FixTask): FixReport['mends'] => [
   ...(separator === delimiter
     ? []
     : [
@@ -80,25 +80,25 @@ const mendsOf = ({ inspection: { findings, delimiter }, separator }: MendTask): 
   ...findings.flatMap(({ kind, mend: name, count }) => (name === null ? [] : [{ kind, mend: name, count }])),
 ];
 
-const mend = (task: Cancellable<MendTask>, partial: string): MendAnswer => {
+const mend = (task: Cancellable<FixTask>, partial: string): FixAnswer => {
   if (existsSync(task.target)) return { kind: 'unwritable', code: 'EEXIST', message: 'there is a file of that name' };
   const fd = openSync(partial, 'wx');
-  let mender: RowMender;
+  let fixer: RowFixer;
   try {
-    mender = write(task, fd);
+    fixer = write(task, fd);
   } finally {
     closeSync(fd);
   }
   const result = inspectFile({ path: partial, rowBytes: task.rowBytes, cancelled: task.cancelled });
   if (verdictOf(result.findings) !== 'sound') return { kind: 'unsound', findings: result.findings };
   renameSync(partial, task.target);
-  const mends = mendsOf(task);
+  const mends = fixesOf(task);
   const { bytes, sha256, findings: left } = result;
-  return { kind: 'mended', report: { mends, changed: mender.changed, rows: mender.shown, bytes, sha256, left } };
+  return { kind: 'mended', report: { mends, changed: fixer.changed, rows: fixer.shown, bytes, sha256, left } };
 };
 
-/** Mends one file; leaves nothing behind unless the result is sound. */
-export const mendFile = (task: Cancellable<MendTask>): MendAnswer => {
+/** Fixes one file; leaves nothing behind unless the result is sound. */
+export const fixFile = (task: Cancellable<FixTask>): FixAnswer => {
   const partial = `${task.target}.partial-${process.pid}`;
   try {
     return mend(task, partial);

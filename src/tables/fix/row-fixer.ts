@@ -1,6 +1,6 @@
 // What a mend did, fit for a report: it shows rows.
 import type { Finding, FindingKind } from '../inspect/finding.ts';
-import { mendedHeader } from '../inspect/header.ts';
+import { fixedHeader } from '../inspect/header.ts';
 import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { cellText, contextAt } from '../scan/cell-text.ts';
@@ -8,7 +8,7 @@ import type { TableDialect } from '../scan/dialect.ts';
 import { cellOffset } from '../scan/row-fault.ts';
 
 /** A row that was changed or left out. */
-interface MendedRow {
+interface FixedRow {
   /** Its line in the file as it was. */
   line: number;
   before: string;
@@ -17,13 +17,13 @@ interface MendedRow {
 }
 
 /** What a mend did. */
-export interface MendReport {
+export interface FixReport {
   /** Every mend by name and how often it was needed. */
   mends: { kind: FindingKind | 'separator'; mend: string; count: number }[];
   /** Rows changed or left out one by one; what changes all rows alike is told by `mends` only. */
   changed: number;
   /** The first of them, {@link mostShown} at most. */
-  rows: MendedRow[];
+  rows: FixedRow[];
   /** Of the mended file. */
   bytes: number;
   sha256: string;
@@ -35,7 +35,7 @@ export interface MendReport {
 const mostShown = 100;
 
 /** How rows are mended. */
-export interface MendPlan {
+export interface FixPlan {
   /** How the table is written down now. */
   dialect: TableDialect;
   separator: string;
@@ -58,22 +58,22 @@ const spoilt = quoteFaults | has.nul | has.control;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
 const unwanted = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
-/** Mends the rows that a scanner completes. */
-export class RowMender {
-  /** See `MendReport`. */
+/** Fixes the rows that a scanner completes. */
+export class RowFixer {
+  /** See `FixReport`. */
   changed = 0;
-  readonly shown: MendedRow[] = [];
+  readonly shown: FixedRow[] = [];
   readonly #scanner: CellScanner;
-  readonly #plan: MendPlan;
+  readonly #plan: FixPlan;
   readonly #width: number;
   /** True when rows without faults can keep their bytes. */
   readonly #keeps: boolean;
   #rowsSeen = 0;
   #begun = false;
   #header: Buffer = Buffer.alloc(0);
-  #mendedHeader: Buffer = Buffer.alloc(0);
+  #fixedHeader: Buffer = Buffer.alloc(0);
 
-  constructor(scanner: CellScanner, plan: MendPlan) {
+  constructor(scanner: CellScanner, plan: FixPlan) {
     this.#scanner = scanner;
     this.#plan = plan;
     this.#width = plan.header.length - plan.emptyTail;
@@ -110,14 +110,14 @@ export class RowMender {
     const { titleRows, footerLine } = this.#plan;
     const raw = this.#raw(row);
     if (this.#rowsSeen < titleRows) return this.#leaveOut(row, raw);
-    if (this.#rowsSeen === titleRows) return this.#mendHeader(row, raw);
+    if (this.#rowsSeen === titleRows) return this.#fixHeader(row, raw);
     if (footerLine !== null && (this.#scanner.rowLines[row] ?? 0) >= footerLine) return this.#leaveOut(row, raw);
-    if (this.#isEmpty(row) || raw.equals(this.#header) || raw.equals(this.#mendedHeader))
+    if (this.#isEmpty(row) || raw.equals(this.#header) || raw.equals(this.#fixedHeader))
       return this.#leaveOut(row, raw);
     const faulty = this.#isFaulty(row);
     if (this.#keeps && !faulty) return raw;
     const bytes = this.#write(row);
-    if (bytes === null || bytes.equals(this.#mendedHeader)) return this.#leaveOut(row, raw);
+    if (bytes === null || bytes.equals(this.#fixedHeader)) return this.#leaveOut(row, raw);
     if (faulty) this.#note(row, raw, bytes);
     return bytes;
   }
@@ -144,19 +144,19 @@ export class RowMender {
     return end - first !== this.#plan.header.length;
   }
 
-  #mendHeader(row: number, raw: Buffer): Buffer {
+  #fixHeader(row: number, raw: Buffer): Buffer {
     this.#header = Buffer.from(raw);
     const { header, dialect } = this.#plan;
     const first = this.#scanner.rowCells[row] ?? 0;
     const decoded = header.map((_, at) => this.#value(first + at));
-    const names = mendedHeader(decoded, dialect.delimiter).map((name) => name.trim());
+    const names = fixedHeader(decoded, dialect.delimiter).map((name) => name.trim());
     const changes = names.some((name, at) => at < this.#width && name !== decoded[at]) || this.#isFaulty(row);
-    this.#mendedHeader = this.#header;
+    this.#fixedHeader = this.#header;
     if (this.#keeps && !changes) return raw;
     const quoted = (at: number): boolean => ((this.#scanner.marks[first + at] ?? 0) & has.quotes) !== 0;
     const cells = names.slice(0, this.#width).map((name, at) => this.#serialized(name, quoted(at)));
     const bytes = Buffer.from(cells.join(this.#plan.separator));
-    this.#mendedHeader = bytes;
+    this.#fixedHeader = bytes;
     if (changes) this.#note(row, raw, bytes);
     return bytes;
   }

@@ -111,7 +111,7 @@ export const toldOf = (fault: TableFaultError): Told => ({
   code: fault.code,
   line: fault.line,
   column: fault.column,
-  message: fault.message.replace(/^line \d+(?:, column \d+)?: /, ''),
+  message: fault.what,
   hint: fault.hint,
 });
 
@@ -169,7 +169,7 @@ const orderOf = ({ places }: Finding): number => {
   return line + (column ?? 0) / 1e6;
 };
 
-/** Sound: it can be published. Mendable: every fault has a mend. */
+/** Sound: it can be published. Fixable: every fault has a mend. */
 export type Verdict = 'sound' | 'mendable' | 'faulty';
 
 /** The verdict on a table with these findings. */

@@ -53,7 +53,7 @@ const longestStem = 56;
  * Names for a header with faults: `column_4` for a cell that has no usable name, `name_2` for the second column of a name.
  * Cells that are fine keep theirs.
  */
-export const mendedHeader = (cells: string[], delimiter: string): string[] => {
+export const fixedHeader = (cells: string[], delimiter: string): string[] => {
   const columns = headerColumns(cells, delimiter);
   const taken = new Set(columns.filter(({ kind }) => kind === null).map(({ portalName }) => portalName));
   return columns.map(({ kind }, index) => {
@@ -117,7 +117,7 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
     });
   }
   const columns = headerColumns(cells, delimiter, line);
-  const mended = mendedHeader(cells, delimiter);
+  const mended = fixedHeader(cells, delimiter);
   const tail = cells.length - emptyTail(header);
   columns.forEach(({ kind, fault, portalName }, at) => {
     const place = { offset: header.offsets[at] ?? null, context: header.contexts[at] ?? null };

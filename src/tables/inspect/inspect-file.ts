@@ -5,7 +5,7 @@ import { wideEncoding } from '../scan/faults.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
 import type { Cancellable } from '../worker-pool.ts';
 import { Findings, toldOf } from './finding.ts';
-import { type MendFacts, type TableFacts, TableInspection } from './inspection.ts';
+import { type FixFacts, type TableFacts, TableInspection } from './inspection.ts';
 
 /** A check as it is asked for across the thread border. */
 export interface CheckTask {
@@ -22,7 +22,7 @@ export interface CheckTask {
 export interface Inspection extends TableFacts {
   bytes: number;
   sha256: string;
-  mend: MendFacts;
+  mend: FixFacts;
 }
 
 type Inspected = Pick<Inspection, 'mend'> & TableFacts;

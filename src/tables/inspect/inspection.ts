@@ -45,7 +45,7 @@ export interface TableFacts {
 }
 
 /** What a mend needs to know beside the findings. */
-export interface MendFacts {
+export interface FixFacts {
   titleRows: number;
   /** Line of the first note below the table; null without. */
   footerLine: number | null;
@@ -118,7 +118,7 @@ export class TableInspection {
   }
 
   /** The table has ended. */
-  end(): { facts: TableFacts; mend: MendFacts } {
+  end(): { facts: TableFacts; mend: FixFacts } {
     const { place, base, end } = this.#scanner;
     const cut = this.#watch.end();
     this.#scanner.finish();

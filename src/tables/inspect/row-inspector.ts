@@ -25,7 +25,7 @@ const quoteKinds: [number, FindingKind][] = [
 ];
 
 /** What the mends of quotes are called. */
-const quoteMends: Partial<Record<FindingKind, string>> = {
+const quoteFixes: Partial<Record<FindingKind, string>> = {
   'quote-unclosed': 'the quote that nothing closes is removed',
   'quote-text-after': 'the quotes inside the cell are doubled',
   'quote-stray': 'the cell is put in quotes and its quotes are doubled',
@@ -158,12 +158,12 @@ export class RowInspector {
 
   #quoteFault(row: number, cell: number, mark: number): void {
     const kind = quoteKinds.find(([bit]) => (mark & bit) !== 0)?.[1] ?? 'quote-stray';
-    const mendable = this.#canMend(row, mark);
+    const mendable = this.#canFix(row, mark);
     if (this.#findings.tally(kind, mendable)) return;
     const fault = faultOfCell(this.#scanner, row, cell, this.#settings.rowBytes);
     this.#add(kind, cellOffset(this.#scanner, cell), {
       ...toldOf(fault),
-      mend: mendable ? (quoteMends[kind] ?? null) : null,
+      mend: mendable ? (quoteFixes[kind] ?? null) : null,
     });
   }
 
@@ -171,7 +171,7 @@ export class RowInspector {
    * Text behind a quote is read safely only where another quote closes the cell in the same line, a quote that nothing
    * closes only where the row is whole without it.
    */
-  #canMend(row: number, mark: number): boolean {
+  #canFix(row: number, mark: number): boolean {
     if ((mark & has.unclosedInLimit) !== 0) return false;
     const { rowCells } = this.#scanner;
     if ((mark & has.unclosed) !== 0) return (rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0) === this.#settings.width;

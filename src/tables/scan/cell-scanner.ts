@@ -1,7 +1,7 @@
 // The memory of a scanner, kept for the next one: that of a small table takes longer to get than to fill.
 import { byteClasses, divider, firstDivider, has } from './byte-class.ts';
 import type { TableDialect } from './dialect.ts';
-import type { Place } from './faults.ts';
+import type { CellPosition } from './faults.ts';
 
 /** The arrays of a scanner; see `CellScanner` for what they hold. */
 interface CellMemory {
@@ -89,7 +89,7 @@ export class CellScanner implements CellMemory {
   /** Where a quote that was not closed properly ran into text: offset in the stream of the quote that opened, and the line. */
   readonly wrongCloses = new Map<number, number>();
   /** The last quote that was open when its row grew over the limit, and the line on which that row begins. */
-  openInLimit: (Place & { rowLine: number }) | null = null;
+  openInLimit: (CellPosition & { rowLine: number }) | null = null;
   readonly #bare: Uint16Array;
   readonly #quoted: Uint16Array;
   readonly #quote: number;
@@ -137,7 +137,7 @@ export class CellScanner implements CellMemory {
   }
 
   /** The line and the cell of the byte that comes next, both from 1. */
-  get place(): Place {
+  get place(): CellPosition {
     return { line: this.#line, column: this.#cells - (this.rowCells[this.rows] ?? 0) + 1 };
   }
 

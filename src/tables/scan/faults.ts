@@ -3,12 +3,10 @@ import { TableFaultError } from '../../model/errors.ts';
 import { delimiterName } from './dialect.ts';
 
 /** A place in a table. Lines count from 1; a column is the number of the cell in its row, from 1. */
-export interface Place {
+export interface CellPosition {
   line: number;
   column: number;
 }
-
-const at = ({ line, column }: Place): string => `line ${line}, column ${column}`;
 
 const saveAsUtf8 = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma delimited)") and publish it again';
 
@@ -19,17 +17,17 @@ const inWindows1252 = (byte: number): string =>
   byte >= 0xa1 ? `; in Windows-1252 (Latin-1) it is "${String.fromCharCode(byte)}"` : '';
 
 /** The file has bytes that are not UTF-8; `offset` counts bytes of the file from 0. */
-export const notUtf8 = (place: Place, byte: number, offset: number): TableFaultError =>
+export const notUtf8 = (place: CellPosition, byte: number, offset: number): TableFaultError =>
   new TableFaultError(
-    `${at(place)}: the file is not valid UTF-8: byte ${offset + 1} of the file is ${hex(byte)}${inWindows1252(byte)}`,
+    `the file is not valid UTF-8: byte ${offset + 1} of the file is ${hex(byte)}${inWindows1252(byte)}`,
     { code: 'table-encoding', ...place },
     { hint: saveAsUtf8 },
   );
 
 /** The file ends in the middle of a character. */
-export const cutCharacter = (place: Place, offset: number): TableFaultError =>
+export const cutCharacter = (place: CellPosition, offset: number): TableFaultError =>
   new TableFaultError(
-    `${at(place)}: the file ends in the middle of a UTF-8 character (byte ${offset + 1}); it may have been cut off`,
+    `the file ends in the middle of a UTF-8 character (byte ${offset + 1}); it may have been cut off`,
     { code: 'table-encoding', ...place },
     { hint: 'copy or export the file again in full' },
   );
@@ -37,15 +35,15 @@ export const cutCharacter = (place: Place, offset: number): TableFaultError =>
 /** The file is UTF-16 or UTF-32. */
 export const wideEncoding = (name: string): TableFaultError =>
   new TableFaultError(
-    `line 1: the file is ${name} ("Unicode Text" in Excel), not UTF-8`,
+    `the file is ${name} ("Unicode Text" in Excel), not UTF-8`,
     { code: 'table-encoding', line: 1 },
     { hint: saveAsUtf8 },
   );
 
 /** The file holds a byte 0. */
-export const nulByte = (place: Place, offset: number): TableFaultError =>
+export const nulByte = (place: CellPosition, offset: number): TableFaultError =>
   new TableFaultError(
-    `${at(place)}: the file holds a NUL byte (byte ${offset + 1} of the file), which no table may have`,
+    `the file holds a NUL byte (byte ${offset + 1} of the file), which no table may have`,
     { code: 'table-encoding', ...place },
     {
       hint: 'check that this is a text file and not a spreadsheet, an archive or a damaged copy; export it again as CSV',
@@ -55,7 +53,7 @@ export const nulByte = (place: Place, offset: number): TableFaultError =>
 /** The file has no rows at all. */
 export const emptyFile = (): TableFaultError =>
   new TableFaultError(
-    'line 1: the file is empty: there is no header row',
+    'the file is empty: there is no header row',
     { code: 'table-empty', line: 1 },
     { hint: 'the first line must hold the column names; export the file again' },
   );
@@ -63,15 +61,15 @@ export const emptyFile = (): TableFaultError =>
 /** The first line is blank although rows follow. */
 export const blankHeader = (): TableFaultError =>
   new TableFaultError(
-    'line 1: the first line is blank; it must hold the column names',
+    'the first line is blank; it must hold the column names',
     { code: 'table-header', line: 1 },
     { hint: 'remove the blank lines at the top of the file' },
   );
 
 /** A header cell is empty; `trailing` when only empty cells follow it. */
-export const emptyHeaderCell = (place: Place, trailing: boolean, delimiter: string): TableFaultError =>
+export const emptyHeaderCell = (place: CellPosition, trailing: boolean, delimiter: string): TableFaultError =>
   new TableFaultError(
-    `${at(place)}: the header cell is empty`,
+    `the header cell is empty`,
     { code: 'table-header', ...place },
     {
       hint: trailing
@@ -83,9 +81,9 @@ export const emptyHeaderCell = (place: Place, trailing: boolean, delimiter: stri
 const shortName = (name: string): string => JSON.stringify(name.length > 40 ? `${name.slice(0, 39)}…` : name);
 
 /** A header cell has no character that a portal keeps in a column name. */
-export const unusableHeaderCell = (place: Place, name: string): TableFaultError =>
+export const unusableHeaderCell = (place: CellPosition, name: string): TableFaultError =>
   new TableFaultError(
-    `${at(place)}: the header cell ${shortName(name)} has none of the characters that portals keep in column names`,
+    `the header cell ${shortName(name)} has none of the characters that portals keep in column names`,
     { code: 'table-header', ...place },
     { hint: 'use letters A to Z, digits, spaces or underscores in the name' },
   );
@@ -93,11 +91,11 @@ export const unusableHeaderCell = (place: Place, name: string): TableFaultError 
 /** Two header cells give the same column. */
 export const duplicateHeaderCell = (
   first: { column: number; name: string },
-  second: Place & { name: string },
+  second: CellPosition & { name: string },
   portalName: string,
 ): TableFaultError =>
   new TableFaultError(
-    `${at(second)}: the header cells of columns ${first.column} (${shortName(first.name)}) and ` +
+    `the header cells of columns ${first.column} (${shortName(first.name)}) and ` +
       `${second.column} (${shortName(second.name)}) give the same column name on a portal: ${portalName}`,
     { code: 'table-header', line: second.line, column: second.column },
     {
@@ -119,63 +117,63 @@ export const raggedRow = (row: {
   const cause =
     row.found > row.expected ? 'a cell that holds a delimiter but is not in quotes' : 'a delimiter that is missing';
   return new TableFaultError(
-    `line ${row.line}: the row has ${count(row.found, 'cell')}${spans}, the header has ${row.expected}`,
+    `the row has ${count(row.found, 'cell')}${spans}, the header has ${row.expected}`,
     { code: 'table-ragged', line: row.line },
     { hint: `look in that line for ${unclosed}${cause}, or a line break inside a cell` },
   );
 };
 
 /** A row has text behind the last delimiter although every row should end with a delimiter. */
-export const noTrailingDelimiter = (place: Place, delimiter: string): TableFaultError =>
+export const noTrailingDelimiter = (place: CellPosition, delimiter: string): TableFaultError =>
   new TableFaultError(
-    `${at(place)}: the row does not end with a ${delimiterName(delimiter)} although the table is configured that way`,
+    `the row does not end with a ${delimiterName(delimiter)} although the table is configured that way`,
     { code: 'table-ragged', ...place },
     { hint: 'correct the row, or set trailing_delimiter to false' },
   );
 
 /** A quote is never closed before the file ends. */
-export const unclosedQuote = (open: Place): TableFaultError =>
+export const unclosedQuote = (open: CellPosition): TableFaultError =>
   new TableFaultError(
-    `${at(open)}: a quote opens here and is never closed`,
+    `a quote opens here and is never closed`,
     { code: 'table-quote', ...open },
     { hint: 'add the closing quote to that cell; a quote inside a quoted cell is written twice' },
   );
 
 /** Text follows a closing quote; the quote that opened stands at `open`. */
-export const textAfterQuote = (open: Place, close: Place): TableFaultError =>
+export const textAfterQuote = (open: CellPosition, close: CellPosition): TableFaultError =>
   open.line === close.line
     ? new TableFaultError(
-        `${at(open)}: text follows the closing quote of this cell`,
+        `text follows the closing quote of this cell`,
         { code: 'table-quote', ...open },
         {
           hint: 'a quote inside a quoted cell is written twice; between a closing quote and the delimiter nothing may stand',
         },
       )
     : new TableFaultError(
-        `${at(open)}: a quote opens here and is not closed properly: it runs on to line ${close.line}, where text follows the next quote`,
+        `a quote opens here and is not closed properly: it runs on to line ${close.line}, where text follows the next quote`,
         { code: 'table-quote', ...open },
         { hint: 'add the closing quote to that cell; a quote inside a quoted cell is written twice' },
       );
 
 /** A quote stands inside a cell that does not begin with one. */
-export const strayQuote = (place: Place): TableFaultError =>
+export const strayQuote = (place: CellPosition): TableFaultError =>
   new TableFaultError(
-    `${at(place)}: a quote stands inside a cell that does not begin with one`,
+    `a quote stands inside a cell that does not begin with one`,
     { code: 'table-quote', ...place },
     { hint: 'put the whole cell in quotes and write the inner quote twice' },
   );
 
 /** A row is larger than the limit; `open` where a quoted cell was still open. */
-export const oversizeRow = (line: number, open: Place | null, limit: number): TableFaultError => {
+export const oversizeRow = (line: number, open: CellPosition | null, limit: number): TableFaultError => {
   const size = limit >= 1e6 ? `${Math.round(limit / 1e6)} MB` : `${limit} bytes`;
   return open === null
     ? new TableFaultError(
-        `line ${line}: the row is larger than ${size}`,
+        `the row is larger than ${size}`,
         { code: 'table-oversize', line },
         { hint: 'check that the rows of the file are separated by line breaks' },
       )
     : new TableFaultError(
-        `${at(open)}: a quote opens here and is not closed within ${size}`,
+        `a quote opens here and is not closed within ${size}`,
         { code: 'table-oversize', ...open },
         { hint: 'add the closing quote to that cell' },
       );

@@ -2,7 +2,15 @@
 import type { TableFaultError } from '../../model/errors.ts';
 import { has, quoteFaults } from './byte-class.ts';
 import type { CellScanner } from './cell-scanner.ts';
-import { nulByte, oversizeRow, type Place, raggedRow, strayQuote, textAfterQuote, unclosedQuote } from './faults.ts';
+import {
+  type CellPosition,
+  nulByte,
+  oversizeRow,
+  raggedRow,
+  strayQuote,
+  textAfterQuote,
+  unclosedQuote,
+} from './faults.ts';
 
 /** Marks of cells that a strict reading refuses. */
 export const refusedMarks = quoteFaults | has.nul;
@@ -18,7 +26,7 @@ export const lineBreaksIn = (bytes: Uint8Array, start: number, end: number): num
 };
 
 /** The place of the byte at offset `at` of `scanner.bytes`, which stands in the cell of number `cell`. */
-export const placeInRow = (scanner: CellScanner, row: number, cell: number, at: number): Place => ({
+export const placeInRow = (scanner: CellScanner, row: number, cell: number, at: number): CellPosition => ({
   line: (scanner.rowLines[row] ?? 1) + lineBreaksIn(scanner.bytes, scanner.rowStarts[row] ?? 0, at),
   column: cell - (scanner.rowCells[row] ?? 0) + 1,
 });

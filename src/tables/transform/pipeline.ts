@@ -4,8 +4,16 @@ import { TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { inputSteps, type Step } from '../../model/recipe/steps.ts';
 import type { Row, Table } from './row.ts';
-import { castStep, computedStep, constantStep, fillStep, replaceStep } from './step/cells.ts';
-import { dropStep, renameStep, selectStep } from './step/columns.ts';
+import {
+  castStep,
+  computedStep,
+  constantStep,
+  dropStep,
+  fillStep,
+  renameStep,
+  replaceStep,
+  selectStep,
+} from './step/cells.ts';
 import { pluginStage } from './step/plugin.ts';
 import { many, type RowStep, type StepTools } from './step/row-step.ts';
 import { dedupeStep, filterStep, sortStage, splitStep } from './step/rows.ts';
@@ -152,7 +160,7 @@ async function* whole(
 }
 
 const faultOf = ({ cells, fault }: Row, width: number): string | null => {
-  if (fault !== undefined) return fault.message.replace(/^line \d+(?:, column \d+)?: /, '');
+  if (fault !== undefined) return fault.what;
   return cells.length === width ? null : `the row has ${many(cells.length, 'cell')}, the header has ${width}`;
 };
 

@@ -64,7 +64,9 @@ export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<Prepa
 
 const answerOf = (error: unknown): PrepareAnswer | null => {
   if (error instanceof TableFaultError || error instanceof TableInputError) {
-    const { code, message, hint, line, column } = error;
+    const { code, hint, line, column } = error;
+    // The class that is made of it on the other side puts the place of a table's fault before the message itself.
+    const message = error instanceof TableFaultError ? error.what : error.message;
     return { kind: 'fault', code, message, hint, line, column };
   }
   if (error instanceof TableStepError || error instanceof TableRowsError) {

@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
+  errorMessage,
   isFullCode,
   SourceMissingError,
   StateFullError,
-  sayingOf,
   type TableFaultCode,
   TableFaultError,
   TableInputError,
@@ -128,7 +128,7 @@ const moduleOf = ({ steps }: TableRecipe): string | undefined =>
 
 /** The thread itself came to an end: by a module of the publisher's own, or for want of memory. */
 const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown => {
-  const message = sayingOf(error);
+  const message = errorMessage(error);
   const module = moduleOf(recipe);
   if (module !== undefined && error instanceof SilentError) {
     return new TableStepError(`transform ${basename(module)} does not come to its end: ${message}`, {

@@ -1,5 +1,5 @@
 // A row on its way through the steps, and the faults of rows and of steps.
-import { sayingOf, TableFaultError, TableInputError, TableStepError } from '../../model/errors.ts';
+import { errorMessage, TableFaultError, TableInputError, TableStepError } from '../../model/errors.ts';
 
 /** One row. */
 export interface Row {
@@ -56,7 +56,7 @@ export const tooLarge = (what: string, limits: Limits): TableInputError =>
 
 /** A compressed file that is cut off or was changed. */
 export const damaged = (what: string, cause: unknown): TableInputError =>
-  new TableInputError(`${what} is damaged: ${sayingOf(cause)}`, {
+  new TableInputError(`${what} is damaged: ${errorMessage(cause)}`, {
     hint: 'copy or export the file again in full',
     cause,
   });
@@ -64,7 +64,7 @@ export const damaged = (what: string, cause: unknown): TableInputError =>
 /** A row beyond the limit. */
 export const oversizeRow = (line: number, limits: Limits): TableFaultError =>
   new TableFaultError(
-    `line ${line}: the row is larger than the limit of ${Math.round(limits.rowBytes / 1024).toLocaleString('en')} kB`,
+    `the row is larger than the limit of ${Math.round(limits.rowBytes / 1024).toLocaleString('en')} kB`,
     { code: 'table-oversize', line },
     { hint: 'look for a quote that is never closed; else shorten the cell, or raise limits.row in the configuration' },
   );
@@ -79,7 +79,7 @@ export const tooManyColumns = (count: number, limits: Limits): TableInputError =
 /** There is no header row. */
 export const noHeader = (line: number): TableFaultError =>
   new TableFaultError(
-    `line ${line}: there is no header row`,
+    `there is no header row`,
     { code: 'table-empty', line },
     { hint: 'the first line that is read must hold the column names; look at skipRows and header.row' },
   );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { slugOf } from '../../../src/dataset-api/slug.ts';
-import { placeRule } from '../../../src/sources/drop/place.ts';
+import { placeRule } from '../../../src/sources/drop/drop-target.ts';
 
 const placed = placeRule({ files: ['**/*.csv', '**/*.tsv'], marker: '.done' });
 

@@ -3,7 +3,7 @@ import { symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { datasetFields, resourceFields } from '../../../src/dataset-api/fields.ts';
-import { placeOf } from '../../../src/sources/drop/place.ts';
+import { placeOf } from '../../../src/sources/drop/drop-target.ts';
 import { gatherDrop } from '../../../src/sources/gather/drop.ts';
 import { listedFolders } from '../../../src/sources/manifest/drop-names.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createGzip, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { recipeOf } from '../../../src/sources/gather/recipe.ts';
+import { recipeOf } from '../../../src/sources/gather/dataset-wish.ts';
 import { prepareTable } from '../../../src/tables/transform/prepare.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { made } from './support/made.ts';

@@ -161,7 +161,7 @@ const unreadable = (encoding: string, chunk: Buffer | null, linesBefore: number)
       ? 'save the file as UTF-8, or name its encoding: `table: [{encoding: windows-1252}]`'
       : 'name the right encoding in the step `encoding`';
   return new TableFaultError(
-    `line ${line}: the text is not valid ${encoding.toUpperCase()}`,
+    `the text is not valid ${encoding.toUpperCase()}`,
     { code: 'table-encoding', line },
     { hint },
   );

@@ -138,7 +138,7 @@ const rowsOf = (scanner: CellScanner, { skip, limits }: { skip: number; limits: 
 /** A fault that stands so many lines further down than the scanner knows. */
 const below = (fault: TableFaultError, lines: number): TableFaultError => {
   if (lines === 0) return fault;
-  const message = fault.message.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${Number(line) + lines}`);
+  const what = fault.what.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${Number(line) + lines}`);
   const place = { code: fault.code, line: fault.line + lines, column: fault.column };
-  return new TableFaultError(message, place, fault.hint === undefined ? {} : { hint: fault.hint });
+  return new TableFaultError(what, place, fault.hint === undefined ? {} : { hint: fault.hint });
 };

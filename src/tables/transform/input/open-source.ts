@@ -4,7 +4,7 @@ import type { TableRecipe } from '../../../model/recipe/recipe.ts';
 import type { CancelFlag } from '../../worker-pool.ts';
 import { readingOf } from '../pipeline.ts';
 import { type Limits, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
-import { headerOf } from '../step/columns.ts';
+import { headerOf } from '../step/cells.ts';
 import { type Archive, openArchive } from './archive.ts';
 import { type Bytes, fileBytes } from './bytes.ts';
 import { openDelimited } from './delimited.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { SluiceError, sayingOf, TableStepError } from '../../../model/errors.ts';
+import { errorMessage, SluiceError, TableStepError } from '../../../model/errors.ts';
 import type { Row, Table } from '../row.ts';
 import { many, type StepTools } from './row-step.ts';
 import type { Stage } from './rows.ts';
@@ -142,7 +142,7 @@ const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
 };
 
 const failed = (name: string, error: unknown): TableStepError =>
-  new TableStepError(`transform ${name} failed: ${sayingOf(error)}`, {
+  new TableStepError(`transform ${name} failed: ${errorMessage(error)}`, {
     hint: 'mend the module; the job log holds nothing more than this',
     cause: error,
   });

@@ -9,7 +9,7 @@ import { droppedNames } from '../manifest/drop-names.ts';
 import { unless } from './durable.ts';
 
 /** Where a dropped file belongs. */
-export interface Place {
+export interface DropTarget {
   dataset: string;
   resource: string;
   /** Path of the dataset's folder in the inbox (a root file's: its own without the ending) as the user wrote it. */
@@ -20,7 +20,7 @@ export interface Place {
 
 /** See {@link placeRule}. `of` is the path of the file that a marker belongs to. */
 export type Placed =
-  | { kind: 'file'; place: Place }
+  | { kind: 'file'; place: DropTarget }
   | { kind: 'marker'; of: string }
   | { kind: 'sidecar' }
   | { kind: 'ignored' }
@@ -92,11 +92,11 @@ export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path
 };
 
 /** Tells which other path or folder stands in a file's way, or null. Reads each folder once, so make a new one for each look. */
-export type CollisionFinder = (path: string, place: Place) => Promise<string | null>;
+export type CollisionFinder = (path: string, place: DropTarget) => Promise<string | null>;
 
 interface PlacedFile {
   path: string;
-  place: Place;
+  place: DropTarget;
 }
 
 interface Names {
