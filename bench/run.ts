@@ -10,6 +10,7 @@ const benches: Record<string, () => Promise<{ run(options: BenchOptions): Promis
   portal: () => import('./portal.ts'),
   check: () => import('./check.ts'),
   workers: () => import('./workers.ts'),
+  scale: () => import('./scale.ts'),
 };
 
 const { values, positionals } = parseArgs({

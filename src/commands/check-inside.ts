@@ -39,12 +39,15 @@ const lookInsideCatalogue = async (manifest: CatalogueManifest, signal: AbortSig
   const { from } = manifest.catalogue;
   if (isAddress(from))
     return { sources: [], problems: [], notes: ['the catalogue is not fetched; `sluice plan` looks at it'] };
-  const { wishes, problems, remarks } = await gatherCatalogue(manifest, fileBytes(from, from, signal));
-  const resources = wishes.reduce((count, wish) => count + wish.resources.length, 0);
+  let [datasets, resources] = [0, 0];
+  const { problems, remarks } = await gatherCatalogue(manifest, fileBytes(from, from, signal), async (wish) => {
+    datasets += 1;
+    resources += wish.resources.length;
+  });
   return {
     sources: [],
     problems,
-    notes: [`${plural(wishes.length, 'dataset')} with ${plural(resources, 'resource')}`, ...remarks],
+    notes: [`${plural(datasets, 'dataset')} with ${plural(resources, 'resource')}`, ...remarks],
   };
 };
 

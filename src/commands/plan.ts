@@ -4,10 +4,10 @@ import { resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
 import { driftedFields, editOf } from '../pipeline/handlers/drift.ts';
-import { lookAt } from '../pipeline/handlers/look.ts';
-import { withKnownNames } from '../pipeline/plan/known-wishes.ts';
+import { listNodes, observe } from '../pipeline/handlers/observe.ts';
+import { TargetPlan } from '../pipeline/handlers/target-plan.ts';
 import type { Knowledge } from '../pipeline/plan/plan.ts';
-import { flatten, planFileItems, planManifest, planTotals, wishesHash } from '../pipeline/plan/whole-plan.ts';
+import { PlanTotals, planFileItems } from '../pipeline/plan/whole-plan.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
 import { sparedBy } from '../sources/gather/dataset-wish.ts';
@@ -43,14 +43,29 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
     io,
     async (runtime) => {
       const made: PlanFile[] = [];
-      for (const manifest of manifests) made.push(await makePlan(runtime, manifest, options, io.stop));
+      for (const manifest of manifests) made.push(await showPlan(runtime, manifest, options, io));
       return made;
     },
   );
   if (options.output !== undefined) await writePlan(resolve(io.cwd, options.output), plans[0]);
   if (options.json) say(io, JSON.stringify(plans.length === 1 ? plans[0] : plans, null, 2));
-  else for (const plan of plans) for (const line of planLines(plan)) say(io, line);
   return plans.some((plan) => plan.held !== null) ? exitCodes.held : exitCodes.ok;
+};
+
+/** Makes a plan and prints it as it is made; its items are kept only where they are needed as a whole. */
+const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptions, io: Io): Promise<PlanFile> => {
+  const items: PlanFile['items'] = [];
+  const isKept = options.json || options.output !== undefined;
+  let isHeaded = options.json;
+  const take: Take = (some, head) => {
+    if (isKept) items.push(...some);
+    if (!isHeaded) say(io, headLine(head));
+    isHeaded = true;
+    if (!options.json) for (const line of some.flatMap(itemLines)) say(io, line);
+  };
+  const { count, ...plan } = await makePlan(runtime, manifest, { options, take }, io.stop);
+  if (!options.json) for (const line of totalLines(plan, count)) say(io, line);
+  return { ...plan, items };
 };
 
 /** Does exactly what a plan file says; items whose source or node has moved are refused. */
@@ -97,52 +112,64 @@ const readPlan = async (path: string): Promise<PlanFile> => {
   });
 };
 
+type PlanHead = Pick<PlanFile, 'manifest' | 'portal' | 'refreshed'>;
+type Take = (items: PlanFile['items'], head: PlanHead) => void;
+
+/** Makes a plan; `take` is told of its items as they are planned, and keeps them where they are needed later. */
 const makePlan = async (
   runtime: Runtime,
   manifest: Manifest,
-  options: PlanOptions,
+  { options, take }: { options: PlanOptions; take: Take },
   signal: AbortSignal,
-): Promise<PlanFile> => {
+): Promise<Omit<PlanFile, 'items'> & { count: number }> => {
   const gathered = await gatherManifestSources(manifest, runtime.sourceTools(signal));
   const name = runtime.portalOf(manifest);
   const target = { manifest: manifest.name, portal: name };
   const refreshed = options.refresh ?? isStale(await runtime.ledger.refreshedAt(target), runtime.refreshAfterMs(name));
   const portal = refreshed ? await runtime.openPortal(name) : null;
-  const known = await lookAt(
-    {
+  const listed = portal ? await listNodes(portal, signal) : null;
+  const isDoubted = options.refresh === true;
+  const head = { manifest: manifest.name, portal: name, refreshed };
+  const totals = new PlanTotals();
+  const remarks = [...gathered.remarks];
+  try {
+    const plan = await TargetPlan.open({
       ledger: runtime.ledger,
       target,
       wishes: gathered.wishes,
-      portal,
-      fetcher: runtime.fetcher,
-      isDoubted: options.refresh === true,
-    },
-    signal,
-  );
-  const plan = planManifest(manifest, withKnownNames(gathered.wishes, known.entries), known, {
-    limited: gathered.isDrop,
-    now: Date.now(),
-    isSpared: sparedBy(gathered.skipped),
-  });
-  const items = planFileItems(plan);
-  const remarks = [...gathered.remarks, ...standingRemarks(items, known.entries)];
-  if (portal) for (const item of items) await explainEdit(runtime, item, { known, portal: name }, signal);
-  return {
-    sluicePlan: 1,
-    manifest: manifest.name,
-    manifestPath: manifest.path,
-    portal: name,
-    madeAt: new Date().toISOString(),
-    refreshed,
-    wishes: wishesHash(flatten(plan.datasets)),
-    held: plan.held,
-    totals: planTotals(items),
-    items,
-    ...(gathered.skipped.length > 0
-      ? { skipped: gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason })) }
-      : {}),
-    ...(remarks.length > 0 ? { remarks } : {}),
-  };
+      only: null,
+      isLimited: gathered.isDrop,
+      isWhole: false,
+      rules: manifest,
+      isSpared: sparedBy(gathered.skipped),
+      now: Date.now(),
+      observe: (wishes, known) => observe(wishes, known, { fetcher: runtime.fetcher, listed, isDoubted }, signal),
+    });
+    for await (const { datasets, removals, known } of plan.pages()) {
+      const items = planFileItems(datasets, removals);
+      remarks.push(...standingRemarks(items, known.entries));
+      if (portal) for (const item of items) await explainEdit(runtime, item, { known, portal: name }, signal);
+      totals.add(items);
+      take(items, head);
+    }
+    if (totals.items === 0) take([], head);
+    return {
+      sluicePlan: 1,
+      ...head,
+      manifestPath: manifest.path,
+      madeAt: new Date().toISOString(),
+      wishes: totals.hash(),
+      held: plan.held,
+      totals: totals.totals,
+      count: totals.items,
+      ...(gathered.skipped.length > 0
+        ? { skipped: gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason })) }
+        : {}),
+      ...(remarks.length > 0 ? { remarks } : {}),
+    };
+  } finally {
+    await gathered.wishes.close();
+  }
 };
 
 /** Files that are not sent, because the portal could not import them and the good ones of before stand in their place. */
@@ -169,17 +196,21 @@ const explainEdit = async (
   item.why = [item.why, `edited on the portal ${editOf(node)}: ${what}`].filter(Boolean).join('; ');
 };
 
-const planLines = (plan: PlanFile): string[] => {
-  const busy = plan.items.filter((item) => item.actions.length > 0);
-  const lines = busy.flatMap((item) => [
-    `  ${item.actions.join('+').padEnd(22)} ${item.key}  (${item.why ?? ''})`,
-    ...item.changes.map((change) => `      ${change.field}: ${show(change.from)} -> ${show(change.to)}`),
-  ]);
-  const totals = Object.entries(plan.totals.actions).map(([action, count]) => `${count} ${action}`);
+const headLine = ({ manifest, portal, refreshed }: PlanHead): string =>
+  `plan of ${manifest} for ${portal}${refreshed ? ', compared with the portal' : ''}:`;
+
+const itemLines = (item: PlanFile['items'][number]): string[] =>
+  item.actions.length === 0
+    ? []
+    : [
+        `  ${item.actions.join('+').padEnd(22)} ${item.key}  (${item.why ?? ''})`,
+        ...item.changes.map((change) => `      ${change.field}: ${show(change.from)} -> ${show(change.to)}`),
+      ];
+
+const totalLines = (plan: Omit<PlanFile, 'items'>, count: number): string[] => {
+  const totals = Object.entries(plan.totals.actions).map(([action, items]) => `${items} ${action}`);
   return [
-    `plan of ${plan.manifest} for ${plan.portal}${plan.refreshed ? ', compared with the portal' : ''}:`,
-    ...lines,
-    `  ${plural(plan.items.length, 'item')}: ${totals.join(', ') || 'nothing'}; ${plan.totals.bytes.toLocaleString('en')} bytes to send`,
+    `  ${plural(count, 'item')}: ${totals.join(', ') || 'nothing'}; ${plan.totals.bytes.toLocaleString('en')} bytes to send`,
     ...(plan.skipped ?? []).map(({ reason }) => `  left out: ${reason.message}`),
     ...(plan.remarks ?? []).map((remark) => `  note: ${remark}`),
     ...(plan.held ? [`  a publish would be HELD by the guard: ${plan.held}`] : []),

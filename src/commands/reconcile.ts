@@ -164,14 +164,15 @@ const reconcileOn = async (
 ): Promise<Reconciled[]> => {
   const target = { manifest: manifest.name, portal: manifest.portal };
   const portal = await runtime.openPortal(target.portal);
-  const { wishes } = await gatherManifestSources(manifest, runtime.sourceTools(signal));
-  const keys = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map((wish) => wish.key));
-  const strange = [...(how.find?.mapping.keys() ?? [])].filter((key) => !keys.has(key));
+  const { wishes: list } = await gatherManifestSources(manifest, runtime.sourceTools(signal));
+  const strange = [...(how.find?.mapping.keys() ?? [])].filter((key) => !list.keys.has(key));
   if (strange.length > 0) {
     throw new UsageError(`the mapping names keys that are not in ${manifest.path}: ${strange.join(', ')}`, {
       hint: 'a key is <manifest name>/<dataset id>[/<resource id>]; `sluice plan` lists them',
     });
   }
+  const wishes = await list.all();
+  await list.close();
   const { concurrency } = runtime.portals.config(target.portal);
   const { ledger, fetcher, fetched } = runtime;
   const { stateDir, limits } = runtime.config;

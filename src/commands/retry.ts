@@ -38,8 +38,8 @@ export const retryCommand = async (what: string, options: CommonOptions, io: Io)
 /** Those of the keys that the manifest still names; NotFoundError when it names none. */
 const stillWished = async (manifest: Manifest, keys: string[], tools: SourceTools): Promise<string[]> => {
   const { wishes } = await gatherManifestSources(manifest, tools);
-  const wished = new Set(wishes.flatMap((wish) => [wish.key, ...wish.resources.map(({ key }) => key)]));
-  const only = keys.filter((key) => wished.has(key));
+  const only = keys.filter((key) => wishes.keys.has(key));
+  await wishes.close();
   if (only.length > 0) return only;
   throw new NotFoundError(`nothing to run again: ${manifest.path} does not ask for ${keys.slice(0, 5).join(', ')}`, {
     hint: isDropManifest(manifest)

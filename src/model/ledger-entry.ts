@@ -132,6 +132,20 @@ export const ledgerEntrySchema = z.object({
 /** See {@link ledgerEntrySchema}. */
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 
+/** What a plan needs to know of every entry, also of those that it does not touch. */
+export const indexedEntrySchema = ledgerEntrySchema.pick({
+  key: true,
+  uuid: true,
+  nid: true,
+  live: true,
+  removed: true,
+  missingSince: true,
+  syncedAt: true,
+});
+
+/** See {@link indexedEntrySchema}. */
+export type IndexedEntry = z.infer<typeof indexedEntrySchema>;
+
 /** What we sent last for a node, to tell changes field by field and edits of others from our own. */
 export const sentNodeSchema = z.object({
   title: z.string(),

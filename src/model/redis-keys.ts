@@ -31,6 +31,8 @@ export const redisKeys = (prefix: string) => ({
   run: (runId: string) => `${prefix}.run:${runId}`,
   /** Hash: key -> work item of the run (wish and plan, JSON). */
   runWork: (runId: string) => `${prefix}.work:${runId}`,
+  /** List: parts of a plan of the run (keys of datasets, and what needs no job, JSON). */
+  runPlan: (runId: string, plan: string) => `${prefix}.run-plan:${runId}:${plan}`,
   /** Hash: key -> what the run has done to the item so far (JSON). */
   runItems: (runId: string) => `${prefix}.items:${runId}`,
   /** Hash: key -> outcome, for progress. */

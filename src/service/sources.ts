@@ -6,7 +6,7 @@ import type { RunRequest } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
-import type { ResourceWish } from '../model/wish.ts';
+import type { DatasetWish, ResourceWish } from '../model/wish.ts';
 import type { Gathered } from '../pipeline/handlers/deps.ts';
 import { catalogueBytes } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
@@ -19,6 +19,7 @@ import { gatherDrop } from '../sources/gather/drop.ts';
 import { gatherIndex } from '../sources/index/gather-index.ts';
 import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type DropManifest, isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { WishList } from '../sources/wish-list.ts';
 import { forgetVerdicts, readVerdicts, recordVerdict } from '../state/drop-verdicts.ts';
 import type { SettledClaim } from '../state/runs.ts';
 
@@ -67,31 +68,36 @@ export const gatherSources = async (
   const spoken = new Set(verdicts.flatMap(({ id, by }) => (by.has(portal) ? [id] : [])));
   const isOpen = ({ source }: ResourceWish): boolean =>
     source.kind !== 'file' || source.claim === undefined || !spoken.has(source.claim);
+  const wishes = (await gathered.wishes.all()).flatMap((wish) => {
+    const resources = wish.resources.filter(isOpen);
+    return resources.length > 0 ? [{ ...wish, resources }] : [];
+  });
   return {
     ...gathered,
-    wishes: gathered.wishes.flatMap((wish) => {
-      const resources = wish.resources.filter(isOpen);
-      return resources.length > 0 ? [{ ...wish, resources }] : [];
-    }),
+    wishes: WishList.of(wishes),
     superseded: gathered.superseded.filter(({ id }) => !spoken.has(id)),
     refused: gathered.refused.filter(({ claim }) => !spoken.has(claim.id)),
   };
 };
 
-/** The wishes of a manifest; for a drop manifest those of the claimed files. */
+/** The wishes of a manifest; for a drop manifest those of the claimed files. Whoever asks closes the list. */
 export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => {
+  const rest = { ...nothing, isDrop: false, manifest };
   if ('catalogue' in manifest) {
     const bytes = catalogueBytes(manifest.catalogue.from, { ...tools, cacheDir: join(tools.stateDir, 'catalogues') });
-    return { ...nothing, ...(await gatherCatalogue(manifest, bytes)), isDrop: false, manifest };
+    const wishes = new WishList(join(tools.stateDir, 'plans'));
+    return { ...rest, ...(await gatherCatalogue(manifest, bytes, (wish) => wishes.add(wish))), wishes };
   }
-  if ('datapackages' in manifest) return { ...nothing, ...(await gatherPackages(manifest)), isDrop: false, manifest };
-  if ('index' in manifest) return { ...nothing, ...(await gatherIndex(manifest)), isDrop: false, manifest };
-  if (!isDropManifest(manifest)) {
-    return { ...nothing, wishes: await gatherManifest(manifest), isDrop: false, manifest };
-  }
-  const claims = await claimsOf(manifest);
-  return { ...nothing, ...(await gatherDrop(manifest, claims)), isDrop: true, manifest };
+  if ('datapackages' in manifest) return { ...rest, ...listed(await gatherPackages(manifest)) };
+  if ('index' in manifest) return { ...rest, ...listed(await gatherIndex(manifest)) };
+  if (!isDropManifest(manifest)) return { ...rest, ...listed({ wishes: await gatherManifest(manifest) }) };
+  return { ...rest, ...listed(await gatherDrop(manifest, await claimsOf(manifest))), isDrop: true };
 };
+
+const listed = <T extends { wishes: DatasetWish[] }>(gathered: T): Omit<T, 'wishes'> & { wishes: WishList } => ({
+  ...gathered,
+  wishes: WishList.of(gathered.wishes),
+});
 
 /** Where the verdicts of portals on dropped files are kept. */
 export interface VerdictStore {

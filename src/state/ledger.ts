@@ -4,7 +4,9 @@ import type { ZodType } from 'zod';
 import { manifestOfKey } from '../model/key.ts';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import {
+  type IndexedEntry,
   type Intent,
+  indexedEntrySchema,
   intentSchema,
   type LedgerEntry,
   ledgerEntrySchema,
@@ -12,7 +14,7 @@ import {
   sentNodeSchema,
 } from '../model/ledger-entry.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
-import { writeFields } from './redis/fields.ts';
+import { fieldsOf, writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
 
 /** What is known of one key. */
@@ -43,13 +45,22 @@ export class Ledger {
 
   /** All entries of a target, by key. */
   async entries(target: Target): Promise<Map<string, LedgerEntry>> {
-    const rows = await this.#redis.hgetall(this.#keys.entries(target));
     const entries = new Map<string, LedgerEntry>();
-    for (const [key, text] of Object.entries(rows)) {
+    for await (const [key, text] of fieldsOf(this.#redis, this.#keys.entries(target))) {
       const entry = parse(ledgerEntrySchema, text);
       if (entry) entries.set(key, entry);
     }
     return entries;
+  }
+
+  /** What is known of each key of a target in brief, read in pieces. */
+  async index(target: Target): Promise<Map<string, IndexedEntry>> {
+    const index = new Map<string, IndexedEntry>();
+    for await (const [key, text] of fieldsOf(this.#redis, this.#keys.entries(target))) {
+      const entry = parse(indexedEntrySchema, text);
+      if (entry) index.set(key, entry);
+    }
+    return index;
   }
 
   /** The entry of a key on a portal, or null. */
@@ -122,14 +133,9 @@ export class Ledger {
     return parse(sentNodeSchema, await readField(this.#redis, this.#keys.sent(targetOf(portal, key)), key));
   }
 
-  /** What was sent last for each key of a target. */
-  async sent(target: Target): Promise<Map<string, SentNode>> {
-    const sent = new Map<string, SentNode>();
-    for (const [key, text] of Object.entries(await this.#redis.hgetall(this.#keys.sent(target)))) {
-      const node = parse(sentNodeSchema, text);
-      if (node) sent.set(key, node);
-    }
-    return sent;
+  /** What was sent last for several keys, in the order of the keys. */
+  sentOf(portal: string, keys: readonly string[]): Promise<(SentNode | null)[]> {
+    return Promise.all(keys.map((key) => this.sentFor(portal, key)));
   }
 
   /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
@@ -165,8 +171,10 @@ export class Ledger {
   async refreshedAt(target: Target): Promise<number | null> {
     const known = await this.#redis.hget(this.#keys.refreshed, targetName(target));
     if (known !== null) return Number(known);
-    const times = [...(await this.entries(target)).values()].filter(({ nid }) => nid !== null);
-    return times.length === 0 ? null : Math.min(...times.map(({ syncedAt }) => syncedAt));
+    let first: number | null = null;
+    for (const { nid, syncedAt } of (await this.index(target)).values())
+      if (nid !== null && (first === null || syncedAt < first)) first = syncedAt;
+    return first;
   }
 
   /** Closes an intent whose write is known not to have happened. */

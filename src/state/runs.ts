@@ -1,4 +1,5 @@
 // Records of runs in Redis: what was asked, the work planned, progress, and the report.
+import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
@@ -16,7 +17,7 @@ import {
 } from '../model/report.ts';
 import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
 import { rememberRun } from './last-runs.ts';
-import { writeFields } from './redis/fields.ts';
+import { fieldsOf, writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
 
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
@@ -97,7 +98,7 @@ const settledClaimSchema = z.object({ claim: z.string(), reason: reasonSchema.nu
 /** A dropped file by its claim id: archived, or quarantined with a reason. */
 export type SettledClaim = z.infer<typeof settledClaimSchema>;
 
-/** The planned work of a run. The first attempt writes it down; later attempts of the run use it unchanged. */
+/** A part of the planned work of a run. The first attempt writes it down; later attempts of the run use it unchanged. */
 export interface RunWork {
   datasets: DatasetWork[];
   resources: ResourceWork[];
@@ -105,12 +106,19 @@ export interface RunWork {
   settled: ReportItem[];
   /** Dropped files that need no job: what becomes of them when the run closes. */
   claims: SettledClaim[];
-  /** What is published otherwise than the source has it. */
-  remarks: string[];
+}
+
+/** Planned items by what they need. */
+export interface PlannedCounts {
+  datasets: number;
+  resources: number;
+  settled: number;
 }
 
 /** What is known of the work that was planned. */
-export interface Planned extends Pick<RunWork, 'settled' | 'claims' | 'remarks'> {
+export interface Planned extends Pick<RunWork, 'settled' | 'claims'> {
+  /** What is published otherwise than the source has it. */
+  remarks: string[];
   /** Keys of the datasets with a job. */
   datasets: string[];
   /** Ids of the dropped files behind resources with a job, by key. */
@@ -127,12 +135,69 @@ export interface RunProgress {
   failed: number;
 }
 
-const settledSchema = z.object({
+/** What stays of a part of the plan when its work is in the hash of work. */
+const partSchema = z.object({
+  datasets: z.array(z.string()),
   settled: z.array(reportItemSchema),
   claims: z.array(settledClaimSchema),
-  remarks: z.array(z.string()).default([]),
-  dropped: z.record(z.string(), z.string()).default({}),
+  dropped: z.record(z.string(), z.string()),
 });
+
+/** Items of work that one command writes, and parts of a plan that one reads. */
+const fieldsAtOnce = 500;
+const partsAtOnce = 20;
+
+/** Writes the plan of a run down in parts. They count when it is ended; another attempt writes a plan of its own. */
+export class PlanWriter {
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #runId: string;
+  readonly #keepMs: number;
+  readonly #id = randomUUID();
+  readonly #counts: PlannedCounts = { datasets: 0, resources: 0, settled: 0 };
+
+  constructor(redis: Redis, keys: RedisKeys, { runId, keepMs }: { runId: string; keepMs: number }) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#runId = runId;
+    this.#keepMs = keepMs;
+  }
+
+  /** Writes a part down. */
+  async add({ datasets, resources, settled, claims }: RunWork): Promise<void> {
+    const dropped: Planned['dropped'] = {};
+    for (const { wish } of resources) {
+      const { key, source } = wish;
+      if (source.kind === 'file' && source.claim !== undefined) dropped[key] = source.claim;
+    }
+    const work = [...datasets, ...resources];
+    for (let at = 0; at < work.length; at += fieldsAtOnce) {
+      const fields = work.slice(at, at + fieldsAtOnce).flatMap((item) => [item.wish.key, JSON.stringify(item)]);
+      await this.#redis.hset(this.#keys.runWork(this.#runId), ...fields);
+    }
+    const part = { datasets: datasets.map(({ wish }) => wish.key), settled, claims, dropped };
+    const list = this.#keys.runPlan(this.#runId, this.#id);
+    await this.#redis.multi().rpush(list, JSON.stringify(part)).pexpire(list, this.#keepMs).exec();
+    this.#counts.datasets += datasets.length;
+    this.#counts.resources += resources.length;
+    this.#counts.settled += settled.length;
+  }
+
+  /** Ends the plan: from now on it is what the run does. */
+  async end(remarks: string[]): Promise<PlannedCounts> {
+    const { datasets, resources } = this.#counts;
+    await this.#redis
+      .multi()
+      .hset(this.#keys.run(this.#runId), {
+        total: datasets + resources,
+        remarks: JSON.stringify(remarks),
+        plan: this.#id,
+      })
+      .persist(this.#keys.runPlan(this.#runId, this.#id))
+      .exec();
+    return this.#counts;
+  }
+}
 
 /** Reads and writes run records. */
 export class Runs {
@@ -166,33 +231,42 @@ export class Runs {
     return Number(await this.#redis.hget(key, 'startedAt'));
   }
 
-  /** Writes the planned work down, all or nothing. */
-  async plan(runId: string, work: RunWork): Promise<void> {
-    const key = this.#keys.run(runId);
-    const items = new Map<string, string>();
-    for (const dataset of work.datasets) items.set(dataset.wish.key, JSON.stringify(dataset));
-    const dropped: Planned['dropped'] = {};
-    for (const resource of work.resources) {
-      const { key: item, source } = resource.wish;
-      items.set(item, JSON.stringify(resource));
-      if (source.kind === 'file' && source.claim !== undefined) dropped[item] = source.claim;
-    }
-    const multi = this.#redis.multi().del(this.#keys.runWork(runId));
-    if (items.size > 0) multi.hset(this.#keys.runWork(runId), items);
-    await multi
-      .hset(key, {
-        total: work.datasets.length + work.resources.length,
-        settled: JSON.stringify({ settled: work.settled, claims: work.claims, remarks: work.remarks, dropped }),
-        planned: JSON.stringify(work.datasets.map((dataset) => dataset.wish.key)),
-      })
-      .exec();
+  /** Begins to write the planned work of a run down. */
+  newPlan(runId: string): PlanWriter {
+    return new PlanWriter(this.#redis, this.#keys, { runId, keepMs: this.#keepMs });
   }
 
-  /** The planned work as written down, or null before {@link plan}. */
+  /** The planned work as written down, or null before its plan is ended. */
   async planned(runId: string): Promise<Planned | null> {
-    const [planned, settled] = await this.#redis.hmget(this.#keys.run(runId), 'planned', 'settled');
-    if (!planned || !settled) return null;
-    return { datasets: z.array(z.string()).parse(JSON.parse(planned)), ...settledSchema.parse(JSON.parse(settled)) };
+    const [plan, remarks] = await this.#redis.hmget(this.#keys.run(runId), 'plan', 'remarks');
+    if (!plan || !remarks) return null;
+    const planned: Planned = {
+      datasets: [],
+      settled: [],
+      claims: [],
+      dropped: {},
+      remarks: z.array(z.string()).parse(JSON.parse(remarks)),
+    };
+    for await (const { datasets, settled, claims, dropped } of this.#parts(runId, plan)) {
+      for (const key of datasets) planned.datasets.push(key);
+      for (const item of settled) planned.settled.push(item);
+      for (const claim of claims) planned.claims.push(claim);
+      Object.assign(planned.dropped, dropped);
+    }
+    return planned;
+  }
+
+  /** True when the work of the run is planned. */
+  async isPlanned(runId: string): Promise<boolean> {
+    return (await this.#redis.hexists(this.#keys.run(runId), 'plan')) === 1;
+  }
+
+  async *#parts(runId: string, plan: string): AsyncGenerator<z.infer<typeof partSchema>> {
+    for (let at = 0; ; at += partsAtOnce) {
+      const texts = await this.#redis.lrange(this.#keys.runPlan(runId, plan), at, at + partsAtOnce - 1);
+      for (const text of texts) yield partSchema.parse(JSON.parse(text));
+      if (texts.length < partsAtOnce) return;
+    }
   }
 
   /** Work on one dataset, or null when the run has none on it. */
@@ -231,7 +305,7 @@ export class Runs {
     const known = await this.#redis.hget(key, 'proofs');
     if (known !== null) return z.array(z.array(z.string())).parse(JSON.parse(known));
     const keys: string[] = [];
-    for (const [item, text] of Object.entries(await this.#redis.hgetall(this.#keys.runItems(runId)))) {
+    for await (const [item, text] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
       const record = itemRecordSchema.parse(JSON.parse(text));
       if (record.unproven && !record.ended) keys.push(item);
     }
@@ -246,7 +320,7 @@ export class Runs {
   /** How all items ended that have, by key. */
   async ended(runId: string): Promise<Map<string, ReportItem>> {
     const ended = new Map<string, ReportItem>();
-    for (const [key, text] of Object.entries(await this.#redis.hgetall(this.#keys.runItems(runId)))) {
+    for await (const [key, text] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
       const record = itemRecordSchema.parse(JSON.parse(text));
       if (record.ended) ended.set(key, record.ended);
     }
@@ -280,10 +354,11 @@ export class Runs {
   async drop(runId: string): Promise<void> {
     const key = this.#keys.run(runId);
     const seconds = Math.ceil(this.#keepMs / 1000);
+    const plan = (await this.#redis.hget(key, 'plan')) ?? '';
     await this.#redis
       .multi()
-      .hdel(key, 'settled', 'planned', 'proofs')
-      .del(this.#keys.runWork(runId), this.#keys.runItems(runId))
+      .hdel(key, 'plan', 'remarks', 'proofs')
+      .del(this.#keys.runWork(runId), this.#keys.runPlan(runId, plan), this.#keys.runItems(runId))
       .expire(key, seconds)
       .expire(this.#keys.runOutcomes(runId), seconds)
       .zremrangebyscore(this.#keys.runs, '-inf', Date.now() - this.#keepMs)

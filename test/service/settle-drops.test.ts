@@ -58,7 +58,7 @@ describe('a dropped file for several portals', () => {
     const tools = {} as SourceTools; // a drop fetches nothing
     const keysFor = async (portal: string, why: 'drop' | 'retry' = 'drop'): Promise<string[]> => {
       const request = { manifestPath: manifest.path, portal, why };
-      return (await gatherSources(request, tools, { redis, keys })).wishes.map(({ key }) => key);
+      return (await (await gatherSources(request, tools, { redis, keys })).wishes.all()).map(({ key }) => key);
     };
     expect(await keysFor('city')).toEqual(['m/a']);
     await settle('city', refused);

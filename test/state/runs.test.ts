@@ -70,14 +70,20 @@ describe('a run', () => {
       resources: [resource('city/one/a')],
       settled: [item('city/two', 'unchanged')],
       claims: [{ claim: 'c1', reason: null }],
-      remarks: ['`x` has no field on the portal (in "a")'],
     };
-    await runs().plan('r1', work);
+    const remarks = ['`x` has no field on the portal (in "a")'];
+    const abandoned = runs().newPlan('r1');
+    await abandoned.add({ ...work, datasets: [dataset('city/other')] });
+    expect(await runs().planned('r1')).toBeNull();
+    const plan = runs().newPlan('r1');
+    await plan.add({ ...work, resources: [], settled: [], claims: [] });
+    await plan.add({ ...work, datasets: [] });
+    expect(await plan.end(remarks)).toEqual({ datasets: 1, resources: 1, settled: 1 });
     expect(await runs().planned('r1')).toMatchObject({
       datasets: ['city/one'],
       settled: work.settled,
       claims: work.claims,
-      remarks: work.remarks,
+      remarks,
     });
     expect(await runs().progress('r1')).toMatchObject({ state: 'running', total: 2, done: 0, failed: 0 });
     expect(await runs().datasetWork('r1', 'city/one')).toMatchObject({

@@ -7,8 +7,8 @@ import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { Ledger } from '../../state/ledger.ts';
-import { lookAt } from '../handlers/look.ts';
-import { withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
+import { observe } from '../handlers/observe.ts';
+import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
 import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
 import { type KnownFile, withLocalFile } from './local-file.ts';
 import type { NodeWish } from './node.ts';
@@ -47,9 +47,10 @@ export interface ReconcileOptions {
 /** Proves every wish; writes nothing, neither to the portal nor to the ledger. */
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]> => {
   const { signal } = options;
-  const { entries, sources } = await lookAt({ ...options, portal: null }, signal);
+  const entries = await options.ledger.entries(options.target);
+  const { sources } = await observe(options.wishes, { entries, sent: new Map() }, options, signal);
   const named = withKnownNames(options.wishes, entries);
-  const wishes = options.find ? named : withKnownUuids(named, entries);
+  const wishes = options.find ? named : withKnownUuids(named, entries, ownersOf(entries.values()));
   const results: Reconciled[][] = [];
   const next = wishes.entries();
   const work = async (): Promise<void> => {

@@ -3,7 +3,6 @@ import type { JobContext, RunRequest, TriggerData } from '../../model/job.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { Reason, Report } from '../../model/report.ts';
-import type { DatasetWish } from '../../model/wish.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import type { Claim } from '../../sources/drop/claim.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
@@ -11,6 +10,7 @@ import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
+import type { WishList } from '../../sources/wish-list.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { Runs, SettledClaim } from '../../state/runs.ts';
 import type { HeldRun } from '../../state/stored-plans.ts';
@@ -36,7 +36,8 @@ export interface HandlerSettings {
 
 /** What was gathered for a run. */
 export interface Gathered {
-  wishes: DatasetWish[];
+  /** To be closed. */
+  wishes: WishList;
   /** Claims that a newer drop of the same name replaced. */
   superseded: Claim[];
   /** Claims that cannot become a wish. */

@@ -26,7 +26,7 @@ export interface LookHow {
 
 /** Asks for all resources with a `url` that were published before; new ones are fetched anyway. */
 export const lookAtAddresses = async (
-  wishes: DatasetWish[],
+  wishes: readonly DatasetWish[],
   entries: ReadonlyMap<string, LedgerEntry>,
   { fetcher, signal, isDoubted }: LookHow,
 ): Promise<AddressesSeen> => {

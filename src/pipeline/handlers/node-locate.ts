@@ -120,7 +120,11 @@ export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
  * The number under which the portal has the node of an entry, by its uuid; null where it has none. Lists hide drafts, so
  * one that is not listed is read.
  */
-export const nidOnPortal = async (portal: Portal, entry: LedgerEntry, signal: AbortSignal): Promise<string | null> => {
+export const nidOnPortal = async (
+  portal: Portal,
+  entry: Pick<LedgerEntry, 'uuid' | 'nid'>,
+  signal: AbortSignal,
+): Promise<string | null> => {
   const row = await portal.findByUuid(entry.uuid, signal);
   if (row) return row.nid;
   const node = await portal.visibleNode(entry.nid ?? '', signal);

@@ -5,8 +5,9 @@ import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import type { Knowledge } from '../plan/plan.ts';
-import { planFileItems, type WholePlan } from '../plan/whole-plan.ts';
+import { planFileItems } from '../plan/whole-plan.ts';
 import { unlikeProven } from './drift.ts';
+import type { PlannedPage } from './target-plan.ts';
 
 type PlanItem = PlanFile['items'][number];
 
@@ -14,10 +15,14 @@ type PlanItem = PlanFile['items'][number];
 export const movedItems = async (
   portal: Portal,
   pins: PlanFile,
-  { plan, known }: { plan: WholePlan; known: Pick<Knowledge, 'entries' | 'sent'> },
+  {
+    datasets,
+    removals,
+    known,
+  }: Pick<PlannedPage, 'datasets' | 'removals'> & { known: Pick<Knowledge, 'entries' | 'sent'> },
   signal: AbortSignal,
 ): Promise<Map<string, Reason>> => {
-  const current = new Map(planFileItems(plan).map((item) => [item.key, item]));
+  const current = new Map(planFileItems(datasets, removals).map((item) => [item.key, item]));
   const moved = new Map<string, Reason>();
   const pinned = pins.items.filter((item) => item.actions.length > 0);
   await Promise.all(

@@ -2,7 +2,7 @@
 // portal that was restored or made anew has forgotten what we published.
 import { HeldError } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
-import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { IndexedEntry } from '../../model/ledger-entry.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import type { HandlerDeps } from './deps.ts';
 import { nidOnPortal } from './node-locate.ts';
@@ -22,7 +22,7 @@ const leastGone = 3;
 export const refuseOtherPortal = async (
   deps: HandlerDeps,
   request: RunData,
-  entries: ReadonlyMap<string, LedgerEntry>,
+  entries: ReadonlyMap<string, IndexedEntry>,
   signal: AbortSignal,
 ): Promise<boolean> => {
   const portal = deps.portal(request.portal);
@@ -52,11 +52,11 @@ export const refuseOtherPortal = async (
   return gone.length > 0;
 };
 
-const mostOf = (sample: readonly LedgerEntry[], gone: readonly LedgerEntry[]): boolean =>
+const mostOf = (sample: readonly IndexedEntry[], gone: readonly IndexedEntry[]): boolean =>
   sample.filter((entry) => gone.includes(entry)).length > sample.length / 2;
 
 /** True where a number of ours is another node's or was not given yet; one that was merely deleted is never used again. */
-const isSetBack = async (portal: Portal, gone: readonly LedgerEntry[], signal: AbortSignal): Promise<boolean> => {
+const isSetBack = async (portal: Portal, gone: readonly IndexedEntry[], signal: AbortSignal): Promise<boolean> => {
   if (gone.length === 0) return false;
   const highest = Math.max(...gone.map(({ nid }) => Number(nid)));
   if (Number(await portal.highestNid(signal)) < highest) return true;
@@ -68,7 +68,11 @@ const holdHint =
   'nothing was changed. If it is the same portal with other node ids, `sluice rebuild` finds what is there; if others published it, `sluice adopt`; if it is empty or a new one, `sluice publish --create-missing` creates everything';
 
 /** Those of the entries whose nodes the portal does not hold any more; a live one is in its lists. */
-const goneOf = async (portal: Portal, entries: readonly LedgerEntry[], signal: AbortSignal): Promise<LedgerEntry[]> => {
+const goneOf = async (
+  portal: Portal,
+  entries: readonly IndexedEntry[],
+  signal: AbortSignal,
+): Promise<IndexedEntry[]> => {
   const found = await Promise.all(
     entries.map((entry) => (entry.live ? portal.findByUuid(entry.uuid, signal) : nidOnPortal(portal, entry, signal))),
   );

@@ -6,102 +6,134 @@ import type { Reason } from '../../model/report.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { sparedBy } from '../../sources/gather/dataset-wish.ts';
 import { isStale } from '../../state/refreshed.ts';
-import type { RunWork } from '../../state/runs.ts';
-import { withKnownNames } from '../plan/known-wishes.ts';
+import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
 import type { Knowledge, PlannedDataset, PlannedItem } from '../plan/plan.ts';
 import type { Missing, Removal } from '../plan/removals.ts';
-import { applyRenames, planManifest, type WholePlan } from '../plan/whole-plan.ts';
-import type { HandlerDeps } from './deps.ts';
-import { lookAt } from './look.ts';
+import type { Gathered, HandlerDeps } from './deps.ts';
+import { listNodes, observe } from './observe.ts';
 import { movedItems } from './plan-pins.ts';
 import { refuseOtherPortal } from './portal-content.ts';
-import { WorkBuilder } from './run-work.ts';
+import { skippedWork, sourceWork, WorkBuilder } from './run-work.ts';
+import { TargetPlan, type TargetPlanOptions } from './target-plan.ts';
 
 /**
- * Gathers and plans. Writes nothing but what the comparison itself teaches: renames, and since when something is
- * missing. Throws {@link HeldError} when the guard holds the run; nothing has been touched then.
+ * Gathers, plans, and writes the work of the run down page by page. Touches nothing else but what the comparison itself
+ * teaches: renames, and since when something is missing. Throws {@link HeldError} when the guard holds the run.
  */
-export const planRun = async (deps: HandlerDeps, request: RunData, signal: AbortSignal): Promise<RunWork> => {
+export const planRun = async (deps: HandlerDeps, request: RunData, signal: AbortSignal): Promise<PlannedCounts> => {
   if (request.remove) return planRemoval(deps, request, request.remove, signal);
   const gathered = await deps.gather(request, signal);
-  const pins = request.plan === null ? null : await deps.storedPlan(request.plan);
-  const limited = request.only !== null || gathered.isDrop;
-  const wanted = limitTo(gathered.wishes, request.only);
-  let refresh = !limited && !pins && (await needsRefresh(deps, request));
-  const planned = async (): Promise<{ looked: Knowledge; plan: WholePlan }> => {
-    const knowledge = await look(deps, request, { wanted, refresh, isPinned: pins !== null }, signal);
-    const whole = planManifest(gathered.manifest, withKnownNames(wanted, knowledge.entries), knowledge, {
-      limited,
-      now: Date.now(),
-      isSpared: sparedBy(gathered.skipped),
-      ...(pins ? { counts: (key: string) => isPinned(pins, key) } : {}),
-    });
-    return { looked: knowledge, plan: whole };
-  };
-  let { looked, plan } = await planned();
-  await passGuard(deps, request, { plan, wished: wanted.length, limited });
-  const isForgetful = hasWork(plan) && (await refuseOtherPortal(deps, request, looked.entries, signal));
-  if (isForgetful && !refresh && !limited && !pins) {
-    refresh = true;
-    ({ looked, plan } = await planned());
+  try {
+    return await planGathered(deps, request, gathered, signal);
+  } finally {
+    await gathered.wishes.close();
   }
-  await learn(deps, request, plan.missing);
-  if (refresh) await deps.ledger.refreshed(request, Date.now());
-  const known = applyRenames(looked, plan.missing);
-  const moved = pins
-    ? await movedItems(deps.portal(request.portal), pins, { plan, known }, signal)
-    : new Map<string, Reason>();
-  const work = new WorkBuilder(gathered, known, {
-    request,
-    onDrift: request.onDrift ?? gathered.manifest.onDrift,
-    pinned: pins !== null,
-    order: new Map(
-      gathered.isDrop ? [] : gathered.wishes.map(({ key, resources }) => [key, resources.map((each) => each.key)]),
-    ),
-  });
-  for (const [index, wish] of plan.wishes.entries()) {
-    const dataset = plan.datasets[index];
-    if (dataset) work.add(wish, pins ? pinned(dataset, pins, moved) : dataset, moved);
-  }
-  work.joinLookups();
-  const released = request.release === null ? null : new Set((await deps.heldRun(request.release)).removals);
-  const removals = plan.missing.removals.filter(({ key }) => !released || released.has(key));
-  work.remove(pins ? removals.filter(({ key }) => isPinned(pins, key) && !moved.has(key)) : removals);
-  work.refuse(moved);
-  work.skip(gathered.skipped.filter(({ key }) => request.only?.includes(key) ?? true));
-  work.work.remarks = request.only === null ? gathered.remarks : [];
-  return work.work;
 };
 
-/** Looks at what the plan is made of, and forgets what was found wrong or is doubted. */
-const look = async (
+const planGathered = async (
   deps: HandlerDeps,
   request: RunData,
-  { wanted, refresh, isPinned }: { wanted: DatasetWish[]; refresh: boolean; isPinned: boolean },
+  gathered: Gathered,
   signal: AbortSignal,
-): Promise<Knowledge> => {
-  const { ledger, fetcher } = deps;
-  const portal = refresh ? deps.portal(request.portal) : null;
+): Promise<PlannedCounts> => {
+  const pins = request.plan === null ? null : await deps.storedPlan(request.plan);
+  const isLimited = request.only !== null || gathered.isDrop;
+  const released = request.release === null ? null : new Set((await deps.heldRun(request.release)).removals);
+  const how: PlanningHow = { gathered, pins, isLimited, released };
+  const isAsked = !isLimited && !pins && (await needsRefresh(deps, request));
+  let refreshed = isAsked;
+  let { plan, writer, hasWork } = await writePages(deps, request, { ...how, refresh: isAsked }, signal);
+  await passGuard(deps, request, { plan, wished: gathered.wishes.length, isLimited });
+  const isForgetful = hasWork && (await refuseOtherPortal(deps, request, plan.index, signal));
+  if (isForgetful && !isAsked && !isLimited && !pins) {
+    refreshed = true;
+    ({ plan, writer, hasWork } = await writePages(deps, request, { ...how, refresh: true }, signal));
+  }
+  await learn(deps, request, plan.missing);
+  if (refreshed) await deps.ledger.refreshed(request, Date.now());
+  return writer.end(request.only === null ? gathered.remarks : []);
+};
+
+interface PlanningHow {
+  gathered: Gathered;
+  pins: PlanFile | null;
+  isLimited: boolean;
+  /** Keys that a released run may take down; null for all. */
+  released: ReadonlySet<string> | null;
+}
+
+/** Plans page by page and writes the work of each down; nothing of it counts before the plan is ended. */
+const writePages = async (
+  deps: HandlerDeps,
+  request: RunData,
+  { gathered, pins, isLimited, released, refresh }: PlanningHow & { refresh: boolean },
+  signal: AbortSignal,
+): Promise<{ plan: TargetPlan; writer: PlanWriter; hasWork: boolean }> => {
+  const { runs, ledger } = deps;
+  const writer = runs.newPlan(request.runId);
+  const plan = await TargetPlan.open({
+    ledger,
+    target: request,
+    wishes: gathered.wishes,
+    only: request.only,
+    isLimited,
+    isWhole: pins !== null,
+    rules: gathered.manifest,
+    isSpared: sparedBy(gathered.skipped),
+    now: Date.now(),
+    ...(pins ? { isCounted: (key: string) => isPinned(pins, key) } : {}),
+    observe: await observer(deps, request, { refresh, isPinned: pins !== null }, signal),
+  });
+  if (plan.hasNew) void meet(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
+  await writer.add(sourceWork(request, gathered));
+  let hasWork = plan.missing.removals.length > 0;
+  for await (const page of plan.pages()) {
+    const moved = pins ? await movedItems(deps.portal(request.portal), pins, page, signal) : new Map<string, Reason>();
+    const work = new WorkBuilder(page, {
+      request,
+      onDrift: request.onDrift ?? gathered.manifest.onDrift,
+      pinned: pins !== null,
+    });
+    for (const [index, wish] of page.wishes.entries()) {
+      const dataset = page.datasets[index];
+      if (dataset) work.add(wish, pins ? pinned(dataset, pins, moved) : dataset, moved);
+      hasWork ||= dataset !== undefined && hasActions(dataset);
+    }
+    work.joinLookups();
+    const removals = page.removals.filter(({ key }) => !released || released.has(key));
+    work.remove(pins ? removals.filter(({ key }) => isPinned(pins, key) && !moved.has(key)) : removals);
+    work.refuse(moved);
+    await writer.add(work.work);
+  }
+  const skipped = gathered.skipped.filter(({ key }) => request.only?.includes(key) ?? true);
+  if (skipped.length > 0) await writer.add(await skippedWork(deps, request, skipped));
+  return { plan, writer, hasWork };
+};
+
+/** Looks at what pages are made of, and forgets what was found wrong or is doubted. */
+const observer = async (
+  deps: HandlerDeps,
+  request: RunData,
+  { refresh, isPinned }: { refresh: boolean; isPinned: boolean },
+  signal: AbortSignal,
+): Promise<TargetPlanOptions['observe']> => {
   const isDoubted = request.refresh;
   const asksStates = isDoubted || request.why === 'retry';
-  const onNews = (): void => void meet(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
-  const seen = await lookAt(
-    {
-      ledger,
-      target: request,
-      wishes: wanted,
-      portal,
-      fetcher,
-      isDoubted,
-      counted: asksStates ? deps.portal(request.portal) : portal,
+  const portal = refresh || asksStates ? deps.portal(request.portal) : null;
+  const listed = refresh && portal ? await listNodes(portal, signal) : null;
+  return async (wishes, remembered, leavesNew) => {
+    const options = {
+      fetcher: deps.fetcher,
+      listed,
+      counted: portal,
       asksStates,
-      leavesNew: !isPinned,
-      onNews,
-    },
-    signal,
-  );
-  if (isDoubted) await forgetVersions(deps, request, seen);
-  return forgetRefusals(deps, request, wanted, await forgetTables(deps, request, seen));
+      isDoubted,
+      leavesNew: leavesNew && !isPinned,
+    };
+    const seen = await observe(wishes, remembered, options, signal);
+    if (isDoubted) await forgetVersions(deps, request, seen);
+    return forgetRefusals(deps, request, wishes, await forgetTables(deps, request, seen));
+  };
 };
 
 /**
@@ -164,7 +196,7 @@ const needsRefresh = async (deps: HandlerDeps, request: RunData): Promise<boolea
 const passGuard = async (
   deps: HandlerDeps,
   request: RunData,
-  { plan, wished, limited }: { plan: WholePlan; wished: number; limited: boolean },
+  { plan, wished, isLimited }: { plan: TargetPlan; wished: number; isLimited: boolean },
 ): Promise<void> => {
   const { runId, manifest, portal, manifestPath } = request;
   if (plan.held && request.release === null) {
@@ -177,7 +209,7 @@ const passGuard = async (
       hint: `nothing was changed; look at the source, then \`sluice release ${runId}\` or \`sluice discard ${runId}\``,
     });
   }
-  if (!limited && request.release === null && request.plan === null) await deps.forgetHeld(request);
+  if (!isLimited && request.release === null && request.plan === null) await deps.forgetHeld(request);
 };
 
 /** Writes down what the comparison taught. */
@@ -193,35 +225,19 @@ const planRemoval = async (
   request: RunData,
   { key, how }: NonNullable<RunData['remove']>,
   signal: AbortSignal,
-): Promise<RunWork> => {
+): Promise<PlannedCounts> => {
   const entries = await deps.ledger.entries(request);
   await refuseOtherPortal(deps, request, entries, signal);
   const removals: Removal[] = [...entries.values()]
     .filter((entry) => (entry.key === key || entry.key.startsWith(`${key}/`)) && entry.nid !== null)
     .map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
   const known: Knowledge = { entries, sources: new Map(), sent: new Map(), listed: null };
-  const builder = new WorkBuilder({ superseded: [], refused: [] }, known, {
-    request,
-    onDrift: 'overwrite',
-    pinned: false,
-  });
+  const builder = new WorkBuilder({ known, order: new Map() }, { request, onDrift: 'overwrite', pinned: false });
   builder.remove(removals);
-  return builder.work;
+  const writer = deps.runs.newPlan(request.runId);
+  await writer.add(builder.work);
+  return writer.end([]);
 };
-
-/** The wishes a limited run is for: named resources, and named datasets with all their resources. */
-const limitTo = (wishes: DatasetWish[], only: string[] | null): DatasetWish[] => {
-  if (only === null) return wishes;
-  const keys = new Set(only);
-  return wishes.flatMap((wish) => {
-    if (keys.has(wish.key)) return [wish];
-    const resources = wish.resources.filter((resource) => keys.has(resource.key));
-    return resources.length > 0 ? [{ ...wish, resources }] : [];
-  });
-};
-
-const hasWork = ({ missing, datasets }: WholePlan): boolean =>
-  missing.removals.length > 0 || datasets.some((dataset) => hasActions(dataset));
 
 const hasActions = ({ actions, resources }: PlannedDataset): boolean =>
   actions.length > 0 || resources.some((resource) => resource.actions.length > 0);

@@ -11,8 +11,9 @@ import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
 import type { Knowledge, PlannedDataset } from '../plan/plan.ts';
 import type { Removal } from '../plan/removals.ts';
 import { flatten } from '../plan/whole-plan.ts';
-import type { Gathered } from './deps.ts';
+import type { Gathered, HandlerDeps } from './deps.ts';
 import { itemOfEntry, outcomeOf } from './item.ts';
+import type { PlannedPage } from './target-plan.ts';
 
 /** How the work of a run is collected. */
 export interface WorkOptions {
@@ -20,11 +21,9 @@ export interface WorkOptions {
   onDrift: OnDrift;
   /** True for a run that does a stored plan: a dataset without planned actions is not written, whatever it wishes now. */
   pinned: boolean;
-  /** Keys of the resources of each dataset in the order of the source, also of those that this run leaves alone. */
-  order?: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Collects the work of a run. */
+/** Collects the work of a page of the plan. */
 export class WorkBuilder {
   readonly work: RunWork;
   readonly #known: Knowledge;
@@ -35,11 +34,7 @@ export class WorkBuilder {
   readonly #order: ReadonlyMap<string, readonly string[]>;
   readonly #below = new Map<string, LedgerEntry[]>();
 
-  constructor(
-    gathered: Pick<Gathered, 'superseded' | 'refused'>,
-    known: Knowledge,
-    { request, onDrift, pinned, order = new Map() }: WorkOptions,
-  ) {
+  constructor({ known, order }: Pick<PlannedPage, 'known' | 'order'>, { request, onDrift, pinned }: WorkOptions) {
     this.#known = known;
     this.#onDrift = onDrift;
     this.#createMissing = request.createMissing;
@@ -50,16 +45,7 @@ export class WorkBuilder {
       this.#below.set(parent, [...(this.#below.get(parent) ?? []), entry]);
     }
     this.#pinned = pinned;
-    this.work = {
-      datasets: [],
-      resources: [],
-      remarks: [],
-      settled: gathered.refused.map(({ claim, reason }) => refusedItem(request, claim, reason)),
-      claims: [
-        ...gathered.superseded.map(({ id }) => ({ claim: id, reason: null })),
-        ...gathered.refused.map(({ claim, reason }) => ({ claim: claim.id, reason })),
-      ],
-    };
+    this.work = { datasets: [], resources: [], settled: [], claims: [] };
   }
 
   /** Adds a dataset as planned; items that moved since a plan are told as held. */
@@ -122,14 +108,6 @@ export class WorkBuilder {
       this.#datasetFor(datasetKey, removals).resources.push(removal.key);
     }
     for (const removal of removals.filter(({ kind }) => kind === 'dataset')) this.#datasetFor(removal.key, removals);
-  }
-
-  /** Tells of faulty entries of the source; what they published before stays as it is. */
-  skip(entries: SkippedEntry[]): void {
-    for (const { reason, ...names } of entries) {
-      const entry = this.#known.entries.get(names.key) ?? newEntry({ ...names, kind: 'dataset' });
-      this.work.settled.push(itemOfEntry(entry, { outcome: outcomeOf(reason), reason }));
-    }
   }
 
   /** Adds items that a stored plan names and that cannot be done, where nothing else tells of them. */
@@ -219,6 +197,33 @@ const bareWish = (entry: LedgerEntry): DatasetWork['wish'] => ({
   fields: {},
   metadataFingerprint: entry.metadataFingerprint ?? '',
 });
+
+/** What is known of dropped files before anything is planned: those that a newer one replaced, and those that are no wish. */
+export const sourceWork = (request: RunData, { superseded, refused }: Gathered): RunWork => ({
+  datasets: [],
+  resources: [],
+  settled: refused.map(({ claim, reason }) => refusedItem(request, claim, reason)),
+  claims: [
+    ...superseded.map(({ id }) => ({ claim: id, reason: null })),
+    ...refused.map(({ claim, reason }) => ({ claim: claim.id, reason })),
+  ],
+});
+
+/** Reports faulty entries of the source; what they published before stays as it is. */
+export const skippedWork = async (
+  { ledger }: HandlerDeps,
+  { portal }: RunData,
+  skipped: SkippedEntry[],
+): Promise<RunWork> => {
+  const entries = await ledger.entriesOf(
+    portal,
+    skipped.map(({ key }) => key),
+  );
+  const settled = skipped.map(({ reason, ...names }, at) =>
+    itemOfEntry(entries[at] ?? newEntry({ ...names, kind: 'dataset' }), { outcome: outcomeOf(reason), reason }),
+  );
+  return { datasets: [], resources: [], settled, claims: [] };
+};
 
 const refusedItem = (
   request: RunData,

@@ -40,19 +40,19 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
   const { runId } = job.data;
   const startedAt = await deps.runs.begin(runId, job.data);
   await deps.ledger.remember(job.data, job.data.manifestPath);
-  if (!(await deps.runs.planned(runId))) {
-    const work = await job.step(
+  const isFirst = !(await deps.runs.isPlanned(runId));
+  if (isFirst) {
+    await job.step(
       { name: 'plan', on: job.data.manifest },
       (signal) => planRun(deps, job.data, signal),
       (planned) =>
-        `${planned.datasets.length} datasets with work, ${planned.resources.length} resources with work, ${planned.settled.length} items unchanged`,
+        `${planned.datasets} datasets with work, ${planned.resources} resources with work, ${planned.settled} items unchanged`,
     );
-    await deps.runs.plan(runId, work);
-    if (work.remarks.length > 0)
-      await job.note(`published otherwise than the source has it: ${work.remarks.join('; ')}`);
   }
   const planned = await deps.runs.planned(runId);
   if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
+  if (isFirst && planned.remarks.length > 0)
+    await job.note(`published otherwise than the source has it: ${planned.remarks.join('; ')}`);
   const outcomes = await job.children(planned.datasets.map((key) => datasetJob(job, key)));
   await endLost(deps, job, outcomes);
   const proofs = (await deps.runs.proofs(runId, tablesAJob)).flatMap((keys) => proveJob(job, keys));

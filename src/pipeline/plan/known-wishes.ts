@@ -7,9 +7,13 @@ import { recipeOf } from '../../sources/gather/dataset-wish.ts';
 /**
  * The wishes with the uuids that their nodes have: renamed and adopted nodes keep the one they were born with. A new item
  * under a key whose former node goes on under another one gets a uuid of its own, so that it never takes that node over.
+ * `owners` are the keys of all nodes of the target by uuid, see {@link ownersOf}.
  */
-export const withKnownUuids = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
-  const owners = new Map([...entries.values()].filter(({ nid }) => nid !== null).map(({ uuid, key }) => [uuid, key]));
+export const withKnownUuids = (
+  wishes: DatasetWish[],
+  entries: ReadonlyMap<string, LedgerEntry>,
+  owners: ReadonlyMap<string, string>,
+): DatasetWish[] => {
   const uuidOf = (wish: { key: string; uuid: string }): string => {
     const entry = entries.get(wish.key);
     if (entry?.nid) return entry.uuid;
@@ -38,4 +42,11 @@ export const withKnownNames = (wishes: DatasetWish[], entries: ReadonlyMap<strin
 export const withSource = (wish: ResourceWish, source: ResourceSource): ResourceWish => {
   const recipe = wish.recipe ?? recipeOf({}, source, wish.import);
   return { ...wish, source, ...(recipe === null ? {} : { recipe }) };
+};
+
+/** Keys of all entries that have a node, by uuid. */
+export const ownersOf = (entries: Iterable<Pick<LedgerEntry, 'key' | 'uuid' | 'nid'>>): Map<string, string> => {
+  const owners = new Map<string, string>();
+  for (const { key, uuid, nid } of entries) if (nid !== null) owners.set(uuid, key);
+  return owners;
 };

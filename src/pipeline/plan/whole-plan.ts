@@ -1,60 +1,8 @@
-// The plan of a whole manifest: every item, what is missing, the guard's verdict, totals. Pure.
+// What plans have in common: their items as a list, in a plan file, and counted. Pure.
 import { createHash } from 'node:crypto';
 import type { PlanFile } from '../../model/plan-file.ts';
-import type { DatasetWish } from '../../model/wish.ts';
-import type { Manifest } from '../../sources/manifest/schema.ts';
-import { guardVerdict } from './guard.ts';
-import { withKnownUuids } from './known-wishes.ts';
-import { type Knowledge, type PlannedDataset, type PlannedItem, planDataset } from './plan.ts';
-import { findMissing, type Missing } from './removals.ts';
-
-/** A plan with everything it was made of. */
-export interface WholePlan {
-  /** The wishes with the uuids of their nodes; one for each of `datasets`. */
-  wishes: DatasetWish[];
-  datasets: PlannedDataset[];
-  missing: Missing;
-  /** Why the run would be held, or null. */
-  held: string | null;
-}
-
-/** How a manifest is planned. */
-export interface PlanOptions {
-  /** True for a run of some wishes only: it says nothing about what is missing. */
-  limited: boolean;
-  /** Unix milliseconds. */
-  now: number;
-  /** Counts only these items before the guard; without it all. */
-  counts?: (key: string) => boolean;
-  /** True for items that are there in the source but faulty: they are not missing. */
-  isSpared?: (key: string) => boolean;
-}
-
-/** Plans all wishes of a manifest. */
-export const planManifest = (
-  manifest: Pick<Manifest, 'onMissing' | 'missingForMs' | 'guard'>,
-  wishes: DatasetWish[],
-  known: Knowledge,
-  options: PlanOptions,
-): WholePlan => {
-  const rules = { onMissing: manifest.onMissing, missingForMs: manifest.missingForMs, ...options };
-  const none: Missing = { renames: [], newlyMissing: [], returned: [], removals: [] };
-  const missing = options.limited ? none : findMissing(wishes, known.entries, known.sources, rules);
-  const renamed = applyRenames(known, missing);
-  const own = withKnownUuids(wishes, renamed.entries);
-  const datasets = own.map((wish) => planDataset(wish, renamed));
-  const isCounted = options.counts ?? (() => true);
-  const counts = {
-    known: [...known.entries.values()].filter((entry) => entry.nid !== null && !entry.removed).length,
-    removals: missing.removals.filter(({ key }) => isCounted(key)).length,
-    updates: flatten(datasets).filter((item) => isUpdate(item) && isCounted(item.key)).length,
-    wished: wishes.length,
-  };
-  return { wishes: own, datasets, missing, held: guardVerdict(counts, manifest.guard) };
-};
-
-const isUpdate = (item: PlannedItem): boolean =>
-  item.nid !== null && item.actions.some((action) => action !== 'verify' && action !== 'fetch');
+import type { Knowledge, PlannedDataset, PlannedItem } from './plan.ts';
+import type { Missing, Removal } from './removals.ts';
 
 /** What is known, as if the renames were written down already. */
 export const applyRenames = (known: Knowledge, missing: Missing): Knowledge => {
@@ -73,17 +21,10 @@ export const applyRenames = (known: Knowledge, missing: Missing): Knowledge => {
 export const flatten = (datasets: PlannedDataset[]): PlannedItem[] =>
   datasets.flatMap(({ resources, ...dataset }) => [dataset, ...resources]);
 
-/** sha256 over the metadata of all wishes and the bytes of all files. */
-export const wishesHash = (items: Pick<PlannedItem, 'key' | 'metadata' | 'sha256'>[]): string => {
-  const hash = createHash('sha256');
-  for (const { key, metadata, sha256 } of items) hash.update(`${key} ${metadata ?? ''} ${sha256 ?? ''}\n`);
-  return hash.digest('hex');
-};
-
 /** Items of the plan file: those of the wishes, then what is taken down. */
-export const planFileItems = (plan: WholePlan): PlanFile['items'] => [
-  ...flatten(plan.datasets).map((item) => ({ ...item, changes: item.changes.map((change) => ({ ...change })) })),
-  ...plan.missing.removals.map(({ key, kind, how, entry }) => ({
+export const planFileItems = (datasets: PlannedDataset[], removals: readonly Removal[]): PlanFile['items'] => [
+  ...flatten(datasets).map((item) => ({ ...item, changes: item.changes.map((change) => ({ ...change })) })),
+  ...removals.map(({ key, kind, how, entry }) => ({
     key,
     kind,
     title: entry.title,
@@ -99,14 +40,26 @@ export const planFileItems = (plan: WholePlan): PlanFile['items'] => [
   })),
 ];
 
-/** Totals of a plan: actions by name, bytes to send. */
-export const planTotals = (items: PlanFile['items']): PlanFile['totals'] => {
-  const actions: Record<string, number> = {};
-  let bytes = 0;
-  for (const item of items) {
-    bytes += item.bytes;
-    for (const action of item.actions.length > 0 ? item.actions : ['none'])
-      actions[action] = (actions[action] ?? 0) + 1;
+/** Totals of a plan whose items come in parts: actions by name, bytes to send, and a hash over what is wished. */
+export class PlanTotals {
+  readonly totals: PlanFile['totals'] = { actions: {}, bytes: 0 };
+  items = 0;
+  readonly #wishes = createHash('sha256');
+
+  /** Counts a part. */
+  add(items: PlanFile['items']): void {
+    const { actions } = this.totals;
+    this.items += items.length;
+    for (const item of items) {
+      this.totals.bytes += item.bytes;
+      for (const action of item.actions.length > 0 ? item.actions : ['none'])
+        actions[action] = (actions[action] ?? 0) + 1;
+      if (item.metadata !== null) this.#wishes.update(`${item.key} ${item.metadata} ${item.sha256 ?? ''}\n`);
+    }
   }
-  return { actions, bytes };
-};
+
+  /** sha256 over the metadata of all wishes and the bytes of all files; nothing can be added after it. */
+  hash(): string {
+    return this.#wishes.digest('hex');
+  }
+}

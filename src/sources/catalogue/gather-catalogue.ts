@@ -100,10 +100,8 @@ const isNothing = (value: unknown): boolean =>
 const isObject = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
-/** What a catalogue asks for. */
+/** What is said of a catalogue beside its wishes. */
 export interface GatheredCatalogue {
-  /** In the order of the catalogue. */
-  wishes: DatasetWish[];
   /** Entries that cannot be published; what they published before stays as it is. */
   skipped: SkippedEntry[];
   /** What is published otherwise than it stands in the catalogue, or not at all. */
@@ -113,21 +111,26 @@ export interface GatheredCatalogue {
 }
 
 /**
- * Gathers the catalogue whose bytes are given. Of several entries with one identifier the first is published.
+ * Gathers the catalogue whose bytes are given, each wish as soon as it is read, in the order of the catalogue. Of several
+ * entries with one identifier the first is published.
  *
  * @throws CatalogueFaultError when the catalogue as a whole cannot be read: half a catalogue asks for nothing
  */
 export const gatherCatalogue = async (
   manifest: CatalogueManifest,
   bytes: AsyncIterable<Uint8Array>,
+  take: (wish: DatasetWish) => Promise<void>,
   limits?: CatalogueLimits,
 ): Promise<GatheredCatalogue> => {
   const gathering = new Gathering(manifest);
   const passedOver = (key: string): void => gathering.passOver(key);
   const { from } = manifest.catalogue;
   const { isJsonLd, all } = await looked(bytes);
-  if (isJsonLd) for (const entry of await readJsonLd(all, from)) gathering.add(entry);
-  else for await (const entry of readCatalogue(all, from, { limits, passedOver })) gathering.add(entry);
+  const entries = isJsonLd ? await readJsonLd(all, from) : readCatalogue(all, from, { limits, passedOver });
+  for await (const entry of entries) {
+    const wish = gathering.add(entry);
+    if (wish) await take(wish);
+  }
   return gathering.end();
 };
 
@@ -140,7 +143,6 @@ interface Faulty {
 class Gathering {
   readonly #manifest: CatalogueManifest;
   readonly #remarks = new Remarks();
-  readonly #wishes: DatasetWish[] = [];
   readonly #faulty: Faulty[] = [];
   /** Places of the sound entries, by id. */
   readonly #places = new Map<string, number>();
@@ -154,15 +156,16 @@ class Gathering {
       this.#remarks.add(key, 'of the catalogue is not published: only its datasets are', 'its head');
   }
 
-  add(entry: CatalogueEntry): void {
+  /** The wish of an entry; null where it has none. */
+  add(entry: CatalogueEntry): DatasetWish | null {
     const { catalogue, defaults } = this.#manifest;
-    if (!isWanted(entry.value, catalogue)) return;
+    if (!isWanted(entry.value, catalogue)) return null;
     const value = amended(entry.value, catalogue);
     const names = namesOf(value);
     const first = names.identifier === null ? undefined : this.#places.get(idOfIdentifier(names.identifier));
     if (first !== undefined) {
       this.#faulty.push({ entry, names, faults: [`entry ${first} has the same identifier and is published`] });
-      return;
+      return null;
     }
     const { dataset, faults } = datasetOf(value, {
       files: catalogue.files,
@@ -171,17 +174,16 @@ class Gathering {
     });
     if (dataset === null) {
       this.#faulty.push({ entry, names, faults });
-      return;
+      return null;
     }
     this.#places.set(dataset.id, entry.index);
     const { identifier } = dataset;
-    this.#wishes.push({ ...datasetWish(this.#manifest, dataset), identifier });
+    return { ...datasetWish(this.#manifest, dataset), identifier };
   }
 
   end(): GatheredCatalogue {
-    const taken = new Set(this.#wishes.map(({ key }) => key));
+    const taken = new Set(this.#places.keys().map((id) => datasetKey(this.#manifest.name, id)));
     return {
-      wishes: this.#wishes,
       skipped: this.#faulty.map((faulty) => this.#skipped(faulty, taken)),
       remarks: this.#remarks.lines(),
       problems: this.#faulty.map(({ entry, names, faults }) => ({

@@ -1,4 +1,4 @@
-// Writing fields of Redis hashes outside of any job.
+// Reading large Redis hashes in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
 import type { FieldWrite } from '../../model/lease.ts';
 
@@ -11,3 +11,16 @@ export const writeFields = async (redis: Redis, writes: readonly FieldWrite[]): 
   }
   await multi.exec();
 };
+
+/** Fields that one call asks for. */
+const scanned = 500;
+
+/** Every field of a hash with its value, in no order; one that is written meanwhile may come twice. */
+export async function* fieldsOf(redis: Redis, hash: string): AsyncGenerator<[field: string, value: string]> {
+  let cursor = '0';
+  do {
+    const [next, fields] = await redis.hscan(hash, cursor, 'COUNT', scanned);
+    for (let at = 0; at + 1 < fields.length; at += 2) yield [fields[at] ?? '', fields[at + 1] ?? ''];
+    cursor = next;
+  } while (cursor !== '0');
+}

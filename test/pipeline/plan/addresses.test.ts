@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
 import { type AddressLook, type Knowledge, planDataset } from '../../../src/pipeline/plan/plan.ts';
-import { planManifest } from '../../../src/pipeline/plan/whole-plan.ts';
+import { planAll } from '../handlers/support/plan-all.ts';
 import { datasetWish, liveKnowledge, resourceWish } from './support/make.ts';
 
 const url = 'https://a.example/r.csv';
@@ -35,13 +35,13 @@ describe('an address', () => {
     });
   });
 
-  it('of which only the bytes can tell is fetched, which is no update for the guard', () => {
+  it('of which only the bytes can tell is fetched, which is no update for the guard', async () => {
     const known = withLook({ isOther: false, bytes: 0, why: 'no versions', version: null });
     expect(planOf(known)).toMatchObject({ actions: ['fetch'], why: 'no versions', bytes: 0 });
     const rules = { onMissing: 'keep', missingForMs: 0, guard: { maxRemovals: 1, min: 0, maxUpdates: 0 } } as const;
-    expect(planManifest(rules, [wish], known, { limited: false, now: 0 }).held).toBeNull();
+    expect((await planAll([wish], known, { rules })).held).toBeNull();
     const sure = withLook({ isOther: true, bytes: 0, why: 'another version', version: null });
-    expect(planManifest(rules, [wish], sure, { limited: false, now: 0 }).held).not.toBeNull();
+    expect((await planAll([wish], sure, { rules })).held).not.toBeNull();
   });
 
   it('that was never fetched is fetched and sent', () => {

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import { datasetWishSchema } from '../../../src/model/wish.ts';
-import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
 import { sparedBy } from '../../../src/sources/gather/dataset-wish.ts';
-import { catalogueManifest, chunksOf, entry, gatherEntries } from './support/catalogue.ts';
+import { catalogueManifest, chunksOf, entry, gatherAll, gatherEntries } from './support/catalogue.ts';
 
 const url = 'https://example.org/a.csv';
 
@@ -378,7 +377,7 @@ describe('faulty entries', () => {
 
   it('of a catalogue that ends early publish nothing at all', async () => {
     const bytes = chunksOf('{"dataset": [{"identifier": "a", "title": "A"}, {"identifier": "b"');
-    await expect(gatherCatalogue(catalogueManifest(), bytes)).rejects.toThrow('it ends early');
+    await expect(gatherAll(catalogueManifest(), bytes)).rejects.toThrow('it ends early');
   });
 });
 

@@ -1,15 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
 import { closeCataloguePool, readJsonLd } from '../../../src/sources/catalogue/json-ld.ts';
-import { catalogueManifest, chunksOf } from './support/catalogue.ts';
+import { catalogueManifest, chunksOf, gatherAll } from './support/catalogue.ts';
 
 afterAll(closeCataloguePool);
 
 const gather = (document: unknown, size = 1000) =>
-  gatherCatalogue(
-    catalogueManifest(),
-    chunksOf(typeof document === 'string' ? document : JSON.stringify(document), size),
-  );
+  gatherAll(catalogueManifest(), chunksOf(typeof document === 'string' ? document : JSON.stringify(document), size));
 
 const context = {
   dcat: 'http://www.w3.org/ns/dcat#',

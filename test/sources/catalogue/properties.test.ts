@@ -3,10 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { idPattern } from '../../../src/model/key.ts';
 import { datasetWishSchema } from '../../../src/model/wish.ts';
-import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
 import { readCatalogue } from '../../../src/sources/catalogue/read-catalogue.ts';
 import { idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/values.ts';
-import { catalogueManifest, chunksOf, collect, gatherEntries } from './support/catalogue.ts';
+import { catalogueManifest, chunksOf, collect, gatherAll, gatherEntries } from './support/catalogue.ts';
 
 const json = fc.jsonValue({ maxDepth: 6 });
 
@@ -103,7 +102,7 @@ describe('any catalogue', () => {
       fc.asyncProperty(fc.array(entry), fc.nat(), async (dataset, at) => {
         const written = JSON.stringify({ dataset });
         const cut = Buffer.from(written).subarray(0, at % Buffer.byteLength(written));
-        await expect(gatherCatalogue(catalogueManifest(), chunksOf(cut))).rejects.toMatchObject({
+        await expect(gatherAll(catalogueManifest(), chunksOf(cut))).rejects.toMatchObject({
           code: 'catalogue-fault',
         });
       }),

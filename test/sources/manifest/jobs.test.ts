@@ -2,10 +2,10 @@ import { createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../src/model/errors.ts';
-import { gatherCatalogue } from '../../../src/sources/catalogue/gather-catalogue.ts';
 import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { checkTable, closeTablePool } from '../../../src/tables/check.ts';
+import { gatherAll } from '../catalogue/support/catalogue.ts';
 
 const jobs = join(import.meta.dirname, '../../../jobs');
 const manifests = readdirSync(jobs).filter((name) => name.endsWith('.yaml'));
@@ -56,7 +56,7 @@ describe('jobs/catalogue.yaml', () => {
   it('takes two of the three entries of its catalogue, and says nothing against them', async () => {
     const manifest = await loadManifest(join(jobs, 'catalogue.yaml'));
     if (!('catalogue' in manifest)) throw new Error('it harvests no catalogue');
-    const { wishes, skipped, remarks } = await gatherCatalogue(manifest, createReadStream(manifest.catalogue.from));
+    const { wishes, skipped, remarks } = await gatherAll(manifest, createReadStream(manifest.catalogue.from));
     expect(wishes.map(({ title, resources }) => [title, resources.length])).toEqual([
       ['Tide gauges of the harbour', 2],
       ['Bridges', 1],

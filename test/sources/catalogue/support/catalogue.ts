@@ -1,4 +1,5 @@
 // Small catalogues for tests, made of what matters in each.
+import type { DatasetWish } from '../../../../src/model/wish.ts';
 import { type GatheredCatalogue, gatherCatalogue } from '../../../../src/sources/catalogue/gather-catalogue.ts';
 import type { CatalogueLimits } from '../../../../src/sources/catalogue/read-catalogue.ts';
 import type { CatalogueSpec } from '../../../../src/sources/manifest/list-schemas.ts';
@@ -31,13 +32,24 @@ export const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   return list;
 };
 
+/** Gathers a catalogue with all its wishes. */
+export const gatherAll = async (
+  manifest: CatalogueManifest,
+  bytes: AsyncIterable<Uint8Array>,
+  limits?: CatalogueLimits,
+): Promise<GatheredCatalogue & { wishes: DatasetWish[] }> => {
+  const wishes: DatasetWish[] = [];
+  const gathered = await gatherCatalogue(manifest, bytes, async (wish) => void wishes.push(wish), limits);
+  return { ...gathered, wishes };
+};
+
 /** Gathers a catalogue of the given entries. */
 export const gatherEntries = (
   entries: unknown[],
   manifest: CatalogueManifest = catalogueManifest(),
   limits?: CatalogueLimits,
-): Promise<GatheredCatalogue> =>
-  gatherCatalogue(manifest, chunksOf(JSON.stringify({ dataset: entries }), 4096), limits);
+): Promise<GatheredCatalogue & { wishes: DatasetWish[] }> =>
+  gatherAll(manifest, chunksOf(JSON.stringify({ dataset: entries }), 4096), limits);
 
 /** A sound entry. */
 export const entry = (identifier: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({

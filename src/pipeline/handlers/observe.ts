@@ -1,13 +1,11 @@
-// Looks at everything a plan is made of: wishes, ledger, files, and when asked the portal's own listing. Writes nothing.
+// Looks at what a plan is made of beside wishes and ledger: files, addresses, tables, the portal's own listing. Writes nothing.
 import { datastoreState } from '../../dataset-api/datastore-status.ts';
 import { SluiceError } from '../../model/errors.ts';
-import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
-import type { Target } from '../../model/redis-keys.ts';
+import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
-import type { Ledger } from '../../state/ledger.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
 import type { Knowledge, ListedNode } from '../plan/plan.ts';
 import { lookAtAddresses } from './look-addresses.ts';
@@ -17,43 +15,46 @@ const filesAtOnce = 8;
 const pagesAtOnce = 4;
 const pageSize = 20;
 
-/** What is looked at. */
-export interface LookParts {
-  ledger: Ledger;
-  target: Target;
-  wishes: DatasetWish[];
-  /** Asked for its listing; null: it is not asked. */
-  portal: Portal | null;
+/** What is known of some wishes before anything is looked at. */
+export interface Remembered {
+  entries: ReadonlyMap<string, LedgerEntry>;
+  sent: ReadonlyMap<string, SentNode>;
+}
+
+/** How wishes are looked at. */
+export interface ObserveOptions {
   fetcher: Fetcher;
+  /** The portal's listing by uuid in lower case; null: it was not asked. */
+  listed?: ReadonlyMap<string, ListedNode> | null;
   /** Asked for the sizes of the tables that were imported; null: it is not. */
   counted?: Portal | null;
   /** True: the state of each datastore is asked for as well, one request for each. */
   asksStates?: boolean;
   /** Servers of addresses are not believed when they call a file unchanged. */
   isDoubted?: boolean;
-  /** Files of resources without a node are left to their jobs, which read them anyway, where no other node may become theirs. */
+  /** Files of resources without a node are left to their jobs, which read them anyway. */
   leavesNew?: boolean;
-  /** Called as soon as it is known that something was never published, before the files are looked at. */
-  onNews?: () => void;
 }
 
-/** Looks at ledger, files and addresses for the wishes of a target. */
-export const lookAt = async (parts: LookParts, signal: AbortSignal): Promise<Knowledge> => {
-  const { ledger, target, wishes, portal, fetcher, isDoubted = false, leavesNew = false, onNews } = parts;
-  const { counted = null, asksStates = false } = parts;
-  const [entries, sent] = await Promise.all([ledger.entries(target), ledger.sent(target)]);
-  if (wishes.some(({ key }) => !entries.has(key))) onNews?.();
-  const [sources, addresses, listed, tables] = await Promise.all([
+/** Looks at the files, addresses and tables of wishes. */
+export const observe = async (
+  wishes: readonly DatasetWish[],
+  { entries, sent }: Remembered,
+  options: ObserveOptions,
+  signal: AbortSignal,
+): Promise<Knowledge> => {
+  const { fetcher, listed = null, counted = null } = options;
+  const { isDoubted = false, leavesNew = false, asksStates = false } = options;
+  const [sources, addresses, tables] = await Promise.all([
     lookAtFiles(leavesNew ? published(wishes, entries) : wishes, entries, signal),
     lookAtAddresses(wishes, entries, { fetcher, signal, isDoubted }),
-    portal ? listNodes(portal, signal) : null,
     counted ? lookAtTables(counted, importedOf(wishes, entries), { asksStates, signal }) : null,
   ]);
   for (const [key, source] of addresses.unchanged) sources.set(key, source);
   return { entries, sent, sources, listed, addresses: addresses.others, tables: tables ?? new Map() };
 };
 
-const importedOf = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): LedgerEntry[] =>
+const importedOf = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): LedgerEntry[] =>
   wishes.flatMap(({ resources }) =>
     resources.flatMap(({ key }) => {
       const entry = entries.get(key);
@@ -87,7 +88,7 @@ const lookAtTables = async (
 };
 
 /** Every node the listing shows, by uuid in lower case; several pages at once until one comes back short. */
-const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
+export const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
   const listed = new Map<string, ListedNode>();
   const fields = ['nid', 'uuid', 'vid', 'changed', 'status', 'title'];
   const orderBy = { column: 'nid', direction: 'ASC' } as const;
@@ -102,15 +103,12 @@ const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<strin
   }
 };
 
-/** The wishes without the resources that have no node; all of them while a node that nobody wishes may be one of theirs. */
-const published = (wishes: DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] => {
-  const wished = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key));
-  if ([...entries.values()].some(({ key, nid }) => nid !== null && !wished.has(key))) return wishes;
-  return wishes.map((wish) => ({ ...wish, resources: wish.resources.filter(({ key }) => entries.get(key)?.nid) }));
-};
+/** The wishes without the resources that have no node. */
+const published = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] =>
+  wishes.map((wish) => ({ ...wish, resources: wish.resources.filter(({ key }) => entries.get(key)?.nid) }));
 
 const lookAtFiles = async (
-  wishes: DatasetWish[],
+  wishes: readonly DatasetWish[],
   entries: ReadonlyMap<string, LedgerEntry>,
   signal: AbortSignal,
 ): Promise<Map<string, SourceFingerprint | null>> => {

@@ -1,0 +1,225 @@
+// The plan of a target, page by page: wishes against the ledger, with the files as they are now. What is in memory does not
+// grow with the source. Writes nothing.
+import { kindOfKey, parentKey } from '../../model/key.ts';
+import type { IndexedEntry } from '../../model/ledger-entry.ts';
+import type { Target } from '../../model/redis-keys.ts';
+import type { DatasetWish } from '../../model/wish.ts';
+import type { Manifest } from '../../sources/manifest/schema.ts';
+import type { WishList } from '../../sources/wish-list.ts';
+import type { Ledger } from '../../state/ledger.ts';
+import { guardVerdict } from '../plan/guard.ts';
+import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
+import { type Knowledge, type PlannedDataset, type PlannedItem, planDataset } from '../plan/plan.ts';
+import { findMissing, type Missing, type Removal } from '../plan/removals.ts';
+import { applyRenames, flatten } from '../plan/whole-plan.ts';
+import type { Remembered } from './observe.ts';
+
+/** Items that nobody wishes any more are taken down in pages of so many. */
+const removalsPerPage = 1000;
+
+/** What a target is planned with. */
+export interface TargetPlanOptions {
+  ledger: Pick<Ledger, 'index' | 'entriesOf' | 'sentOf'>;
+  target: Target;
+  wishes: WishList;
+  /** Keys that are planned; null for all. */
+  only: readonly string[] | null;
+  /** True for a plan of some wishes only: it says nothing about what is missing. */
+  isLimited: boolean;
+  /** True: everything is one page, because items are compared with each other. */
+  isWhole: boolean;
+  rules: Pick<Manifest, 'onMissing' | 'missingForMs' | 'guard'>;
+  /** True for items that are there in the source but faulty: they are not missing. */
+  isSpared: (key: string) => boolean;
+  /** Counts only these items before the guard; without it all. */
+  isCounted?: (key: string) => boolean;
+  /** Unix milliseconds. */
+  now: number;
+  /** Looks at the files of wishes; those of new ones may be left to their jobs where `leavesNew`. */
+  observe: (wishes: DatasetWish[], known: Remembered, leavesNew: boolean) => Promise<Knowledge>;
+}
+
+/** A part of the plan. */
+export interface PlannedPage {
+  /** The wishes with the uuids of their nodes; one for each of `datasets`. */
+  wishes: DatasetWish[];
+  datasets: PlannedDataset[];
+  /** What is taken down of the datasets of this page. */
+  removals: Removal[];
+  known: Knowledge;
+  /** Keys of all resources of each dataset in the order of the source, also of those that are not planned. */
+  order: ReadonlyMap<string, string[]>;
+}
+
+const nothingMissing: Missing = { renames: [], newlyMissing: [], returned: [], removals: [] };
+
+/** See the head of this file. */
+export class TargetPlan {
+  /** What is known of every key of the target. */
+  readonly index: ReadonlyMap<string, IndexedEntry>;
+  readonly missing: Missing;
+  readonly #options: TargetPlanOptions;
+  readonly #owners: Map<string, string>;
+  /** Keys of resources with a node that the source does not name, by dataset. */
+  readonly #strays = new Map<string, string[]>();
+  #updates = 0;
+
+  private constructor(options: TargetPlanOptions, index: ReadonlyMap<string, IndexedEntry>, missing: Missing) {
+    this.#options = options;
+    this.index = index;
+    this.missing = missing;
+    this.#owners = ownersOf(index.values());
+    for (const { from, to } of missing.renames) this.#owners.set(from.uuid, to);
+    for (const { key, nid } of index.values()) {
+      if (nid === null || options.wishes.keys.has(key) || kindOfKey(key) !== 'resource') continue;
+      const parent = parentKey(key);
+      this.#strays.set(parent, [...(this.#strays.get(parent) ?? []), key]);
+    }
+  }
+
+  /** Reads the ledger and finds out what is missing. */
+  static async open(options: TargetPlanOptions): Promise<TargetPlan> {
+    const index = await options.ledger.index(options.target);
+    return new TargetPlan(options, index, options.isLimited ? nothingMissing : await missingOf(options, index));
+  }
+
+  /** True where something is wished that was never published. */
+  get hasNew(): boolean {
+    for (const key of this.#options.wishes.keys) if (!this.index.has(key)) return true;
+    return false;
+  }
+
+  /** The parts of the plan: datasets as the source has them, then what is taken down of others. */
+  async *pages(): AsyncGenerator<PlannedPage> {
+    const { wishes, isWhole } = this.#options;
+    const removals = Map.groupBy(this.missing.removals, ({ key }) => datasetOf(key));
+    if (isWhole) {
+      yield await this.#page(await wishes.all(), this.missing.removals);
+      return;
+    }
+    for await (const page of wishes.pages()) {
+      const own = page.flatMap(({ key }) => removals.get(key) ?? []);
+      for (const { key } of page) removals.delete(key);
+      const planned = await this.#page(page, own);
+      if (planned.wishes.length > 0 || own.length > 0) yield planned;
+    }
+    let rest: Removal[] = [];
+    for (const some of removals.values()) {
+      rest.push(...some);
+      if (rest.length < removalsPerPage) continue;
+      yield await this.#page([], rest);
+      rest = [];
+    }
+    if (rest.length > 0) yield await this.#page([], rest);
+  }
+
+  /** Why the guard holds the plan, or null; known when all pages were made. */
+  get held(): string | null {
+    const { wishes, rules, isCounted = () => true } = this.#options;
+    let known = 0;
+    for (const { nid, removed } of this.index.values()) if (nid !== null && !removed) known++;
+    const removals = this.missing.removals.filter(({ key }) => isCounted(key)).length;
+    return guardVerdict({ known, removals, updates: this.#updates, wished: wishes.length }, rules.guard);
+  }
+
+  async #page(page: DatasetWish[], removals: Removal[]): Promise<PlannedPage> {
+    const { only, observe, isCounted = () => true } = this.#options;
+    const wanted = limitTo(page, only);
+    const remembered = await this.#remembered(wanted, removals);
+    const looked = await observe(wanted, remembered, this.missing.renames.length === 0);
+    const known = applyRenames(looked, this.missing);
+    const wishes = withKnownUuids(withKnownNames(wanted, looked.entries), known.entries, this.#owners);
+    const datasets = wishes.map((wish) => planDataset(wish, known));
+    this.#updates += flatten(datasets).filter((item) => isUpdate(item) && isCounted(item.key)).length;
+    const order = new Map(page.map(({ key, resources }) => [key, resources.map((each) => each.key)]));
+    return { wishes, datasets, removals, known, order };
+  }
+
+  /** What the ledger says of wishes, of what is taken down, and of all that stands below the same datasets. */
+  async #remembered(wishes: DatasetWish[], removals: Removal[]): Promise<Remembered> {
+    const { ledger, target } = this.#options;
+    const own = wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key);
+    const parents = [...wishes.map(({ key }) => key), ...removals.map(({ key }) => datasetOf(key))];
+    const keys = new Set([...own, ...parents, ...parents.flatMap((key) => this.#strays.get(key) ?? [])]);
+    const wished = new Set(own);
+    const renamed = this.missing.renames.filter(({ to }) => wished.has(to)).map(({ from }) => from.key);
+    for (const key of [...renamed, ...removals.map((removal) => removal.key)]) keys.add(key);
+    const sent = [...own.filter((key) => this.index.get(key)?.nid), ...renamed];
+    const known = [...keys].filter((key) => this.index.has(key));
+    return {
+      entries: mapOf(known, await ledger.entriesOf(target.portal, known)),
+      sent: mapOf(sent, await ledger.sentOf(target.portal, sent)),
+    };
+  }
+}
+
+/** What the ledger knows and nobody wishes, and what is wished again. */
+const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, IndexedEntry>): Promise<Missing> => {
+  const { ledger, target, wishes, rules, now } = options;
+  const isThere = (key: string): boolean => wishes.keys.has(key) || options.isSpared(key);
+  const gone: IndexedEntry[] = [];
+  const keys: string[] = [];
+  for (const entry of index.values()) {
+    const isGone = entry.nid !== null && entry.removed !== 'delete' && !isThere(entry.key);
+    if (isGone) gone.push(entry);
+    if (isGone || (entry.missingSince !== null && isThere(entry.key))) keys.push(entry.key);
+  }
+  if (keys.length === 0) return nothingMissing;
+  const entries = mapOf(keys, await ledger.entriesOf(target.portal, keys));
+  const free = gone.length === 0 ? [] : await renamedTo(options, index, gone);
+  const { sources } = await options.observe(free, { entries, sent: new Map() }, false);
+  const found = withKnownNames(free, entries);
+  return findMissing(found, entries, sources, {
+    onMissing: rules.onMissing,
+    missingForMs: rules.missingForMs,
+    now,
+    isSpared: isThere,
+  });
+};
+
+/** The wishes without a node that may be what is gone, under another key. */
+const renamedTo = async (
+  { wishes }: TargetPlanOptions,
+  index: ReadonlyMap<string, IndexedEntry>,
+  gone: readonly IndexedEntry[],
+): Promise<DatasetWish[]> => {
+  const uuids = new Set(gone.map(({ uuid }) => uuid));
+  const parents = new Set(gone.map(({ key }) => datasetOf(key)));
+  const free: DatasetWish[] = [];
+  for await (const page of wishes.pages()) {
+    for (const wish of page) {
+      const resources = wish.resources.filter(
+        ({ key, uuid }) => !index.get(key)?.nid && (parents.has(wish.key) || uuids.has(uuid)),
+      );
+      const isFree = !index.get(wish.key)?.nid && uuids.has(wish.uuid);
+      if (isFree || resources.length > 0) free.push({ ...wish, resources });
+    }
+  }
+  return free;
+};
+
+/** The wishes a limited run is for: named resources, and named datasets with all their resources. */
+const limitTo = (wishes: DatasetWish[], only: readonly string[] | null): DatasetWish[] => {
+  if (only === null) return wishes;
+  const keys = new Set(only);
+  return wishes.flatMap((wish) => {
+    if (keys.has(wish.key)) return [wish];
+    const resources = wish.resources.filter((resource) => keys.has(resource.key));
+    return resources.length > 0 ? [{ ...wish, resources }] : [];
+  });
+};
+
+const isUpdate = (item: PlannedItem): boolean =>
+  item.nid !== null && item.actions.some((action) => action !== 'verify' && action !== 'fetch');
+
+/** Key of the dataset that an item is or belongs to. */
+const datasetOf = (key: string): string => (kindOfKey(key) === 'resource' ? parentKey(key) : key);
+
+const mapOf = <T>(keys: readonly string[], values: readonly (T | null)[]): Map<string, T> => {
+  const map = new Map<string, T>();
+  for (const [at, key] of keys.entries()) {
+    const value = values[at];
+    if (value) map.set(key, value);
+  }
+  return map;
+};

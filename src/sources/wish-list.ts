@@ -1,0 +1,109 @@
+// The wishes of a source in its order. Many lie in a file, so that memory does not grow with the source.
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DatasetWish } from '../model/wish.ts';
+
+/** A page is closed when it has as many datasets, or datasets and resources. */
+const pageDatasets = 200;
+const pageItems = 2000;
+
+/** Datasets and resources that stay in memory. */
+const itemsInMemory = 20_000;
+
+/** Where a page lies in the file. */
+interface Spilled {
+  position: number;
+  length: number;
+}
+
+/** Takes wishes one by one and gives them back in pages, as often as asked. Must be closed. */
+export class WishList {
+  /** Keys of all datasets and resources. */
+  readonly keys = new Set<string>();
+  readonly #folder: string;
+  readonly #pages: (DatasetWish[] | Spilled)[] = [];
+  #last: DatasetWish[] = [];
+  #lastItems = 0;
+  #length = 0;
+  #file: FileHandle | null = null;
+  #end = 0;
+
+  /** `folder` is made when it is needed. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** A list of what is in memory anyway. */
+  static of(wishes: readonly DatasetWish[]): WishList {
+    const list = new WishList('');
+    for (const wish of wishes) list.#take(wish);
+    if (wishes.length > 0) list.#pages.push(list.#last);
+    list.#last = [];
+    return list;
+  }
+
+  /** Datasets. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Adds a dataset behind the others. */
+  async add(wish: DatasetWish): Promise<void> {
+    this.#take(wish);
+    if (this.#last.length < pageDatasets && this.#lastItems < pageItems) return;
+    this.#pages.push(this.keys.size > itemsInMemory ? await this.#spill(this.#last) : this.#last);
+    this.#last = [];
+    this.#lastItems = 0;
+  }
+
+  /** All wishes in their order. */
+  async *pages(): AsyncGenerator<DatasetWish[]> {
+    for (const page of this.#pages) yield Array.isArray(page) ? page : await this.#read(page);
+    if (this.#last.length > 0) yield this.#last;
+  }
+
+  /** All wishes at once, for commands that prove each of them. */
+  async all(): Promise<DatasetWish[]> {
+    const all: DatasetWish[] = [];
+    for await (const page of this.pages()) for (const wish of page) all.push(wish);
+    return all;
+  }
+
+  /** Gives the file back. */
+  async close(): Promise<void> {
+    await this.#file?.close();
+    this.#file = null;
+  }
+
+  #take(wish: DatasetWish): void {
+    this.#last.push(wish);
+    this.#lastItems += 1 + wish.resources.length;
+    this.#length += 1;
+    for (const { key } of [wish, ...wish.resources]) this.keys.add(key);
+  }
+
+  async #spill(page: DatasetWish[]): Promise<Spilled> {
+    this.#file ??= await openUnnamed(this.#folder);
+    const bytes = Buffer.from(JSON.stringify(page));
+    await this.#file.write(bytes, 0, bytes.length, this.#end);
+    const spilled = { position: this.#end, length: bytes.length };
+    this.#end += bytes.length;
+    return spilled;
+  }
+
+  async #read({ position, length }: Spilled): Promise<DatasetWish[]> {
+    const { buffer, bytesRead } = (await this.#file?.read(Buffer.alloc(length), 0, length, position)) ?? {};
+    if (!buffer || bytesRead !== length) throw new Error('the list of wishes was closed');
+    return JSON.parse(buffer.toString()) as DatasetWish[]; // written above
+  }
+}
+
+/** A file that the system removes with the process, whatever that dies of. */
+const openUnnamed = async (folder: string): Promise<FileHandle> => {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, `wishes-${randomUUID()}.json`);
+  const file = await open(path, 'wx+', 0o600);
+  await unlink(path);
+  return file;
+};

@@ -1,0 +1,111 @@
+// The plan of a target: what is missing, renamed, held, and counted, whatever page it stands on.
+import { expect, it } from 'vitest';
+import { uuidOfKey } from '../../../src/model/key.ts';
+import type { TargetPlanOptions } from '../../../src/pipeline/handlers/target-plan.ts';
+import { PlanTotals, planFileItems } from '../../../src/pipeline/plan/whole-plan.ts';
+import { defaultRules } from '../../../src/sources/manifest/schema.ts';
+import { datasetWish, liveKnowledge, source } from '../plan/support/make.ts';
+import { planAll } from './support/plan-all.ts';
+
+const rules = { ...defaultRules, onMissing: 'delete' as const };
+const catalogue = Array.from({ length: 338 }, (_, index) => datasetWish(`m/d${index}`, ['r']));
+const options = { rules };
+
+it('338 datasets, then none, then 338 again: nothing is ever taken down', async () => {
+  const known = liveKnowledge(catalogue);
+  const empty = await planAll([], known, options);
+  expect(empty.held).toContain('never removes');
+  expect(await planAll(catalogue, known, options)).toMatchObject({ held: null, missing: { removals: [] } });
+});
+
+it('a shrunken catalogue is held, a slightly smaller one goes', async () => {
+  const known = liveKnowledge(catalogue);
+  expect((await planAll(catalogue.slice(0, 100), known, options)).held).toContain('476 of 676');
+  expect((await planAll(catalogue.slice(0, 330), known, options)).held).toBeNull();
+});
+
+it('a limited run says nothing about what is missing', async () => {
+  const plan = await planAll(catalogue.slice(0, 1), liveKnowledge(catalogue), { ...options, isLimited: true });
+  expect(plan).toMatchObject({ held: null, missing: { removals: [], newlyMissing: [] } });
+});
+
+it('only the items of a stored plan count before its guard', async () => {
+  const known = liveKnowledge(catalogue);
+  const plan = async (isCounted: (key: string) => boolean) =>
+    (await planAll(catalogue.slice(0, 100), known, { ...options, isCounted })).held;
+  expect(await plan((key) => key === 'm/d337')).toBeNull();
+  expect(await plan(() => true)).not.toBeNull();
+});
+
+it('a rename is planned as no work but its new metadata, with the uuid of its node', async () => {
+  const known = liveKnowledge([datasetWish('m/a', ['old'])]);
+  known.sources.set('m/a/new', source('a\n1\nm/a/old'));
+  const plan = await planAll([datasetWish('m/a', ['new'])], known, options);
+  expect(plan.datasets[0]?.resources[0]).toMatchObject({ actions: ['update'], uuid: uuidOfKey('m/a/old'), nid: '2' });
+  expect(plan.missing.removals).toEqual([]);
+});
+
+it('a new item under a key whose node goes on under another one does not take that node over', async () => {
+  const known = liveKnowledge([datasetWish('m/a', ['new'])]);
+  const entry = known.entries.get('m/a/new');
+  if (entry) known.entries.set('m/a/new', { ...entry, uuid: uuidOfKey('m/a/old') });
+  const [dataset] = (await planAll([datasetWish('m/a', ['new', 'old'])], known, options)).wishes;
+  expect(dataset?.resources.map(({ uuid }) => uuid)[0]).toBe(uuidOfKey('m/a/old'));
+  expect(new Set(dataset?.resources.map(({ uuid }) => uuid)).size).toBe(2);
+});
+
+it('totals count actions and the bytes to send', async () => {
+  const known = liveKnowledge(catalogue.slice(0, 2));
+  known.sources.set('m/d1/r', source('12345'));
+  const plan = await planAll(catalogue.slice(1, 3), known, options);
+  const items = planFileItems(plan.datasets, plan.removals);
+  const counted = new PlanTotals();
+  counted.add(items.slice(0, 2));
+  counted.add(items.slice(2));
+  expect(counted.totals).toEqual({
+    actions: { none: 1, attach: 2, import: 2, create: 2, delete: 2 },
+    bytes: 5,
+  });
+  expect(items.filter(({ actions }) => actions.includes('delete')).map(({ key }) => key)).toEqual(['m/d0', 'm/d0/r']);
+});
+
+it('is the same in pages and as a whole, and takes what left a dataset down on its page', async () => {
+  const shrunken = catalogue.slice(10, 330).map((wish) => ({ ...wish, resources: [] }));
+  const known = liveKnowledge(catalogue);
+  const lax = { rules: { ...rules, guard: { ...rules.guard, maxRemovals: 1 } } };
+  const [paged, whole] = [
+    await planAll(shrunken, known, lax),
+    await planAll(shrunken, known, { ...lax, isWhole: true }),
+  ];
+  const sorted = (items: { key: string }[]) => items.map(({ key }) => key).sort();
+  expect(paged.pages.length).toBeGreaterThan(1);
+  expect(whole.pages).toHaveLength(1);
+  expect(sorted(paged.datasets)).toEqual(sorted(whole.datasets));
+  expect(sorted(paged.removals)).toEqual(sorted(whole.removals));
+  expect(paged.held).toBe(whole.held);
+  const page = paged.pages.find((keys) => keys.includes('m/d20'));
+  expect(page).toContain('m/d20/r');
+});
+
+it('finds out what was renamed across pages', async () => {
+  const known = liveKnowledge([datasetWish('m/old', ['r'])]);
+  const moved = { ...datasetWish('m/new'), uuid: uuidOfKey('m/old') };
+  const plan = await planAll([...catalogue, moved], known, options);
+  expect(plan.missing.renames).toMatchObject([{ from: { key: 'm/old' }, to: 'm/new' }]);
+  expect(plan.datasets.find(({ key }) => key === 'm/new')).toMatchObject({ nid: '1', actions: ['update'] });
+});
+
+it('looks at new files at once only where one of them may be what is gone', async () => {
+  const known = liveKnowledge([datasetWish('m/a', ['kept', 'gone'])]);
+  const looked: { keys: string[]; leavesNew: boolean }[] = [];
+  const observe: TargetPlanOptions['observe'] = async (wishes, remembered, leavesNew) => {
+    looked.push({ keys: wishes.flatMap(({ resources }) => resources.map(({ key }) => key)), leavesNew });
+    return { ...known, ...remembered };
+  };
+  const wishes = [datasetWish('m/a', ['kept', 'new']), datasetWish('m/b', ['r'])];
+  await planAll(wishes, known, { ...options, observe });
+  expect(looked).toEqual([
+    { keys: ['m/a/new'], leavesNew: false },
+    { keys: ['m/a/kept', 'm/a/new', 'm/b/r'], leavesNew: true },
+  ]);
+});
