@@ -146,7 +146,7 @@ describe('kill -9 during writes', () => {
     const acknowledged: string[] = [];
     const refused: string[] = [];
     for (let round = 0; round < 4; round += 1) {
-      const { child, exited, url } = await startPortalChild(dataDir, testUsers);
+      const { child, exited, url } = await startPortalChild(dataDir, { users: testUsers });
       const target = acknowledged.length + 15 + 4 * round;
       const reply = await sendRaw(url, 'POST', '/api/dataset/user/login', {
         body: { username: 'creator', password: 'pass' },

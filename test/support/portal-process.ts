@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { UserSpec } from '../../src/embedded-portal/users-file.ts';
+import type { PortalServerOptions } from '../../src/embedded-portal/portal-server.ts';
 
 const program = fileURLToPath(new URL('./portal-child.ts', import.meta.url));
 
@@ -14,8 +14,11 @@ export interface PortalChild {
 }
 
 /** Starts a portal on a folder and waits for its address; throws when it ends before. */
-export const startPortalChild = async (dataDir: string, users: UserSpec[]): Promise<PortalChild> => {
-  const child = spawn(process.execPath, [program, dataDir, JSON.stringify(users)], {
+export const startPortalChild = async (
+  dataDir: string,
+  options: Pick<PortalServerOptions, 'users' | 'profile' | 'races'>,
+): Promise<PortalChild> => {
+  const child = spawn(process.execPath, [program, dataDir, JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');

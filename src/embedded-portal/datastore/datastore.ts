@@ -101,7 +101,8 @@ export class Datastore {
   /**
    * A file was attached: a CSV or TSV is imported at once. Waits for the import up to `attachWaitMs` and tells what it
    * came to. Any other file ends the datastore of the resource. A faulty table is `failed`, never an error: the file
-   * stays attached, the status reads 7 and rows of an older file stay searchable.
+   * stays attached, the status reads 7 and rows of an older file stay searchable. Where the disk is full, the import
+   * stays owed and is tried again.
    */
   async attached(file: AttachedFile): Promise<ImportOutcome> {
     const { nid } = file;
@@ -263,7 +264,7 @@ export class Datastore {
     return running;
   }
 
-  /** Starts the imports that are owed and that nobody works on: whoever noted them did not come to begin them. */
+  /** Starts the imports that are owed and that nobody works on: they were never begun, or the disk was full. */
   #startOwed(): void {
     try {
       for (const nid of this.#records.owed()) if (this.#imports.of(nid) === null) this.#start(nid);
@@ -289,7 +290,7 @@ export class Datastore {
   async #settle(running: RunningImport, record: DatastoreRecord, answer: ImportAnswer): Promise<string | null> {
     const { nid, fid } = record;
     const made = answer.kind === 'imported' ? running.file : null;
-    if (running.superseded || answer.kind === 'cancelled') return made;
+    if (running.superseded || answer.kind === 'cancelled' || answer.kind === 'full') return made;
     return this.#write(() => {
       const current = this.#records.get(nid);
       if (running.superseded || current?.fid !== fid) return made;
@@ -307,6 +308,7 @@ export class Datastore {
     const facts = { nid, fid, action: 'import', ms };
     if (answer.kind === 'imported') this.#log.info({ ...facts, rows: answer.rows }, 'table imported');
     if (answer.kind === 'failed') this.#log.warn({ ...facts, reason: answer.reason }, 'table not imported');
+    if (answer.kind === 'full') this.#log.error(facts, 'no space for the table, the import is tried again');
   }
 
   /** Waits for an import, or for the one that took its place, as long as a caller may wait. */

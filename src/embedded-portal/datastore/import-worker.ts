@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { reasonOf, TableFaultError } from '../../model/errors.ts';
+import { isFullCode, reasonOf, TableFaultError } from '../../model/errors.ts';
 import type { Reason } from '../../model/report.ts';
 import type { TableDialect } from '../../tables/scan/dialect.ts';
 import { fileChunks } from '../../tables/scan/open-table.ts';
@@ -31,6 +31,8 @@ export interface ImportedTable {
 export type ImportAnswer =
   | ({ kind: 'imported' } & ImportedTable)
   | { kind: 'failed'; reason: Reason }
+  /** The disk has no space for the table: nothing is wrong with the file. */
+  | { kind: 'full' }
   | { kind: 'cancelled' };
 
 /** As many as a search shows when it does not say how many it wants. */
@@ -135,6 +137,13 @@ const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<Im
   return { rows: writer?.rows ?? 0, columns, head: writer?.head ?? [] };
 };
 
+/** `errcode` of SQLite for a disk without space. */
+const sqliteFull = 13;
+
+const isFull = (error: unknown): boolean =>
+  error instanceof Error &&
+  (('errcode' in error && error.errcode === sqliteFull) || ('code' in error && isFullCode(error.code)));
+
 /** A failure of the disk in words without paths; anything that is no failure of file or disk is a bug and thrown on. */
 const failure = (error: unknown): Reason => {
   if (error instanceof TableFaultError) return reasonOf(error);
@@ -174,7 +183,7 @@ export const importFile = async (task: Cancellable<ImportTask>): Promise<ImportA
     }
   } catch (error) {
     if (error instanceof CancelledError) return { kind: 'cancelled' };
-    return { kind: 'failed', reason: failure(error) };
+    return isFull(error) ? { kind: 'full' } : { kind: 'failed', reason: failure(error) };
   } finally {
     if (!imported) rmSync(task.target, { force: true });
   }

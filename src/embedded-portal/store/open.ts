@@ -1,8 +1,9 @@
 // The store of a portal: its folder, its database, the tables.
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../model/errors.ts';
+import { keepPrivate } from '../../util/keep-private.ts';
 import { Files } from './files.ts';
 import { Flood } from './flood.ts';
 import { FolderSync } from './folder-sync.ts';
@@ -43,15 +44,6 @@ export interface Store {
   /** Commits what is queued and gives the store back; idempotent. */
   close(): void;
 }
-
-/** Hashes and the key of sessions are nobody's business, whoever made the folder; some file systems know no modes. */
-const keepPrivate = (path: string, mode: number): void => {
-  try {
-    chmodSync(path, mode);
-  } catch (error) {
-    if (!['EPERM', 'ENOTSUP', 'EROFS'].includes(String((error as NodeJS.ErrnoException).code))) throw error;
-  }
-};
 
 /** Throws {@link PortalStoreError} when the database is damaged: what is written to such a one is lost with it. */
 const check = (db: DatabaseSync): void => {

@@ -1,7 +1,8 @@
 // The last good file of each resource, kept in the state folder so that it can be attached again when its successor fails.
-import { constants, renameSync, writeFileSync } from 'node:fs';
+import { constants, existsSync, renameSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { keepPrivate } from '../../util/keep-private.ts';
 import { exists, isErrno, unless } from './durable.ts';
 import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 
@@ -65,8 +66,10 @@ export class KeptFiles {
   #scannedAt = 0;
   #scanning: Promise<void> | null = null;
 
+  /** Closes a folder that is open to others. */
   constructor(settings: KeptSettings) {
     this.#settings = settings;
+    if (existsSync(settings.dir)) keepPrivate(settings.dir, 0o700);
   }
 
   /**
@@ -104,7 +107,7 @@ export class KeptFiles {
     const part = `${target}.${process.pid}.part`;
     const isCopied = await copyTo(part, file).catch(async (error: unknown) => {
       if (!isErrno(error, 'ENOENT')) throw error;
-      await mkdir(dirname(target), { recursive: true });
+      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
       return copyTo(part, file);
     });
     if (!isCopied) return false;

@@ -1,6 +1,8 @@
-// What an import came to is stored in the end, also where the store could not be written for a while.
+// An import ends well once there is space again, wherever the disk was full: in the table, or in the store.
+import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { TableFiles } from '../../../src/embedded-portal/datastore/table-files.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type OpenDatastore, openDatastore } from './open-datastore.ts';
@@ -34,6 +36,28 @@ it('an import that could not be stored is stored when there is space again, with
   expect(await d.rows('1')).toEqual([['1', '2', '1']]);
   expect(d.tables()).toHaveLength(1);
 });
+
+// Whatever is written to /dev/full meets a full disk.
+it.skipIf(!existsSync('/dev/full'))(
+  'an import whose table found no space is made when there is space again',
+  async () => {
+    const dir = tempDir();
+    const d = open(dir, { pickUpMs: 5 });
+    await d.attach('1', 'a,b\n1,2\n');
+    const full = '1.full.sqlite';
+    symlinkSync('/dev/full', join(dir, 'tables', full));
+    const newName = vi.spyOn(TableFiles.prototype, 'newName').mockReturnValue(full);
+    onTestFinished(() => newName.mockRestore());
+    expect(await d.attach('1', 'a,b\n3,4\n')).toBe('running');
+    expect(state(d)).toBe('running');
+    expect(d.datastore.failure('1')).toBeNull();
+    expect(await d.rows('1')).toEqual([['1', '2', '1']]);
+    newName.mockRestore();
+    await waitUntil('it is imported', () => state(d) === 'imported');
+    expect(await d.rows('1')).toEqual([['3', '4', '1']]);
+    expect(d.tables()).toHaveLength(1);
+  },
+);
 
 it('an import that was noted and never begun is picked up', async () => {
   const dir = tempDir();

@@ -1,5 +1,5 @@
 // The store of last good files: one for each resource, within its bounds, whole or not at all.
-import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fingerprintFile } from '../../../src/sources/drop/fingerprint.ts';
@@ -36,6 +36,18 @@ describe('kept files', () => {
     const found = await kept.find(one, sha256);
     expect(found).toBe(join(settings.dir, 'city', `one.${sha256}`));
     expect(readFileSync(found ?? '', 'utf8')).toBe('old');
+  });
+
+  it('are closed to others, in a new folder and in one that was open', async () => {
+    const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+    const { keep, settings } = open();
+    await keep(one, 'content');
+    expect([modeOf(settings.dir), modeOf(join(settings.dir, 'city'))]).toEqual(['700', '700']);
+    const dir = join(tempDir(), 'kept');
+    mkdirSync(dir);
+    chmodSync(dir, 0o755);
+    new KeptFiles({ ...settings, dir });
+    expect(modeOf(dir)).toBe('700');
   });
 
   it('keeps bytes that were read before, whatever became of their file', async () => {
