@@ -19,7 +19,7 @@ export interface AwaitedRun {
 export interface WaitOptions {
   /** Show progress on standard error. */
   progress: boolean;
-  /** Longest wait in milliseconds for a portal that stays paused, or asks for a longer pause; the runs stay queued. */
+  /** Longest wait in milliseconds, all together, for portals that are paused or ask for a pause; the runs stay queued. */
   pausedMs: number;
 }
 
@@ -38,7 +38,7 @@ export const waitForRuns = async (
 ): Promise<Report[]> => {
   const display = options.progress ? new Progress(io) : null;
   const reports = new Map<string, Report>();
-  const begun = Date.now();
+  const pauses = new PauseLimit(runtime, options.pausedMs);
   let checkedWorkers = 0;
   try {
     while (reports.size < runs.length) {
@@ -46,12 +46,7 @@ export const waitForRuns = async (
       if (Date.now() - checkedWorkers > 1000) {
         if (!(await runtime.hasWorkers())) await runtime.startWorkers([...new Set(runs.map((run) => run.portal))]);
         checkedWorkers = Date.now();
-        await refusePaused(runtime, runs, { begun, pausedMs: options.pausedMs });
-        await refuseLongPause(
-          runtime,
-          runs.filter(({ runId }) => !reports.has(runId)),
-          options.pausedMs,
-        );
+        await pauses.check(runs.filter(({ runId }) => !reports.has(runId)));
       }
       for (const run of runs) {
         const report = reports.has(run.runId) ? null : await runtime.runs.report(run.runId);
@@ -71,35 +66,62 @@ const interrupted = (runs: AwaitedRun[]): InterruptedError =>
     hint: 'what was begun is resumed by the next `sluice publish` or `sluice start` on the same state',
   });
 
-/** A refused login needs a person, so it is told at once; a portal that is down is waited for. */
-const refusePaused = async (
-  runtime: Runtime,
-  runs: AwaitedRun[],
-  { begun, pausedMs }: { begun: number; pausedMs: number },
-): Promise<void> => {
-  for (const portal of new Set(runs.map((run) => run.portal))) {
-    const pause = await runtime.pauses.state(portal);
-    if (!pause) continue;
-    const waitedMs = Date.now() - Math.max(pause.since, begun);
-    if (pause.reason.code !== 'portal-login' && waitedMs < pausedMs) continue;
-    throw new UnfinishedError(
-      `portal ${portal} is paused since ${new Date(pause.since).toISOString()}: ${pause.reason.message}`,
-      { hint: `${pause.reason.hint ?? 'mend it'}; the run stays queued, and publishing again resumes it` },
+/** Why a run does not go on. */
+interface Wait {
+  /** Unix milliseconds. */
+  since: number;
+  /** Unix milliseconds before which nothing can happen. */
+  until: number;
+  needsPerson: boolean;
+  error: UnfinishedError;
+}
+
+const waitOf = async (runtime: Runtime, run: AwaitedRun): Promise<Wait | null> => {
+  const { portal } = run;
+  const pause = await runtime.pauses.state(portal);
+  if (pause) {
+    const { since, reason } = pause;
+    const error = new UnfinishedError(
+      `portal ${portal} is paused since ${new Date(since).toISOString()}: ${reason.message}`,
+      { hint: `${reason.hint ?? 'mend it'}; the run stays queued, and publishing again resumes it` },
     );
+    return { since, until: 0, needsPerson: reason.code === 'portal-login', error };
   }
+  const standstill = await standstillOf(runtime.queues, run);
+  if (standstill === null) return null;
+  const error = new UnfinishedError(`portal ${portal} is not asked again before ${standstillText(standstill)}`, {
+    hint: 'the run stays queued, and publishing again resumes it; `--wait` says how long to wait',
+  });
+  return { since: 0, until: standstill.until, needsPerson: false, error };
 };
 
-/** Attempts that are nearer are waited for: each may be the one that works. */
-const refuseLongPause = async (runtime: Runtime, runs: AwaitedRun[], pausedMs: number): Promise<void> => {
-  for (const run of runs) {
-    if (await runtime.pauses.state(run.portal)) continue; // it has a limit of its own
-    const standstill = await standstillOf(runtime.queues, run);
-    if (standstill === null || standstill.until - Date.now() <= pausedMs) continue;
-    throw new UnfinishedError(`portal ${run.portal} is not asked again before ${standstillText(standstill)}`, {
-      hint: 'the run stays queued, and publishing again resumes it; `--wait` says how long to wait',
-    });
+/** Bounds how long a command waits, all pauses together, for portals that are paused or asked for a pause. */
+class PauseLimit {
+  readonly #runtime: Runtime;
+  readonly #mostMs: number;
+  #waitedMs = 0;
+  #checkedAt = Date.now();
+
+  constructor(runtime: Runtime, mostMs: number) {
+    this.#runtime = runtime;
+    this.#mostMs = mostMs;
   }
-};
+
+  /**
+   * To be called about once a second. Throws {@link UnfinishedError} when the time is spent or will be before the next
+   * attempt, and at once when a login was refused: that needs a person.
+   */
+  async check(runs: AwaitedRun[]): Promise<void> {
+    const waits = (await Promise.all(runs.map((run) => waitOf(this.#runtime, run)))).filter((wait) => wait !== null);
+    const now = Date.now();
+    const since = Math.max(this.#checkedAt, Math.min(...waits.map((wait) => wait.since)));
+    this.#checkedAt = now;
+    if (waits.length > 0) this.#waitedMs += now - since;
+    const left = now + this.#mostMs - this.#waitedMs;
+    const over = waits.find(({ until, needsPerson }) => needsPerson || left <= now || until > left);
+    if (over) throw over.error;
+  }
+}
 
 /** When it ends, and what led to it. */
 export const standstillText = ({ until, why }: Standstill): string =>

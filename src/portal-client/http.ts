@@ -88,17 +88,25 @@ export class Http {
           await pause(busyPause(attempt, Math.random()), signal);
           continue;
         }
-        const waitMs =
-          attempt < retries
-            ? readPause(attempt, retryAfter(reply.headers['retry-after'], Date.now()), Math.random())
-            : undefined;
+        const waitMs = attempt < retries ? this.pauseAfter(reply, attempt) : undefined;
         if (waitMs === undefined) throw failureOf(reply, this.facts);
         await pause(waitMs, signal);
       } catch (error) {
         if (signal.aborted || attempt >= retries || !isRepeatable(error)) throw error;
-        await pause(readPause(attempt, undefined, Math.random()) ?? 0, signal);
+        await pause(readPause(attempt, { random: Math.random() }) ?? 0, signal);
       }
     }
+  }
+
+  /** Milliseconds until a read is repeated; undefined when the portal asked for a longer pause than is waited out here. */
+  private pauseAfter(reply: Reply, attempt: number): number | undefined {
+    const askedMs = retryAfter(reply.headers['retry-after'], Date.now());
+    const waitsFor = this.hooks.isPatient?.() === true ? 'command' : 'job';
+    const waitMs = readPause(attempt, { askedMs, random: Math.random(), waitsFor });
+    if (askedMs !== undefined && waitMs !== undefined && waitMs > 0) {
+      this.hooks.log.warn({ portal: this.facts.name, status: reply.status, waitMs }, 'the portal asked for a pause');
+    }
+    return waitMs;
   }
 
   /** sha256 (hex) of a file as the portal serves it, streamed; null when it is not served. No API reply, so of any size. */

@@ -248,6 +248,7 @@ export class Session {
       path: paths.login,
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ username, password }),
+      isRead: this.hooks.isPatient?.() === true,
     } as const;
     let reply = await this.http.exchange(request, this.signal);
     // Sent without cookies, so this can only be a portal that remembers the connection; it forgets on the next one.

@@ -157,6 +157,7 @@ export class Runtime {
       traits: await this.#knownTraits(name, url),
       onTraits: (traits) => this.#learn(name, url, traits),
       terms: storedTerms(this.redis, this.keys.terms(name, url)),
+      isPatient: () => this.#workforce === null,
     }));
   }
 

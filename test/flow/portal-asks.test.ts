@@ -38,6 +38,14 @@ describe('a 503 with a Retry-After', () => {
     expect(status.out).toMatch(/everything left of the run waits until 20\S+Z: portal local: .* answered 503/);
   });
 
+  it('that is shorter, and comes again and again, ends publish once all pauses together are longer', async () => {
+    seconds = 2;
+    const place = makeRemotePlace(url, { retry: { attempts: 50, backoff: '100ms', maxBackoff: '60s' } });
+    const { code, err } = await place.run(['publish', manifestOf(place), '--wait', '3s', '--json']);
+    expect(code).toBe(3);
+    expect(err).toMatch(/portal local is not asked again before 20/);
+  });
+
   it('that is shorter is shown by the progress line', async () => {
     seconds = 50;
     const place = makeRemotePlace(url, { retry: { backoff: '100ms', maxBackoff: '60s' } });

@@ -90,6 +90,31 @@ describe('a session', () => {
   });
 });
 
+describe('a login that the portal answers with a Retry-After', () => {
+  const startBusy = () => {
+    let turn = 0;
+    return start({
+      intercept: (seen) =>
+        seen.path.startsWith('/api/dataset/user/login') && turn++ === 0
+          ? { ...page(503, 'Maintenance'), headers: { 'retry-after': '0' } }
+          : undefined,
+    });
+  };
+
+  it('is left to the job that needs it', async () => {
+    const server = await startBusy();
+    expect(await failureFrom(openForTest(server.url).identity(calm))).toMatchObject({ code: 'portal-unreachable' });
+    expect(logins(server)).toBe(1);
+  });
+
+  it('is repeated where no job waits for it', async () => {
+    const server = await startBusy();
+    const portal = openForTest(server.url, {}, { isPatient: () => true });
+    expect(await portal.identity(calm)).toMatchObject({ name: 'creator' });
+    expect(logins(server)).toBe(2);
+  });
+});
+
 describe('a session that the portal forgot', () => {
   it('is renewed by exactly one login for twenty parallel writes, each sent again once', async () => {
     const server = await start();

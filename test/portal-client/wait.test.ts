@@ -4,19 +4,24 @@ import { readPause } from '../../src/portal-client/wait.ts';
 
 describe('the pause between tries of a read', () => {
   it('is what the portal asked for', () => {
-    expect(readPause(0, 7000, 0.3)).toBe(7000);
-    expect(readPause(2, 0, 0.3)).toBe(0);
+    expect(readPause(0, { askedMs: 7000, random: 0.3 })).toBe(7000);
+    expect(readPause(2, { askedMs: 0, random: 0.3 })).toBe(0);
   });
 
   it('is none when the portal asked for more than ten seconds', () => {
-    expect(readPause(0, 10_001, 0)).toBeUndefined();
+    expect(readPause(0, { askedMs: 10_001, random: 0 })).toBeUndefined();
+  });
+
+  it('is up to a minute where no job waits', () => {
+    expect(readPause(0, { askedMs: 60_000, random: 0, waitsFor: 'command' })).toBe(60_000);
+    expect(readPause(0, { askedMs: 60_001, random: 0, waitsFor: 'command' })).toBeUndefined();
   });
 
   it('doubles with every attempt and varies by half', () => {
-    expect([readPause(0, undefined, 1), readPause(1, undefined, 1), readPause(2, undefined, 1)]).toEqual([
+    expect([readPause(0, { random: 1 }), readPause(1, { random: 1 }), readPause(2, { random: 1 })]).toEqual([
       250, 500, 1000,
     ]);
-    expect(readPause(2, undefined, 0)).toBe(500);
+    expect(readPause(2, { random: 0 })).toBe(500);
   });
 });
 
