@@ -1,15 +1,107 @@
-// The local side of a resource: its file here or fetched, or the table that would be made of it. Nothing is sent.
+// The local side of a resource: its file here or fetched, or the table that is made of it. Nothing is sent.
 import { randomUUID } from 'node:crypto';
-import { SluiceError } from '../../model/errors.ts';
+import { stat } from 'node:fs/promises';
+import { SluiceError, SourceChangedError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '../../model/ledger-entry.ts';
-import type { ResourceSource, ResourceWish } from '../../model/wish.ts';
-import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
-import { checkTable, type TableReport } from '../../tables/check.ts';
+import { type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
+import { factsOf, fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import type { FetchedFile, FetchedFiles } from '../../sources/fetch/fetched-files.ts';
+import { nameOfFetched } from '../../sources/fetch/response-headers.ts';
+import { checkTable } from '../../tables/check.ts';
 import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
-import { prepareTable, removePreparedFile } from '../../tables/transform/prepare.ts';
-import { fetchedFileOf } from '../handlers/fetch-step.ts';
+import {
+  type Prepared,
+  type PrepareOptions,
+  prepareTable,
+  removePreparedFile,
+} from '../../tables/transform/prepare.ts';
 import { withSource } from '../plan/known-wishes.ts';
 import { isSent, isTabular } from '../plan/plan.ts';
+
+/** A file that is sent. */
+export interface SentFile {
+  path: string;
+  /** Name that the portal shall see. */
+  name: string;
+  source: SourceFingerprint;
+  /** Of a table that was made: of which bytes, by which recipe. */
+  from?: { sha256: string; recipe: string };
+}
+
+/** What is sent of a source that has a recipe. */
+export interface PreparedFile extends SentFile {
+  /** False where the source holds no table and goes as it is. */
+  isMade: boolean;
+  rejected: { rows: number; path: string | null } | null;
+}
+
+/** Where and within which limits a table is made. */
+export type PrepareHow = Pick<PrepareOptions, 'folder' | 'label' | 'rejects' | 'maxBytes' | 'rowBytes'> & {
+  signal: AbortSignal;
+};
+
+/**
+ * Makes the file that is sent of a source by the recipe of its wish; whoever asked for it removes a made one.
+ * @throws as `prepareTable`, and SourceChangedError when the source moved meanwhile
+ */
+export const prepareFile = async (
+  raw: SentFile,
+  { recipe, source }: Pick<ResourceWish, 'source'> & Required<Pick<ResourceWish, 'recipe'>>,
+  how: PrepareHow,
+): Promise<{ file: PreparedFile; made: Prepared }> => {
+  const { path, name, source: facts } = raw;
+  const made = await prepareTable({ path, name, recipe, ...how });
+  const now = await fingerprintFile(path, facts, how.signal);
+  if (now.sha256 !== facts.sha256) {
+    if (made.kind === 'table') await removePreparedFile(made.path);
+    throw new SourceChangedError(`${path} changed while its table was being made`, {
+      hint: 'it is read afresh; write to another name first and rename it to avoid this',
+    });
+  }
+  const from = { sha256: facts.sha256, recipe: recipe.fingerprint };
+  if (made.kind === 'as-is') return { file: { ...raw, from, isMade: false, rejected: null }, made };
+  const { rejected, rejects, sha256 } = made;
+  const file = {
+    path: made.path,
+    name: sentName({ source, recipe }),
+    source: { ...factsOf(await stat(made.path, { bigint: true })), sha256, hashedAt: Date.now() },
+    from,
+    isMade: true,
+    rejected: rejected.rows > 0 ? { rows: rejected.rows, path: rejects } : null,
+  };
+  return { file, made };
+};
+
+/** A fetched file as the source of a resource on this host. */
+export interface FileHere {
+  file: Extract<ResourceSource, { kind: 'file' }>;
+  source: SourceFingerprint;
+  fetched: FetchedFrom;
+}
+
+/** See {@link FileHere}. */
+export const fetchedFileOf = async (
+  from: Extract<ResourceSource, { kind: 'url' }>,
+  got: FetchedFile,
+): Promise<FileHere> => {
+  const name = nameOfFetched(from, got);
+  const { etag, lastModified, finalUrl = from.url } = got.validators;
+  const facts = factsOf(await stat(got.path, { bigint: true }));
+  return {
+    file: { kind: 'file', path: got.path, name, url: from.url },
+    source: { ...facts, sha256: got.sha256, hashedAt: Date.now() },
+    fetched: { url: from.url, etag, lastModified, finalUrl, name },
+  };
+};
+
+/** What the rows of a file make of its table on a portal. */
+export interface TableShape {
+  rows: number;
+  /** Null where they are not known. */
+  columns: number | null;
+  /** Counts the rows that the importer of some portals drops. */
+  dropped(): Promise<number>;
+}
 
 /** The local side of a resource. */
 export interface LocalFile {
@@ -19,9 +111,7 @@ export interface LocalFile {
   /** What the portal should hold; null when the source cannot be read or made a table. */
   sent: Pick<PortalFile, 'bytes' | 'sha256' | 'from'> | null;
   /** Null for files that are no tables. */
-  table: Pick<TableReport, 'rows'> | null;
-  /** Rows of the table that the importer of some portals drops. */
-  rowsDropped: number;
+  table: TableShape | null;
   /** Of a fetched file: what its server told. */
   fetched: FetchedFrom | null;
 }
@@ -44,6 +134,8 @@ export interface KnownFile {
   source: SourceFingerprint | null;
 }
 
+type Work<T> = (local: LocalFile) => Promise<T>;
+
 /**
  * Looks at the file of a resource, and removes what was fetched or made for that once `work` has ended. Sources that
  * cannot be had, faulty tables and recipes give nothing to compare; their own job tells the fault.
@@ -52,14 +144,15 @@ export const withLocalFile = async <T>(
   wish: ResourceWish,
   known: KnownFile,
   tools: LocalTools,
-  work: (local: LocalFile) => Promise<T>,
+  work: Work<T>,
 ): Promise<T> => {
-  const nothing: LocalFile = { wish, source: null, sent: null, table: null, rowsDropped: 0, fetched: null };
+  const nothing: LocalFile = { wish, source: null, sent: null, table: null, fetched: null };
   const { source } = wish;
-  if (source.kind === 'file') return work(await lookAtFile({ ...nothing, source: known.source }, tools));
+  if (source.kind === 'file') return withSentFile({ ...nothing, source: known.source }, tools, work);
   if (source.kind !== 'url') return work(nothing);
   try {
-    return await work((await orNull(fetchedFile(nothing, source, known, tools))) ?? nothing);
+    const local = (await orNull(fetchedFile(nothing, source, known, tools))) ?? nothing;
+    return await (local.sent ? work(local) : withSentFile(local, tools, work));
   } finally {
     await tools.fetched.remove(placeOf(wish, known));
   }
@@ -83,20 +176,17 @@ const fetchedFile = async (
   if (got === 'unchanged') {
     if (!entry?.file) return nothing;
     const { bytes, sha256, from } = entry.file;
-    const { rows, rowsDropped } = entry;
-    const table = rows === null ? null : { rows: rows + rowsDropped };
+    const { rows, rowsDropped: lost } = entry;
     return {
       ...nothing,
       source: entry.source,
       sent: { bytes, sha256, ...(from ? { from } : {}) },
-      table,
-      rowsDropped,
+      table: rows === null ? null : { rows: rows + lost, columns: null, dropped: async () => lost },
       fetched: entry.fetched,
     };
   }
   const { file, source: facts, fetched } = await fetchedFileOf(source, got);
-  const local = await lookAtFile({ ...nothing, wish: withSource(wish, file), source: facts }, tools);
-  return { ...local, fetched };
+  return { ...nothing, wish: withSource(wish, file), source: facts, fetched };
 };
 
 /** Beside the folder of the job that publishes the resource, which may run at the same time. */
@@ -105,23 +195,21 @@ const placeOf = ({ uuid }: ResourceWish, { portal }: KnownFile): { portal: strin
   uuid,
 });
 
-const lookAtFile = async (local: LocalFile, tools: LocalTools): Promise<LocalFile> => {
+const withSentFile = async <T>(local: LocalFile, tools: LocalTools, work: Work<T>): Promise<T> => {
   const { wish, source } = local;
-  if (wish.source.kind !== 'file' || source === null) return local;
-  const { path, name } = wish.source;
-  const plain = { bytes: source.bytes, sha256: source.sha256 };
-  if (!wish.recipe) return { ...local, sent: plain, ...(await tableOf(path, name, tools)) };
-  const from = { sha256: source.sha256, recipe: wish.recipe.fingerprint };
+  if (wish.source.kind !== 'file' || source === null) return work(local);
+  const { recipe } = wish;
+  const raw: SentFile = { path: wish.source.path, name: wish.source.name, source };
   const { preparedDir: folder, maxFileBytes: maxBytes, maxRowBytes: rowBytes, signal } = tools;
-  const how = { path, name, recipe: wish.recipe, folder, label: randomUUID(), rejects: null };
-  const made = await orNull(prepareTable({ ...how, maxBytes, rowBytes, signal }));
-  if (made === null) return local;
-  if (made.kind === 'as-is') return { ...local, sent: { ...plain, from }, ...(await tableOf(path, name, tools)) };
+  const how = { folder, label: randomUUID(), rejects: null, maxBytes, rowBytes, signal };
+  const made = recipe ? await orNull(prepareFile(raw, { ...wish, recipe }, how)) : { file: { ...raw, isMade: false } };
+  if (made === null) return work(local);
+  const { path, name, source: facts, from, isMade } = made.file;
   try {
-    const table = await tableOf(made.path, '.csv', tools);
-    return { ...local, sent: { bytes: made.bytes, sha256: made.sha256, from }, ...table };
+    const sent = { bytes: facts.bytes, sha256: facts.sha256, ...(from ? { from } : {}) };
+    return await work({ ...local, sent, table: await tableOf(path, name, tools) });
   } finally {
-    await removePreparedFile(made.path);
+    if (isMade) await removePreparedFile(path);
   }
 };
 
@@ -129,10 +217,11 @@ const tableOf = async (
   path: string,
   name: string,
   { maxRowBytes: rowBytes, signal }: LocalTools,
-): Promise<Pick<LocalFile, 'table' | 'rowsDropped'>> => {
+): Promise<TableShape | null> => {
   const table = isTabular(name) ? await orNull(checkTable(path, { signal, rowBytes })) : null;
-  const dropped = table ? await rowsDropped(path, table.rows, signal) : [];
-  return { table, rowsDropped: dropped.length };
+  if (table === null) return null;
+  const { rows, columns } = table;
+  return { rows, columns: columns.length, dropped: async () => (await rowsDropped(path, rows, signal)).length };
 };
 
 const orNull = async <T>(pending: Promise<T>): Promise<T | null> => {

@@ -3,7 +3,8 @@ import { missingFields, shownField } from '../../dataset-api/compare.ts';
 import { itemsOfField } from '../../dataset-api/field-items.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
-import type { Dialect, PortalNode } from '../../portal-client/client.ts';
+import type { Dialect, Portal, PortalNode } from '../../portal-client/client.ts';
+import type { ResolvedTerms } from '../../portal-client/terms.ts';
 
 /** The node that a wish asks for. */
 export interface NodeWish {
@@ -57,6 +58,21 @@ export const differences = (wish: Pick<NodeWish, 'title' | 'published' | 'fields
   ...(node.status === (wish.published ? '1' : '0') ? [] : ['status']),
   ...missingFields(wish.fields, node),
 ];
+
+/** Names of what a node holds otherwise than it is wished, beyond what it is known to make of it. */
+export const unexpectedFields = (
+  wish: Pick<NodeWish, 'title' | 'published' | 'fields'>,
+  entry: Pick<LedgerEntry, 'notHeld'>,
+  node: PortalNode,
+): string[] => differences(wish, node).filter((field) => !isKnownDifference(entry, node, field));
+
+/** The fields of a wish with ids of terms; a node that we wrote with these very names tells those that were not known. */
+export const resolveAt = async (portal: Portal, wish: NodeWish, node: PortalNode): Promise<ResolvedTerms> => {
+  const resolved = await portal.terms.resolve(wish.fields);
+  if (resolved.fresh.length === 0 || node.log !== markerOf(wish)) return resolved;
+  await portal.terms.learn(resolved.fresh, node);
+  return portal.terms.resolve(wish.fields);
+};
 
 /** Node ids that the list of a dataset holds, in order. */
 export const linkedNids = (node: PortalNode): string[] =>

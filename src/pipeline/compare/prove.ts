@@ -2,12 +2,12 @@
 import { besideSent, shownField } from '../../dataset-api/compare.ts';
 import { datastoreState } from '../../dataset-api/datastore-status.ts';
 import { type LedgerEntry, newEntry, type SentNode } from '../../model/ledger-entry.ts';
-import { type NodeFields, sourcePathOf } from '../../model/wish.ts';
-import type { Portal, PortalNode } from '../../portal-client/client.ts';
-import { fileOf } from '../../portal-client/replies.ts';
+import { sourcePathOf } from '../../model/wish.ts';
+import type { Portal, PortalNode, TableSize } from '../../portal-client/client.ts';
+import { type FileItem, fileOf } from '../../portal-client/replies.ts';
 import { wantsImport } from '../plan/plan.ts';
-import type { LocalFile } from './local-file.ts';
-import { differences, holdsLinks, isKnownDifference, isOurs, linkedNids, markerOf, type NodeWish } from './node.ts';
+import type { LocalFile, TableShape } from './local-file.ts';
+import { holdsLinks, isOurs, linkedNids, markerOf, type NodeWish, resolveAt, unexpectedFields } from './node.ts';
 
 /** What was proven of one item. */
 export interface Proof {
@@ -51,9 +51,9 @@ export const proveNodeOnly = async (
   const dialect = await portal.dialectInUse(signal);
   if (known && !isOurs(node, wish, known.uuid, dialect))
     return missing(`node ${nid} ("${node.title}") is not ours any more`);
-  const fields = await resolvedBy(portal, wish, node);
+  const { fields } = await resolveAt(portal, wish, node);
   const notHeld = known?.notHeld ?? {};
-  const wrong = differences({ ...wish, fields }, node).filter((field) => !isKnownDifference({ notHeld }, node, field));
+  const wrong = unexpectedFields({ ...wish, fields }, { notHeld }, node);
   const isAsWished = wrong.length === 0;
   return {
     node,
@@ -75,14 +75,6 @@ export const proveNodeOnly = async (
       syncedAt: Date.now(),
     },
   };
-};
-
-/** The fields with ids of terms; a node that we wrote with these very names tells those that are not known. */
-const resolvedBy = async (portal: Portal, wish: NodeWish, node: PortalNode): Promise<NodeFields> => {
-  const { fields, fresh } = await portal.terms.resolve(wish.fields);
-  if (fresh.length === 0 || node.log !== markerOf(wish)) return fields;
-  await portal.terms.learn(fresh, node);
-  return (await portal.terms.resolve(wish.fields)).fields;
 };
 
 /** Terms whose ids are not known cannot be compared; our marker in the revision's log vouches for them. */
@@ -123,13 +115,22 @@ export const proveResource = async (
   let { broken } = proof;
   if (file.isBroken) broken = { ...broken, file: null, datastore: 'pending' };
   if (wantsImport(local.wish)) {
-    const rowsDropped = at.known?.rowsDropped ?? 0;
-    const { faults: ofTable, ...table } = await proveTable(parts, at.nid, { uuid: entry.uuid, local, rowsDropped });
-    faults.push(...ofTable);
-    if (ofTable.length > 0) broken = { ...broken, datastore: 'failed' };
+    const { fault, ...table } = await proveDatastore(parts, { nid: at.nid, uuid: entry.uuid, table: local.table });
+    if (fault !== null) {
+      faults.push(fault);
+      broken = { ...broken, datastore: 'failed' };
+    }
     entry = { ...entry, ...table };
   }
   return { ...proof, entry: { ...entry, live: entry.live && faults.length === 0 }, faults, broken };
+};
+
+/** In what the file of a node differs from one of so many bytes; null where it does not. */
+export const fileFault = (file: FileItem | null, bytes: number): string | null => {
+  if (!file) return 'the node has no file';
+  return file.filesize === bytes
+    ? null
+    : `file ${file.filename} has ${file.filesize} bytes on the portal, ${bytes} here`;
 };
 
 const proveFile = async (
@@ -140,43 +141,60 @@ const proveFile = async (
   const unknown = (fault: string) => ({ file: null, faults: [fault], isBroken: false });
   const broken = (fault: string) => ({ file: null, faults: [fault], isBroken: true });
   const item = fileOf(node);
-  if (!item) return broken(`node ${node.nid} has no file`);
-  if (!source) return unknown('the local file cannot be read, so nothing can be compared');
-  if (!sent) return unknown('no table can be made of the local file, so nothing can be compared');
-  const { filename, filesize, fid, uri } = item;
-  if (filesize !== sent.bytes)
-    return broken(`file ${filename} has ${filesize} bytes on the portal, ${sent.bytes} here`);
-  const file = { fid, name: filename, url: null, ...sent };
+  if (item && !source) return unknown('the local file cannot be read, so nothing can be compared');
+  if (item && !sent) return unknown('no table can be made of the local file, so nothing can be compared');
+  const fault = fileFault(item, sent?.bytes ?? 0);
+  if (!item || !sent || fault !== null) return broken(fault ?? '');
+  const { filename: name, fid, uri } = item;
+  const file = { fid, name, url: null, ...sent };
   if (!content) return { file, faults: [], isBroken: false };
   const sha256 = await portal.fileHash(typeof uri === 'string' ? uri : '', signal);
-  if (sha256 === null) return broken(`file ${filename} cannot be downloaded`);
-  if (sha256 !== sent.sha256) return broken(`file ${filename} holds other bytes than the local file`);
+  if (sha256 === null) return broken(`file ${name} cannot be downloaded`);
+  if (sha256 !== sent.sha256) return broken(`file ${name} holds other bytes than the local file`);
   return { file, faults: [], isBroken: false };
 };
 
-type ProvenTable = Pick<LedgerEntry, 'datastore' | 'rows' | 'rowsDropped'> & { faults: string[] };
+/** True for a table with these rows and columns; what a portal does not tell of columns is not held against it. */
+export const hasShape = (size: TableSize, { rows, columns }: Pick<TableShape, 'rows' | 'columns'>): boolean =>
+  size.rows === rows && hasColumns(size, columns);
 
-const proveTable = async (
+const hasColumns = ({ columns }: TableSize, wanted: number | null): boolean =>
+  columns === null || wanted === null || columns === wanted;
+
+/** What a table was proven to hold; `fault` says in what it differs from the file, null where it does not. */
+export interface ProvenTable {
+  rows: number;
+  rowsDropped: number;
+  fault: string | null;
+}
+
+/** Holds a table against its file; `size` is null where there is none, undefined where the portal does not count. */
+export const proveTable = async (size: TableSize | null | undefined, table: TableShape): Promise<ProvenTable> => {
+  const held = size ?? { rows: size === null ? 0 : table.rows, columns: null };
+  const { rows } = held;
+  const fits = hasColumns(held, table.columns);
+  if (fits && rows === table.rows) return { rows, rowsDropped: 0, fault: null };
+  const missing = table.rows - rows;
+  if (fits && size && missing > 0 && (await table.dropped()) === missing)
+    return { rows, rowsDropped: missing, fault: null };
+  const [there, here] = fits ? ['', ''] : [` of ${held.columns} columns`, ` of ${table.columns}`];
+  return { rows, rowsDropped: 0, fault: `the datastore holds ${rows} rows${there}, the file ${table.rows}${here}` };
+};
+
+type ProvenDatastore = Pick<LedgerEntry, 'datastore' | 'rows' | 'rowsDropped'> & Pick<ProvenTable, 'fault'>;
+
+const proveDatastore = async (
   { portal, signal }: ProofParts,
-  nid: string,
-  { uuid, local, rowsDropped }: { uuid: string; local: LocalFile; rowsDropped: number },
-): Promise<ProvenTable> => {
+  { nid, uuid, table }: { nid: string; uuid: string; table: TableShape | null },
+): Promise<ProvenDatastore> => {
+  const nothing = { rows: null, rowsDropped: 0 };
   const status = await portal.datastoreStatus(nid, signal);
-  if (status === null) return { datastore: 'none', rows: null, rowsDropped: 0, faults: [] };
+  if (status === null) return { datastore: 'none', ...nothing, fault: null };
   const state = datastoreState(status);
   if (state !== 'imported')
-    return { datastore: 'pending', rows: null, rowsDropped: 0, faults: [`the datastore is not imported (${state})`] };
-  const size = await portal.tableSize(uuid, signal);
-  const { table } = local;
-  if (!table || size === null || size.rows === table.rows)
-    return { datastore: 'imported', rows: table?.rows ?? null, rowsDropped: 0, faults: [] };
-  const dropped = table.rows - size.rows;
-  if (dropped === rowsDropped || dropped === local.rowsDropped)
-    return { datastore: 'imported', rows: size.rows, rowsDropped: dropped, faults: [] };
-  return {
-    datastore: 'failed',
-    rows: size.rows,
-    rowsDropped: 0,
-    faults: [`the datastore holds ${size.rows} rows, the file ${table.rows}`],
-  };
+    return { datastore: 'pending', ...nothing, fault: `the datastore is not imported (${state})` };
+  const sizes = await portal.tableSizes([uuid], signal);
+  if (!table) return { datastore: 'imported', ...nothing, fault: null };
+  const proven = await proveTable(sizes.get(uuid), table);
+  return { ...proven, datastore: proven.fault === null ? 'imported' : 'failed' };
 };

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatastoreNumbers, datastoreState } from '../../dataset-api/datastore-status.ts';
 import { ImportFailedError, ImportTimeoutError } from '../../model/errors.ts';
+import { hasShape } from '../compare/prove.ts';
 import type { ResourceState } from './resource-state.ts';
 
 /**
@@ -147,7 +148,7 @@ const told = (status: DatastoreNumbers | null): string =>
 export const isWhole = async ({ target, table, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
   if (!table || table.rows === 0) return false;
   const size = (await target.portal.tableSizes([entry.uuid], signal)).get(entry.uuid);
-  return !!size && size.rows === table.rows && (size.columns ?? table.columns.length) === table.columns.length;
+  return !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });
 };
 
 /** Portals read commas unless they are told otherwise, or were told so for a file before. */

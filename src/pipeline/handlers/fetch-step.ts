@@ -1,12 +1,10 @@
 // Step `fetch`: the bytes of a resource on this host, or the proof that none are needed.
-import { stat } from 'node:fs/promises';
 import { SourceRefusedError } from '../../model/errors.ts';
-import type { FetchedFrom, SourceFingerprint } from '../../model/ledger-entry.ts';
+import type { SourceFingerprint } from '../../model/ledger-entry.ts';
 import { type ResourceSource, sourcePathOf } from '../../model/wish.ts';
-import { factsOf, fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { shown } from '../../sources/fetch/failures.ts';
-import type { FetchedFile } from '../../sources/fetch/fetched-files.ts';
-import { nameOfFetched } from '../../sources/fetch/response-headers.ts';
+import { fetchedFileOf } from '../compare/local-file.ts';
 import { withSource } from '../plan/known-wishes.ts';
 import { isSent, wantsImport } from '../plan/plan.ts';
 import type { ResourceState } from './resource-state.ts';
@@ -63,25 +61,6 @@ export const fetchAddress = async (state: ResourceState, source: UrlSource, isNe
   state.fetched = here.fetched;
   state.wish = withSource(wish, here.file);
 };
-
-/** A fetched file as the source of a resource on this host. */
-export const fetchedFileOf = async (from: UrlSource, got: FetchedFile): Promise<FileHere> => {
-  const name = nameOfFetched(from, got);
-  const { etag, lastModified, finalUrl = from.url } = got.validators;
-  const facts = factsOf(await stat(got.path, { bigint: true }));
-  return {
-    file: { kind: 'file', path: got.path, name, url: from.url },
-    source: { ...facts, sha256: got.sha256, hashedAt: Date.now() },
-    fetched: { url: from.url, etag, lastModified, finalUrl, name },
-  };
-};
-
-/** See {@link fetchedFileOf}. */
-export interface FileHere {
-  file: Extract<ResourceSource, { kind: 'file' }>;
-  source: SourceFingerprint;
-  fetched: FetchedFrom;
-}
 
 /** Removes what was fetched for a resource, once it is published. */
 export const forgetFetched = async ({ deps, target, wish, fetched }: ResourceState): Promise<void> => {

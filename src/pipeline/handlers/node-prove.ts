@@ -4,7 +4,15 @@ import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ItemAction } from '../../model/report.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
-import { differences, isKnownDifference, isOurs, markerOf, type NodeWish } from '../compare/node.ts';
+import {
+  differences,
+  isKnownDifference,
+  isOurs,
+  markerOf,
+  type NodeWish,
+  resolveAt,
+  unexpectedFields,
+} from '../compare/node.ts';
 import type { Item } from './item.ts';
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
 import { editsOf, type WriteMore, writeNode } from './node-write.ts';
@@ -29,10 +37,10 @@ export const proveNode = async (
 ): Promise<ProvenNode> => {
   const { item, ledger, portal } = target;
   const read = known ?? (await readOurs(target, wish, entry));
-  const { fields } = await portal.terms.resolve(wish.fields);
+  const { fields } = await resolveAt(portal, wish, read);
   const wished = { ...wish, fields };
   const node = await growItems(target, wished, read);
-  const wrong = unexpected(wished, entry, node);
+  const wrong = unexpectedFields(wished, entry, node);
   if (isWrittenBy(item)) {
     const kept = new Set((await ledger.sentFor(item.portal, wish.key))?.kept);
     return settled(target, wished, { entry, node, wrong: wrong.filter((field) => !kept.has(field)), kept });
@@ -43,7 +51,7 @@ export const proveNode = async (
   await item.note(`node ${entry.nid} was changed on the portal (${open.join(', ')}): restoring it`);
   const restored = await writeNode(target, wish, { ...entry, metadataFingerprint: null }, null, more);
   const now = restored.node ?? (await readOurs(target, wish, restored.entry));
-  const still = unexpected(wished, restored.entry, now).filter((field) => !kept.has(field));
+  const still = unexpectedFields(wished, restored.entry, now).filter((field) => !kept.has(field));
   return settled(target, wished, { entry: restored.entry, node: now, wrong: still, kept });
 };
 
@@ -75,10 +83,6 @@ const itemsIn = (value: unknown): number => countItems(value) ?? 0;
 const isWrittenBy = ({ actions }: Item): boolean => actions.some((action) => nodeWrites.has(action));
 
 const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'updated', 'recreated', 'adopted']);
-
-/** Fields in which a node differs from its wish otherwise than it is known to. */
-const unexpected = (wish: NodeWish, entry: LedgerEntry, node: PortalNode): string[] =>
-  differences(wish, node).filter((field) => !isKnownDifference(entry, node, field));
 
 const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<PortalNode> => {
   const { item, portal } = target;

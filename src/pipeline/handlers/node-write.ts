@@ -5,7 +5,14 @@ import { PortalBusyError, PortalConflictError, PortalGoneError, PortalRefusedErr
 import type { Intent, LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import type { NodeRow, PortalNode } from '../../portal-client/client.ts';
-import { differences, isKnownDifference, markerOf, type NodeWish } from '../compare/node.ts';
+import {
+  differences,
+  isKnownDifference,
+  markerOf,
+  type NodeWish,
+  resolveAt,
+  unexpectedFields,
+} from '../compare/node.ts';
 import { changedBeside, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
 import { type Located, locateNode, unknownNode } from './node-locate.ts';
@@ -266,21 +273,13 @@ const updateNode = async (
     };
   }
   if (intent) await item.note('an interrupted update had not taken effect: updating again');
-  const { fields, fresh } = await portal.terms.resolve(wish.fields);
-  // Written by us with these very names: their order tells the ids.
-  if (fresh.length > 0 && before.log === marker && (await portal.terms.learn(fresh, before)).length < fresh.length) {
-    return updateNode(target, wish, { ...located, node: before }, intent, also ? { also } : {});
-  }
+  const { fields, fresh } = await resolveAt(portal, wish, before);
   const wished = { ...wish, fields };
   // The marker vouches for terms whose ids are not known, unless they were edited since: portals carry a log on to later revisions.
   const isEdited = entry.metadataFingerprint === wish.fingerprint && changedBeside(entry, fields, before).length > 0;
   const isVouched = before.log === marker || fresh.length === 0;
   const isEmptied = entry.fieldNames.every((name) => name in wish.fields || isEmptyField(before[name]));
-  const isHeld =
-    isVouched &&
-    isEmptied &&
-    !isEdited &&
-    differences(wished, before).every((field) => isKnownDifference(entry, before, field));
+  const isHeld = isVouched && isEmptied && !isEdited && unexpectedFields(wished, entry, before).length === 0;
   if (isHeld && more === null) {
     await item.note(`node ${nid} already holds the wished metadata`);
     return {

@@ -6,6 +6,7 @@ import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { TableSize } from '../../portal-client/client.ts';
 import type { Unproven } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
+import { hasShape } from '../compare/prove.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import type { Item } from './item.ts';
 import { ItemRunner } from './item-runner.ts';
@@ -80,9 +81,7 @@ const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | null)
 };
 
 const isWhole = ({ unproven, size, state }: SeenTable): boolean => {
-  const isCounted =
-    size === undefined ||
-    (size !== null && size.rows === unproven.rows && (size.columns ?? unproven.columns) === unproven.columns);
+  const isCounted = size === undefined || (size !== null && hasShape(size, unproven));
   return (
     isCounted && (state === null || datastoreState(state) === 'imported') && (size !== undefined || state !== null)
   );

@@ -3,6 +3,7 @@ import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../../
 import type { ResourceWish } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import type { TableReport } from '../../tables/check.ts';
+import type { PreparedFile, SentFile } from '../compare/local-file.ts';
 import { wantsImport } from '../plan/plan.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
@@ -27,7 +28,7 @@ export interface ResourceState {
   /** Set by `fetch`. */
   source: SourceFingerprint | null;
   /** Set by `prepare`, for wishes with a recipe. */
-  prepared: PreparedSource | null;
+  prepared: PreparedFile | null;
   /** Set by `fetch` where the file came from the web; null where the published version is the present one. */
   fetched: FetchedFrom | null;
   /** Set by `check`. */
@@ -36,23 +37,6 @@ export interface ResourceState {
   recreated: boolean;
   /** True while the previous good file takes the place of one that the portal could not import. */
   readonly fallsBack: boolean;
-}
-
-/** A file that is sent. */
-export interface SentFile {
-  path: string;
-  /** Name that the portal shall see. */
-  name: string;
-  source: SourceFingerprint;
-  /** Of a table that was made: of which bytes, by which recipe. */
-  from?: { sha256: string; recipe: string };
-}
-
-/** What the step `prepare` left to be sent. */
-export interface PreparedSource extends SentFile {
-  /** False where the source holds no table and goes as it is. */
-  isMade: boolean;
-  rejected: { rows: number; path: string | null } | null;
 }
 
 /** One step: whether the wish needs it, and what it does. */

@@ -7,6 +7,7 @@ import { type FileItem, fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { checkTable } from '../../tables/check.ts';
 import { isSmall } from '../../util/file-calls.ts';
+import type { SentFile } from '../compare/local-file.ts';
 import type { NodeWish } from '../compare/node.ts';
 import { isTabular } from '../plan/plan.ts';
 import { importFile } from './datastore-import.ts';
@@ -14,8 +15,15 @@ import { keepGoodFile } from './fall-back.ts';
 import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
 import { writeNode } from './node-write.ts';
 import { prepareSource } from './prepare-source.ts';
-import type { ResourceState, ResourceStep, SentFile } from './resource-state.ts';
-import { importsRows, isHere, sentFile, sourceName, sourcePath } from './resource-state.ts';
+import {
+  importsRows,
+  isHere,
+  type ResourceState,
+  type ResourceStep,
+  sentFile,
+  sourceName,
+  sourcePath,
+} from './resource-state.ts';
 import { verifyResource } from './resource-verify.ts';
 
 /** All steps, in order. */

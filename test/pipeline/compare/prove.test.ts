@@ -139,8 +139,7 @@ const resource = async (local: string) => {
     wish,
     source,
     sent: { bytes: source.bytes, sha256: source.sha256 },
-    table: { rows },
-    rowsDropped: 0,
+    table: { rows, columns: null, dropped: async () => 0 },
     fetched: null,
   };
   return proveResource(parts(), node, found(nid), file);
