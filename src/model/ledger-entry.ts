@@ -47,7 +47,7 @@ export type GoodFile = z.infer<typeof goodFileSchema>;
 
 /** A file that a portal could not import. */
 export const refusedFileSchema = z.object({
-  /** sha256 of the source, and fingerprint of what was wished of it (`offerFingerprint`): the same offer is not made again. */
+  /** sha256 of the source, and fingerprint of what was wished of it (`importFingerprint`): the same offer is not made again. */
   sha256: z.string(),
   offer: z.string(),
   /** What separates its columns, as the portal may have been told. */

@@ -17,9 +17,8 @@ import { ReadCache } from './read-cache.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import { type Identity, Session } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
-import { surveyTerms } from './survey.ts';
+import { surveyTerms, topicIds, topicsNamed } from './survey.ts';
 import { type TermStore, Terms } from './terms.ts';
-import { topicIds, topicsNamed } from './topics.ts';
 import { Traits } from './traits.ts';
 
 export type { TableSize } from './datastore.ts';
@@ -303,15 +302,10 @@ export class Portal {
     return this.#datastore.tableSizes(uuids, signal);
   }
 
-  /** One table of {@link tableSizes}, 0 rows without a table; null where the portal offers no search. */
-  async tableSize(uuid: string, signal: AbortSignal): Promise<TableSize | null> {
-    const size = (await this.#datastore.tableSizes([uuid], signal)).get(uuid);
-    return size === undefined ? null : (size ?? { rows: 0, columns: null });
-  }
-
   /** Rows in the datastore of the resource with that uuid, 0 without a table; null where the portal offers no search. */
   async countRows(uuid: string, signal: AbortSignal): Promise<number | null> {
-    return (await this.tableSize(uuid, signal))?.rows ?? null;
+    const size = (await this.tableSizes([uuid], signal)).get(uuid);
+    return size === undefined ? null : (size?.rows ?? 0);
   }
 
   /** sha256 (hex) of a file by its `uri` (`public://…`, `private://…`), as this account is served it; null when it is not. */

@@ -5,8 +5,8 @@ import { Pool, request as requestOnce } from 'undici';
 import { PortalReplyError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { failureOf, isBusy, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
+import { Semaphore } from './semaphore.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
-import { Slots } from './slots.ts';
 import { exchangeText } from './text-reply.ts';
 import { busyPause, busyRetries, pause, readPause } from './wait.ts';
 
@@ -47,7 +47,7 @@ export class Http {
   private readonly origin: string;
   private readonly basePath: string;
   private readonly pool: Pool;
-  private readonly slots: Slots;
+  private readonly semaphore: Semaphore;
   private readonly settings: PortalSettings;
   private readonly hooks: PortalHooks;
 
@@ -60,7 +60,7 @@ export class Http {
     this.hooks = hooks;
     this.facts = facts;
     const { connectMs, headersMs, bodyMs } = settings.timeouts;
-    this.slots = new Slots(settings.connections);
+    this.semaphore = new Semaphore(settings.connections);
     this.pool = new Pool(this.origin, {
       connections: settings.connections + probeConnections,
       connect: { timeout: connectMs },
@@ -111,7 +111,7 @@ export class Http {
 
   /** sha256 (hex) of a file as the portal serves it, streamed; null when it is not served. No API reply, so of any size. */
   async hashOf(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<string | null> {
-    await this.slots.take(signal);
+    await this.semaphore.acquire(signal);
     try {
       await this.hooks.takeToken?.(signal);
       const { headersMs, bodyMs } = this.settings.timeouts;
@@ -140,7 +140,7 @@ export class Http {
       if (error instanceof SluiceError) throw error;
       throw networkFailure({ method: 'GET', path }, error, this.facts);
     } finally {
-      this.slots.give();
+      this.semaphore.release();
     }
   }
 
@@ -168,11 +168,11 @@ export class Http {
 
   private async send(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
     if (request.isProbe) return this.sendNow(request, target, signal);
-    await this.slots.take(signal);
+    await this.semaphore.acquire(signal);
     try {
       return await this.sendNow(request, target, signal);
     } finally {
-      this.slots.give();
+      this.semaphore.release();
     }
   }
 

@@ -1,7 +1,11 @@
-// Learning the ids of terms that a portal has already: from some datasets whose public view names them.
+// Learning the ids of terms that a portal has already: from some datasets whose public view names them, and of topics from
+// the addresses of their pages, such as `…/city-planning-6`.
 
 import { itemsOfField } from '../dataset-api/field-items.ts';
 import type { Vocabulary } from '../dataset-api/fields.ts';
+import { slugOf } from '../dataset-api/slug.ts';
+import { PortalError } from '../model/errors.ts';
+import type { Http } from './http.ts';
 import type { ListQuery } from './nodes.ts';
 import type { PublicDataset } from './packages.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
@@ -66,4 +70,38 @@ const learn = async (portal: Surveyed, vocabulary: Vocabulary, names: string[], 
     if (name !== '' && (known === undefined || known === null || Number(tid) < Number(known))) found.set(name, tid);
   }
   await portal.terms.remember(vocabulary, Object.fromEntries(found));
+};
+
+/** Ids that are looked at: topics are among the first terms of a portal. */
+const mostIds = 60;
+
+/** So many ids in a row that lead nowhere: this portal does not tell. */
+const enoughMisses = 12;
+
+const topicAddress = /\/field_topic\/(.+)-(\d+)$/;
+
+/** Ids of topics by the slug of their name, the lower one of two; empty where the portal does not tell. */
+export const topicIds = async (http: Http, signal: AbortSignal): Promise<Map<string, string>> => {
+  const found = new Map<string, string>();
+  for (let id = 1, misses = 0; id <= mostIds && misses < enoughMisses; id++) {
+    const request = { method: 'GET', path: `/taxonomy/term/${id}`, keepsRedirect: true, retries: 0 } as const;
+    const reply = await http.exchange(request, signal).catch((error: unknown) => {
+      if (error instanceof PortalError && error.request.status !== undefined) return null;
+      throw error;
+    });
+    const address = reply?.headers.location ?? '';
+    misses = address === '' ? misses + 1 : 0;
+    const [, slug = '', tid = ''] = topicAddress.exec(address) ?? [];
+    if (slug !== '' && !found.has(slug)) found.set(slug, tid);
+  }
+  return found;
+};
+
+/** Ids of those of the names that are topics of the portal; `ids` by slug. */
+export const topicsNamed = (ids: ReadonlyMap<string, string>, names: readonly string[]): Record<string, string> => {
+  const found = names.flatMap((name) => {
+    const tid = ids.get(slugOf(name) ?? '');
+    return tid === undefined ? [] : [[name, tid] as const];
+  });
+  return Object.fromEntries(found);
 };

@@ -20,6 +20,13 @@ export interface NodeWish {
   fingerprint: string;
 }
 
+/** The node of a wish; `fields` where they are not those of the wish as it stands. */
+export const nodeOf = (
+  type: NodeWish['type'],
+  wish: Omit<NodeWish, 'type' | 'fingerprint'> & { metadataFingerprint: string },
+  fields: NodeFields = wish.fields,
+): NodeWish => ({ ...wish, type, fields, fingerprint: wish.metadataFingerprint });
+
 /** Marker in a revision's log message by which we know our own writes again. */
 export const markerOf = (wish: Pick<NodeWish, 'key' | 'fingerprint'>): string =>
   `sluice ${wish.key} ${wish.fingerprint.slice(0, 12)}`;

@@ -125,9 +125,11 @@ export const proveResource = async (
   return { ...proof, entry: { ...entry, live: entry.live && faults.length === 0 }, faults, broken };
 };
 
+const noFile = 'the node has no file';
+
 /** In what the file of a node differs from one of so many bytes; null where it does not. */
 export const fileFault = (file: FileItem | null, bytes: number): string | null => {
-  if (!file) return 'the node has no file';
+  if (!file) return noFile;
   return file.filesize === bytes
     ? null
     : `file ${file.filename} has ${file.filesize} bytes on the portal, ${bytes} here`;
@@ -141,10 +143,11 @@ const proveFile = async (
   const unknown = (fault: string) => ({ file: null, faults: [fault], isBroken: false });
   const broken = (fault: string) => ({ file: null, faults: [fault], isBroken: true });
   const item = fileOf(node);
-  if (item && !source) return unknown('the local file cannot be read, so nothing can be compared');
-  if (item && !sent) return unknown('no table can be made of the local file, so nothing can be compared');
-  const fault = fileFault(item, sent?.bytes ?? 0);
-  if (!item || !sent || fault !== null) return broken(fault ?? '');
+  if (!item) return broken(noFile);
+  if (!source) return unknown('the local file cannot be read, so nothing can be compared');
+  if (!sent) return unknown('no table can be made of the local file, so nothing can be compared');
+  const fault = fileFault(item, sent.bytes);
+  if (fault !== null) return broken(fault);
   const { filename: name, fid, uri } = item;
   const file = { fid, name, url: null, ...sent };
   if (!content) return { file, faults: [], isBroken: false };
@@ -193,8 +196,7 @@ const proveDatastore = async (
   const state = datastoreState(status);
   if (state !== 'imported')
     return { datastore: 'pending', ...nothing, fault: `the datastore is not imported (${state})` };
-  const sizes = await portal.tableSizes([uuid], signal);
   if (!table) return { datastore: 'imported', ...nothing, fault: null };
-  const proven = await proveTable(sizes.get(uuid), table);
+  const proven = await proveTable((await portal.tableSizes([uuid], signal)).get(uuid), table);
   return { ...proven, datastore: proven.fault === null ? 'imported' : 'failed' };
 };

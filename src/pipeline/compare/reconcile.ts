@@ -11,7 +11,7 @@ import { observe } from '../handlers/observe.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
 import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
 import { type KnownFile, withLocalFile } from './local-file.ts';
-import type { NodeWish } from './node.ts';
+import { type NodeWish, nodeOf } from './node.ts';
 import { type Proof, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
 import { findRenamed } from './renamed.ts';
 
@@ -94,7 +94,7 @@ const reconcileDataset = async (options: ReconcileOptions, wish: DatasetWish, kn
   const found = await locate(options, wish.key, known, (find) => findDataset(portal, wish, find, signal));
   const nid = 'nid' in found ? found.nid : null;
   const fields = await portal.groups.resolve(wish.fields, signal);
-  const node: NodeWish = { ...wish, fields, type: 'dataset', fingerprint: wish.metadataFingerprint };
+  const node = nodeOf('dataset', wish, fields);
   const at = { nid: nid ?? '', known: known.entries.get(wish.key) };
   const proof = nid === null ? null : await orFault(node, () => proveNodeOnly(options, node, at));
   const resources: Reconciled[] = [];
@@ -145,7 +145,7 @@ const proveFound = async (
   found: Extract<Reconciled['found'], { nid: string }>,
   known: Known,
 ): Promise<Reconciled> => {
-  const node: NodeWish = { ...wish, type: 'resource', fingerprint: wish.metadataFingerprint };
+  const node = nodeOf('resource', wish);
   const at = { nid: found.nid, known: known.entries.get(wish.key) };
   const proof = await orFault(node, () =>
     withLocalFile(wish, knownFile(options, wish, known), options, (local) => proveResource(options, node, at, local)),

@@ -2,14 +2,12 @@
 import { PortalGoneError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { DatasetWork } from '../../state/runs.ts';
-import { holdsLinks, linkedNids, linksField, markerOf, type NodeWish } from '../compare/node.ts';
+import { holdsLinks, linkedNids, linksField, markerOf, type NodeWish, nodeOf } from '../compare/node.ts';
 import { isProven } from '../plan/plan.ts';
 import { completeLinks, proveTermsVisible } from './dataset-proof.ts';
 import type { HandlerDeps } from './deps.ts';
-import type { Item } from './item.ts';
-import { noteFound } from './item.ts';
-import type { NodeTarget, WrittenNode } from './node-locate.ts';
-import { locateNode } from './node-locate.ts';
+import { type Item, noteFound } from './item.ts';
+import { locateNode, type NodeTarget, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
 import { editsOf, recreateNode, type WriteMore, writeNode } from './node-write.ts';
 
@@ -63,7 +61,8 @@ export const refuseDrift = async (deps: HandlerDeps, item: Item, work: DatasetWo
   await editsOf(target, { ...wish, fields }, entry, node);
 };
 
-const targetOf = (deps: HandlerDeps, item: Item, { onDrift, createMissing }: DatasetWork): NodeTarget => ({
+/** Where and by which rules the node of a dataset is written. */
+export const targetOf = (deps: HandlerDeps, item: Item, { onDrift, createMissing }: DatasetWork): NodeTarget => ({
   item,
   ledger: deps.ledger,
   portal: deps.portal(item.portal),
@@ -80,7 +79,7 @@ const wishOf = async (target: NodeTarget, { wish, frozen }: DatasetWork, entry: 
     return { ...wish, type: 'dataset', title, published, fields, fingerprint: entry.metadataFingerprint ?? '' };
   }
   const fields = await portal.groups.resolve(wish.fields, item.signal);
-  return { ...wish, fields, type: 'dataset', fingerprint: wish.metadataFingerprint };
+  return nodeOf('dataset', wish, fields);
 };
 
 const isPublished = (entry: LedgerEntry, wish: NodeWish): boolean =>

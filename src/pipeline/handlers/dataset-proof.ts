@@ -3,8 +3,7 @@ import { itemsOfField } from '../../dataset-api/field-items.ts';
 import { VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
-import type { NodeWish } from '../compare/node.ts';
-import { holdsLinks, linkedNids, linksField } from '../compare/node.ts';
+import { holdsLinks, linkedNids, linksField, type NodeWish } from '../compare/node.ts';
 import type { NodeTarget } from './node-locate.ts';
 
 /** The list that a dataset shall hold. */

@@ -1,15 +1,16 @@
 // Job kind `dataset`: publishes the node of a dataset and its resources, each an item with a log and an end of its own.
 
-import { DatasetFailedError, JobLostError, reasonOf } from '../../model/errors.ts';
+import { DatasetFailedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWork } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
-import type { NodeWish } from '../compare/node.ts';
-import { publishDataset, refuseDrift } from './dataset-node.ts';
+import { nodeOf } from '../compare/node.ts';
+import { publishDataset, refuseDrift, targetOf } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
+import { workLost } from './item.ts';
 import { ItemRunner } from './item-runner.ts';
 import { nidOnPortal, unknownNode } from './node-locate.ts';
 import { removeNode } from './removal.ts';
@@ -47,7 +48,7 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
 const workOf = async (deps: HandlerDeps, job: JobContext<'dataset'>): Promise<DatasetWork> => {
   const work = await deps.runs.datasetWork(job.data.runId, job.data.key);
   if (work) return work;
-  throw new JobLostError(`run ${job.data.runId} holds no work on ${job.data.key} any more`, { hint: 'publish again' });
+  throw workLost(job.data.runId, job.data.key);
 };
 
 const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork): Promise<void> => {
@@ -123,16 +124,16 @@ const isStillOurs = async (deps: HandlerDeps, runner: ItemRunner, entry: LedgerE
 const removeDataset = async (
   deps: HandlerDeps,
   runner: ItemRunner,
-  { wish, resources, onDrift, createMissing }: DatasetWork,
+  work: DatasetWork,
   how: RemovalMode,
 ): Promise<void> => {
+  const { wish, resources } = work;
   const mode = { datasetNid: null, provesNow: false, isNewDataset: false };
   for (const key of resources) await runner.run(key, (item) => publishResource(deps, item, mode));
   await runner.run(wish.key, async (item) => {
     const known = (await deps.ledger.entry(item.portal, item.key)) ?? newEntry({ ...wish, kind: 'dataset' });
-    const target = { item, ledger: deps.ledger, portal: deps.portal(item.portal), onDrift, createMissing };
-    const node: NodeWish = { ...wish, type: 'dataset', fingerprint: wish.metadataFingerprint };
-    await item.end(await removeNode(deps, target, node, known, how), { outcome: 'done', reason: null });
+    const entry = await removeNode(deps, targetOf(deps, item, work), nodeOf('dataset', wish), known, how);
+    await item.end(entry, { outcome: 'done', reason: null });
   });
 };
 

@@ -17,9 +17,8 @@ import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { checkTable } from '../../tables/check.ts';
-import { isRefusedOffer, offerFingerprint, wantsImport } from '../plan/plan.ts';
-import type { ResourceState, ResourceStep } from './resource-state.ts';
-import { sentFile } from './resource-state.ts';
+import { importFingerprint, isRefusedOffer, wantsImport } from '../plan/plan.ts';
+import { type ResourceState, type ResourceStep, sentFile } from './resource-state.ts';
 
 /** True when the file of the job is known to be one that the portal cannot import. */
 export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
@@ -52,7 +51,7 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
     await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
     return false;
   }
-  const offer = offerFingerprint(wish);
+  const offer = importFingerprint(wish);
   const reason = standingReason(reasonOf(error), good);
   const delimiter = state.table?.delimiter ?? null;
   state.entry = { ...entry, refused: { sha256: source.sha256, offer, delimiter, isReplaced: false, reason } };
@@ -70,7 +69,7 @@ const stepsBack: ReadonlySet<ResourceStep['name']> = new Set(['node', 'attach', 
  *
  * @throws ImportFailedError when the good file is not to be had on this host after all; the refusal is forgotten then
  */
-export const standByGoodFile = async (
+export const restoreLastGood = async (
   state: ResourceState,
   run: (state: ResourceState, names: ReadonlySet<ResourceStep['name']>) => Promise<void>,
 ): Promise<void> => {

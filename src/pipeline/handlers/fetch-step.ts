@@ -7,8 +7,7 @@ import { shown } from '../../sources/fetch/failures.ts';
 import { fetchedFileOf } from '../compare/local-file.ts';
 import { withSource } from '../plan/known-wishes.ts';
 import { isSent, wantsImport } from '../plan/plan.ts';
-import type { ResourceState } from './resource-state.ts';
-import { sourceName, sourcePath } from './resource-state.ts';
+import { type ResourceState, sourceName, sourcePath } from './resource-state.ts';
 
 type UrlSource = Extract<ResourceSource, { kind: 'url' }>;
 

@@ -1,7 +1,7 @@
 // The work of a run on one item: a dataset or a resource, with its log, its actions and how it ended.
 import { performance } from 'node:perf_hooks';
-import type { ItemLog, JobContext } from '../../model/job.ts';
-import { itemId } from '../../model/job.ts';
+import { JobLostError } from '../../model/errors.ts';
+import { type ItemLog, itemId, type JobContext } from '../../model/job.ts';
 import { type Intent, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
 import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../../model/report.ts';
 import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
@@ -138,6 +138,10 @@ const writeOf: Record<Intent['action'], string> = {
   attach: 'an attach',
   import: 'an import',
 };
+
+/** The error of a job whose run does not name its item any more. */
+export const workLost = (runId: string, key: string): JobLostError =>
+  new JobLostError(`run ${runId} holds no work on ${key} any more`, { hint: 'publish again' });
 
 /** The report item of a key as its ledger entry tells it, without any work on it. */
 export const itemOfEntry = (entry: LedgerEntry, { outcome, reason }: ItemEnd): ReportItem => ({

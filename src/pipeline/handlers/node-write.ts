@@ -14,8 +14,7 @@ import {
   unexpectedFields,
 } from '../compare/node.ts';
 import { changedBeside, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
-import type { NodeTarget, WrittenNode } from './node-locate.ts';
-import { type Located, locateNode, unknownNode } from './node-locate.ts';
+import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';
 import { withTerms } from './terms.ts';
 
 /** What else is written along with a node. */

@@ -1,6 +1,6 @@
 // Job kind `prove`: after everything was sent, proves that tables are whole, many by one request, and repairs those that are not.
 import { type DatastoreNumbers, datastoreState } from '../../dataset-api/datastore-status.ts';
-import { JobLostError, reasonOf } from '../../model/errors.ts';
+import { reasonOf } from '../../model/errors.ts';
 import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { TableSize } from '../../portal-client/client.ts';
@@ -8,7 +8,7 @@ import type { Unproven } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
 import { hasShape } from '../compare/prove.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
-import type { Item } from './item.ts';
+import { type Item, workLost } from './item.ts';
 import { ItemRunner } from './item-runner.ts';
 import { publishResource } from './resource.ts';
 
@@ -99,9 +99,7 @@ const settle = async (deps: HandlerDeps, item: Item, { rows, good }: Unproven): 
     deps.ledger.entry(item.portal, item.key),
     deps.runs.resourceWork(item.runId, item.key),
   ]);
-  if (!known || !work) {
-    throw new JobLostError(`run ${item.runId} holds no work on ${item.key} any more`, { hint: 'publish again' });
-  }
+  if (!known || !work) throw workLost(item.runId, item.key);
   const former = known.good?.sha256;
   const entry: LedgerEntry = {
     ...known,

@@ -6,8 +6,7 @@ import type { ItemAction } from '../../model/report.ts';
 import type { NodeWish } from '../compare/node.ts';
 import { oneAtATime } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
-import type { NodeTarget } from './node-locate.ts';
-import { type Located, locateNode, unknownNode } from './node-locate.ts';
+import { type Located, locateNode, type NodeTarget, unknownNode } from './node-locate.ts';
 
 const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 

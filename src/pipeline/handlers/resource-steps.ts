@@ -8,7 +8,7 @@ import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { checkTable } from '../../tables/check.ts';
 import { isSmall } from '../../util/file-calls.ts';
 import type { SentFile } from '../compare/local-file.ts';
-import type { NodeWish } from '../compare/node.ts';
+import { type NodeWish, nodeOf } from '../compare/node.ts';
 import { isTabular } from '../plan/plan.ts';
 import { importFile } from './datastore-import.ts';
 import { keepGoodFile } from './fall-back.ts';
@@ -43,11 +43,7 @@ export const resourceSteps: readonly ResourceStep[] = [
 ];
 
 /** The node that a resource's wish asks for. */
-export const nodeWishOf = ({ wish }: Pick<ResourceState, 'wish'>): NodeWish => ({
-  ...wish,
-  type: 'resource',
-  fingerprint: wish.metadataFingerprint,
-});
+export const nodeWishOf = ({ wish }: Pick<ResourceState, 'wish'>): NodeWish => nodeOf('resource', wish);
 
 /** What a new node is created with besides: the reference to its dataset, where that is written from this side. */
 export const atCreation = ({ datasetNid }: Pick<ResourceState, 'datasetNid'>) =>

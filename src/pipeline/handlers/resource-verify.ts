@@ -7,8 +7,7 @@ import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
 import type { NodeWish } from '../compare/node.ts';
 import { fileFault, proveTable } from '../compare/prove.ts';
 import { proveNode } from './node-prove.ts';
-import type { ResourceState } from './resource-state.ts';
-import { sentFile } from './resource-state.ts';
+import { type ResourceState, sentFile } from './resource-state.ts';
 
 /** Proves node, file and datastore of a resource; throws {@link VerifyFailedError} naming what differs. */
 export const verifyResource = async (state: ResourceState, wish: NodeWish): Promise<void> => {

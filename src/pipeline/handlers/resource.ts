@@ -1,10 +1,10 @@
 // A resource: one file from its folder to a verified node, in steps that can each be resumed.
-import { JobLostError, PortalGoneError } from '../../model/errors.ts';
+import { PortalGoneError } from '../../model/errors.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { HandlerDeps } from './deps.ts';
-import { againBecause, isRefused, refuseFile, standByGoodFile } from './fall-back.ts';
-import { type Item, noteFound, outcomeOf } from './item.ts';
+import { againBecause, isRefused, refuseFile, restoreLastGood } from './fall-back.ts';
+import { type Item, noteFound, outcomeOf, workLost } from './item.ts';
 import { recreateNode } from './node-write.ts';
 import { removePrepared } from './prepare-source.ts';
 import { removeNode } from './removal.ts';
@@ -49,7 +49,7 @@ const publish = async (state: ResourceState): Promise<void> => {
   } catch (error) {
     if (!(await refuseFile(state, error))) throw error;
   }
-  if (isRefused(state)) await standByGoodFile(state, runNamed);
+  if (isRefused(state)) await restoreLastGood(state, runNamed);
 };
 
 const runSteps = async (state: ResourceState): Promise<void> => {
@@ -82,9 +82,7 @@ const openState = async (
     deps.ledger.known(item.portal, item.key),
   ]);
   if (!work) {
-    throw new JobLostError(`run ${item.runId} holds no work on ${item.key} any more`, {
-      hint: 'publish again',
-    });
+    throw workLost(item.runId, item.key);
   }
   const { wish, onDrift, createMissing, removal } = work;
   await noteFound(item, entry, intent);

@@ -88,7 +88,7 @@ export const isSent = (
 };
 
 /** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which an address may only tell later. */
-export const offerFingerprint = (wish: ResourceWish): string => {
+export const importFingerprint = (wish: ResourceWish): string => {
   const offer = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
   return hash('sha256', JSON.stringify(offer));
 };
@@ -98,7 +98,7 @@ export const isRefusedOffer = (
   { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
   wish: ResourceWish,
   sha256: string,
-): boolean => good !== null && refused?.sha256 === sha256 && refused.offer === offerFingerprint(wish);
+): boolean => good !== null && refused?.sha256 === sha256 && refused.offer === importFingerprint(wish);
 
 /** Plans one dataset with its resources. */
 export const planDataset = (wish: DatasetWish, known: Knowledge): PlannedDataset => {

@@ -2,8 +2,7 @@
 import { expect, it } from 'vitest';
 import { newEntry } from '../../../src/model/ledger-entry.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
-import type { NodeWish } from '../../../src/pipeline/compare/node.ts';
-import { markerOf } from '../../../src/pipeline/compare/node.ts';
+import { markerOf, type NodeWish } from '../../../src/pipeline/compare/node.ts';
 import { proveLinks, proveNodeOnly, proveResource } from '../../../src/pipeline/compare/prove.ts';
 import { fingerprintFile } from '../../../src/sources/drop/fingerprint.ts';
 import { calm } from '../../portal-client/support/open.ts';

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
-import { type Knowledge, offerFingerprint, planDataset } from '../../../src/pipeline/plan/plan.ts';
+import { importFingerprint, type Knowledge, planDataset } from '../../../src/pipeline/plan/plan.ts';
 import { datasetWish, liveKnowledge, resourceWish, sha, source } from './support/make.ts';
 
 const wish = datasetWish('m/d', ['r']);
@@ -150,7 +150,7 @@ const refusedKnowledge = (isReplaced: boolean, more: Partial<LedgerEntry> = {}) 
   const before = liveKnowledge([wish]).entries;
   const file = before.get('m/d/r')?.file;
   if (!resource || !file) throw new Error('no file');
-  const offer = offerFingerprint(resource);
+  const offer = importFingerprint(resource);
   const reason = { code: 'import-failed', message: 'no', hint: null };
   const known = changed('m/d/r', {
     live: false,

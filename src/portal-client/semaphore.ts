@@ -1,7 +1,7 @@
 // At most so many requests to a portal at once; the others wait in their order.
 
-/** Counts requests in flight. Whoever takes a slot gives it back. */
-export class Slots {
+/** Counts requests in flight. Whoever acquires a slot releases it. */
+export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
@@ -10,7 +10,7 @@ export class Slots {
   }
 
   /** Resolves when a slot is free, which is the caller's then; rejects with the reason of the signal. */
-  async take(signal: AbortSignal): Promise<void> {
+  async acquire(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free -= 1;
@@ -31,7 +31,7 @@ export class Slots {
   }
 
   /** Gives a slot to the one that has waited longest. */
-  give(): void {
+  release(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
       this.#free += 1;
