@@ -39,8 +39,7 @@ export const oneAtATime = <T>(
 
 const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<string> => {
   const { item, portal } = state.target;
-  const nid = state.entry.nid ?? '';
-  const resumed = state.intent?.action === 'import' && state.intent.nid === nid;
+  const resumed = state.intent?.action === 'import' && state.intent.nid === state.entry.nid;
   const isNew = (item.actions.includes('created') || item.actions.includes('recreated')) && !resumed;
   const isKnown = portal.traits.get('importsOnAttach');
   const isPlain = !needsDialect(state) && !state.provesNow && !state.fallsBack && !resumed;
@@ -52,40 +51,40 @@ const importOnce = async (state: ResourceState, signal: AbortSignal): Promise<st
   return importWithLook(state, { resumed, isNew }, signal);
 };
 
-const importWithLook = async (
-  state: ResourceState,
-  { resumed, isNew }: { resumed: boolean; isNew: boolean },
-  signal: AbortSignal,
-): Promise<string> => {
+/** How an import begins. */
+interface ImportStart {
+  /** An earlier attempt ordered it. */
+  resumed: boolean;
+  /** The node was created in this run, so its datastore holds nothing of an older file. */
+  isNew: boolean;
+}
+
+const importWithLook = async (state: ResourceState, start: ImportStart, signal: AbortSignal): Promise<string> => {
   const { item, portal } = state.target;
-  const nid = state.entry.nid ?? '';
-  const status = await portal.datastoreStatus(nid, signal);
-  if (resumed) await item.note(`an interrupted import: the portal says ${told(status)}`);
+  const status = await portal.datastoreStatus(state.entry.nid ?? '', signal);
+  if (start.resumed) await item.note(`an interrupted import: the portal says ${formatStatus(status)}`);
   if (status === null) {
     state.entry = { ...state.entry, datastore: 'none' };
     return 'this portal offers no datastore for it';
   }
   if (item.actions.includes('attached')) portal.traits.learn({ importsOnAttach: importedOnAttach(status) });
-  return state.fallsBack
-    ? importGoodFile(state, status, signal)
-    : importUnlessDone(state, status, { resumed, isNew }, signal);
+  return state.fallsBack ? importGoodFile(state, status, signal) : importUnlessDone(state, status, start, signal);
 };
 
 const importUnlessDone = async (
   state: ResourceState,
   status: DatastoreNumbers,
-  { resumed, isNew }: { resumed: boolean; isNew: boolean },
+  { resumed, isNew }: ImportStart,
   signal: AbortSignal,
 ): Promise<string> => {
   const { item, portal } = state.target;
-  const nid = state.entry.nid ?? '';
   // Rows that were counted and found wrong are made anew; what else is told may be of the file before.
   const isDistrusted = state.entry.datastore === 'failed' && !resumed;
   const isDone = importedOnAttach(status) || (resumed && datastoreState(status) === 'imported');
   const isMisread = needsDialect(state) && !(isDone && (await isWhole(state, signal)));
   if (isDone && !isDistrusted && !isMisread) return state.provesNow ? imported(state) : pending(state);
   // Nobody of ours imports meanwhile: a state that tells of an import is stale, or somebody else's, who is waited for.
-  if (!isMisread && datastoreState(status) === 'running' && (await endsByItself(state, nid, signal))) {
+  if (!isMisread && datastoreState(status) === 'running' && (await endsByItself(state, signal))) {
     if (await isWhole(state, signal)) return imported(state);
   }
   // The state was lost, not the rows: an import adds none to those that are there.
@@ -110,7 +109,7 @@ const importAndWait = async (
   for (let orders = 1; ; orders++) {
     await order(state, orders === 1 ? how : { ...how, isForeign: true }, signal);
     try {
-      await waitForImport(state, state.entry.nid ?? '', signal);
+      await waitForImport(state, signal);
       return await imported(state);
     } catch (error) {
       if (!(error instanceof ImportFailedError) || orders === mostOrders) throw error;
@@ -126,11 +125,11 @@ const importAndWait = async (
  * Imports a file that goes back to its place after its successor failed. What the portal says may still be about that
  * one, so nothing but the import that an attach brings along is believed without ordering it.
  */
-const importGoodFile = async (state: ResourceState, told: DatastoreNumbers, signal: AbortSignal): Promise<string> => {
+const importGoodFile = async (state: ResourceState, found: DatastoreNumbers, signal: AbortSignal): Promise<string> => {
   const { portal } = state.target;
   const nid = state.entry.nid ?? '';
-  let status = told;
-  if (datastoreState(status) === 'running' && (await endsByItself(state, nid, signal)))
+  let status = found;
+  if (datastoreState(status) === 'running' && (await endsByItself(state, signal)))
     status = (await portal.datastoreStatus(nid, signal)) ?? status;
   const whole = await isWhole(state, signal);
   if (importedOnAttach(status) && (whole || !needsDialect(state))) return imported(state);
@@ -141,7 +140,7 @@ const importGoodFile = async (state: ResourceState, told: DatastoreNumbers, sign
   );
 };
 
-const told = (status: DatastoreNumbers | null): string =>
+const formatStatus = (status: DatastoreNumbers | null): string =>
   status === null ? 'nothing' : `${datastoreState(status)} (${status.storage}, ${status.data_import})`;
 
 /** True when the portal's table has the rows and columns of the file. */
@@ -198,9 +197,10 @@ const keepsOldRows = ({ storage, data_import }: DatastoreNumbers): boolean =>
 const standsStillMs = 10_000;
 
 /** Waits for an import of somebody else; false when its state is stale: the table does not grow. */
-const endsByItself = async (state: ResourceState, nid: string, signal: AbortSignal): Promise<boolean> => {
-  const { portal } = state.target;
-  const { uuid } = state.entry;
+const endsByItself = async ({ target, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
+  const { portal } = target;
+  const { uuid } = entry;
+  const nid = entry.nid ?? '';
   let rows = -1;
   let grewAt = Date.now();
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2000)) {
@@ -214,8 +214,8 @@ const endsByItself = async (state: ResourceState, nid: string, signal: AbortSign
   }
 };
 
-const waitForImport = async (state: ResourceState, nid: string, signal: AbortSignal): Promise<void> => {
-  const { deps, target } = state;
+const waitForImport = async ({ deps, target, entry }: ResourceState, signal: AbortSignal): Promise<void> => {
+  const nid = entry.nid ?? '';
   const { item, portal } = target;
   const limitMs = deps.settings.importTimeoutMs(item.portal);
   const deadline = Date.now() + limitMs;

@@ -5,7 +5,7 @@ import { decide } from '../../model/schedule-times.ts';
 import type { TriggerRecord } from '../../state/triggers.ts';
 import type { HandlerDeps } from './deps.ts';
 
-/** Asks the run gate for a run, lets the trigger wait, or leaves the run out, as the schedule says; tells what it did. */
+/** Asks the run gate for a run, lets the trigger wait, or leaves the run out, as the schedule says; returns what it did. */
 export const triggerHandler = (
   deps: Pick<HandlerDeps, 'requestRun' | 'holdTrigger' | 'triggered'>,
 ): Handler<'trigger'> => ({
@@ -13,26 +13,26 @@ export const triggerHandler = (
     const now = Date.now();
     const { schedule, waited } = job.data;
     const decision = decide(schedule, { target: targetName(job.data), due: job.due, now, waited });
-    const told = { at: now, due: job.due };
+    const common = { at: now, due: job.due };
     if (decision.do === 'run') {
       const { runId, starts } = await deps.requestRun(requestOf(job.data));
       await job.note(starts === 'now' ? `run ${runId} begins` : `run ${runId} begins when the current one has ended`);
-      return tell(deps, job.data, { ...told, did: 'run', runId });
+      return remember(deps, job.data, { ...common, did: 'run', runId });
     }
     if (decision.do === 'wait') {
       await deps.holdTrigger(job.data, decision.until);
       await job.note(`waits ${decision.why} until ${new Date(decision.until).toISOString()}`);
-      return tell(deps, job.data, { ...told, did: 'wait', until: decision.until });
+      return remember(deps, job.data, { ...common, did: 'wait', until: decision.until });
     }
     await job.note(`no run: ${decision.why}`);
-    return tell(deps, job.data, { ...told, did: 'skip', why: decision.why });
+    return remember(deps, job.data, { ...common, did: 'skip', why: decision.why });
   },
 });
 
 const requestOf = ({ kind: _kind, schedule: _schedule, waited: _waited, ...request }: TriggerData) => request;
 
 /** Only what a schedule did is of interest later. */
-const tell = async (
+const remember = async (
   deps: Pick<HandlerDeps, 'triggered'>,
   data: TriggerData,
   record: TriggerRecord,
