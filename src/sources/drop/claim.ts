@@ -93,7 +93,8 @@ export const readClaim = async (folder: string): Promise<Claim | null> => {
   return stats?.isFile() ? { ...record, path } : null;
 };
 
-const temporaryRecord = /^\.claim\.json\..*\.tmp$/;
+/** What a kill leaves of a record or a reason that was being written. */
+const temporaryFile = /^\..*\.tmp$/;
 
 /** Removes a folder and the folders in it, as far as they are empty. */
 const removeEmpty = async (folder: string): Promise<void> => {
@@ -105,7 +106,7 @@ const removeEmpty = async (folder: string): Promise<void> => {
 /** Removes what is left of a claim whose file has moved on. Folders go only when empty, so that a file is never deleted. */
 export const removeClaimFolder = async (folder: string, dropped: string | null): Promise<void> => {
   const names = await unless(readdir(folder), ['ENOENT', 'ENOTDIR'], []);
-  const spent = names.filter((name) => temporaryRecord.test(name)).map((name) => join(folder, name));
+  const spent = names.filter((name) => temporaryFile.test(name)).map((name) => join(folder, name));
   if (dropped !== null) spent.push(claimPaths(folder, dropped).marker);
   spent.push(join(folder, 'claim.json'));
   for (const path of spent) await unless(unlink(path), ['ENOENT', 'ENOTDIR'], undefined);

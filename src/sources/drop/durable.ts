@@ -32,9 +32,12 @@ export const syncFolder = async (path: string): Promise<void> => {
   }
 };
 
-/** Writes `text` to `path` at once or not at all: temporary file beside it, fsync, rename, fsync of the folder. */
-export const writeDurably = async (path: string, text: string): Promise<void> => {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
+/**
+ * Writes `text` to `path` at once or not at all: temporary file, fsync, rename, fsync of the folder. A kill may leave the
+ * temporary file, in `folder` of the same file system: the one of `path` when left out.
+ */
+export const writeDurably = async (path: string, text: string, folder: string = dirname(path)): Promise<void> => {
+  const temporary = join(folder, `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
   const handle = await open(temporary, 'wx');
   try {
     await handle.writeFile(text);

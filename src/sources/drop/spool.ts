@@ -117,7 +117,12 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<Way
   const target = join(folder, `${claim.resource}-${stamp(claim.claimedAt)}${extname(claim.name)}`);
   if (state === 'whole') {
     await mkdir(folder, { recursive: true });
-    await writeDurably(`${target}.reason.yaml`, reasonText(claim, reason, new Date().toISOString()));
+    // What a kill leaves of it goes with the claim.
+    await writeDurably(
+      `${target}.reason.yaml`,
+      reasonText(claim, reason, new Date().toISOString()),
+      folderOfClaim(claim),
+    );
   }
   return await moveOut(claim, target, 'quarantined');
 };

@@ -150,6 +150,11 @@ describe('a process killed on the way out of the spool', () => {
       await runNode(wayOut, { args: [way, inbox] });
       expect(Object.values(csvBelow(inbox)), `step ${step}`).toEqual(['x\n']);
       expect(Object.keys(csvBelow(inbox))[0], `step ${step}`).toMatch(new RegExp(`^\\.sluice/${way}`));
+      const names = readdirSync(inbox, { recursive: true, encoding: 'utf8' });
+      expect(
+        names.filter((name) => name.endsWith('.tmp')),
+        `step ${step}`,
+      ).toEqual([]);
     }
   });
 });
