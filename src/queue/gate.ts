@@ -12,11 +12,13 @@ const requestRun = new RedisScript(`
 local gate, only, gates = KEYS[1], KEYS[2], KEYS[3]
 local id, request, all = ARGV[1], ARGV[2], ARGV[3]
 redis.call('SADD', gates, ARGV[4])
-if not redis.call('HGET', gate, 'current') then
+local current = redis.call('HGET', gate, 'current')
+-- The client sends a call again whose reply was lost: it is answered as it was.
+if not current or current == id then
   redis.call('HSET', gate, 'current', id, 'currentRequest', request)
   return {id, 'start'}
 end
-if ARGV[5] == '1' then return {redis.call('HGET', gate, 'current'), 'busy'} end
+if ARGV[5] == '1' then return {current, 'busy'} end
 local again = redis.call('HGET', gate, 'again')
 if not again then
   again = id

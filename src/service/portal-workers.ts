@@ -15,7 +15,8 @@ import { type AgreedLimits, type PortalLimits, Presence } from '../queue/workers
 
 /** Runs and triggers a process works on at once; they mostly wait for their children. */
 const runConcurrency = 4;
-const repairMs = 10_000;
+/** How soon a run goes on whose gate was taken or passed on by a process that was killed before it added the job. */
+const repairMs = 3000;
 
 /** What a workforce is made of. */
 export interface WorkforceParts {

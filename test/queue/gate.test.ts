@@ -50,6 +50,19 @@ describe('the run gate', () => {
     expect((await gate.request(request())).starts).toBe('now');
   });
 
+  it('takes a request once that was sent again because its reply was lost', async () => {
+    await redis.ping();
+    const { stream } = redis;
+    stream.push = () => {
+      stream.destroy();
+      return false;
+    };
+    const { runId, starts } = await gate.request(request());
+    expect(starts).toBe('now');
+    expect(await gate.state(target)).toEqual({ current: runId, again: null });
+    expect(await queues.runs.getJobState(runId)).toBe('waiting');
+  });
+
   it('keeps manifests and portals apart', async () => {
     await gate.request(request());
     expect((await gate.request({ ...request(), portal: 'other' })).starts).toBe('now');
