@@ -112,12 +112,15 @@ export class QueueWorker {
     await this.#worker.close(true);
   }
 
-  async #process(job: Job, token: string, lost: AbortSignal = new AbortController().signal): Promise<unknown> {
+  async #process(job: Job, token: string, cancelled?: AbortSignal): Promise<unknown> {
     const { queues, breaker, exclusive, handlers } = this.#parts;
+    // The engine cancels by the job's id, which may stand for a later activation in this same worker by now.
+    const refused = new AbortController();
+    const lost = AbortSignal.any([refused.signal, ...(cancelled ? [cancelled] : [])]);
     const signal = AbortSignal.any([this.#stop.signal, lost]);
     const { kind, data: parsed } = parseJob(job);
     let data = parsed;
-    const journal = new JobJournal(job, queues, this.#leaseOf(job, token));
+    const journal = new JobJournal(job, queues, this.#leaseOf(job, token, refused));
     const save = (changes: object): void => {
       data = { ...data, ...changes };
       journal.save(data);
@@ -200,7 +203,7 @@ export class QueueWorker {
     return end;
   }
 
-  #leaseOf(job: Job, token: string): JobLease {
+  #leaseOf(job: Job, token: string, refused: AbortController): JobLease {
     const key = `${job.queueQualifiedName}:${job.id}:lock`;
     return new JobLease({
       key,
@@ -209,7 +212,7 @@ export class QueueWorker {
         const left = await leftOfLock.run(this.#parts.queues.connection, [key], [token]);
         return typeof left === 'number' ? left : null;
       },
-      lost: () => void this.#worker.cancelJob(job.id ?? '', lockLost),
+      lost: () => refused.abort(lockLost),
     });
   }
 

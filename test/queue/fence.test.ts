@@ -37,3 +37,14 @@ it.each(['before-the-note', 'before-the-request', 'before-the-end'])(
   },
   30_000,
 );
+
+it('a worker that takes a job again whose lock it had lost fails neither of them', async () => {
+  const worker = await toy.start();
+  await toy.addRun('run-twice', ['taken-twice']);
+  const outcomes = await waitUntil('the job to end', () => toy.outcomes('run-twice'));
+  expect(outcomes['m/taken-twice']).toMatchObject({ state: 'completed' });
+  expect(await toy.redis.hgetall('toy.written')).toEqual({ 'm/taken-twice': 'second' });
+  expect(await toy.redis.hget('toy.failed', 'm/taken-twice')).toBeNull();
+  worker.kill('SIGKILL');
+  await waitUntil('it to end', () => worker.signalCode !== null);
+}, 30_000);

@@ -94,6 +94,29 @@ const stopAt = async (job: JobContext<'dataset'>): Promise<void> => {
   }
 };
 
+/** Its lock runs out and this worker takes the job a second time, before it writes for the first time. */
+const takeTwice = async ({ id, writer, data }: JobContext<'dataset'>): Promise<void> => {
+  const isFirst = (await redis.incr('toy.takes')) === 1;
+  if (!isFirst) {
+    while ((await redis.get('toy.refused')) === null) await sleep(20);
+  } else {
+    const key = (name: string): string => queues.portal('p').toKey(name);
+    const moved = redis
+      .multi()
+      .del(`${key(id)}:lock`)
+      .lrem(key('active'), 0, id)
+      .rpush(key('wait'), id);
+    await moved.zadd(key('marker'), 0, '0').exec();
+    while ((await redis.get('toy.takes')) === '1') await sleep(20);
+  }
+  try {
+    await writer?.write([{ hash: 'toy.written', field: data.key, value: isFirst ? 'first' : 'second' }]);
+  } catch (error) {
+    if (error instanceof JobLostError) await redis.set('toy.refused', '1');
+    throw error;
+  }
+};
+
 /** Rejects with the reason of the signal, as requests to a portal do. */
 const cutOff = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
@@ -146,6 +169,7 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
       await redis.set('toy.written', '1');
     });
   }
+  if (name === 'taken-twice') await takeTwice(job);
   if (name.startsWith('stopped')) await step({ name: 'write', on: name, writes: true }, () => stopAt(job));
   return `${name} attempt ${job.attempt}`;
 };
