@@ -8,8 +8,7 @@ import { type Answer, formatError, formatValue, internalFault } from './answer.t
 import { readBody } from './body.ts';
 import type { Call, Operation, Portal, RememberedResult, Resource, Result } from './call.ts';
 import { checkArguments, checkToken } from './checks.ts';
-import { answerClientError } from './client-error.ts';
-import { limitConnections } from './connection-limit.ts';
+import { answerClientError, limitConnections } from './connections.ts';
 import { parseQuery } from './media/form.ts';
 import { type FormatName, formats } from './media/formats.ts';
 import { MalformedBody } from './media/malformed.ts';
@@ -118,12 +117,12 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
 
 /** The body of a result that was perhaps written before; one with a callback or a long key is not remembered. */
 const remembered = (call: Call, { key, read, shape = 'plain' }: RememberedResult, format: FormatName): string => {
-  const { rendered, profile } = call.portal;
+  const { responses, profile } = call.portal;
   const { callback } = call.query;
   // Resources answer with what JSON can say.
   const write = (): string => formats[format].write(read() as Value, { style: profile.writeStyle, shape, callback });
   if (callback !== undefined || key.length > 1000) return write();
-  return rendered.get(`${format} ${call.baseUrl} ${key}`, write);
+  return responses.get(`${format} ${call.baseUrl} ${key}`, write);
 };
 
 const serve = async (

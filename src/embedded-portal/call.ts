@@ -13,7 +13,7 @@ import type { ResultShape } from './media/value.ts';
 import type { PortalLimits } from './portal-limits.ts';
 import type { Profile } from './profiles/profile.ts';
 import type { Races } from './races.ts';
-import type { RenderedBodies } from './rendered.ts';
+import type { ResponseCache } from './response-cache.ts';
 import type { Store } from './store/open.ts';
 import type { Session } from './store/sessions.ts';
 import type { Tokens } from './store/tokens.ts';
@@ -79,7 +79,7 @@ export interface Portal {
   /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[];
   counts: { reads: number; writes: number };
-  rendered: RenderedBodies;
+  responses: ResponseCache;
   /** Level of the access log. */
   accessLevel: 'info' | 'debug';
 }

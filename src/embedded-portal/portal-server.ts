@@ -15,7 +15,7 @@ import type { Profile, ProfileName } from './profiles/profile.ts';
 import { RecordedDatastore } from './profiles/recorded-datastore.ts';
 import { profiles } from './profiles/table.ts';
 import { type RaceOptions, Races } from './races.ts';
-import { RenderedBodies } from './rendered.ts';
+import { ResponseCache } from './response-cache.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
 import { applySeed, readSeed, type Seed } from './seed.ts';
 import { addDefaultTerms, openStore, type Store } from './store/open.ts';
@@ -175,7 +175,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       ownAccount: options.ownAccount ?? null,
       trustedProxies: options.trustedProxies ?? [],
       counts: { reads: 0, writes: 0 },
-      rendered: new RenderedBodies(store.changes),
+      responses: new ResponseCache(store.changes),
       accessLevel: options.accessLevel ?? 'debug',
     };
     app = createApp(portal);

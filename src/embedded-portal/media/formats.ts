@@ -1,7 +1,6 @@
 // The response formats: names, MIME types, writers.
 import { writeBencode } from './bencode.ts';
-import { writeJson } from './json-out.ts';
-import { writeJsonp } from './jsonp.ts';
+import { writeJson, writeJsonp } from './json-out.ts';
 import { writePhp } from './php.ts';
 import type { Value, WriteOptions } from './value.ts';
 import { writeXml } from './xml.ts';

@@ -1,5 +1,21 @@
-// Chooses the reader of a request body by its Content-Type.
+// The readers of request bodies, and which one a Content-Type chooses (spec 1, "Request parser types").
+import { parseForm } from './form.ts';
+import { parseJson } from './json.ts';
+import type { BodyParser } from './limits.ts';
 import { matchMime } from './mime-match.ts';
+import { parsePhp } from './php-in.ts';
+import { parseXml } from './xml-in.ts';
+import { parseYaml } from './yaml-in.ts';
+
+/** Every reader but that of multipart/form-data, which takes the stream and is added by the caller. */
+export const bodyParsers: Readonly<Record<string, BodyParser<unknown>>> = {
+  'application/json': parseJson,
+  'application/vnd.php.serialized': parsePhp,
+  'application/x-www-form-urlencoded': parseForm,
+  'application/x-yaml': parseYaml,
+  'application/xml': parseXml,
+  'text/xml': parseXml,
+};
 
 /** What a Content-Type chose: a reader, none (406), or a type that is no MIME type. */
 export type ParserChoice<P> = { type: string; parser: P } | { unsupported: string } | { malformed: string };

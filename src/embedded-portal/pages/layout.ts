@@ -2,9 +2,12 @@
 import { createHash } from 'node:crypto';
 import { paths } from '../../dataset-api/paths.ts';
 import type { Answer } from '../answer.ts';
-import type { Call } from '../call.ts';
-import { isExposed } from './exposed.ts';
+import type { Call, Portal } from '../call.ts';
 import { type Html, html, sanitised } from './html.ts';
+
+/** True when the portal has that operation of a resource: a page names no address that is not there. */
+export const isExposed = ({ expose }: Portal, resource: string, operation: string): boolean =>
+  expose === null || (Object.hasOwn(expose, resource) && expose[resource]?.includes(operation) === true);
 
 const stylesheet = `
 :root{color-scheme:light dark;--ink:#1d2129;--soft:#59616e;--line:#d9dde3;--back:#fff;--band:#f4f6f8;--link:#0b57a4}

@@ -2,17 +2,26 @@
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import type { Call } from '../call.ts';
+import { publicPath } from '../content/view.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { datasetText } from './dataset.ts';
+import { formattedHtml } from './facts.ts';
 import { homeText } from './home.ts';
 import { html } from './html.ts';
 import { pageAnswer, pageText } from './layout.ts';
-import { plainText } from './plain.ts';
 import { resourceText } from './resource.ts';
+import { titleText } from './words.ts';
+
+/** The page of a node that is neither dataset nor resource. */
+const plainText = (call: Call, node: StoredNode): string => {
+  const title = titleText(node);
+  const main = html`<h1 dir="auto">${title}</h1>\n${formattedHtml(node, 'body')}`;
+  return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main });
+};
 
 /** The page of a caller without a session is the same for all of them, so it is kept until something is written. */
 const remembered = (call: Call, key: string, write: () => string): string =>
-  call.user.uid === 0 ? call.portal.rendered.get(`page ${call.baseUrl} ${key}`, write) : write();
+  call.user.uid === 0 ? call.portal.responses.get(`page ${call.baseUrl} ${key}`, write) : write();
 
 const home = (call: Call): Answer | null => {
   const wished = call.query.page ?? '1';

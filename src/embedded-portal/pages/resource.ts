@@ -6,10 +6,9 @@ import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import { isExposed } from './exposed.ts';
 import { type Fact, factsHtml, firstText, formattedHtml, tidsOf } from './facts.ts';
 import { type Html, html } from './html.ts';
-import { pageText } from './layout.ts';
+import { isExposed, pageText } from './layout.ts';
 import { type Preview, previewHtml, readPreview } from './preview.ts';
 import { countText, linkHtml, momentHtml, sizeText, titleText } from './words.ts';
 

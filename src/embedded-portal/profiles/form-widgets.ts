@@ -6,8 +6,10 @@ import { idOf } from '../content/links.ts';
 import { isTextFormat } from '../content/safe-text.ts';
 import { namesIn } from '../content/shapes.ts';
 import { escapeHtml } from '../refusal.ts';
-import { formFrequencies } from './form-values.ts';
 import type { ReadContext } from './profile.ts';
+
+/** Options of the frequency field: integers as text (recorded behaviour 8a). */
+const formFrequencies: readonly string[] = Array.from({ length: 19 }, (_, number) => String(number));
 
 const illegal = 'An illegal choice has been detected. Please contact the site administrator.';
 

@@ -199,7 +199,7 @@ const catalogueText = (call: Call): string => {
 const catalogue = (call: Call): Answer => ({
   status: 200,
   contentType: 'application/json',
-  body: call.portal.rendered.get(`data.json ${call.baseUrl}`, () => catalogueText(call)),
+  body: call.portal.responses.get(`data.json ${call.baseUrl}`, () => catalogueText(call)),
 });
 
 function* published({ portal: { store } }: Call, type: string): Generator<StoredNode> {

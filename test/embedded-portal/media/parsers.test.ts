@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { bodyParsers } from '../../../src/embedded-portal/media/parser-table.ts';
-import { chooseParser } from '../../../src/embedded-portal/media/parsers.ts';
+import { bodyParsers, chooseParser } from '../../../src/embedded-portal/media/parsers.ts';
 
 const table = { ...bodyParsers, 'multipart/form-data': 'stream' };
 const typeFor = (contentType: string | undefined): unknown => {

@@ -1,5 +1,5 @@
-// At most so many connections from one address, so that a single client cannot take all there are.
-import type { Server } from 'node:http';
+// Connections: how many one address may have, and how one ends on which no HTTP was spoken.
+import { type Server, STATUS_CODES } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
 
 /** Ends connections beyond `most` of one address at once; those of the `exempt` addresses and networks are not counted. */
@@ -35,4 +35,18 @@ const listOf = (places: readonly string[]): BlockList => {
     else list.addSubnet(address, Number(bits), family);
   }
   return list;
+};
+
+const statuses: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
+
+/** Ends a connection on which an HTTP fault came, with 408, 431 or 400 where the client still listens. */
+export const answerClientError = (error: Error & { code?: string }, socket: Socket): void => {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = statuses[error.code ?? ''] ?? 400;
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  // A client that neither reads nor ends its side holds nothing.
+  socket.setTimeout(1000, () => socket.destroy());
 };

@@ -1,10 +1,10 @@
-// Bodies that were written before: a read of what nobody has changed since costs no look into the store.
+// Response bodies: a read of what has not changed since needs no look into the store.
 
 /** Most text that is kept, in characters. */
 const most = 16_000_000;
 
 /** Bodies by key; all are forgotten as soon as anything in the store changes. */
-export class RenderedBodies {
+export class ResponseCache {
   readonly #changes: () => number;
   readonly #bodies = new Map<string, string>();
   #length = 0;
