@@ -90,7 +90,7 @@ describe('commands', () => {
   it('of npm in the pages exist', () => {
     const { scripts } = JSON.parse(pageText('package.json')) as { scripts: Record<string, string> }; // ours
     const uses = pages.flatMap((path) => [
-      ...pageText(path).matchAll(/\bnpm (?:run (?:-s )?([a-z:]+)|(start|test))\b/g),
+      ...pageText(path).matchAll(/\bnpm (?:run (?:-s )?([a-z:-]+)|(start|test))\b/g),
     ]);
     const missing = uses.flatMap(([, run, short]) => ((run ?? short ?? '') in scripts ? [] : [run ?? short]));
     expect(missing).toEqual([]);

@@ -1,0 +1,19 @@
+// What can happen at a point of a recorded run.
+
+/**
+ * `before`, `after`: the process is killed right before the point, or once the reply or the result has come and before
+ * anybody has seen it. `withheld`: the reply has come, and the connection breaks instead of delivering it; the process lives.
+ * `redis-before`, `redis-after`: Redis is killed there, and started again on its data. `worker-…`: one of two workers is killed.
+ */
+export const crashModes = [
+  'before',
+  'after',
+  'withheld',
+  'redis-before',
+  'redis-after',
+  'worker-before',
+  'worker-after',
+] as const;
+
+/** See {@link crashModes}. */
+export type CrashMode = (typeof crashModes)[number];
