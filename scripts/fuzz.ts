@@ -38,25 +38,27 @@ const fuzzOne = (parser: string, milliseconds: number, seed: number): Promise<nu
       resourceLimits: { maxOldGenerationSizeMb: memoryMb },
     });
     let last = { count: -1, since: Date.now() };
-    const end = (fault: string | null, count = 0): void => {
-      clearInterval(watch);
-      worker
-        .terminate()
-        .then(
-          () =>
-            fault === null
-              ? resolve(count)
-              : reject(new Error(`${fault}; case kept in ${keep(parser, readCase(slot).body)}`)),
-          reject,
-        );
-    };
+    let fault: string | null = null;
     const watch = setInterval(() => {
       const { count } = readCase(slot);
       if (count !== last.count) last = { count, since: Date.now() };
-      else if (count > 0 && Date.now() - last.since > longestCaseMs) end(`no answer within ${longestCaseMs} ms`);
+      else if (count > 0 && Date.now() - last.since > longestCaseMs) {
+        fault = `no answer within ${longestCaseMs} ms`;
+        void worker.terminate(); // it is stuck; one that answered ends by itself
+      }
     }, lookEveryMs);
-    worker.on('message', (count: number) => end(null, count));
-    worker.on('error', (error) => end(error instanceof Error ? (error.stack ?? error.message) : String(error)));
+    let cases = 0;
+    worker.on('message', (count: number) => {
+      cases = count;
+    });
+    worker.on('error', (error) => {
+      fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    });
+    worker.on('exit', () => {
+      clearInterval(watch);
+      if (fault === null) resolve(cases);
+      else reject(new Error(`${fault}; case kept in ${keep(parser, readCase(slot).body)}`));
+    });
   });
 
 const parsers = values.parser === undefined ? parserNames : parserNames.filter((name) => name === values.parser);

@@ -3,7 +3,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { closeTablePool, inspectTable } from '../src/tables/check.ts';
+import { inspectTable } from '../src/tables/check.ts';
 import type { Inspection } from '../src/tables/inspect/inspect-file.ts';
 import { contextAt } from '../src/tables/scan/cell-text.ts';
 import { type FaultFixture, faultFixtures } from '../test/tables/fault-fixtures.ts';
@@ -29,7 +29,6 @@ export const inspectFixtures = async (): Promise<InspectedFixture[]> => {
     }
     return inspected;
   } finally {
-    await closeTablePool();
     await rm(folder, { recursive: true, force: true });
   }
 };

@@ -4,9 +4,6 @@ import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { ConfigError, InterruptedError, UsageError } from '../model/errors.ts';
-import { closeCataloguePool } from '../sources/catalogue/json-ld.ts';
-import { closeTablePool } from '../tables/check.ts';
-import { closePreparePool } from '../tables/transform/prepare.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
 import {
   type CheckContext,
@@ -43,8 +40,6 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
   } catch (error) {
     if (io.stop.aborted) throw new InterruptedError('interrupted; nothing was changed', { cause: error });
     throw error;
-  } finally {
-    await Promise.all([closeTablePool(), closePreparePool(), closeCataloguePool()]);
   }
 };
 

@@ -149,7 +149,6 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
     const open = app;
     app = null;
     await open?.close();
-    await texts.close();
     await datastore.close();
     store.close();
   };

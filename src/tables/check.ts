@@ -75,7 +75,7 @@ const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<Che
 /**
  * Reads a file once in a worker thread, with flat memory, and tells everything that is to be said of it: encoding, layout,
  * columns with their types, and findings, which hold row contents in their contexts. Two files are inspected at a time.
- * The threads are shared and stay until {@link closeTablePool}; idle ones do not keep the process alive.
+ * The threads are shared and stay; idle ones do not keep the process alive.
  *
  * Throws a SourceMissingError when the file cannot be read, and the signal's reason when it is aborted.
  */
@@ -163,11 +163,3 @@ const fixPool = new WorkerPool<FixTask, FixAnswer>({
   name: 'fixFile',
   threads: 1,
 });
-
-/**
- * Ends the threads of {@link inspectTable} and {@link fixTable}; what is running fails. Idempotent; later calls open them
- * anew.
- */
-export const closeTablePool = async (): Promise<void> => {
-  await Promise.all([pool.close(), fixPool.close()]);
-};

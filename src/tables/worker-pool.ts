@@ -42,8 +42,9 @@ export interface PoolOptions {
 }
 
 /**
- * Runs tasks in worker threads. The threads start with the first task and are kept, because starting one costs more than
- * a small task; idle ones do not keep the process alive.
+ * Runs tasks in worker threads. They start with the first task and end with the process, which idle ones do not keep
+ * alive: starting one costs more than a small task, and Node may crash where one thread is terminated while another
+ * starts (nodejs/node#56312). Only a thread that is stuck is terminated. So a pool belongs to a module, not to an object.
  */
 export class WorkerPool<Task extends object, Answer> {
   readonly #options: PoolOptions;
@@ -102,14 +103,6 @@ export class WorkerPool<Task extends object, Answer> {
     });
   }
 
-  /** Ends the threads; tasks that are running fail. Idempotent; a later task opens new ones. */
-  async close(): Promise<void> {
-    const pool = this.#pool;
-    this.#pool = null;
-    pool?.on('error', () => undefined); // an answer that was under way when its thread ended
-    await pool?.destroy();
-  }
-
   #open(): Piscina {
     const { file, of, name, threads } = this.#options;
     this.#pool ??= new Piscina({
@@ -117,7 +110,7 @@ export class WorkerPool<Task extends object, Answer> {
       name,
       minThreads: 1,
       maxThreads: threads,
-      idleTimeout: 30_000,
+      idleTimeout: Number.POSITIVE_INFINITY,
       recordTiming: false,
       // Rows live for a moment only: a large nursery would only grow the process before they are thrown away.
       // No honest table comes near the other limit; one that does must end its thread, not the machine.

@@ -2,15 +2,13 @@ import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
-import { checkTable, closeTablePool } from '../../src/tables/check.ts';
+import { describe, expect, it } from 'vitest';
+import { checkTable } from '../../src/tables/check.ts';
 import { runNode } from '../support/run-node.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const dir = tempDir();
-
-afterAll(closeTablePool);
 
 describe('a sound table is reported', () => {
   it('with rows, columns, delimiter, size and sha256', async () => {
@@ -95,12 +93,6 @@ describe('a check that cannot be made', () => {
       await expect(check).rejects.toBe(reason);
     }
     expect(await checkTable(path)).toMatchObject({ rows: 1 });
-  });
-
-  it('works again after the threads were closed', async () => {
-    await closeTablePool();
-    await closeTablePool();
-    expect(await checkTable(fileOf('a\n1\n'))).toMatchObject({ rows: 1 });
   });
 
   it('does not keep the process alive by its threads', async () => {

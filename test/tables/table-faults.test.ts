@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { inspectFixtures, madeFaultPage } from '../../scripts/table-faults.ts';
-import { checkTable, closeTablePool, fixTable, inspectTable } from '../../src/tables/check.ts';
+import { checkTable, fixTable, inspectTable } from '../../src/tables/check.ts';
 import { findingKinds } from '../../src/tables/inspect/finding.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -10,8 +10,6 @@ import { faultFixtures } from './fault-fixtures.ts';
 
 const dir = tempDir();
 const inspected = await inspectFixtures();
-
-afterAll(closeTablePool);
 
 let targets = 0;
 

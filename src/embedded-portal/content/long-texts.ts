@@ -23,15 +23,16 @@ const collect = (value: unknown, into: Set<string>): void => {
   }
 };
 
-/** The threads that render. */
+const pool = new WorkerPool<RenderTask, string | null>({
+  file: 'render-worker',
+  of: import.meta.url,
+  name: 'renderText',
+  threads: 2,
+});
+
+/** Has long texts rendered, a bounded number at a time. */
 export class LongTexts {
   #waiting = 0;
-  readonly #pool = new WorkerPool<RenderTask, string | null>({
-    file: 'render-worker',
-    of: import.meta.url,
-    name: 'renderText',
-    threads: 2,
-  });
 
   /**
    * Renders what `body` holds for the formatted fields among `fields`, and what is `stored` of these, because a body that
@@ -56,16 +57,11 @@ export class LongTexts {
     return rendered;
   }
 
-  /** Ends the threads. Idempotent. */
-  close(): Promise<void> {
-    return this.#pool.close();
-  }
-
   async #one(text: string): Promise<string | null> {
     if (this.#waiting >= mostWaiting) return null;
     this.#waiting += 1;
     try {
-      return await this.#pool.run({ text, limitMs });
+      return await pool.run({ text, limitMs });
     } catch {
       return null; // its thread has ended, for want of memory
     } finally {

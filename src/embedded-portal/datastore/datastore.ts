@@ -223,12 +223,12 @@ export class Datastore {
     return { unlinked, resumed: owed.size };
   }
 
-  /** Ends threads and connections; imports under way are resumed by the next {@link sweep}. Idempotent. */
+  /** Ends connections; imports under way are resumed by the next {@link sweep}. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#pickUp);
     this.#stop.abort();
-    await Promise.all([this.#imports.close(), this.#search.close()]);
+    await this.#imports.close();
     this.#files.close();
   }
 

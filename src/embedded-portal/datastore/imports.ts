@@ -23,14 +23,15 @@ export interface ImportOrder {
   dialect: TableDialect;
 }
 
+const pool = new WorkerPool<ImportTask, ImportAnswer>({
+  file: 'import-worker',
+  of: import.meta.url,
+  name: 'importFile',
+  threads: 2,
+});
+
 /** Runs imports by resource. */
 export class Imports {
-  readonly #pool = new WorkerPool<ImportTask, ImportAnswer>({
-    file: 'import-worker',
-    of: import.meta.url,
-    name: 'importFile',
-    threads: 2,
-  });
   readonly #running = new Map<string, RunningImport>();
   readonly #rowBytes: number;
 
@@ -50,7 +51,7 @@ export class Imports {
   start(nid: string, order: ImportOrder, settle: (answer: ImportAnswer) => Promise<void>): RunningImport {
     this.supersede(nid);
     const { file, path, target, dialect } = order;
-    const { answer, cancel } = this.#pool.start({ path, target, dialect, rowBytes: this.#rowBytes });
+    const { answer, cancel } = pool.start({ path, target, dialect, rowBytes: this.#rowBytes });
     const running: RunningImport = { file, superseded: false, done: Promise.resolve(), cancel };
     running.done = answer
       .catch((error: unknown): ImportAnswer => {
@@ -73,11 +74,10 @@ export class Imports {
     this.#running.delete(nid);
   }
 
-  /** Ends the threads; what was under way is owed still and resumed by the next sweep. Idempotent. */
+  /** Cancels what is under way, which is owed still and resumed by the next sweep, and waits for its end. Idempotent. */
   async close(): Promise<void> {
     const ending = [...this.#running.values()].map(({ done }) => done);
     for (const nid of [...this.#running.keys()]) this.supersede(nid);
-    await this.#pool.close();
     await Promise.all(ending);
   }
 }

@@ -28,15 +28,16 @@ const cheapScan = { values: 20_000, bytes: 4_000_000 };
 
 const timeLimitMs = 30_000;
 
+const pool = new WorkerPool<SearchTask, SearchRows>({
+  file: 'search-worker',
+  of: import.meta.url,
+  name: 'searchTable',
+  threads: 2,
+});
+
 /** Runs searches: by key at once, scans of large tables in a worker thread. */
 export class TableSearch {
   readonly #files: TableFiles;
-  readonly #pool = new WorkerPool<SearchTask, SearchRows>({
-    file: 'search-worker',
-    of: import.meta.url,
-    name: 'searchTable',
-    threads: 2,
-  });
 
   constructor(files: TableFiles) {
     this.#files = files;
@@ -67,11 +68,6 @@ export class TableSearch {
     };
   }
 
-  /** Ends the threads. Idempotent. */
-  close(): Promise<void> {
-    return this.#pool.close();
-  }
-
   async #rows(table: TablePointer, plan: SearchPlan, most: number): Promise<SearchRows> {
     const { rows, count, slice } = plan;
     const records = this.#ofHead(table, plan);
@@ -81,7 +77,7 @@ export class TableSearch {
     }
     return this.#files.lease(table.file, async (path) => {
       const tooLong = AbortSignal.timeout(timeLimitMs);
-      return this.#pool.run({ path, rows, count, most }, tooLong).catch((error: unknown) => {
+      return pool.run({ path, rows, count, most }, tooLong).catch((error: unknown) => {
         throw tooLong.aborted ? searchRefused(503, 'The search took too long.') : error;
       });
     });

@@ -17,9 +17,6 @@ const pool = new WorkerPool<JsonLdTask, JsonLdAnswer>({
   threads: 1,
 });
 
-/** Ends the thread; idempotent. */
-export const closeCataloguePool = (): Promise<void> => pool.close();
-
 /**
  * Tells JSON-LD from a data.json by its beginning: a list of nodes, a `@graph`, or `dcat:dataset` where `dataset` would be.
  * `all` gives the bytes from the beginning.

@@ -95,9 +95,6 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
   throw errorOf(answer, path, kept);
 };
 
-/** Ends the threads; idempotent. */
-export const closePreparePool = (): Promise<void> => pool.close();
-
 /** Removes what earlier attempts under a label left in a folder, and what nobody came back for in a day. */
 export const sweepPrepared = async (folder: string, label: string): Promise<void> => {
   const names = await readdir(folder).catch(() => []); // not made yet

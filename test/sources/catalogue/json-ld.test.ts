@@ -1,8 +1,6 @@
-import { afterAll, describe, expect, it } from 'vitest';
-import { closeCataloguePool, readJsonLd } from '../../../src/sources/catalogue/json-ld.ts';
+import { describe, expect, it } from 'vitest';
+import { readJsonLd } from '../../../src/sources/catalogue/json-ld.ts';
 import { catalogueManifest, chunksOf, gatherAll } from './support/catalogue.ts';
-
-afterAll(closeCataloguePool);
 
 const gather = (document: unknown, size = 1000) =>
   gatherAll(catalogueManifest(), chunksOf(typeof document === 'string' ? document : JSON.stringify(document), size));

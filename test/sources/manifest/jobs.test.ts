@@ -1,16 +1,14 @@
 import { createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../src/model/errors.ts';
 import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
-import { checkTable, closeTablePool } from '../../../src/tables/check.ts';
+import { checkTable } from '../../../src/tables/check.ts';
 import { gatherAll } from '../catalogue/support/catalogue.ts';
 
 const jobs = join(import.meta.dirname, '../../../jobs');
 const manifests = readdirSync(jobs).filter((name) => name.endsWith('.yaml'));
-
-afterAll(closeTablePool);
 
 describe('the manifests in jobs/', () => {
   it.each(manifests)('%s is sound and says which JSON Schema it follows', async (name) => {

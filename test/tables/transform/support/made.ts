@@ -1,15 +1,12 @@
 // Makes tables in tests as jobs do: in a worker thread, from a file on disk.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { tableRecipeSchema } from '../../../../src/model/recipe/recipe.ts';
 import { stepsSchema } from '../../../../src/model/recipe/steps.ts';
 import { recipeOf } from '../../../../src/sources/gather/dataset-wish.ts';
 import type { TableDetails } from '../../../../src/sources/manifest/table-schema.ts';
-import { closePreparePool, type PrepareOptions, prepareTable } from '../../../../src/tables/transform/prepare.ts';
+import { type PrepareOptions, prepareTable } from '../../../../src/tables/transform/prepare.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
-
-afterAll(closePreparePool);
 
 /** Details as a manifest states them; steps may be as people write them. */
 export type Details = Omit<TableDetails, 'table'> & { table?: unknown[]; import?: 'auto' | 'never' };
