@@ -6,7 +6,8 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import type { CommandDeclaration, CommandDeclarations, Parameter } from './commands/declaration.ts';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { type Io, warn } from './commands/io.ts';
-import { machineFault, SluiceError } from './model/errors.ts';
+import { boundProcess } from './commands/process-end.ts';
+import { InterruptedError, machineFault, SluiceError } from './model/errors.ts';
 import { keepCompiled } from './util/compile-cache.ts';
 
 // A service that runs for weeks beside others: collect garbage when the heap has grown by half, not later. (The size of
@@ -16,17 +17,7 @@ setFlagsFromString('--heap-growing-percent=50');
 // Commands start in half the time when what was compiled once is kept.
 keepCompiled(process.env);
 
-const stop = new AbortController();
-const force = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    if (stop.signal.aborted) {
-      force.abort(signal);
-      setTimeout(() => process.exit(exitCodes.interrupted), 500).unref();
-    }
-    stop.abort(signal);
-  });
-}
+const end = boundProcess((line) => warn(io, line), format);
 
 // A reader that has seen enough (`| head`) ends the output, not the work; the exit code stays the command's own.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -40,8 +31,9 @@ const io: Io = {
   env: process.env,
   cwd: process.cwd(),
   terminal: process.stdout.isTTY === true,
-  stop: stop.signal,
-  force: force.signal,
+  stop: end.stop,
+  force: end.force,
+  writing: end.writing,
 };
 
 const program = new Command('sluice')
@@ -133,10 +125,10 @@ try {
   if (error instanceof CommanderError) exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
   else {
     exitCode = exitCodeOfError(error);
-    warn(io, tell(error));
+    if (!(error instanceof InterruptedError && end.isFaulty())) warn(io, format(error));
   }
 }
-process.exitCode = exitCode;
+end.over(exitCode);
 
 /** The first word of a usage. */
 function nameOf(usage: string): string {
@@ -186,7 +178,7 @@ function optionOf(flags: string, { text, choices, fallback, parse }: Exclude<Par
   return option;
 }
 
-function tell(error: unknown): string {
+function format(error: unknown): string {
   if (error instanceof SluiceError) return `sluice: ${error.message}${error.hint ? `\n-> ${error.hint}` : ''}`;
   return `sluice: a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
 }

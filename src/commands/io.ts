@@ -11,10 +11,12 @@ export interface Io {
   cwd: string;
   /** True when stdout is a terminal. */
   terminal: boolean;
-  /** Aborted by the first SIGINT or SIGTERM; its reason is the signal's name. */
+  /** Aborted by the first SIGINT or SIGTERM, with its name as the reason, or by an unexpected error. */
   stop: AbortSignal;
   /** Aborted by the second signal: end at once. */
   force: AbortSignal;
+  /** Each tells whether a write is under way, which a stop waits for longer than for anything else. */
+  writing: Set<() => boolean>;
 }
 
 /** Options that every command takes. */

@@ -31,6 +31,7 @@ export const withRuntime = async <T>(
 ): Promise<T> => {
   const tell = (line: string): void => warn(io, `sluice: ${line}`);
   const runtime = await Runtime.open({ ...parts, env: io.env, tell });
+  io.writing.add(() => runtime.isWriting);
   const force = (): void => {
     runtime.close(true).catch(() => undefined); // the process ends next
   };
@@ -56,8 +57,9 @@ const [beatMs, mostMissed] = [1000, 7];
 
 /**
  * Tells through `tell` when Redis is silent and when it answers again. From the stop on, ends the process once it is
- * silent for some eight seconds, because jobs cannot be given back without it. The returned function ends the watch; call it
- * when everything is closed.
+ * silent for some eight seconds, because jobs cannot be given back without it. Ends it at any time when Redis answers
+ * something else than what was asked, because then no reply belongs to its command any more. The returned function ends the
+ * watch; call it when everything is closed.
  */
 export const watchRedis = (
   { redis, redisHandle }: Pick<Runtime, 'redis' | 'redisHandle'>,
@@ -73,14 +75,24 @@ export const watchRedis = (
     if (isTold) tell('Redis answers again');
     isTold = false;
   };
+  const mixedUp = (): void => {
+    tell(
+      `Redis' replies are out of step: ending at once; what was begun is resumed by the next start (${redisHandle.describe})`,
+    );
+    process.exit(exitCodes.bug);
+  };
   const beat = (): void => {
     if (redis.status === 'end') return; // closed by ourselves, the jobs are given back
     if (isAsked) missed++;
     else {
       isAsked = true;
-      redis.ping().then(answered, () => {
-        isAsked = false; // refused, which is not silence, or closed meanwhile
-      });
+      const sent = String(Date.now());
+      redis.ping(sent).then(
+        (reply) => (reply === sent ? answered() : mixedUp()),
+        () => {
+          isAsked = false; // refused, which is not silence, or closed meanwhile
+        },
+      );
     }
     if (missed < mostMissed) return;
     if (stop.aborted) {

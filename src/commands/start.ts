@@ -65,6 +65,7 @@ const serve = async (
   const config = await configOf(options, io);
   const log = createLog({ level: config.log.level, pretty: io.terminal });
   const runtime = await Runtime.open({ config, log, env: io.env, role });
+  io.writing.add(() => runtime.isWriting);
   let end: () => Promise<void> = async () => undefined;
   const endWatch = watchRedis(runtime, io.stop, (line) => log.error(line));
   try {

@@ -21,7 +21,9 @@ export interface TraceParts {
   logOf: (key: string) => string | undefined;
   /** Persists the trace with the job's data. */
   save: (trace: Trace) => void;
-  /** Called when a step that sends writes has succeeded. */
+  /** Runs the work of a step that sends writes, for which a stop waits. */
+  writing: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Called when such a step has succeeded. */
   worked: () => void;
 }
 
@@ -125,7 +127,7 @@ export class JobTrace {
     work: (signal: AbortSignal) => Promise<T>,
     format?: (result: T) => string,
   ): Promise<T> {
-    const { signal, lost, journal, worked } = this.#parts;
+    const { signal, lost, journal, writing, worked } = this.#parts;
     const { name, on, writes = false, light = false } = label;
     const begun = performance.now();
     const ms = (): number => Math.round(performance.now() - begun);
@@ -135,7 +137,7 @@ export class JobTrace {
     if (!writes && !light) journal.hurry();
     try {
       // A step that writes is never cut off by a stop, only when the job is not ours any more.
-      const result = await work(writes ? lost : signal);
+      const result = await (writes ? writing(() => work(lost)) : work(signal));
       if (writes) worked();
       const outcome = format?.(result) ?? 'ok';
       this.#log(key).info({ action: name, on, ms: ms(), outcome }, 'step done');

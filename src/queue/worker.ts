@@ -64,6 +64,7 @@ export class QueueWorker {
   readonly #worker: Worker;
   readonly #stop = new AbortController();
   readonly #solitude = new Solitude();
+  #writes = 0;
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
@@ -93,6 +94,11 @@ export class QueueWorker {
   /** Resolves when the worker takes jobs. */
   async ready(): Promise<void> {
     await this.#worker.waitUntilReady();
+  }
+
+  /** True while a step that sends writes is under way. */
+  get isWriting(): boolean {
+    return this.#writes > 0;
   }
 
   /** How many jobs it works on at once from now on. */
@@ -139,6 +145,7 @@ export class QueueWorker {
       facts,
       logOf: (key) => (key === '' || runId === undefined ? undefined : this.#parts.logKey(itemId(runId, key))),
       save: (now) => save({ trace: now }),
+      writing: (work) => this.#writing(work),
       worked,
     });
     const context = createContext({
@@ -176,6 +183,15 @@ export class QueueWorker {
       throw told;
     } finally {
       endAlone();
+    }
+  }
+
+  async #writing<T>(work: () => Promise<T>): Promise<T> {
+    this.#writes += 1;
+    try {
+      return await work();
+    } finally {
+      this.#writes -= 1;
     }
   }
 

@@ -82,25 +82,39 @@ export class Workforce {
     this.#workers = [worker(runsQueue, runConcurrency), ...this.#ofPortal.values()];
   }
 
-  /** Begins to work. */
+  /** Begins to work; when that fails, everything it has opened is closed. */
   static async start(parts: WorkforceParts): Promise<Workforce> {
-    const { notices, notifier, queues, log } = parts;
     const force = new Workforce(parts);
-    await force.#presence.start(async (name, agreed) => {
+    try {
+      await force.#begin();
+      return force;
+    } catch (error) {
+      await force.stop(true);
+      throw error;
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { notices, notifier, queues, log, repairGates } = this.#parts;
+    await this.#presence.start(async (name, agreed) => {
       const jobs = jobsAtOnce(agreed);
       await queues.portal(name).setGlobalConcurrency(jobs);
       // None keeps all the jobs to itself while the others stand idle.
-      force.#ofPortal.get(name)?.setConcurrency(Math.ceil(jobs / agreed.workers));
+      this.#ofPortal.get(name)?.setConcurrency(Math.ceil(jobs / agreed.workers));
     });
-    await Promise.all(force.#workers.map((each) => each.ready()));
+    await Promise.all(this.#workers.map((each) => each.ready()));
     await notices.work((data, signal) => notifier.deliver(data, signal));
-    await force.#watch.start();
-    await parts.repairGates();
-    force.#repair = setInterval(() => {
-      parts.repairGates().catch((error: unknown) => log.warn({ err: error }, 'run gates could not be checked'));
+    await this.#watch.start();
+    await repairGates();
+    this.#repair = setInterval(() => {
+      repairGates().catch((error: unknown) => log.warn({ err: error }, 'run gates could not be checked'));
     }, repairMs);
-    force.#repair.unref();
-    return force;
+    this.#repair.unref();
+  }
+
+  /** True while a write to a portal is under way. */
+  get isWriting(): boolean {
+    return this.#workers.some((worker) => worker.isWriting);
   }
 
   /** Limits in force for a portal: the lowest of all live workers. */

@@ -234,6 +234,11 @@ export class Runtime {
     });
   }
 
+  /** True while a worker of this process sends a write. */
+  get isWriting(): boolean {
+    return this.#workforce?.isWriting ?? false;
+  }
+
   /** The id that pairs spool folders with this Redis, made at first use. */
   async spoolId(): Promise<string> {
     await this.redis.setnx(this.keys.spoolId, randomUUID());
@@ -242,9 +247,8 @@ export class Runtime {
 
   /** Takes no more jobs; those in a write finish it, the others go back to the queue. `force` ends at once. */
   async stopWorkers(force = false): Promise<void> {
-    const workforce = this.#workforce;
+    await this.#workforce?.stop(force);
     this.#workforce = null;
-    await workforce?.stop(force);
   }
 
   /** Ends everything in order: workers, portals, queues, Redis last. Idempotent. */

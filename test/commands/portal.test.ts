@@ -21,6 +21,7 @@ const begin = (options: PortalCommandOptions, cwd = tempDir()) => {
     terminal: false,
     stop: stop.signal,
     force: force.signal,
+    writing: new Set(),
   };
   let printed = '';
   stdout.on('data', (chunk: Buffer) => {

@@ -19,6 +19,7 @@ const run = async (action: Parameters<typeof portalTokenCommand>[0], data: strin
     terminal: false,
     stop: signal,
     force: signal,
+    writing: new Set(),
   };
   await portalTokenCommand(action, { data }, io);
   return String(stdout.read() ?? '').trim();

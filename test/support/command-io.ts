@@ -31,6 +31,7 @@ export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; termi
     terminal,
     stop: controller.signal,
     force,
+    writing: new Set(),
   };
   return { io, input, out: written, err: warned, stop: () => controller.abort('SIGINT') };
 };

@@ -1,0 +1,73 @@
+// How the process ends: at the first signal, after an unexpected error and after a command, always and in bounded time.
+import { exitCodes } from './exit-code.ts';
+
+/** What the process is asked to end by, and for what it waits meanwhile. */
+export interface ProcessEnd {
+  /** Aborted by the first signal, with its name as the reason, or by an unexpected error. */
+  stop: AbortSignal;
+  /** Aborted by the second signal. */
+  force: AbortSignal;
+  /** Each tells whether a write is under way that is worth waiting for. */
+  writing: Set<() => boolean>;
+  /** True after an unexpected error, which was reported. */
+  isFaulty(): boolean;
+  /** Says that the command is over: nothing that it left open keeps the process alive. */
+  over(exitCode: number): void;
+}
+
+/** Looks at what is left, milliseconds; these are counted, because a process that was stopped has not waited. */
+const beatMs = 1000;
+/** Beats after the first signal without a write under way, and with one: less than what compose.yaml grants. */
+const [mostIdle, most] = [15, 100];
+/** How long an unexpected error leaves for closing, and a command that is over for what it left open, milliseconds. */
+const [faultMs, lingerMs] = [5000, 2000];
+/** How long the second signal leaves, milliseconds. */
+const forcedMs = 500;
+
+/** Takes over signals and unexpected errors of this process. `tell` reports a line to the user, `format` shows an error. */
+export const boundProcess = (tell: (line: string) => void, format: (error: unknown) => string): ProcessEnd => {
+  const [stop, force] = [new AbortController(), new AbortController()];
+  const writing = new Set<() => boolean>();
+  let isFaulty = false;
+
+  const exit = (): never => process.exit(isFaulty ? exitCodes.bug : exitCodes.interrupted);
+  const boundStop = (): void => {
+    let [idle, all] = [0, 0];
+    const beat = (): void => {
+      all += 1;
+      idle = [...writing].some((isWriting) => isWriting()) ? 0 : idle + 1;
+      if (idle < mostIdle && all < most) return;
+      tell('sluice: stopping takes too long: ending at once; what was begun is resumed by the next start');
+      exit();
+    };
+    setInterval(beat, beatMs).unref();
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (stop.signal.aborted) {
+      force.abort(signal);
+      setTimeout(exit, forcedMs).unref();
+      return;
+    }
+    boundStop();
+    stop.abort(signal);
+  };
+  const onFault = (error: unknown): void => {
+    if (isFaulty) return; // the first one says why
+    isFaulty = true;
+    process.exitCode = exitCodes.bug;
+    setTimeout(exit, faultMs).unref();
+    tell(format(error));
+    stop.abort('an unexpected error');
+  };
+  const over = (exitCode: number): void => {
+    process.exitCode = isFaulty ? exitCodes.bug : exitCode;
+    const end = (): void => {
+      // A slow reader of the output is waited for.
+      if (process.stdout.writableLength === 0 && process.stderr.writableLength === 0) process.exit();
+    };
+    setInterval(end, lingerMs).unref();
+  };
+
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('uncaughtException', onFault);
+  return { stop: stop.signal, force: force.signal, writing, isFaulty: () => isFaulty, over };
+};
