@@ -4,6 +4,7 @@ import { NotFoundError } from '../model/errors.ts';
 import { resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
+import { stuckRun } from '../queue/run-watch.ts';
 import { standstillOf } from '../queue/standstill.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
@@ -146,7 +147,9 @@ const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promi
     for (const line of overviewLines(targets, runs, inboxes, keys)) say(io, line);
   }
   if (held.length > 0) return exitCodes.held;
-  return keys.every(isFine) && targets.every((target) => target.pause === null) ? exitCodes.ok : exitCodes.someFailed;
+  return keys.every(isFine) && targets.every(({ pause, stuck }) => pause === null && stuck === null)
+    ? exitCodes.ok
+    : exitCodes.someFailed;
 };
 
 type TargetStatus = Awaited<ReturnType<typeof targetStatus>>;
@@ -165,6 +168,7 @@ const targetStatus = async (runtime: Runtime, target: { manifest: string; portal
     takenDown: own.filter((entry) => entry.removed !== null).length,
     running: current,
     standstill: current === null ? null : await standstillOf(runtime.queues, { runId: current, portal: target.portal }),
+    stuck: current === null ? null : await stuckRun(runtime.redis, runtime.keys, current),
     pause: await runtime.pauses.state(target.portal),
     lastPause: await runtime.pauses.last(target.portal),
   };
@@ -172,7 +176,7 @@ const targetStatus = async (runtime: Runtime, target: { manifest: string; portal
 
 const runStatus = async (runtime: Runtime, runId: string) => {
   const [target, progress] = await Promise.all([runtime.runs.target(runId), runtime.runs.progress(runId)]);
-  return { runId, target: target ? targetName(target) : '', ...progress };
+  return { runId, target: target ? targetName(target) : '', ...progress, reason: await runtime.runs.reason(runId) };
 };
 
 const overviewLines = (
@@ -184,6 +188,7 @@ const overviewLines = (
   if (targets.length === 0 && inboxes.length === 0) return ['nothing was published yet: `sluice publish <manifest>`'];
   const lines = targets.flatMap((target) => [
     `${target.target}: ${target.live} live, ${target.stale} stale, ${target.notLive} not live${target.drafts > 0 ? `, ${plural(target.drafts, 'draft')}` : ''}${target.takenDown > 0 ? `, ${target.takenDown} taken down` : ''}${target.running ? `, run ${target.running} in progress` : ''}`,
+    ...stuckLines(target),
     ...pauseLines(target),
   ]);
   for (const entry of keys.filter((key) => !isFine(key))) {
@@ -192,9 +197,17 @@ const overviewLines = (
   }
   for (const view of inboxes) lines.push(...inboxLines(view));
   if (runs.length > 0) lines.push('last runs:');
-  for (const run of runs)
+  for (const run of runs) {
     lines.push(`  ${run.runId}  ${run.target}  ${run.state}, ${run.done}/${run.total} items, ${run.failed} failed`);
+    if (run.reason) lines.push(...reasonLines(run.reason, '    '));
+  }
   return lines;
+};
+
+const stuckLines = ({ stuck }: TargetStatus): string[] => {
+  if (!stuck) return [];
+  const times = stuck.repairs === 1 ? 'once' : `${stuck.repairs} times`;
+  return [`  nothing of the run moves: ${stuck.why} (seen at ${isoTime(stuck.at)}, begun again ${times})`];
 };
 
 /** Ended pauses that are still worth a line, milliseconds. */

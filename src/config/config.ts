@@ -135,6 +135,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
       keepRunsMs: durationMs(jobs.keepRuns),
       lockMs: durationMs(jobs.lock),
       stalledCheckMs: durationMs(jobs.stalledCheck),
+      stuckMs: durationMs(jobs.stuck),
     },
     inbox: {
       settleMs: durationMs(inbox.settle),

@@ -156,6 +156,11 @@ export const configFileSchema = z
         keepRuns: duration(defaults.jobs.keepRuns, 'How long reports and logs of a closed run are kept.', '90d'),
         lock: duration(defaults.jobs.lock, 'How long a silent worker keeps a job.', '30s'),
         stalledCheck: duration(defaults.jobs.stalledCheck, 'How often jobs of dead workers are looked for.', '10s'),
+        stuck: duration(
+          defaults.jobs.stuck,
+          'How long nothing of a run may move before it is begun again; when that does not help twice, it is closed as failed.',
+          '1m',
+        ),
       })
       .exactOptional()
       .meta({ description: 'Jobs and what is kept of them.' }),

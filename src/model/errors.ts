@@ -77,6 +77,7 @@ export const errorCodes = {
   'poison-job': 'A job was killed five times in the same step and is not tried again.',
   'dataset-failed': 'The resource was not tried because its dataset could not be published.',
   'job-lost': 'A job of the run vanished from the queue.',
+  'jobs-stuck': 'Nothing of the run could go on, and beginning it again did not help; it was closed.',
   drift: 'Somebody edited fields of ours on the portal since our last write; the item is held (`onDrift`).',
   'plan-moved': 'Source or portal changed since the plan was made; nothing was done to the item.',
   held: 'A guard held the run; nothing was changed.',
@@ -401,6 +402,11 @@ export class DatasetFailedError extends SluiceError {
 /** A job of a run is not in the queue any more. */
 export class JobLostError extends SluiceError {
   readonly code = 'job-lost';
+}
+
+/** A run that nothing moved any more. */
+export class JobsStuckError extends SluiceError {
+  readonly code = 'jobs-stuck';
 }
 
 /** A guard held the run. */

@@ -6,7 +6,7 @@ import { kindOfKey, uuidOfKey } from './key.ts';
 import type { JobWriter } from './lease.ts';
 import type { JobLog } from './log.ts';
 import { driftPolicies, removalModes } from './policy.ts';
-import type { Reason } from './report.ts';
+import { type Reason, reasonSchema } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
 
 /** What a run is asked for. */
@@ -70,7 +70,14 @@ export const triggerDataSchema = z.object({
 });
 
 /** One execution of a manifest. */
-export const runDataSchema = z.object({ kind: z.literal('run'), runId: z.string(), ...requestData, trace });
+export const runDataSchema = z.object({
+  kind: z.literal('run'),
+  runId: z.string(),
+  ...requestData,
+  /** Why the run is to be closed as failed instead of going on. */
+  halt: reasonSchema.exactOptional(),
+  trace,
+});
 
 /** What every job below a run is told. */
 const childData = {

@@ -100,30 +100,6 @@ export class RunGate {
     return { current: current ?? null, again: again ?? null };
   }
 
-  /**
-   * Mends gates whose run has no job (a process was killed between taking the gate and adding the job, or between
-   * closing the run and opening the gate). Returns what was mended, one line each.
-   */
-  async repair(isClosed: (runId: string) => Promise<boolean>): Promise<string[]> {
-    const mended: string[] = [];
-    for (const name of await this.#redis.smembers(this.#keys.gates)) {
-      const [manifest = '', portal = ''] = name.split('@');
-      const target = { manifest, portal };
-      const [current, text] = await this.#redis.hmget(this.#keys.gate(target), 'current', 'currentRequest');
-      if (!current || !text) continue;
-      const state = await this.#queues.runs.getJobState(current);
-      if (state === 'failed' || (await isClosed(current))) {
-        if (state !== 'failed' && state !== 'completed' && state !== 'unknown') continue;
-        await this.close(target, current);
-        mended.push(`opened the gate of ${name}: its run ${current} had ended`);
-      } else if (state === 'unknown') {
-        await this.#enqueue(current, runRequestSchema.parse(JSON.parse(text)));
-        mended.push(`added the job of run ${current} of ${name} again`);
-      }
-    }
-    return mended;
-  }
-
   async #enqueue(runId: string, request: RunRequest): Promise<void> {
     const data: RunData = { kind: 'run', runId, ...request };
     await this.#queues.runs.add('run', data, this.#queues.runOptions(runId));

@@ -2,6 +2,7 @@
 import { type RunRequest, type TriggerData, triggerDataSchema } from '../model/job.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { missedAfterMs, type Schedule, startOf } from '../model/schedule-times.ts';
+import { membersOf } from './members.ts';
 import type { Queues } from './queues.ts';
 
 /** A target that runs by the clock. */
@@ -77,9 +78,6 @@ export const keptSchedules = async (queues: Queues): Promise<Map<string, KeptSch
   return kept;
 };
 
-/** How many entries of a set Redis is asked for at a time. */
-const pageSize = 500;
-
 const ourSchedulers = async (queues: Queues) => {
   const schedulers = await Promise.all(
     (await namesOf(queues, 'repeat')).map((name) => queues.runs.getJobScheduler(name)),
@@ -90,15 +88,9 @@ const ourSchedulers = async (queues: Queues) => {
 /** Ids of the triggers that wait: the id of their scheduler, and after a dot when they begin, Unix milliseconds. */
 const waitingTriggers = (queues: Queues): Promise<string[]> => namesOf(queues, 'delayed');
 
-/** What a sorted set of the queue holds of ours, in pages; nothing that stands there throughout is missed. */
 const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'): Promise<string[]> => {
   const names = new Set<string>();
-  let cursor = '0';
-  do {
-    const [next, page] = await connection.zscan(runs.toKey(set), cursor, 'MATCH', `${ours}*`, 'COUNT', pageSize);
-    for (let at = 0; at < page.length; at += 2) names.add(page[at] ?? '');
-    cursor = next;
-  } while (cursor !== '0');
+  for await (const name of membersOf(connection, runs.toKey(set), `${ours}*`)) names.add(name);
   return [...names];
 };
 

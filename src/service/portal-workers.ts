@@ -1,4 +1,4 @@
-// The workers of one process: queue workers, their presence, the watch over paused portals, the repair of run gates.
+// The workers of one process: queue workers, their presence, the watches over paused portals and over runs.
 import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
 import type { Log } from '../model/log.ts';
@@ -6,17 +6,17 @@ import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Notifier } from '../notify/notifier.ts';
 import { CircuitBreaker } from '../queue/breaker.ts';
 import { Exclusive } from '../queue/exclusive.ts';
+import type { RunGate } from '../queue/gate.ts';
 import type { NoticeQueue } from '../queue/notices.ts';
 import type { PortalPauses } from '../queue/pause.ts';
 import { PortalWatch } from '../queue/portal-watch.ts';
 import { portalQueue, type Queues, runsQueue } from '../queue/queues.ts';
+import { RunWatch } from '../queue/run-watch.ts';
 import { type Handlers, QueueWorker } from '../queue/worker.ts';
 import { type AgreedLimits, type PortalLimits, Presence } from '../queue/workers-alive.ts';
 
 /** Runs and triggers a process works on at once; they mostly wait for their children. */
 const runConcurrency = 4;
-/** How soon a run goes on whose gate was taken or passed on by a process that was killed before it added the job. */
-const repairMs = 3000;
 
 /** What a workforce is made of. */
 export interface WorkforceParts {
@@ -35,7 +35,9 @@ export interface WorkforceParts {
   limits: Record<string, PortalLimits>;
   /** One cheap read of a portal, to see whether it answers again. */
   probe(portal: string, signal: AbortSignal): Promise<void>;
-  repairGates(): Promise<void>;
+  gate: RunGate;
+  /** Whether a run has its report. */
+  isClosed(runId: string): Promise<boolean>;
 }
 
 /** Works jobs until it is stopped. */
@@ -45,7 +47,7 @@ export class Workforce {
   readonly #watch: PortalWatch;
   readonly #workers: QueueWorker[];
   readonly #ofPortal: ReadonlyMap<string, QueueWorker>;
-  #repair: NodeJS.Timeout | null = null;
+  readonly #runWatch: RunWatch;
 
   private constructor(parts: WorkforceParts) {
     const { config, log, redis, keys, pauses, limits, notifier } = parts;
@@ -70,6 +72,7 @@ export class Workforce {
       lockMs: config.jobs.lockMs,
       log,
     });
+    this.#runWatch = new RunWatch({ ...parts, portals, stuckMs: config.jobs.stuckMs });
     const exclusive = new Exclusive(redis, keys.exclusive);
     const worker = (queue: string, concurrency: number): QueueWorker =>
       workerOf(parts, { breaker, exclusive }, queue, concurrency);
@@ -95,7 +98,7 @@ export class Workforce {
   }
 
   async #begin(): Promise<void> {
-    const { notices, notifier, queues, log, repairGates } = this.#parts;
+    const { notices, notifier, queues } = this.#parts;
     await this.#presence.start(async (name, agreed) => {
       const jobs = jobsAtOnce(agreed);
       await queues.portal(name).setGlobalConcurrency(jobs);
@@ -105,11 +108,7 @@ export class Workforce {
     await Promise.all(this.#workers.map((each) => each.ready()));
     await notices.work((data, signal) => notifier.deliver(data, signal));
     await this.#watch.start();
-    await repairGates();
-    this.#repair = setInterval(() => {
-      repairGates().catch((error: unknown) => log.warn({ err: error }, 'run gates could not be checked'));
-    }, repairMs);
-    this.#repair.unref();
+    await this.#runWatch.start();
   }
 
   /** True while a write to a portal is under way. */
@@ -129,7 +128,7 @@ export class Workforce {
 
   /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */
   async stop(kill: boolean): Promise<void> {
-    if (this.#repair) clearInterval(this.#repair);
+    this.#runWatch.stop();
     await Promise.all(this.#workers.map((worker) => (kill ? worker.kill() : worker.stop())));
     await this.#watch.stop(kill);
     await this.#parts.notices.stop(kill);

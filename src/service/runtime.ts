@@ -230,7 +230,8 @@ export class Runtime {
       role: this.#role,
       limits: Object.fromEntries(portals.map((name) => [name, this.limits(name)])),
       probe: async (name, signal) => (await this.openPortal(name)).ping(signal),
-      repairGates: () => this.#repairGates(),
+      gate: this.gate,
+      isClosed: (runId) => this.runs.isClosed(runId),
     });
   }
 
@@ -353,10 +354,5 @@ export class Runtime {
         this.log.error({ portal: name, err: error }, 'the portal stays paused');
       }
     }
-  }
-
-  async #repairGates(): Promise<void> {
-    const mended = await this.gate.repair(async (runId) => (await this.runs.report(runId)) !== null);
-    for (const line of mended) this.log.warn({ action: 'repair' }, line);
   }
 }

@@ -9,6 +9,7 @@ import type { RedisKeys, Target } from '../model/redis-keys.ts';
 import { targetName } from '../model/redis-keys.ts';
 import {
   itemActions,
+  type Reason,
   type Report,
   type ReportItem,
   reasonSchema,
@@ -346,7 +347,8 @@ export class Runs {
   /** Stores the report; from now on the run counts as done. */
   async close(report: Report): Promise<void> {
     const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
-    await this.#redis.hset(this.#keys.run(report.runId), 'report', JSON.stringify(report));
+    const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
+    await this.#redis.hset(this.#keys.run(report.runId), { report: JSON.stringify(report), ...reason });
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
   }
 
@@ -357,7 +359,7 @@ export class Runs {
     const plan = (await this.#redis.hget(key, 'plan')) ?? '';
     await this.#redis
       .multi()
-      .hdel(key, 'plan', 'remarks', 'proofs')
+      .hdel(key, 'plan', 'remarks', 'proofs', 'stuck')
       .del(this.#keys.runWork(runId), this.#keys.runPlan(runId, plan), this.#keys.runItems(runId))
       .expire(key, seconds)
       .expire(this.#keys.runOutcomes(runId), seconds)
@@ -380,6 +382,17 @@ export class Runs {
   /** True when the run has begun or ended and its record is kept. */
   async exists(runId: string): Promise<boolean> {
     return (await this.#redis.exists(this.#keys.run(runId))) === 1;
+  }
+
+  /** True when the run has its report. */
+  async isClosed(runId: string): Promise<boolean> {
+    return (await this.#redis.hexists(this.#keys.run(runId), 'report')) === 1;
+  }
+
+  /** Why a closed run failed or was held as a whole; null when it was not. */
+  async reason(runId: string): Promise<Reason | null> {
+    const text = await this.#redis.hget(this.#keys.run(runId), 'reason');
+    return text === null ? null : reasonSchema.parse(JSON.parse(text));
   }
 
   /** Ids of the newest runs, newest first. */

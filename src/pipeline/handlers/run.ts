@@ -1,5 +1,5 @@
 // Job kind `run`: gather, plan, one job for each dataset with work to do, settle, report.
-import { JobLostError, reasonOf } from '../../model/errors.ts';
+import { JobLostError, JobsStuckError, reasonOf } from '../../model/errors.ts';
 import {
   type ChildOutcome,
   childId,
@@ -30,14 +30,15 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
     const { runId } = job.data;
     const startedAt = await deps.runs.begin(runId, job.data);
     const known = await deps.runs.report(runId);
-    const report = known ?? reportOf(job, startedAt, [], reason);
+    const report = known ?? reportOf(job, startedAt, [...(await deps.runs.ended(runId)).values()], reason);
     if (!known) await deps.runs.close(report);
     await closeRun(deps, job, report);
   },
 });
 
 const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Report> => {
-  const { runId } = job.data;
+  const { runId, halt } = job.data;
+  if (halt) throw new JobsStuckError(halt.message, halt.hint === null ? {} : { hint: halt.hint });
   const startedAt = await deps.runs.begin(runId, job.data);
   await deps.ledger.remember(job.data, job.data.manifestPath);
   const isFirst = !(await deps.runs.isPlanned(runId));
