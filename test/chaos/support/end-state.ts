@@ -45,7 +45,11 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
       others.filter(({ counts }) => Object.keys(counts.actions).length > 0),
     );
   }
-  put('queue', await queueState(site));
+  // A run that was killed once its gate was open is closed: the next worker ends its job.
+  put(
+    'queue',
+    (await queueState(site)).filter((name) => !name.startsWith('active runs:')),
+  );
   // What a dead watcher says of itself stays until the next one looks at the spool.
   put(
     'inbox',
