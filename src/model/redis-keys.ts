@@ -37,6 +37,8 @@ export const redisKeys = (prefix: string) => ({
   runItems: (runId: string) => `${prefix}.items:${runId}`,
   /** Hash: key -> outcome, for progress. */
   runOutcomes: (runId: string) => `${prefix}.outcomes:${runId}`,
+  /** Hash: key -> outcome, of the items that failed. */
+  runFailures: (runId: string) => `${prefix}.failures:${runId}`,
   /** Sorted set of run ids by start time. */
   runs: `${prefix}.runs`,
   /** Hash: portal -> what it made of a dropped file that goes to several portals (JSON). */

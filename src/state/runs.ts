@@ -1,5 +1,7 @@
 // Records of runs in Redis: what was asked, the work planned, progress, and the report.
 import { randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
@@ -136,6 +138,10 @@ export interface RunProgress {
   failed: number;
 }
 
+/** Reports of many items have much in common. */
+const deflate = promisify<zlib.InputType, Buffer>(zlib.deflate);
+const inflate = promisify<zlib.InputType, Buffer>(zlib.inflate);
+
 /** What stays of a part of the plan when its work is in the hash of work. */
 const partSchema = z.object({
   datasets: z.array(z.string()),
@@ -144,8 +150,8 @@ const partSchema = z.object({
   dropped: z.record(z.string(), z.string()),
 });
 
-/** Items of work that one command writes, and parts of a plan that one reads. */
-const fieldsAtOnce = 500;
+/** Characters of work that one command writes, and parts of a plan that one reads. */
+const charactersAtOnce = 500_000;
 const partsAtOnce = 20;
 
 /** Writes the plan of a run down in parts. They count when it is ended; another attempt writes a plan of its own. */
@@ -171,17 +177,29 @@ export class PlanWriter {
       const { key, source } = wish;
       if (source.kind === 'file' && source.claim !== undefined) dropped[key] = source.claim;
     }
-    const work = [...datasets, ...resources];
-    for (let at = 0; at < work.length; at += fieldsAtOnce) {
-      const fields = work.slice(at, at + fieldsAtOnce).flatMap((item) => [item.wish.key, JSON.stringify(item)]);
-      await this.#redis.hset(this.#keys.runWork(this.#runId), ...fields);
-    }
+    await this.#write([...datasets, ...resources]);
     const part = { datasets: datasets.map(({ wish }) => wish.key), settled, claims, dropped };
     const list = this.#keys.runPlan(this.#runId, this.#id);
     await this.#redis.multi().rpush(list, JSON.stringify(part)).pexpire(list, this.#keepMs).exec();
     this.#counts.datasets += datasets.length;
     this.#counts.resources += resources.length;
     this.#counts.settled += settled.length;
+  }
+
+  /** Redis refuses a command beyond a size, and answers nobody while it takes a large one. */
+  async #write(work: (DatasetWork | ResourceWork)[]): Promise<void> {
+    const key = this.#keys.runWork(this.#runId);
+    let [fields, length] = [[] as string[], 0];
+    for (const item of work) {
+      const text = JSON.stringify(item);
+      if (length + text.length > charactersAtOnce && fields.length > 0) {
+        await this.#redis.hset(key, ...fields);
+        [fields, length] = [[], 0];
+      }
+      fields.push(item.wish.key, text);
+      length += text.length;
+    }
+    if (fields.length > 0) await this.#redis.hset(key, ...fields);
   }
 
   /** Ends the plan: from now on it is what the run does. */
@@ -295,7 +313,11 @@ export class Runs {
   async keep(runId: string, key: string, record: ItemRecord): Promise<void> {
     const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: JSON.stringify(record) }];
     const outcome = record.ended?.outcome ?? (record.unproven ? sent : null);
-    if (outcome) writes.push({ hash: this.#keys.runOutcomes(runId), field: key, value: outcome });
+    if (outcome) {
+      const isFailed = outcome === 'failed' || outcome === 'quarantined';
+      writes.push({ hash: this.#keys.runOutcomes(runId), field: key, value: outcome });
+      writes.push({ hash: this.#keys.runFailures(runId), field: key, value: isFailed ? outcome : null });
+    }
     if (this.#writer) this.#writer.writeLater(writes);
     else await writeFields(this.#redis, writes);
   }
@@ -330,25 +352,27 @@ export class Runs {
 
   /** How far a run is. */
   async progress(runId: string): Promise<RunProgress> {
-    const [[startedAt, total, report], outcomes] = await Promise.all([
-      this.#redis.hmget(this.#keys.run(runId), 'startedAt', 'total', 'report'),
-      this.#redis.hvals(this.#keys.runOutcomes(runId)),
+    const key = this.#keys.run(runId);
+    const [[startedAt, total, done, failed], isDone, ended, failures] = await Promise.all([
+      this.#redis.hmget(key, 'startedAt', 'total', 'done', 'failed'),
+      this.#redis.hexists(key, 'report'),
+      this.#redis.hlen(this.#keys.runOutcomes(runId)),
+      this.#redis.hlen(this.#keys.runFailures(runId)),
     ]);
-    const failed = outcomes.filter((outcome) => outcome === 'failed' || outcome === 'quarantined').length;
     return {
-      state: report ? 'done' : startedAt ? 'running' : 'queued',
+      state: isDone ? 'done' : startedAt ? 'running' : 'queued',
       startedAt: startedAt ? Number(startedAt) : null,
-      total: Math.max(Number(total ?? 0), outcomes.length),
-      done: outcomes.length,
-      failed,
+      total: Math.max(Number(total ?? 0), Number(done ?? ended)),
+      done: Number(done ?? ended),
+      failed: Number(failed ?? failures),
     };
   }
 
   /** Stores the report; from now on the run counts as done. */
   async close(report: Report): Promise<void> {
     const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
-    const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
-    await this.#redis.hset(this.#keys.run(report.runId), { report: JSON.stringify(report), ...reason });
+    const packed = await deflate(JSON.stringify(report));
+    await this.#redis.hset(this.#keys.run(report.runId), 'report', packed);
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
   }
 
@@ -357,20 +381,25 @@ export class Runs {
     const key = this.#keys.run(runId);
     const seconds = Math.ceil(this.#keepMs / 1000);
     const plan = (await this.#redis.hget(key, 'plan')) ?? '';
+    const { done, failed } = await this.progress(runId);
     await this.#redis
       .multi()
-      .hdel(key, 'plan', 'remarks', 'proofs', 'stuck')
+      .hset(key, { done, failed })
+      .hdel(key, 'plan', 'remarks', 'proofs')
       .del(this.#keys.runWork(runId), this.#keys.runPlan(runId, plan), this.#keys.runItems(runId))
+      .del(this.#keys.runOutcomes(runId), this.#keys.runFailures(runId))
       .expire(key, seconds)
-      .expire(this.#keys.runOutcomes(runId), seconds)
       .zremrangebyscore(this.#keys.runs, '-inf', Date.now() - this.#keepMs)
       .exec();
   }
 
   /** The report of a closed run, or null. */
   async report(runId: string): Promise<Report | null> {
-    const text = await this.#redis.hget(this.#keys.run(runId), 'report');
-    return text === null ? null : reportSchema.parse(JSON.parse(text));
+    const packed = await this.#redis.hgetBuffer(this.#keys.run(runId), 'report');
+    if (packed === null) return null;
+    // Earlier versions stored the text itself.
+    const text = packed.toString('latin1', 0, 1) === '{' ? packed : await inflate(packed);
+    return reportSchema.parse(JSON.parse(text.toString()));
   }
 
   /** The target of a run that has begun, or null. */

@@ -97,8 +97,7 @@ describe('in mid-run', () => {
     const next = await place.serve();
     const redis = place.redis();
     await waitUntil('the run to close', () => isIdle(place, redis, 'stopped'));
-    const run = (await redis.zrevrange(place.keys.runs, 0, 0)).at(0) ?? '';
-    expect(JSON.parse((await redis.hget(place.keys.run(run), 'report')) ?? '{}')).toMatchObject({
+    expect((await reportsOf(place, redis, 'stopped')).at(0)).toMatchObject({
       counts: { dataset: { done: count }, resource: { done: count } },
     });
     redis.disconnect();

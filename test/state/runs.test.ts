@@ -125,10 +125,27 @@ describe('a run', () => {
     expect(await runs().report('r1')).toEqual(report('r1'));
     await runs().drop('r1');
     await runs().drop('r1');
+    expect(await runs().progress('r1')).toMatchObject({ total: 3, done: 3, failed: 1 });
     expect(await runs().datasetWork('r1', 'city/one')).toBeNull();
     expect(await runs().report('r1')).toEqual(report('r1'));
     expect(await runs().target('r1')).toEqual(target);
     expect(await redis().ttl(redisKeys('test').run('r1'))).toBeGreaterThan(0);
+  });
+
+  it('writes a large plan down in pieces, so that no command of it is large', async () => {
+    const commands = async (): Promise<number> =>
+      Number(/cmdstat_hset:calls=(\d+)/.exec(await redis().info('commandstats'))?.[1] ?? 0);
+    const datasets = Array.from({ length: 300 }, (_, index) => {
+      const work = dataset(`city/d${index}`);
+      return { ...work, wish: { ...work.wish, fields: { body: 'x'.repeat(10_000) } } };
+    });
+    const before = await commands();
+    const plan = runs().newPlan('large');
+    await plan.add({ datasets, resources: [], settled: [], claims: [] });
+    expect((await commands()) - before).toBeGreaterThan(5);
+    await plan.end([]);
+    expect((await runs().planned('large'))?.datasets).toHaveLength(300);
+    expect((await runs().datasetWork('large', 'city/d299'))?.wish.fields).toEqual({ body: 'x'.repeat(10_000) });
   });
 
   it('lists the tables that wait for their proof, the same however often it is asked', async () => {

@@ -1,9 +1,11 @@
 // What a run has left behind, without what differs from run to run: the portal as its readers see it, ledger, reports, queue, inbox.
+
 import { readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
-import { type Report, reportSchema } from '../../../src/model/report.ts';
+import type { Report } from '../../../src/model/report.ts';
+import { Runs } from '../../../src/state/runs.ts';
 import type { CrashSite } from './crash-site.ts';
 
 /** Facts by name, each as JSON: two runs that did the same have the same. */
@@ -126,10 +128,8 @@ const storeState = ({ store }: CrashSite): Record<string, unknown> => {
 const reportsOf = async (site: CrashSite, before: ReadonlySet<string>, manifest: string): Promise<Report[]> => {
   const reports: Report[] = [];
   for (const id of await knownRuns(site)) {
-    const text = before.has(id) ? null : await site.redis.hget(keys.run(id), 'report');
-    if (text === null) continue;
-    const report = reportSchema.parse(JSON.parse(text));
-    if (report.manifest === manifest) reports.push(report);
+    const report = before.has(id) ? null : await new Runs(site.redis, keys, 0).report(id);
+    if (report?.manifest === manifest) reports.push(report);
   }
   return reports.sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 };

@@ -1,10 +1,12 @@
 // A working directory for one flow: configuration with quick settings, manifests, tables, state folder, processes.
+
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import { type RedisKeys, redisKeys } from '../../../src/model/redis-keys.ts';
 import { type Report, reportSchema } from '../../../src/model/report.ts';
+import { Runs } from '../../../src/state/runs.ts';
 import { killServersAfterwards } from '../../redis-server/embedded-support.ts';
 import { type Ended, endSluices, runSluice, type Sluice, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -106,10 +108,8 @@ export const reportOf = async (place: Place, redis: Redis, manifest: string, tim
 export const reportsOf = async (place: Place, redis: Redis, manifest: string): Promise<Report[]> => {
   const reports: Report[] = [];
   for (const id of await redis.zrevrange(place.keys.runs, 0, -1)) {
-    const text = await redis.hget(place.keys.run(id), 'report');
-    if (text === null) continue;
-    const report = reportSchema.parse(JSON.parse(text));
-    if (report.manifest === manifest) reports.push(report);
+    const report = await new Runs(redis, place.keys, 0).report(id);
+    if (report?.manifest === manifest) reports.push(report);
   }
   return reports;
 };
