@@ -1,5 +1,5 @@
 // Copies a store while it is served: one state of the database with every file that it names.
-import { constants, existsSync } from 'node:fs';
+import { constants, existsSync, linkSync, readdirSync } from 'node:fs';
 import { copyFile, link, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -60,12 +60,14 @@ export const backupStore = async (dataDir: string, target: string): Promise<Back
 
 /**
  * What the database names may be replaced, and its file removed, before it is copied: then the database is copied anew.
- * What was copied before stays, so that each round has less to do.
+ * What was copied before stays, so that each round has less to do. All files are linked just before the database is
+ * copied: only one that comes and goes within that moment is missed, however fast files are replaced.
  */
 const collect = async (from: string, partial: string): Promise<BackupFacts> => {
   const copy = join(partial, 'portal.db');
   for (let round = 0; round < rounds; round += 1) {
     await rm(copy, { force: true });
+    linkAll(from, partial);
     snapshot(join(from, 'portal.db'), copy);
     const { named, nodes } = namesIn(copy);
     const missing = await bring(named, from, partial);
@@ -124,6 +126,21 @@ const bring = async (named: Named[], from: string, partial: string): Promise<num
     }
   }
   return missing;
+};
+
+/** Links what is there and not linked yet; what cannot be linked is copied later, if the database names it. */
+const linkAll = (from: string, partial: string): void => {
+  for (const folder of ['files', 'tables']) {
+    for (const name of readdirSync(join(from, folder))) {
+      const place = join(partial, folder, name);
+      if (existsSync(place)) continue;
+      try {
+        linkSync(join(from, folder, name), place);
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT') return; // another file system, or too many links
+      }
+    }
+  }
 };
 
 const linkOrCopy = async (source: string, place: string): Promise<void> => {

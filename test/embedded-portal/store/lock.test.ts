@@ -9,7 +9,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 const source = join(import.meta.dirname, '../../../src/embedded-portal/store/lock.ts');
 
 const holder = async (dir: string) => {
-  const script = `const { lockStore } = await import(${JSON.stringify(source)}); lockStore(${JSON.stringify(dir)}); console.log('held'); setInterval(() => undefined, 1000);`;
+  const script = `const { lockStore } = await import(${JSON.stringify(source)}); globalThis.lock = lockStore(${JSON.stringify(dir)}); console.log('held'); setInterval(() => undefined, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
