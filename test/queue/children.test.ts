@@ -59,6 +59,17 @@ const resume = async (children: ChildJob[]) => {
   return runChildren({ parent, token: 'next', queues, settled: Promise.resolve(), after: 0 }, children);
 };
 
+/** Fast children may all end before the parent waits for them. */
+const resumeToTheEnd = async (children: ChildJob[]) => {
+  try {
+    return await resume(children);
+  } catch (error) {
+    if (!(error instanceof WaitingChildrenError)) throw error;
+    await waitUntil('the parent to go on', async () => (await queues.runs.getJobState('r')) === 'waiting');
+    return resume(children);
+  }
+};
+
 describe('a parent that was killed between adding its children and waiting', () => {
   it.each([[40], [8000]])('goes on once all of its %i children have ended', async (count) => {
     const children = childrenOf(count);
@@ -66,9 +77,7 @@ describe('a parent that was killed between adding its children and waiting', () 
     await killBeforeWaiting(children.slice(0, count / 2));
     startWorker();
     await waitUntil('the first half to end', () => ended(count / 2));
-    await expect(resume(children)).rejects.toThrow(WaitingChildrenError);
-    await waitUntil('the parent to go on', async () => (await queues.runs.getJobState('r')) === 'waiting');
-    const outcomes = await resume(children);
+    const outcomes = await resumeToTheEnd(children);
     expect(outcomes.size).toBe(count);
     expect(outcomes.get('m/10')).toEqual({ state: 'completed' });
     expect(outcomes.get('m/11')).toEqual({ state: 'failed', reason: { code: 'bug', message: 'no', hint: null } });
