@@ -64,11 +64,14 @@ const askFirst = async (
       failure ??= cause;
     }
   }
-  throw new RedisUnreachableError(`Redis at ${where} cannot be used: ${errorMessage(failure)}`, {
-    hint: 'start that server or mend REDIS_URL (redis.url); unset it to use the embedded Redis',
-    cause: failure,
-  });
+  throw unusable(where, failure);
 };
+
+const unusable = (where: string, cause: unknown): RedisUnreachableError =>
+  new RedisUnreachableError(`Redis at ${where} cannot be used: ${errorMessage(cause)}`, {
+    hint: 'start that server or mend REDIS_URL (redis.url); unset it to use the embedded Redis',
+    cause,
+  });
 
 const inCluster = (
   servers: readonly RedisConnectionOptions[],
@@ -126,6 +129,8 @@ const tryOut = async (
   try {
     await withConnection(options, timeoutMs, (client) => client.eval(trial, 1, `${prefix}.trial-${randomUUID()}`));
   } catch (cause) {
+    // Only a reply is a refusal; the server may just have gone.
+    if (!(cause instanceof Error) || cause.name !== 'ReplyError') throw unusable(where, cause);
     throw new RedisUnreachableError(`Redis at ${where} does not let sluice write: ${errorMessage(cause)}`, {
       hint: `let the user of REDIS_URL (redis.url) run all commands on keys that begin with "${prefix}" (ACL rules ~${prefix}* &* +@all), on a server that takes writes`,
       cause,

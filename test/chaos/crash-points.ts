@@ -157,13 +157,13 @@ class CrashPoints {
     }
   }
 
-  /** A publish; one that is killed is asked for again. */
+  /** A publish; one that is killed, or whose Redis is gone before it begins, is asked for again. */
   async #alone(strike: Strike | null, others: Sluice[]): Promise<[number, boolean]> {
     let publish = this.#site.publish(strike ?? undefined);
     others.push(publish);
     let restarted: number | null = null;
     if (await hangsUntil(publish.ended)) return [hangMs, true];
-    if ((await publish.ended) === 'SIGKILL') {
+    if ((await publish.ended) === 'SIGKILL' || foundNoRedis(publish)) {
       restarted = Date.now();
       publish = this.#site.publish();
       others.push(publish);
@@ -195,6 +195,8 @@ class CrashPoints {
     return false;
   }
 }
+
+const foundNoRedis = (publish: Sluice): boolean => /Redis at \S+ cannot be used/.test(publish.err());
 
 /** One item of the run is held on purpose, so this is how it ends, also where nothing was left to do. */
 const refuseFault = (publish: Sluice, code: number | NodeJS.Signals): void => {
