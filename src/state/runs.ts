@@ -372,7 +372,8 @@ export class Runs {
   async close(report: Report): Promise<void> {
     const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
     const packed = await deflate(JSON.stringify(report));
-    await this.#redis.hset(this.#keys.run(report.runId), 'report', packed);
+    const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
+    await this.#redis.hset(this.#keys.run(report.runId), { report: packed, ...reason });
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
   }
 
@@ -385,7 +386,7 @@ export class Runs {
     await this.#redis
       .multi()
       .hset(key, { done, failed })
-      .hdel(key, 'plan', 'remarks', 'proofs')
+      .hdel(key, 'plan', 'remarks', 'proofs', 'stuck')
       .del(this.#keys.runWork(runId), this.#keys.runPlan(runId, plan), this.#keys.runItems(runId))
       .del(this.#keys.runOutcomes(runId), this.#keys.runFailures(runId))
       .expire(key, seconds)
