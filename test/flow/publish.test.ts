@@ -223,6 +223,41 @@ describe('publish', () => {
     expect(doubles(await reader.list())).toEqual([]);
   });
 
+  it('takes a resource down although the reply to that was lost, and links the new one of the same run', async () => {
+    const place = makeRemotePlace(gateway.url);
+    const resource = (id: string) => {
+      const file = place.write(`data/${id}.csv`, `id\n${id}\n`);
+      return { id, title: `Reply of ${id}`, file };
+    };
+    const manifestOf = (ids: string[]): string =>
+      place.manifest({
+        name: 'replies',
+        onMissing: 'delete',
+        datasets: [{ id: 'all', title: 'All replies', resources: ids.map(resource) }],
+      });
+    const first = await place.publish(manifestOf(['stays', 'goes']));
+    expect(first.code, first.err).toBe(0);
+    let lost = 0;
+    gateway.after = ({ method }) => {
+      if (method !== 'DELETE' || lost > 0) return;
+      lost += 1;
+      throw new Error('the connection breaks');
+    };
+    const second = await place.publish(manifestOf(['stays', 'comes']));
+    gateway.after = () => undefined;
+    expect(lost).toBe(1);
+    expect(second.code, second.err).toBe(0);
+    const rows = (await reader.list()).filter(({ title }) => title.startsWith('Reply of'));
+    expect(rows.map(({ title }) => title).sort()).toEqual(['Reply of comes', 'Reply of stays']);
+    const { nid } = itemOf(second.report, 'replies/all');
+    const { field_resources } = await reader.read(nid ?? '');
+    const nidOf = (title: string) => rows.find((row) => row.title === title)?.nid;
+    expect(field_resources).toEqual({
+      und: [{ target_id: nidOf('Reply of stays') }, { target_id: nidOf('Reply of comes') }],
+    });
+    expect((await place.publish(manifestOf(['stays', 'comes']))).report.counts.actions).toEqual({});
+  });
+
   it('adopts what is already on the portal when the ledger was lost, without a double and without a second write', async () => {
     const place = makeRemotePlace(gateway.url);
     place.write('data/a.csv', 'a\n1\n');

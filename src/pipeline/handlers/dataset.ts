@@ -106,9 +106,14 @@ const nodesOf = async (
   const nids = held.map(({ nid }) => nid);
   const known = (await deps.ledger.entry(name, wish.key))?.links;
   if (known?.join() === nids.join()) return nids;
-  const own = await Promise.all(
-    held.map(async (entry) => resources.includes(entry.key) || (await isStillOurs(deps, runner, entry))),
-  );
+  const isHeld = async (entry: LedgerEntry): Promise<boolean> => {
+    // One that failed may be gone although nobody answered so; the portal refuses a list that names it.
+    if (runner.isUnfinished(entry.key)) {
+      return (await nidOnPortal(deps.portal(name), entry, runner.signal)) === entry.nid;
+    }
+    return resources.includes(entry.key) || (await isStillOurs(deps, runner, entry));
+  };
+  const own = await Promise.all(held.map(isHeld));
   return nids.filter((_, index) => own[index]);
 };
 
