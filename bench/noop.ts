@@ -33,7 +33,7 @@ export const run = async ({ datasets, rounds }: BenchOptions): Promise<void> => 
       }
     };
     const first = await once();
-    const server = runtime.portals.keeper('local')?.server;
+    const server = runtime.portals.supervisor('local')?.server;
     const before = server?.requests().writes ?? 0;
     for (let round = 0; round < Math.max(3, rounds); round++) {
       const begun = performance.now();

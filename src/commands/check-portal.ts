@@ -21,7 +21,7 @@ export const lookAtPortal = async (
   const access = new PortalAccess(config, log);
   try {
     const portal = await access.open(name, async () => ({}));
-    const newAdminPassword = access.keeper(name)?.server?.newAdminPassword ?? null;
+    const newAdminPassword = access.supervisor(name)?.server?.newAdminPassword ?? null;
     return { name, url: portal.url, newAdminPassword, ...(await portal.probe(signal)) };
   } finally {
     await access.close();

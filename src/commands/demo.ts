@@ -78,7 +78,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   }
 
   say(io, '\n5. Publishing the same manifest again: nothing may be sent');
-  const server = runtime.portals.keeper('local')?.server;
+  const server = runtime.portals.supervisor('local')?.server;
   const before = server?.requests().writes ?? 0;
   const [second] = await publish(runtime, [manifest], {}, io);
   const sent = (server?.requests().writes ?? 0) - before;
@@ -148,9 +148,9 @@ const showLive = async (portal: Portal, items: ReportItem[], io: Io): Promise<bo
 };
 
 const keepRunning = async (runtime: Runtime, folder: string, io: Io): Promise<void> => {
-  const keeper = runtime.portals.keeper('local');
-  say(io, `\nRunning on until Ctrl-C: ${keeper?.url ?? ''}, all files in ${folder}`);
-  const password = keeper?.server?.newAdminPassword;
+  const supervisor = runtime.portals.supervisor('local');
+  say(io, `\nRunning on until Ctrl-C: ${supervisor?.url ?? ''}, all files in ${folder}`);
+  const password = supervisor?.server?.newAdminPassword;
   if (password) say(io, `log in as admin with the password ${password}`);
   while (!io.stop.aborted) await sleep(1000, undefined, { signal: io.stop }).catch(() => undefined);
 };

@@ -6,7 +6,7 @@ import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
 import { driftedFields, editOf } from '../pipeline/handlers/drift.ts';
 import { listNodes, observe } from '../pipeline/handlers/observe.ts';
 import { TargetPlan } from '../pipeline/handlers/target-plan.ts';
-import type { Knowledge } from '../pipeline/plan/plan.ts';
+import type { KnownState } from '../pipeline/plan/plan.ts';
 import { PlanTotals, planFileItems } from '../pipeline/plan/whole-plan.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
@@ -173,7 +173,7 @@ const makePlan = async (
 };
 
 /** Files that are not sent, because the portal could not import them and the good ones of before stand in their place. */
-const standingRemarks = (items: PlanFile['items'], entries: Knowledge['entries']): string[] =>
+const standingRemarks = (items: PlanFile['items'], entries: KnownState['entries']): string[] =>
   items.flatMap(({ key, actions }) => {
     const entry = entries.get(key);
     const stands = actions.length === 0 && !entry?.live && entry?.refused?.isReplaced === true;
@@ -184,7 +184,7 @@ const standingRemarks = (items: PlanFile['items'], entries: Knowledge['entries']
 const explainEdit = async (
   runtime: Runtime,
   item: PlanFile['items'][number],
-  { known, portal }: { known: Knowledge; portal: string },
+  { known, portal }: { known: KnownState; portal: string },
   signal: AbortSignal,
 ): Promise<void> => {
   const entry = known.entries.get(item.key);

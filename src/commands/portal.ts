@@ -3,11 +3,11 @@
 import { resolve } from 'node:path';
 import { readFaults } from '../embedded-portal/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
-import { storeAddress } from '../embedded-portal/keeper.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
 import type { ProfileName } from '../embedded-portal/profiles/profile.ts';
 import { profiles } from '../embedded-portal/profiles/table.ts';
 import { backupStore } from '../embedded-portal/store/backup.ts';
+import { storeAddress } from '../embedded-portal/supervisor.ts';
 import { UsageError } from '../model/errors.ts';
 import { createLog, type Log } from '../model/log.ts';
 import { embeddedPortal, serverSettings } from '../service/portal-access.ts';

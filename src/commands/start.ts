@@ -25,9 +25,9 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
     });
     for (const line of passwordLines(runtime)) warn(io, line);
     for (const [name, config] of Object.entries(runtime.config.portals)) {
-      const keeper = runtime.portals.keeper(name);
+      const supervisor = runtime.portals.supervisor(name);
       runtime.log.info(
-        { portal: name, url: keeper?.url ?? (config.kind === 'remote' ? config.url : null) },
+        { portal: name, url: supervisor?.url ?? (config.kind === 'remote' ? config.url : null) },
         'portal in use',
       );
     }

@@ -91,7 +91,7 @@ export const ledgerEntrySchema = z.object({
   fieldNames: z.array(z.string()),
   /** Fingerprint of the metadata that the portal was last seen to hold; null while unverified. */
   metadataFingerprint: z.string().nullable(),
-  /** What the proven node held beside what was sent (`besideSent`), to see edits of it; null where it was never looked at. */
+  /** What the proven node held beside what was sent (`baselineOf`), to see edits of it; null where it was never looked at. */
   beside: z.record(z.string(), z.string()).nullable().default(null),
   /** What the portal made of fields that it does not hold as sent, by field name: a known difference, reported as a warning. */
   notHeld: z.record(z.string(), z.string()).default({}),

@@ -3,14 +3,14 @@ import { performance } from 'node:perf_hooks';
 import { reasonOf } from '../model/errors.ts';
 import { GiveBack, type ItemLog, type StepLabel, type StepLog, type Trace } from '../model/job.ts';
 import { LateLog, type Log } from '../model/log.ts';
+import type { JobIsolation } from './job-isolation.ts';
 import type { JobJournal } from './journal.ts';
-import type { Solitude } from './solitude.ts';
 
 /** What a trace is made of. */
 export interface TraceParts {
   data: Trace;
   journal: JobJournal;
-  solitude: Solitude;
+  isolation: JobIsolation;
   /** Aborted when the worker must stop or has lost the job; `lost` in the second case only. */
   signal: AbortSignal;
   lost: AbortSignal;
@@ -109,9 +109,9 @@ export class JobTrace {
         this.line(key, line);
       },
       step: async (label, work, format) => {
-        const { signal, solitude, journal } = this.#parts;
+        const { signal, isolation, journal } = this.#parts;
         if (signal.aborted) throw new GiveBack();
-        const leave = await solitude.enter({ job: journal.job.id ?? '', item: key }, signal);
+        const leave = await isolation.enter({ job: journal.job.id ?? '', item: key }, signal);
         try {
           return await this.#inStep(key, label, work, format);
         } finally {

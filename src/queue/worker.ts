@@ -19,12 +19,12 @@ import { RedisScript } from '../state/redis/script.ts';
 import type { CircuitBreaker } from './breaker.ts';
 import { createContext } from './context.ts';
 import type { Exclusive } from './exclusive.ts';
+import { JobIsolation } from './job-isolation.ts';
 import { JobJournal } from './journal.ts';
 import { countKill, isSuspect, poisonOf, waitsAlone } from './kills.ts';
 import type { PortalPauses } from './pause.ts';
 import { type Queues, runsQueue } from './queues.ts';
 import { backoffMs, isRetryable, type RetrySettings } from './retry.ts';
-import { Solitude } from './solitude.ts';
 import { isEngineSignal, JobTrace } from './trace.ts';
 
 /** A handler for every kind of job. */
@@ -63,7 +63,7 @@ export class QueueWorker {
   readonly #parts: WorkerParts;
   readonly #worker: Worker;
   readonly #stop = new AbortController();
-  readonly #solitude = new Solitude();
+  readonly #isolation = new JobIsolation();
   #writes = 0;
 
   constructor(parts: WorkerParts) {
@@ -138,7 +138,7 @@ export class QueueWorker {
     const trace = new JobTrace({
       data: data.trace ?? noTrace,
       journal,
-      solitude: this.#solitude,
+      isolation: this.#isolation,
       signal,
       lost,
       log: this.#parts.log,
@@ -208,7 +208,7 @@ export class QueueWorker {
     if (!isSuspect(trace.data)) return () => undefined;
     trace.silently(waitsAlone);
     await journal.flush();
-    const end = await this.#solitude.begin(job.id ?? '', signal);
+    const end = await this.#isolation.begin(job.id ?? '', signal);
     try {
       trace.silently(null);
       await journal.flush();

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Log } from '../model/log.ts';
 import type { RedisConnectionOptions } from '../state/redis/connection.ts';
 import { reachExternal } from './external.ts';
-import { Keeper } from './keeper.ts';
+import { RedisSupervisor } from './supervisor.ts';
 
 /** Which Redis to open. (The type of ioredis of the same name says how one connection is made.) */
 export interface RedisOptions {
@@ -52,14 +52,14 @@ export const openRedis = async (options: RedisOptions): Promise<RedisHandle> => 
     return { ...(await reachExternal(url, { log, prefix })), how: 'url', binary: null, close: async () => {} };
   }
   const folder = join(resolve(stateDir), 'redis');
-  const keeper = new Keeper({ folder, appendfsync, allowFetch, env, log, tell });
+  const supervisor = new RedisSupervisor({ folder, appendfsync, allowFetch, env, log, tell });
   const slow = setTimeout(() => tell?.('starting Redis'), noticeableMs);
-  const how = await keeper.open().finally(() => clearTimeout(slow));
+  const how = await supervisor.open().finally(() => clearTimeout(slow));
   return {
-    options: { path: keeper.socket },
+    options: { path: supervisor.socket },
     how,
-    binary: keeper.binary,
-    describe: `embedded Redis (${keeper.binary ?? 'running'}), data in ${join(folder, 'data')}`,
-    close: () => keeper.close(),
+    binary: supervisor.binary,
+    describe: `embedded Redis (${supervisor.binary ?? 'running'}), data in ${join(folder, 'data')}`,
+    close: () => supervisor.close(),
   };
 };

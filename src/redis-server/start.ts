@@ -5,7 +5,7 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError } from '../model/errors.ts';
-import { askServer, feelPulse } from '../state/redis/connection.ts';
+import { askServer, pingState } from '../state/redis/connection.ts';
 import { isRunning, markProcess, type ProcessMark } from './process-mark.ts';
 
 /** How the server is run. */
@@ -82,7 +82,7 @@ const untilReady = async (socket: string, ended: () => string | null, signal: Ab
   let lastSign = performance.now();
   for (let wait = 5; ; wait = Math.min(wait * 2, 100)) {
     signal.throwIfAborted();
-    const pulse = existsSync(socket) ? await feelPulse(socket) : 'silent';
+    const pulse = existsSync(socket) ? await pingState(socket) : 'silent';
     const end = ended();
     if (end !== null) throw new Error(`it ended with ${end}`);
     if (pulse === 'ready') return;

@@ -1,13 +1,13 @@
 // How each configured portal is reached: its address and credentials; embedded ones are served on the way.
 import type { Config, EmbeddedPortalConfig, PortalConfig } from '../config/config.ts';
-import type { PortalKeeper } from '../embedded-portal/keeper.ts';
 import type { PortalServerOptions } from '../embedded-portal/portal-server.ts';
+import type { PortalSupervisor } from '../embedded-portal/supervisor.ts';
 import { UsageError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { openPortal, type Portal, type PortalHooks } from '../portal-client/client.ts';
 
 /** The portal's own program is loaded only where one is served: a worker for portals elsewhere stays small. */
-const loadKeeper = () => import('../embedded-portal/keeper.ts');
+const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
 
 /** How the configuration says that an embedded portal is served. */
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
@@ -47,7 +47,7 @@ export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerO
 export const embeddedPortal = async (
   config: EmbeddedPortalConfig,
 ): Promise<{ login: { username: string; password: string }; options: Omit<PortalServerOptions, 'log'> }> => {
-  const { serviceAccount, servicePassword } = await loadKeeper();
+  const { serviceAccount, servicePassword } = await loadSupervisor();
   const username = config.password === null ? serviceAccount : config.username;
   const password = config.password ?? (await servicePassword(config.dataDir));
   const users = [{ name: username, password, roles: ['administrator'] }];
@@ -60,7 +60,7 @@ export class PortalAccess {
   readonly #config: Config;
   readonly #log: Log;
   readonly #portals = new Map<string, Portal>();
-  readonly #keepers = new Map<string, PortalKeeper>();
+  readonly #supervisors = new Map<string, PortalSupervisor>();
 
   constructor(config: Config, log: Log) {
     this.#config = config;
@@ -107,15 +107,15 @@ export class PortalAccess {
     return this.#portals.get(name) ?? null;
   }
 
-  /** The keeper of an embedded portal that was opened by this process, or null. */
-  keeper(name: string): PortalKeeper | null {
-    return this.#keepers.get(name) ?? null;
+  /** The supervisor of an embedded portal that was opened by this process, or null. */
+  supervisor(name: string): PortalSupervisor | null {
+    return this.#supervisors.get(name) ?? null;
   }
 
   /** Passwords of `admin` that embedded portals served here made just now; each is shown once. */
   newAdminPasswords(): { portal: string; password: string }[] {
-    return [...this.#keepers].flatMap(([portal, keeper]) => {
-      const password = keeper.server?.newAdminPassword;
+    return [...this.#supervisors].flatMap(([portal, supervisor]) => {
+      const password = supervisor.server?.newAdminPassword;
       return password ? [{ portal, password }] : [];
     });
   }
@@ -123,16 +123,16 @@ export class PortalAccess {
   /** Closes clients first, then the portals served here. */
   async close(): Promise<void> {
     await Promise.all([...this.#portals.values()].map((portal) => portal.close()));
-    await Promise.all([...this.#keepers.values()].map((keeper) => keeper.close()));
+    await Promise.all([...this.#supervisors.values()].map((supervisor) => supervisor.close()));
   }
 
   async #reach(config: PortalConfig): Promise<{ username: string; password: string; url: string }> {
     if (config.kind === 'remote') return { username: config.username, password: config.password, url: config.url };
     const { login, options } = await embeddedPortal(config);
-    const { PortalKeeper } = await loadKeeper();
-    const keeper = new PortalKeeper({ ...options, log: this.#log.child({ portal: config.name }) });
-    await keeper.open();
-    this.#keepers.set(config.name, keeper);
-    return { ...login, url: keeper.url };
+    const { PortalSupervisor } = await loadSupervisor();
+    const supervisor = new PortalSupervisor({ ...options, log: this.#log.child({ portal: config.name }) });
+    await supervisor.open();
+    this.#supervisors.set(config.name, supervisor);
+    return { ...login, url: supervisor.url };
   }
 }

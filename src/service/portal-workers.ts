@@ -1,4 +1,4 @@
-// The workers of one process: queue workers, their presence, the watches over paused portals and over runs.
+// The workers of one process: queue workers, their heartbeat, the watches over paused portals and over runs.
 import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
 import type { Log } from '../model/log.ts';
@@ -7,19 +7,19 @@ import type { Notifier } from '../notify/notifier.ts';
 import { CircuitBreaker } from '../queue/breaker.ts';
 import { Exclusive } from '../queue/exclusive.ts';
 import type { RunGate } from '../queue/gate.ts';
+import { type AgreedLimits, type PortalLimits, WorkerHeartbeat } from '../queue/heartbeat.ts';
 import type { NoticeQueue } from '../queue/notices.ts';
 import type { PortalPauses } from '../queue/pause.ts';
 import { PortalWatch } from '../queue/portal-watch.ts';
 import { portalQueue, type Queues, runsQueue } from '../queue/queues.ts';
 import { RunWatch } from '../queue/run-watch.ts';
 import { type Handlers, QueueWorker } from '../queue/worker.ts';
-import { type AgreedLimits, type PortalLimits, Presence } from '../queue/workers-alive.ts';
 
 /** Runs and triggers a process works on at once; they mostly wait for their children. */
 const runConcurrency = 4;
 
-/** What a workforce is made of. */
-export interface WorkforceParts {
+/** What the workers of a process are made of. */
+export interface PortalWorkersParts {
   config: Config;
   log: Log;
   redis: Redis;
@@ -41,15 +41,15 @@ export interface WorkforceParts {
 }
 
 /** Works jobs until it is stopped. */
-export class Workforce {
-  readonly #parts: WorkforceParts;
-  readonly #presence: Presence;
+export class PortalWorkers {
+  readonly #parts: PortalWorkersParts;
+  readonly #heartbeat: WorkerHeartbeat;
   readonly #watch: PortalWatch;
   readonly #workers: QueueWorker[];
   readonly #ofPortal: ReadonlyMap<string, QueueWorker>;
   readonly #runWatch: RunWatch;
 
-  private constructor(parts: WorkforceParts) {
+  private constructor(parts: PortalWorkersParts) {
     const { config, log, redis, keys, pauses, limits, notifier } = parts;
     const portals = Object.keys(limits);
     const breaker = new CircuitBreaker({
@@ -60,7 +60,7 @@ export class Workforce {
       log,
     });
     this.#parts = parts;
-    this.#presence = new Presence(redis, keys, { role: parts.role, limits }, log);
+    this.#heartbeat = new WorkerHeartbeat(redis, keys, { role: parts.role, limits }, log);
     this.#watch = new PortalWatch({
       redis,
       keys,
@@ -86,8 +86,8 @@ export class Workforce {
   }
 
   /** Begins to work; when that fails, everything it has opened is closed. */
-  static async start(parts: WorkforceParts): Promise<Workforce> {
-    const force = new Workforce(parts);
+  static async start(parts: PortalWorkersParts): Promise<PortalWorkers> {
+    const force = new PortalWorkers(parts);
     try {
       await force.#begin();
       return force;
@@ -99,7 +99,7 @@ export class Workforce {
 
   async #begin(): Promise<void> {
     const { notices, notifier, queues } = this.#parts;
-    await this.#presence.start(async (name, agreed) => {
+    await this.#heartbeat.start(async (name, agreed) => {
       const jobs = jobsAtOnce(agreed);
       await queues.portal(name).setGlobalConcurrency(jobs);
       // None keeps all the jobs to itself while the others stand idle.
@@ -118,12 +118,12 @@ export class Workforce {
 
   /** Limits in force for a portal: the lowest of all live workers. */
   limits(portal: string): PortalLimits {
-    return this.#presence.limits(portal);
+    return this.#heartbeat.limits(portal);
   }
 
   /** True where other workers may work for the portal as well. */
   async isShared(portal: string): Promise<boolean> {
-    return (await this.#presence.limitsNow(portal)).isShared;
+    return (await this.#heartbeat.limitsNow(portal)).isShared;
   }
 
   /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */
@@ -132,7 +132,7 @@ export class Workforce {
     await Promise.all(this.#workers.map((worker) => (kill ? worker.kill() : worker.stop())));
     await this.#watch.stop(kill);
     await this.#parts.notices.stop(kill);
-    await this.#presence.stop();
+    await this.#heartbeat.stop();
   }
 }
 
@@ -148,7 +148,7 @@ const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLim
 };
 
 const workerOf = (
-  parts: WorkforceParts,
+  parts: PortalWorkersParts,
   shared: { breaker: CircuitBreaker; exclusive: Exclusive },
   queue: string,
   concurrency: number,

@@ -17,13 +17,13 @@ import { runHandler } from '../pipeline/handlers/run.ts';
 import { triggerHandler } from '../pipeline/handlers/trigger.ts';
 import { type Portal, type PortalTraits, traitsSchema } from '../portal-client/client.ts';
 import { RunGate } from '../queue/gate.ts';
+import { liveWorkers, type PortalLimits } from '../queue/heartbeat.ts';
 import { JobLogs } from '../queue/job-logs.ts';
 import { NoticeQueue } from '../queue/notices.ts';
 import { PortalPauses } from '../queue/pause.ts';
 import { Queues } from '../queue/queues.ts';
 import { tokenBucket } from '../queue/rate-limit.ts';
 import { holdTrigger } from '../queue/schedules.ts';
-import { liveWorkers, type PortalLimits } from '../queue/workers-alive.ts';
 import { openRedis, type RedisHandle } from '../redis-server/embedded.ts';
 import { KeptFiles } from '../sources/drop/kept.ts';
 import { proxyOf } from '../sources/fetch/connect.ts';
@@ -38,7 +38,7 @@ import { StoredPlans } from '../state/stored-plans.ts';
 import { storedTerms } from '../state/terms.ts';
 import { rememberTrigger } from '../state/triggers.ts';
 import { PortalAccess } from './portal-access.ts';
-import { Workforce } from './portal-workers.ts';
+import { PortalWorkers } from './portal-workers.ts';
 import { gatherSources, type SourceTools, settleDrops } from './sources.ts';
 
 /** What a runtime is opened with. */
@@ -77,7 +77,7 @@ export class Runtime {
   readonly #notices: NoticeQueue;
   readonly #notifier: Notifier;
   readonly #role: string;
-  #workforce: Workforce | null = null;
+  #portalWorkers: PortalWorkers | null = null;
   #closing: Promise<void> | null = null;
 
   private constructor(options: RuntimeOptions, handle: RedisHandle, redis: Redis) {
@@ -154,7 +154,7 @@ export class Runtime {
       traits: await this.#knownTraits(name, url),
       onTraits: (traits) => this.#learn(name, url, traits),
       terms: storedTerms(this.redis, this.keys.terms(name, url)),
-      isPatient: () => this.#workforce === null,
+      isPatient: () => this.#portalWorkers === null,
     }));
   }
 
@@ -166,7 +166,7 @@ export class Runtime {
   /** Limits in force for a portal. */
   limits(name: string): PortalLimits {
     const { concurrency, requestsPerSecond } = this.portals.config(name);
-    return this.#workforce?.limits(name) ?? { concurrency, requestsPerSecond };
+    return this.#portalWorkers?.limits(name) ?? { concurrency, requestsPerSecond };
   }
 
   /** The targets that were ever run and whose manifest a key belongs to; `--portal` chooses one. */
@@ -214,10 +214,10 @@ export class Runtime {
 
   /** Begins to work jobs of the given portals (default all) in this process. */
   async startWorkers(portals: string[] = Object.keys(this.config.portals)): Promise<void> {
-    if (this.#workforce) return;
+    if (this.#portalWorkers) return;
     for (const name of portals) await this.openPortal(name);
     await this.#endLoginPauses(portals);
-    this.#workforce = await Workforce.start({
+    this.#portalWorkers = await PortalWorkers.start({
       config: this.config,
       log: this.log,
       redis: this.redis,
@@ -237,7 +237,7 @@ export class Runtime {
 
   /** True while a worker of this process sends a write. */
   get isWriting(): boolean {
-    return this.#workforce?.isWriting ?? false;
+    return this.#portalWorkers?.isWriting ?? false;
   }
 
   /** The id that pairs spool folders with this Redis, made at first use. */
@@ -248,8 +248,8 @@ export class Runtime {
 
   /** Takes no more jobs; those in a write finish it, the others go back to the queue. `force` ends at once. */
   async stopWorkers(force = false): Promise<void> {
-    await this.#workforce?.stop(force);
-    this.#workforce = null;
+    await this.#portalWorkers?.stop(force);
+    this.#portalWorkers = null;
   }
 
   /** Ends everything in order: workers, portals, queues, Redis last. Idempotent. */
@@ -289,7 +289,7 @@ export class Runtime {
           throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
         return portal;
       },
-      isShared: async (name) => (await this.#workforce?.isShared(name)) ?? true,
+      isShared: async (name) => (await this.#portalWorkers?.isShared(name)) ?? true,
       gather: (request, signal) => gatherSources(request, this.sourceTools(signal), this),
       holdRun: (run) => this.plans.hold(run),
       heldRun: (runId) => this.plans.heldRun(runId),

@@ -192,7 +192,7 @@ class Chaos {
     const world = this.#world;
     if (victim === 'redis') {
       const pid = world.redisPid();
-      if (pid !== null && isAlive(pid)) process.kill(pid, 'SIGKILL'); // its keeper starts it again
+      if (pid !== null && isAlive(pid)) process.kill(pid, 'SIGKILL'); // its supervisor starts it again
       return;
     }
     if (victim === 'publisher') {

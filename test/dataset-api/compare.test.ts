@@ -1,6 +1,6 @@
 // In what a node that was read back counts as different from what was sent.
 import { describe, expect, it } from 'vitest';
-import { besideSent, missingFields, shownField } from '../../src/dataset-api/compare.ts';
+import { baselineOf, missingFields, shownField } from '../../src/dataset-api/compare.ts';
 
 const holds = (sent: object[], got: unknown): boolean => missingFields({ f: { und: sent } }, { f: got }).length === 0;
 
@@ -55,7 +55,7 @@ describe('terms', () => {
 
   it('are remembered by id beside what is compared, in a fixed order', () => {
     const fields = { f: { und: [{ tid: 'autocreate', name: 'a' }] } };
-    expect(besideSent(fields, { f: held(9, 10) })).toEqual({ f: '10,9' });
+    expect(baselineOf(fields, { f: held(9, 10) })).toEqual({ f: '10,9' });
   });
 });
 

@@ -5,11 +5,11 @@ import { plainRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { nextDue } from '../../src/model/schedule-times.ts';
+import { liveWorkers, WorkerHeartbeat } from '../../src/queue/heartbeat.ts';
 import { PortalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { tokenBucket } from '../../src/queue/rate-limit.ts';
 import { holdTrigger, keptSchedules, type ScheduledTarget, syncSchedules } from '../../src/queue/schedules.ts';
-import { liveWorkers, Presence } from '../../src/queue/workers-alive.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -49,16 +49,16 @@ describe('the token bucket', () => {
   });
 });
 
-describe('the presence of workers', () => {
+describe('the heartbeat of workers', () => {
   it('brings the lowest limits into force, and raises them when that worker goes', async () => {
     const seen: number[] = [];
-    const strict = new Presence(
+    const strict = new WorkerHeartbeat(
       redis,
       keys,
       { role: 'a', limits: { p: { concurrency: 2, requestsPerSecond: 5 } } },
       log,
     );
-    const loose = new Presence(
+    const loose = new WorkerHeartbeat(
       redis,
       keys,
       { role: 'b', limits: { p: { concurrency: 8, requestsPerSecond: 0 } } },

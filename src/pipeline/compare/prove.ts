@@ -1,5 +1,5 @@
 // Compares what a portal holds with what is wished, without writing: the entry that can be proven, and every fault.
-import { besideSent, shownField } from '../../dataset-api/compare.ts';
+import { baselineOf, shownField } from '../../dataset-api/compare.ts';
 import { datastoreState } from '../../dataset-api/datastore-status.ts';
 import { type LedgerEntry, newEntry, type SentNode } from '../../model/ledger-entry.ts';
 import { sourcePathOf } from '../../model/wish.ts';
@@ -68,7 +68,7 @@ export const proveNodeOnly = async (
       changed: node.changed || null,
       url: node.path,
       fieldNames: Object.keys(wish.fields),
-      beside: isAsWished ? besideSent(fields, node) : null,
+      beside: isAsWished ? baselineOf(fields, node) : null,
       notHeld,
       metadataFingerprint: isAsWished && provesTerms({ ...wish, fields }, node) ? wish.fingerprint : null,
       live: isAsWished && wish.published,

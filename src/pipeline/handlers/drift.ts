@@ -1,5 +1,5 @@
 // Drift: somebody edited, on the portal, fields that we manage, since our last write.
-import { besideSent, countItems, missingFields } from '../../dataset-api/compare.ts';
+import { baselineOf, countItems, missingFields } from '../../dataset-api/compare.ts';
 import { DriftError } from '../../model/errors.ts';
 import type { LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
@@ -30,7 +30,7 @@ export const unlikeProven = (entry: LedgerEntry, sent: SentNode, node: PortalNod
  */
 export const changedBeside = (entry: LedgerEntry, fields: NodeFields, node: PortalNode): string[] => {
   if (entry.beside === null) return [];
-  const [before, now] = [entry.beside, besideSent(fields, node)];
+  const [before, now] = [entry.beside, baselineOf(fields, node)];
   return Object.keys(fields).filter((field) => before[field] !== now[field]);
 };
 

@@ -1,5 +1,5 @@
 // Proving that a node holds what is wished, as a reader of the portal sees it.
-import { besideSent, countItems, shownField } from '../../dataset-api/compare.ts';
+import { baselineOf, countItems, shownField } from '../../dataset-api/compare.ts';
 import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ItemAction } from '../../model/report.ts';
@@ -118,7 +118,7 @@ const settled = async (
     ([field]) => field in wish.fields && isKnownDifference(entry, node, field) && different.includes(field),
   );
   const notHeld = Object.fromEntries([...stillKnown, ...wrong.map((field) => [field, got(field)])]);
-  const now = Object.entries(besideSent(wish.fields, node)).filter(([field]) => !kept.has(field));
+  const now = Object.entries(baselineOf(wish.fields, node)).filter(([field]) => !kept.has(field));
   // Of fields that somebody else made, what it held before that.
   const before = Object.entries(entry.beside ?? {}).filter(([field]) => kept.has(field));
   return {

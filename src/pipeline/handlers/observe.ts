@@ -7,7 +7,7 @@ import type { Portal } from '../../portal-client/client.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
-import type { Knowledge, ListedNode } from '../plan/plan.ts';
+import type { KnownState, ListedNode } from '../plan/plan.ts';
 import { lookAtAddresses } from './look-addresses.ts';
 
 /** Files and list pages that are looked at together. */
@@ -42,7 +42,7 @@ export const observe = async (
   { entries, sent }: Remembered,
   options: ObserveOptions,
   signal: AbortSignal,
-): Promise<Knowledge> => {
+): Promise<KnownState> => {
   const { fetcher, listed = null, counted = null } = options;
   const { isDoubted = false, leavesNew = false, asksStates = false } = options;
   const [sources, addresses, tables] = await Promise.all([

@@ -4,7 +4,7 @@ import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
-import type { Knowledge } from '../plan/plan.ts';
+import type { KnownState } from '../plan/plan.ts';
 import { planFileItems } from '../plan/whole-plan.ts';
 import { unlikeProven } from './drift.ts';
 import type { PlannedPage } from './target-plan.ts';
@@ -19,7 +19,7 @@ export const movedItems = async (
     datasets,
     removals,
     known,
-  }: Pick<PlannedPage, 'datasets' | 'removals'> & { known: Pick<Knowledge, 'entries' | 'sent'> },
+  }: Pick<PlannedPage, 'datasets' | 'removals'> & { known: Pick<KnownState, 'entries' | 'sent'> },
   signal: AbortSignal,
 ): Promise<Map<string, Reason>> => {
   const current = new Map(planFileItems(datasets, removals).map((item) => [item.key, item]));
@@ -67,7 +67,7 @@ interface Pinned {
   pin: PlanItem;
   /** When the plan was made, ISO 8601. */
   madeAt: string;
-  known: Pick<Knowledge, 'entries' | 'sent'>;
+  known: Pick<KnownState, 'entries' | 'sent'>;
 }
 
 /** `vid` is the revision the plan was made for; a node created since under our uuid moved as well. */

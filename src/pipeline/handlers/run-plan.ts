@@ -7,7 +7,7 @@ import type { DatasetWish } from '../../model/wish.ts';
 import { sparedBy } from '../../sources/gather/dataset-wish.ts';
 import { isStale } from '../../state/refreshed.ts';
 import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
-import type { Knowledge, PlannedDataset, PlannedItem } from '../plan/plan.ts';
+import type { KnownState, PlannedDataset, PlannedItem } from '../plan/plan.ts';
 import type { Missing, Removal } from '../plan/removals.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
 import { listNodes, observe } from './observe.ts';
@@ -148,7 +148,7 @@ const meet = async (deps: HandlerDeps, name: string, signal: AbortSignal): Promi
 };
 
 /** The jobs of a run that doubts what servers call unchanged must not ask them. */
-const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Knowledge): Promise<void> => {
+const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: KnownState): Promise<void> => {
   for (const key of seen.addresses?.keys() ?? []) {
     const entry = seen.entries.get(key);
     if (!entry?.fetched) continue;
@@ -157,7 +157,7 @@ const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Know
 };
 
 /** Tables that are not as they were imported are made anew by the jobs of their resources. */
-const forgetTables = async (deps: HandlerDeps, { portal }: RunData, known: Knowledge): Promise<Knowledge> => {
+const forgetTables = async (deps: HandlerDeps, { portal }: RunData, known: KnownState): Promise<KnownState> => {
   const entries = new Map(known.entries);
   for (const key of known.tables?.keys() ?? []) {
     const entry = entries.get(key);
@@ -173,8 +173,8 @@ const forgetRefusals = async (
   deps: HandlerDeps,
   request: RunData,
   wishes: DatasetWish[],
-  known: Knowledge,
-): Promise<Knowledge> => {
+  known: KnownState,
+): Promise<KnownState> => {
   const entries = new Map(known.entries);
   for (const { key, source } of wishes.flatMap(({ resources }) => resources)) {
     const entry = entries.get(key);
@@ -231,7 +231,7 @@ const planRemoval = async (
   const removals: Removal[] = [...entries.values()]
     .filter((entry) => (entry.key === key || entry.key.startsWith(`${key}/`)) && entry.nid !== null)
     .map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
-  const known: Knowledge = { entries, sources: new Map(), sent: new Map(), listed: null };
+  const known: KnownState = { entries, sources: new Map(), sent: new Map(), listed: null };
   const builder = new WorkBuilder({ known, order: new Map() }, { request, onDrift: 'overwrite', pinned: false });
   builder.remove(removals);
   const writer = deps.runs.newPlan(request.runId);

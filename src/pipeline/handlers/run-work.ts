@@ -8,7 +8,7 @@ import type { Reason, ReportItem } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
 import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
-import type { Knowledge, PlannedDataset } from '../plan/plan.ts';
+import type { KnownState, PlannedDataset } from '../plan/plan.ts';
 import type { Removal } from '../plan/removals.ts';
 import { flatten } from '../plan/whole-plan.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
@@ -26,7 +26,7 @@ export interface WorkOptions {
 /** Collects the work of a page of the plan. */
 export class WorkBuilder {
   readonly work: RunWork;
-  readonly #known: Knowledge;
+  readonly #known: KnownState;
   readonly #onDrift: OnDrift;
   readonly #pinned: boolean;
   readonly #createMissing: boolean;

@@ -9,7 +9,7 @@ import type { WishList } from '../../sources/wish-list.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { guardVerdict } from '../plan/guard.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
-import { type Knowledge, type PlannedDataset, type PlannedItem, planDataset } from '../plan/plan.ts';
+import { type KnownState, type PlannedDataset, type PlannedItem, planDataset } from '../plan/plan.ts';
 import { findMissing, type Missing, type Removal } from '../plan/removals.ts';
 import { applyRenames, flatten } from '../plan/whole-plan.ts';
 import type { Remembered } from './observe.ts';
@@ -36,7 +36,7 @@ export interface TargetPlanOptions {
   /** Unix milliseconds. */
   now: number;
   /** Looks at the files of wishes; those of new ones may be left to their jobs where `leavesNew`. */
-  observe: (wishes: DatasetWish[], known: Remembered, leavesNew: boolean) => Promise<Knowledge>;
+  observe: (wishes: DatasetWish[], known: Remembered, leavesNew: boolean) => Promise<KnownState>;
 }
 
 /** A part of the plan. */
@@ -46,7 +46,7 @@ export interface PlannedPage {
   datasets: PlannedDataset[];
   /** What is taken down of the datasets of this page. */
   removals: Removal[];
-  known: Knowledge;
+  known: KnownState;
   /** Keys of all resources of each dataset in the order of the source, also of those that are not planned. */
   order: ReadonlyMap<string, string[]>;
 }

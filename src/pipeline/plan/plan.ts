@@ -56,7 +56,7 @@ export interface AddressLook {
 }
 
 /** What is known beside the wishes. */
-export interface Knowledge {
+export interface KnownState {
   /** Addresses of resources that were published before, by key, unless they give the published version. */
   addresses?: ReadonlyMap<string, AddressLook>;
   entries: ReadonlyMap<string, LedgerEntry>;
@@ -101,7 +101,7 @@ export const isRefusedOffer = (
 ): boolean => good !== null && refused?.sha256 === sha256 && refused.offer === importFingerprint(wish);
 
 /** Plans one dataset with its resources. */
-export const planDataset = (wish: DatasetWish, known: Knowledge): PlannedDataset => {
+export const planDataset = (wish: DatasetWish, known: KnownState): PlannedDataset => {
   const entry = known.entries.get(wish.key);
   const need = linkNeed(wish, entry, known) ?? nodeNeed(wish, entry, wish.metadataFingerprint, known);
   const dataset = planned(wish, 'dataset', entry, need, known);
@@ -109,7 +109,7 @@ export const planDataset = (wish: DatasetWish, known: Knowledge): PlannedDataset
 };
 
 /** What a dataset needs for its list of resources alone; null where that is fine, or its node has work anyway. */
-const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: Knowledge): Need | null => {
+const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: KnownState): Need | null => {
   const own = nodeNeed(wish, entry, wish.metadataFingerprint, known);
   const nids = wish.resources.flatMap(({ key }) => known.entries.get(key)?.nid ?? []);
   if (own.actions.length > 0 || !entry || nids.length === 0) return null;
@@ -132,7 +132,7 @@ const planned = (
   kind: PlannedItem['kind'],
   entry: LedgerEntry | undefined,
   need: Need,
-  known: Knowledge,
+  known: KnownState,
 ): PlannedItem => {
   const nid = entry?.nid ?? null;
   return {
@@ -170,7 +170,7 @@ const nodeNeed = (
   wish: { published: boolean },
   entry: LedgerEntry | undefined,
   fingerprint: string,
-  known: Knowledge,
+  known: KnownState,
 ): Need => {
   if (!entry?.nid) return { actions: ['create'], why: ['not on the portal yet'] };
   if (entry.removed) return { actions: ['update'], why: ['it was taken down and is wished again'] };
@@ -186,13 +186,14 @@ const nodeNeed = (
   return isProven(wish, entry) ? { actions: [], why: [] } : { actions: ['verify'], why: ['not proven live'] };
 };
 
-const rowOf = ({ listed }: Knowledge, { uuid }: LedgerEntry): ListedNode | undefined => listed?.get(uuid.toLowerCase());
+const rowOf = ({ listed }: KnownState, { uuid }: LedgerEntry): ListedNode | undefined =>
+  listed?.get(uuid.toLowerCase());
 
 /** True for an entry that is live, or published as a draft as wished. */
 export const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
   entry.live || (!wish.published && entry.reason === null);
 
-const planResource = (wish: ResourceWish, known: Knowledge): PlannedItem => {
+const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   const entry = known.entries.get(wish.key);
   const source = known.sources.get(wish.key) ?? null;
   const isRefused = !!entry && !!source && isRefusedOffer(entry, wish, source.sha256);

@@ -1,11 +1,11 @@
 // What plans have in common: their items as a list, in a plan file, and counted. Pure.
 import { createHash } from 'node:crypto';
 import type { PlanFile } from '../../model/plan-file.ts';
-import type { Knowledge, PlannedDataset, PlannedItem } from './plan.ts';
+import type { KnownState, PlannedDataset, PlannedItem } from './plan.ts';
 import type { Missing, Removal } from './removals.ts';
 
 /** What is known, as if the renames were written down already. */
-export const applyRenames = (known: Knowledge, missing: Missing): Knowledge => {
+export const applyRenames = (known: KnownState, missing: Missing): KnownState => {
   if (missing.renames.length === 0) return known;
   const [entries, sent] = [new Map(known.entries), new Map(known.sent)];
   for (const { from, to } of missing.renames) {

@@ -81,7 +81,7 @@ export const askServer = (options: RedisConnectionOptions, timeoutMs: number): P
 export type Pulse = 'ready' | 'loading' | 'silent';
 
 /** Feels whether a server behind a socket lives; never rejects. */
-export const feelPulse = async (socket: string, timeoutMs = 1_000): Promise<Pulse> => {
+export const pingState = async (socket: string, timeoutMs = 1_000): Promise<Pulse> => {
   try {
     await withConnection({ path: socket }, timeoutMs, (client) => client.ping());
     return 'ready';

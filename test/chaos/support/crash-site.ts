@@ -174,7 +174,7 @@ export class CrashSite {
     await redis.ping();
   }
 
-  /** As its keeper would: a server that ends is started again. */
+  /** As its supervisor would: a server that ends is started again. */
   #startRedis(): void {
     const binary = process.env.REDIS_SERVER_BIN;
     if (binary === undefined) throw new Error('REDIS_SERVER_BIN is not set');

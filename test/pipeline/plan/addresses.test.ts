@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
-import { type AddressLook, type Knowledge, planDataset } from '../../../src/pipeline/plan/plan.ts';
+import { type AddressLook, type KnownState, planDataset } from '../../../src/pipeline/plan/plan.ts';
 import { planAll } from '../handlers/support/plan-all.ts';
 import { datasetWish, liveKnowledge, resourceWish } from './support/make.ts';
 
@@ -10,9 +10,9 @@ const url = 'https://a.example/r.csv';
 const resource = resourceWish('m/d/r', { source: { kind: 'url', url, name: 'r.csv', isNamed: true } });
 const wish = { ...datasetWish('m/d'), resources: [resource] };
 
-const planOf = (known: Knowledge, of: ResourceWish = resource) =>
+const planOf = (known: KnownState, of: ResourceWish = resource) =>
   planDataset({ ...wish, resources: [of] }, known).resources[0];
-const withLook = (look: AddressLook | null, entry: Partial<LedgerEntry> = {}): Knowledge => {
+const withLook = (look: AddressLook | null, entry: Partial<LedgerEntry> = {}): KnownState => {
   const known = liveKnowledge([wish]);
   const now = known.entries.get('m/d/r');
   if (now) known.entries.set('m/d/r', { ...now, ...entry });
@@ -45,7 +45,7 @@ describe('an address', () => {
   });
 
   it('that was never fetched is fetched and sent', () => {
-    const nothing: Knowledge = { entries: new Map(), sources: new Map(), sent: new Map(), listed: null };
+    const nothing: KnownState = { entries: new Map(), sources: new Map(), sent: new Map(), listed: null };
     expect(planOf(nothing)).toMatchObject({ actions: ['create', 'attach', 'import'], why: 'not on the portal yet' });
     const known = withLook(null);
     const { sources: _sources, ...rest } = known;

@@ -2,13 +2,13 @@
 import { expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
-import { importFingerprint, type Knowledge, planDataset } from '../../../src/pipeline/plan/plan.ts';
+import { importFingerprint, type KnownState, planDataset } from '../../../src/pipeline/plan/plan.ts';
 import { datasetWish, liveKnowledge, resourceWish, sha, source } from './support/make.ts';
 
 const wish = datasetWish('m/d', ['r']);
-const nothing: Knowledge = { entries: new Map(), sources: new Map(), sent: new Map(), listed: null };
+const nothing: KnownState = { entries: new Map(), sources: new Map(), sent: new Map(), listed: null };
 
-const actionsOf = (known: Knowledge, of = wish) => {
+const actionsOf = (known: KnownState, of = wish) => {
   const { actions, resources } = planDataset(of, known);
   return [actions, ...resources.map((resource) => resource.actions)];
 };
@@ -144,7 +144,7 @@ it('a table that the portal was asked for and that is wrong is imported again, u
   });
 });
 
-/** The second file `b` could not be imported; the good one, of the live knowledge, is in its place or on its way there. */
+/** The second file `b` could not be imported; the good one, of the known state, is in its place or on its way there. */
 const refusedKnowledge = (isReplaced: boolean, more: Partial<LedgerEntry> = {}) => {
   const [resource] = wish.resources;
   const before = liveKnowledge([wish]).entries;

@@ -2,7 +2,7 @@
 import type { Target } from '../../../../src/model/redis-keys.ts';
 import type { DatasetWish } from '../../../../src/model/wish.ts';
 import { type PlannedPage, TargetPlan, type TargetPlanOptions } from '../../../../src/pipeline/handlers/target-plan.ts';
-import type { Knowledge } from '../../../../src/pipeline/plan/plan.ts';
+import type { KnownState } from '../../../../src/pipeline/plan/plan.ts';
 import type { Missing } from '../../../../src/pipeline/plan/removals.ts';
 import { defaultRules } from '../../../../src/sources/manifest/schema.ts';
 import { WishList } from '../../../../src/sources/wish-list.ts';
@@ -20,7 +20,7 @@ const target: Target = { manifest: 'm', portal: 'p' };
 /** Plans wishes against what is known. */
 export const planAll = async (
   wishes: readonly DatasetWish[] | WishList,
-  known: Knowledge,
+  known: KnownState,
   options: Partial<TargetPlanOptions> = {},
 ): Promise<WholePlan> => {
   const plan = await TargetPlan.open({

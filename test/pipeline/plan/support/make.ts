@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { uuidOfKey } from '../../../../src/model/key.ts';
 import { type LedgerEntry, newEntry, type SourceFingerprint } from '../../../../src/model/ledger-entry.ts';
 import type { DatasetWish, ResourceWish } from '../../../../src/model/wish.ts';
-import type { Knowledge } from '../../../../src/pipeline/plan/plan.ts';
+import type { KnownState } from '../../../../src/pipeline/plan/plan.ts';
 
 /** sha256 of a text, as of a file with that content. */
 export const sha = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -54,7 +54,7 @@ export const datasetWish = (key: string, resources: string[] = [], more: Partial
 export const liveKnowledge = (
   wishes: DatasetWish[],
   content = 'a\n1\n',
-): Knowledge & {
+): KnownState & {
   entries: Map<string, LedgerEntry>;
   sources: Map<string, SourceFingerprint | null>;
 } => {

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { type AgreedLimits, type PortalLimits, Presence } from '../../src/queue/workers-alive.ts';
+import { type AgreedLimits, type PortalLimits, WorkerHeartbeat } from '../../src/queue/heartbeat.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -11,11 +11,11 @@ const { redis } = await openTestRedis();
 const log = createLog({ level: 'silent' });
 
 /** Limits that a worker put in force when it joined. */
-const join = async (limits: PortalLimits): Promise<{ presence: Presence; set: AgreedLimits[] }> => {
-  const presence = new Presence(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
+const join = async (limits: PortalLimits): Promise<{ heartbeat: WorkerHeartbeat; set: AgreedLimits[] }> => {
+  const heartbeat = new WorkerHeartbeat(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
   const set: AgreedLimits[] = [];
-  await presence.start(async (_portal, agreed) => void set.push(agreed));
-  return { presence, set };
+  await heartbeat.start(async (_portal, agreed) => void set.push(agreed));
+  return { heartbeat, set };
 };
 
 it('a worker that joins with higher limits never puts them in force, not even for a moment', async () => {
@@ -24,9 +24,9 @@ it('a worker that joins with higher limits never puts them in force, not even fo
   const second = await join({ concurrency: 8, requestsPerSecond: 0 });
   expect(first.set).toEqual([{ ...low, isShared: false, workers: 1 }]);
   expect(second.set).toEqual([{ ...low, isShared: true, workers: 2 }]);
-  expect(second.presence.limits('city')).toEqual({ ...low, isShared: true, workers: 2 });
-  await second.presence.stop();
-  await first.presence.stop();
+  expect(second.heartbeat.limits('city')).toEqual({ ...low, isShared: true, workers: 2 });
+  await second.heartbeat.stop();
+  await first.heartbeat.stop();
 });
 
 it('a worker learns whether it has a portal to itself, at once and when that changes', async () => {
@@ -35,10 +35,10 @@ it('a worker learns whether it has a portal to itself, at once and when that cha
   expect(first.set).toEqual([{ ...limits, isShared: false, workers: 1 }]);
   const second = await join(limits);
   expect(second.set).toEqual([{ ...limits, isShared: true, workers: 2 }]);
-  await waitUntil('the first to see the second', () => first.presence.limits('city').isShared);
-  await second.presence.stop();
+  await waitUntil('the first to see the second', () => first.heartbeat.limits('city').isShared);
+  await second.heartbeat.stop();
   const gone = performance.now();
-  await waitUntil('the first to be alone again', () => !first.presence.limits('city').isShared);
+  await waitUntil('the first to be alone again', () => !first.heartbeat.limits('city').isShared);
   // What the other had sent may still be under way for a while.
   expect(performance.now() - gone).toBeGreaterThan(2000);
   expect(first.set.map(({ isShared, workers }) => [isShared, workers])).toEqual([
@@ -47,22 +47,22 @@ it('a worker learns whether it has a portal to itself, at once and when that cha
     [true, 1],
     [false, 1],
   ]);
-  await first.presence.stop();
+  await first.heartbeat.stop();
 });
 
 it('a worker that joins while another raises its limits is not overlooked', async () => {
   const limits = { concurrency: 2, requestsPerSecond: 0 };
-  const first = new Presence(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
+  const first = new WorkerHeartbeat(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
   const inForce: boolean[] = [];
-  let second: Presence | null = null;
+  let second: WorkerHeartbeat | null = null;
   await first.start(async (_portal, { isShared }) => {
     if (!isShared && second === null) {
-      second = new Presence(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
+      second = new WorkerHeartbeat(redis, redisKeys('t'), { role: 'worker', limits: { city: limits } }, log);
       await second.start(async (_city, agreed) => void inForce.push(agreed.isShared));
     }
     inForce.push(isShared); // later than the one that joined in between
   });
   expect(inForce).toEqual([true, false, true]);
   await first.stop();
-  await (second as Presence | null)?.stop();
+  await (second as WorkerHeartbeat | null)?.stop();
 });

@@ -1,7 +1,7 @@
 // One job of a worker alone: others begin no step meanwhile, and nobody waits for ever.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { Solitude } from '../../src/queue/solitude.ts';
+import { JobIsolation } from '../../src/queue/job-isolation.ts';
 
 const { signal } = new AbortController();
 
@@ -19,16 +19,16 @@ const openDiary = () => {
 
 describe('a job that is alone', () => {
   it('waits for the steps of others, and is the only one that begins any', async () => {
-    const solitude = new Solitude();
+    const isolation = new JobIsolation();
     const { events, tell } = openDiary();
-    const leave = await solitude.enter({ job: 'other' }, signal);
-    const alone = solitude.begin('suspect', signal).then(tell('alone'));
-    const late = solitude.enter({ job: 'late' }, signal).then(tell('late'));
+    const leave = await isolation.enter({ job: 'other' }, signal);
+    const alone = isolation.begin('suspect', signal).then(tell('alone'));
+    const late = isolation.enter({ job: 'late' }, signal).then(tell('late'));
     await nextTurn();
     expect(events).toEqual([]);
     leave();
     const end = await alone;
-    (await solitude.enter({ job: 'suspect' }, signal))();
+    (await isolation.enter({ job: 'suspect' }, signal))();
     await nextTurn();
     expect(events).toEqual(['alone']);
     end();
@@ -37,9 +37,9 @@ describe('a job that is alone', () => {
   });
 
   it('is the only one, though several ask at once', async () => {
-    const solitude = new Solitude();
+    const isolation = new JobIsolation();
     const { events, tell } = openDiary();
-    const asked = ['a', 'b', 'c'].map((id) => solitude.begin(id, signal).then(tell(id)));
+    const asked = ['a', 'b', 'c'].map((id) => isolation.begin(id, signal).then(tell(id)));
     await nextTurn();
     expect(events).toEqual(['a']);
     (await asked[0])?.();
@@ -51,11 +51,11 @@ describe('a job that is alone', () => {
   });
 
   it('lets a step within a step of another pass, which ends with the outer one', async () => {
-    const solitude = new Solitude();
+    const isolation = new JobIsolation();
     const { events, tell } = openDiary();
-    const leave = await solitude.enter({ job: 'other' }, signal);
-    const alone = solitude.begin('suspect', signal).then(tell('alone'));
-    (await solitude.enter({ job: 'other' }, signal))();
+    const leave = await isolation.enter({ job: 'other' }, signal);
+    const alone = isolation.begin('suspect', signal).then(tell('alone'));
+    (await isolation.enter({ job: 'other' }, signal))();
     await nextTurn();
     expect(events).toEqual([]);
     leave();
@@ -63,14 +63,14 @@ describe('a job that is alone', () => {
   });
 
   it('leaves nothing behind when it is stopped while it waits', async () => {
-    const solitude = new Solitude();
+    const isolation = new JobIsolation();
     const stop = new AbortController();
-    const leave = await solitude.enter({ job: 'other' }, signal);
-    const waiting = [solitude.begin('suspect', stop.signal), solitude.enter({ job: 'late' }, stop.signal)];
+    const leave = await isolation.enter({ job: 'other' }, signal);
+    const waiting = [isolation.begin('suspect', stop.signal), isolation.enter({ job: 'late' }, stop.signal)];
     await nextTurn();
     stop.abort();
     for (const each of waiting) await expect(each).rejects.toThrow('aborted');
-    (await solitude.enter({ job: 'third' }, signal))();
+    (await isolation.enter({ job: 'third' }, signal))();
     leave();
   });
 });
@@ -81,11 +81,11 @@ describe('with a step that does not end', () => {
     const patience = new AbortController();
     const spy = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(patience.signal);
     try {
-      const solitude = new Solitude();
+      const isolation = new JobIsolation();
       const { events, tell } = openDiary();
-      await solitude.enter({ job: 'endless' }, signal);
-      const alone = solitude.begin('suspect', signal).then(tell('goes on'));
-      const other = solitude.enter({ job: 'other' }, signal).then(tell('other'));
+      await isolation.enter({ job: 'endless' }, signal);
+      const alone = isolation.begin('suspect', signal).then(tell('goes on'));
+      const other = isolation.enter({ job: 'other' }, signal).then(tell('other'));
       await nextTurn();
       expect(events).toEqual([]);
       patience.abort();

@@ -66,7 +66,7 @@ const diedHere = ({ host, pid }: Heartbeat): boolean => {
 };
 
 /** Gives signs of life for this process and follows the lowest limits of all live workers. */
-export class Presence {
+export class WorkerHeartbeat {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #own: Omit<Heartbeat, 'at'>;

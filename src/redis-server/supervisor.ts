@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError, SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import { askServer, feelPulse, withConnection } from '../state/redis/connection.ts';
+import { askServer, pingState, withConnection } from '../state/redis/connection.ts';
 import { userCache } from '../util/user-cache.ts';
 import { Membership } from './membership.ts';
 import { type PidFile, readPidFile, removePidFile, writePidFile } from './pidfile.ts';
@@ -15,7 +15,7 @@ import { chooseSocket, makeSocketFolder } from './socket-path.ts';
 import { startServer, stopServer } from './start.ts';
 
 /** Where and how the server is kept. */
-export interface KeeperOptions {
+export interface SupervisorOptions {
   /** Absolute path of the folder of everything that is the server's: data, log, locks, `redis.pid`. */
   folder: string;
   appendfsync: 'everysec' | 'always';
@@ -41,8 +41,8 @@ const patienceMs = { silent: 30_000, busy: 300_000 };
  * One process's hold on the server of a folder. The owner starts, watches and restarts it; the others try to become the
  * owner all the time, so that one takes over when the owner goes. Whoever leaves last stops the server.
  */
-export class Keeper {
-  readonly #options: KeeperOptions;
+export class RedisSupervisor {
+  readonly #options: SupervisorOptions;
   readonly #closing = new AbortController();
   #membership: Membership | null = null;
   #server: ProcessMark | null = null;
@@ -54,7 +54,7 @@ export class Keeper {
   #watching: Promise<void> = Promise.resolve();
   #closed: Promise<void> | null = null;
 
-  constructor(options: KeeperOptions) {
+  constructor(options: SupervisorOptions) {
     this.#options = options;
   }
 
@@ -99,7 +99,7 @@ export class Keeper {
     let lastSign = begun;
     while (!membership.tryOwn()) {
       const record = await readPidFile(this.#options.folder);
-      const pulse = record === null ? 'loading' : await feelPulse(record.socket);
+      const pulse = record === null ? 'loading' : await pingState(record.socket);
       if (record !== null && pulse === 'ready') {
         this.#server = record.server;
         this.#socket = record.socket;
@@ -137,7 +137,7 @@ export class Keeper {
     const deadline = performance.now() + patience;
     for (;;) {
       this.#closing.signal.throwIfAborted();
-      const pulse = await feelPulse(this.#socket);
+      const pulse = await pingState(this.#socket);
       if (pulse === 'ready') return true;
       if (record?.server && !isRunning(record.server)) return false;
       if (pulse === 'silent' && performance.now() >= deadline) return false;

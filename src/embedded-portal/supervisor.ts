@@ -30,7 +30,7 @@ export const servicePassword = async (dataDir: string): Promise<string> => {
 };
 
 /** Serves a portal store, or waits beside the process that serves it and takes over when that one ends. */
-export class PortalKeeper {
+export class PortalSupervisor {
   readonly #options: KeptPortalOptions;
   #server: PortalServer | null = null;
   #url = '';

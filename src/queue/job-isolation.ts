@@ -5,7 +5,7 @@ import { EventEmitter, once } from 'node:events';
 const [patienceMs, longestMs] = [2000, 10_000];
 
 /** Knows which jobs of a worker are in a step, and whether one of them is alone. */
-export class Solitude {
+export class JobIsolation {
   readonly #inSteps = new Set<string>();
   readonly #events = new EventEmitter().setMaxListeners(0);
   #alone: string | null = null;
