@@ -223,7 +223,7 @@ describe('publish', () => {
     expect(doubles(await reader.list())).toEqual([]);
   });
 
-  it('takes a resource down although the reply to that was lost, and links the new one of the same run', async () => {
+  it('links a new resource although the deletion beside it fails, and then loses its reply', async () => {
     const place = makeRemotePlace(gateway.url);
     const resource = (id: string) => {
       const file = place.write(`data/${id}.csv`, `id\n${id}\n`);
@@ -237,15 +237,18 @@ describe('publish', () => {
       });
     const first = await place.publish(manifestOf(['stays', 'goes']));
     expect(first.code, first.err).toBe(0);
-    let lost = 0;
-    gateway.after = ({ method }) => {
-      if (method !== 'DELETE' || lost > 0) return;
-      lost += 1;
-      throw new Error('the connection breaks');
+    let deletions = 0;
+    const breakIf = (isBroken: boolean): void => {
+      if (isBroken) throw new Error('the connection breaks');
     };
+    gateway.before = ({ method }) => {
+      if (method === 'DELETE') deletions += 1;
+      breakIf(method === 'DELETE' && deletions === 1);
+    };
+    gateway.after = ({ method }) => breakIf(method === 'DELETE' && deletions === 2);
     const second = await place.publish(manifestOf(['stays', 'comes']));
-    gateway.after = () => undefined;
-    expect(lost).toBe(1);
+    gateway.after = gateway.before = () => undefined;
+    expect(deletions).toBe(2);
     expect(second.code, second.err).toBe(0);
     const rows = (await reader.list()).filter(({ title }) => title.startsWith('Reply of'));
     expect(rows.map(({ title }) => title).sort()).toEqual(['Reply of comes', 'Reply of stays']);

@@ -84,6 +84,8 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   ];
   await eachAtOnce(fresh, atOnce, each);
   await eachAtOnce(known, 1, each);
+  // Most failures pass with the next attempt: rather than twice, the list is saved then.
+  if (runner.hasUnfinished && runner.attempt === 1) return;
   const links = await nodesOf(deps, runner, work);
   const isFinal = !runner.hasUnfinished;
   await runner.run(key, (item) => publishDataset(deps, item, work, { links, linksByList, isFinal }));

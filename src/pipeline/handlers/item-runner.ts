@@ -67,6 +67,11 @@ export class ItemRunner {
     return this.#unfinished.has(key);
   }
 
+  /** 1 for the first attempt of the job. */
+  get attempt(): number {
+    return this.#job.attempt;
+  }
+
   /** Aborted when the job is to stop. */
   get signal(): AbortSignal {
     return this.#job.signal;
