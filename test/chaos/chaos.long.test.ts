@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { runChaos } from './chaos.ts';
 import { faultsOf } from './support/figures.ts';
 
-const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000);
+const seed = Number(process.env.CHAOS_SEED ?? 1);
 
 it('killed workers, Redis and portal and a faulty network leave exactly what was published, once', async () => {
   process.stdout.write(`CHAOS_SEED=${seed}\n`);

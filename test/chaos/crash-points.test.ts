@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { tryCrashPoints } from './crash-points.ts';
 import { crashModes } from './support/crash-mode.ts';
 
-const seed = Number(process.env.CRASH_SEED ?? Date.now() % 1_000_000);
+const seed = Number(process.env.CRASH_SEED ?? 1);
 
 it('a fault at any point of a run leaves what a run without one leaves, once', { timeout: 1_200_000 }, async () => {
   process.stdout.write(`CRASH_SEED=${seed}\n`);

@@ -14,7 +14,7 @@ const kills = 10;
 
 /** Ten moments out of `range`, in order; the seed is printed and can be given as FLOW_SEED. */
 const momentsOf = (range: number): number[] => {
-  const seed = Number(process.env.FLOW_SEED ?? Date.now() % 1_000_000);
+  const seed = Number(process.env.FLOW_SEED ?? 1);
   const random = randomOf(seed);
   const moments = Array.from({ length: kills }, () => random.int(1, range)).sort((a, b) => a - b);
   process.stdout.write(`FLOW_SEED=${seed} kills at ${moments.join(' ')}\n`);

@@ -14,7 +14,7 @@ const interrupts = Number(process.env.FLOW_INTERRUPTS ?? 6);
 it(`${interrupts} interruptions of ${datasets} datasets lose nothing and double nothing`, {
   timeout: 600_000,
 }, async () => {
-  const seed = Number(process.env.FLOW_SEED ?? Date.now() % 1_000_000);
+  const seed = Number(process.env.FLOW_SEED ?? 1);
   process.stdout.write(`FLOW_SEED=${seed}\n`);
   const random = randomOf(seed);
   const portal = await startPortalProcess();
