@@ -26,7 +26,7 @@ const packages: Record<string, string[]> = {
   jsonld: ['sources'],
   'csv-parse': ['commands', 'sources', 'tables'],
   piscina: ['tables'],
-  saxes: ['tables'],
+  saxes: ['embedded-portal', 'tables'],
   yauzl: ['tables'],
   chokidar: ['sources', 'service'],
   commander: ['cli.ts'],

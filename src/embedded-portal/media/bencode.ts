@@ -1,6 +1,7 @@
 // Writes bencode, the format of torrent files.
-import { phpIntegerKey } from './php-numbers.ts';
+
 import type { Value, WriteStyle } from './value.ts';
+import { phpIntegerKey } from './value.ts';
 
 const text = (value: string): string => `${Buffer.byteLength(value)}:${value.toWellFormed()}`;
 

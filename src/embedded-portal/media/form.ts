@@ -1,7 +1,6 @@
 // Reads form-encoded bodies and query strings with bracket keys: `body[und][0][value]=…` (spec 1).
 import qs from 'qs';
-import { type BodyParser, checkLength, decodeUtf8, defaultParseLimits } from './limits.ts';
-import { MalformedBody } from './malformed.ts';
+import { type BodyParser, checkLength, decodeUtf8, defaultParseLimits, MalformedBody } from './body-parser.ts';
 
 /** A tree of strings, lists and maps. */
 export type FormTree = Record<string, unknown>;

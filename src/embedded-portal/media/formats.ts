@@ -1,10 +1,12 @@
-// The response formats: names, MIME types, writers.
+// The media types of the API: the formats of replies with their writers, the types of bodies with their readers.
 import { writeBencode } from './bencode.ts';
-import { writeJson, writeJsonp } from './json-out.ts';
-import { writePhp } from './php.ts';
+import type { BodyParser } from './body-parser.ts';
+import { parseForm } from './form.ts';
+import { parseJson, writeJson, writeJsonp } from './json.ts';
+import { parsePhp, writePhp } from './php.ts';
 import type { Value, WriteOptions } from './value.ts';
-import { writeXml } from './xml.ts';
-import { writeYaml } from './yaml.ts';
+import { parseXml, writeXml } from './xml.ts';
+import { parseYaml, writeYaml } from './yaml.ts';
 
 /** A response format, named as its path suffix is (spec 1, "Response formats"). */
 export type FormatName = 'bencode' | 'json' | 'jsonp' | 'php' | 'xml' | 'yaml';
@@ -42,3 +44,13 @@ export const isFormatName = (name: string): name is FormatName => Object.hasOwn(
 /** The header value for a MIME type: texts carry their charset, others none. */
 export const contentTypeOf = (mimeType: string): string =>
   mimeType.startsWith('text/') ? `${mimeType};charset=UTF-8` : mimeType;
+
+/** Every reader but that of multipart/form-data, which takes the stream and is added by the caller. */
+export const bodyParsers: Readonly<Record<string, BodyParser<unknown>>> = {
+  'application/json': parseJson,
+  'application/vnd.php.serialized': parsePhp,
+  'application/x-www-form-urlencoded': parseForm,
+  'application/x-yaml': parseYaml,
+  'application/xml': parseXml,
+  'text/xml': parseXml,
+};

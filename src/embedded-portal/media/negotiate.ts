@@ -1,6 +1,67 @@
-// Chooses the format of a response: suffix before Accept before the endpoint's default.
+// Chooses the format of a reply and the reader of a body: suffix before Accept before the default of the endpoint.
 import { contentTypeOf, type FormatName, formats, isFormatName } from './formats.ts';
-import { type MimeMatch, matchMime } from './mime-match.ts';
+
+interface Range {
+  type: string;
+  subtype: string;
+  quality: number;
+}
+
+/** What a header chose: a type and how well it fits, nothing, or a range that is no MIME type. */
+export type MimeMatch = { type: string; fitness: number } | { type: null } | { malformed: string };
+
+const qualityOf = (parameters: string[]): number => {
+  const given = parameters.map((part) => /^\s*q\s*=(.*)$/.exec(part)?.[1]?.trim()).find((q) => q !== undefined);
+  const quality = given === undefined || !/^[0-9]*\.?[0-9]+$/.test(given) ? 1 : Number(given);
+  return quality <= 0 || quality > 1 ? 1 : quality; // 0 counts as 1: recorded
+};
+
+const parseRange = (text: string): Range | null => {
+  const [name = '', ...parameters] = text.split(';');
+  const full = name.trim() === '*' ? '*/*' : name.trim();
+  const [type, subtype] = full.split('/');
+  return type === undefined || subtype === undefined ? null : { type, subtype, quality: qualityOf(parameters) };
+};
+
+const fits = (range: Range, type: string, subtype: string): boolean =>
+  (range.type === type || range.type === '*') && (range.subtype === subtype || range.subtype === '*');
+
+/** 110 for the very type, 100 for the type with any subtype, 0 for anything; -1 where the range does not match. */
+const fitnessOf = (range: Range, mimeType: string): number => {
+  const [type = '', subtype = ''] = mimeType.split('/');
+  if (!fits(range, type, subtype)) return -1;
+  return (range.type === type ? 100 : 0) + (range.subtype === subtype ? 10 : 0);
+};
+
+/**
+ * The supported type that fits a header best: by fitness first, among equals by q, then the alphabetically last name.
+ * `preferred` wins where both are equal. Types are case-sensitive, `*` is any type, parameters other than q are ignored, empty ranges are skipped.
+ * Source: recorded behaviour 3.
+ */
+export const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
+  const ranges: Range[] = [];
+  for (const part of header.split(',')) {
+    if (part.trim() === '') continue;
+    const range = parseRange(part);
+    if (range === null) return { malformed: part.trim() };
+    ranges.push(range);
+  }
+  let best = { type: '', fitness: -1, quality: 0 };
+  for (const type of supported.toSorted()) {
+    let own = { type, fitness: -1, quality: 0 };
+    for (const range of ranges) {
+      const fitness = fitnessOf(range, type);
+      if (fitness > own.fitness) own = { type, fitness, quality: range.quality };
+    }
+    const isTie = own.fitness === best.fitness && own.quality === best.quality;
+    const better =
+      own.fitness > best.fitness ||
+      (own.fitness === best.fitness && own.quality > best.quality) ||
+      (isTie && best.type !== preferred);
+    if (own.fitness >= 0 && better) best = own;
+  }
+  return best.fitness < 0 ? { type: null } : { type: best.type, fitness: best.fitness };
+};
 
 /** The formats for requests that leave the choice open. */
 export interface DefaultFormats {
@@ -40,24 +101,8 @@ const json = 'application/json';
 /** Browsers ask for a page first, and take anything. */
 const isOfBrowser = (accept: string): boolean => /text\/html/i.test(accept) && /\*\/\*/.test(accept);
 
-/** Remembers what headers match: clients send the same few again and again. */
-const memoized = (match: (accept: string) => MimeMatch): ((accept: string) => MimeMatch) => {
-  const known = new Map<string, MimeMatch>();
-  return (accept) => {
-    const found = known.get(accept);
-    if (found !== undefined) return found;
-    const made = match(accept);
-    if (known.size >= 200) known.clear();
-    if (accept.length < 1000) known.set(accept, made);
-    return made;
-  };
-};
-
-const matchPreferringJson = memoized((accept) =>
-  isOfBrowser(accept) ? { type: json, fitness: 110 } : matchMime(accept.toLowerCase(), [...byMime.keys()], json),
-);
-
-const matchAsRecorded = memoized((accept) => matchMime(accept, [...byMime.keys()]));
+const matchPreferringJson = (accept: string): MimeMatch =>
+  isOfBrowser(accept) ? { type: json, fitness: 110 } : matchMime(accept.toLowerCase(), [...byMime.keys()], json);
 
 const byMime = new Map(Object.values(formats).flatMap((format) => format.mimeTypes.map((type) => [type, format.name])));
 
@@ -74,7 +119,7 @@ export const chooseFormat = ({ suffix, accept, defaultFormat }: FormatWish): For
     return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]), vary: false };
   }
   if (accept === undefined || accept.trim() === '') return openChoice(defaultFormat.none);
-  const match = defaultFormat.prefersJson ? matchPreferringJson(accept) : matchAsRecorded(accept);
+  const match = defaultFormat.prefersJson ? matchPreferringJson(accept) : matchMime(accept, [...byMime.keys()]);
   if ('malformed' in match) return { malformed: match.malformed, vary: true };
   const format = match.type === null ? undefined : byMime.get(match.type);
   if (match.type === null || format === undefined) return { unsupported: true, vary: true };
@@ -91,4 +136,24 @@ export const splitSuffix = (part: string): { name: string; suffix: string | null
   if (dot === -1) return { name: part, suffix: null };
   const suffix = part.slice(dot + 1);
   return { name: part.slice(0, dot), suffix: suffix === '' || suffix === '0' ? null : suffix };
+};
+/** What a Content-Type chose: a reader, none (406), or a type that is no MIME type. */
+export type ParserChoice<P> = { type: string; parser: P } | { unsupported: string } | { malformed: string };
+
+const formType = 'application/x-www-form-urlencoded';
+
+/**
+ * The reader for a Content-Type. A missing or empty one is form-encoded; parameters are ignored, case matters, and
+ * wildcards choose as they do in Accept. Never throws. Source: recorded behaviour 4.
+ */
+export const chooseParser = <P>(
+  contentType: string | undefined,
+  parsers: Readonly<Record<string, P>>,
+): ParserChoice<P> => {
+  const given = contentType === undefined || contentType.trim() === '' ? formType : contentType.trim();
+  const match = matchMime(given, Object.keys(parsers));
+  if ('malformed' in match) return { malformed: match.malformed };
+  const parser = match.type !== null && Object.hasOwn(parsers, match.type) ? parsers[match.type] : undefined;
+  if (match.type === null || parser === undefined) return { unsupported: given.split(';')[0]?.trim() ?? given };
+  return { type: match.type, parser };
 };

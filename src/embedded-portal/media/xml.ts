@@ -1,6 +1,7 @@
-// Writes XML: keys become elements, lists `<item>` elements below `is_array="true"`.
-import { phpNumeric } from './php-numbers.ts';
-import type { Value, WriteStyle } from './value.ts';
+// XML replies and bodies: keys are elements, `is_array="true"` makes a list of an element's children.
+import { type BodyParser, checkLength, decodeUtf8, defaultParseLimits } from './body-parser.ts';
+import { phpNumeric, type Value, type ValueMap, type WriteStyle } from './value.ts';
+import { readXmlTree, type XmlElement, xmlFault } from './xml-tree.ts';
 
 // What XML 1.0 cannot hold at all, not even as a reference.
 const unspeakable =
@@ -52,4 +53,38 @@ const keyless = (name: string, value: Value): string => {
 export const writeXml = (value: Value, style: WriteStyle = 'sound'): string => {
   const root = style === 'keyless' ? keyless('result', value) : element('result', value);
   return `<?xml version="1.0" encoding="utf-8"?>\n${root}\n`;
+};
+
+const isOn = (value: string | undefined): boolean => value === 'true' || value === '1';
+
+const mapOf = (children: XmlElement[], document: string): Value => {
+  const map: ValueMap = {};
+  for (const child of children) {
+    const { name, at } = child;
+    if (Object.hasOwn(map, name)) xmlFault(document, at, `<${name}> is there twice; a list needs is_array="true"`);
+    map[name] = valueIn(child, document);
+  }
+  return map;
+};
+
+const valueIn = ({ attributes, children, text, inner, at }: XmlElement, document: string): Value => {
+  if (isOn(attributes.is_raw)) return inner;
+  const isList = isOn(attributes.is_array);
+  if (children.length === 0 && !isList) return text;
+  if (/[^ \t\r\n]/.test(text)) xmlFault(document, at, 'an element holds text beside elements');
+  return isList ? children.map((child) => valueIn(child, document)) : mapOf(children, document);
+};
+
+/**
+ * The value of an XML body (`application/xml`, `text/xml`, spec 1), an empty one null. The root's name is free; an element with child
+ * elements is a map, with `is_array="true"` a list of them, with `is_raw="true"` its inner XML as text, else its text:
+ * numbers stay texts, an empty element is the empty text. Document types, other entities, repeated elements outside a
+ * list, text beside elements and `__proto__` are malformed. Throws `MalformedBody` with line and column.
+ * Source: recorded behaviour 4.
+ */
+export const parseXml: BodyParser<Value> = (body, limits = defaultParseLimits) => {
+  checkLength(body, limits);
+  if (body.byteLength === 0) return null;
+  const document = decodeUtf8(body);
+  return valueIn(readXmlTree(document, limits), document);
 };

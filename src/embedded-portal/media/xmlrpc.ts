@@ -1,7 +1,14 @@
 // XML-RPC messages: calls in, answers and faults out.
-import { XMLParser } from 'fast-xml-parser';
-import { type BodyParser, checkLength, decodeUtf8, defaultParseLimits, isForbiddenKey, openBudget } from './limits.ts';
-import { MalformedBody } from './malformed.ts';
+import {
+  type BodyParser,
+  checkLength,
+  decodeUtf8,
+  defaultParseLimits,
+  isForbiddenKey,
+  MalformedBody,
+  openBudget,
+} from './body-parser.ts';
+import { readXmlTree, type XmlElement } from './xml-tree.ts';
 
 /** A call: a method's name and its parameters in order; `<base64>` is a Buffer. */
 export interface RpcCall {
@@ -9,60 +16,31 @@ export interface RpcCall {
   params: unknown[];
 }
 
-/** An element as the parser gives it: its name, and its children under that name. */
-type Element = Record<string, unknown>;
-
-const parser = new XMLParser({
-  preserveOrder: true,
-  ignoreAttributes: true,
-  parseTagValue: false,
-  trimValues: false,
-  ignoreDeclaration: true,
-  ignorePiTags: true,
-});
-
-const textName = '#text';
-
-const nameOf = (element: Element): string => Object.keys(element)[0] ?? '';
-
-const childrenOf = (element: Element): Element[] => {
-  const children = element[nameOf(element)];
-  return Array.isArray(children) ? children : [];
-};
-
-const elementsOf = (element: Element): Element[] => childrenOf(element).filter((child) => nameOf(child) !== textName);
-
-const textOf = (element: Element): string =>
-  childrenOf(element)
-    .filter((child) => nameOf(child) === textName)
-    .map((child) => String(child[textName]))
-    .join('');
-
-const child = (element: Element, name: string): Element => {
-  const found = elementsOf(element).find((one) => nameOf(one) === name);
-  if (found === undefined) throw new MalformedBody(`<${nameOf(element)}> has no <${name}>`);
+const child = ({ name, children }: XmlElement, wanted: string): XmlElement => {
+  const found = children.find((one) => one.name === wanted);
+  if (found === undefined) throw new MalformedBody(`<${name}> has no <${wanted}>`);
   return found;
 };
 
 type Spend = (depth: number) => string | null;
 
-const readStruct = (element: Element, depth: number, spend: Spend): Record<string, unknown> => {
+const readStruct = (element: XmlElement, depth: number, spend: Spend): Record<string, unknown> => {
   const struct: Record<string, unknown> = {};
-  for (const member of elementsOf(element)) {
-    const name = textOf(child(member, 'name'));
+  for (const member of element.children) {
+    const name = child(member, 'name').text;
     if (isForbiddenKey(name)) throw new MalformedBody(`the name ${name} is not accepted`);
     struct[name] = readValue(child(member, 'value'), depth + 1, spend);
   }
   return struct;
 };
 
-const readValue = (element: Element, depth: number, spend: Spend): unknown => {
+const readValue = (element: XmlElement, depth: number, spend: Spend): unknown => {
   const fault = spend(depth);
   if (fault !== null) throw new MalformedBody(fault);
-  const [typed] = elementsOf(element);
-  if (typed === undefined) return textOf(element);
-  const text = textOf(typed);
-  switch (nameOf(typed)) {
+  const [typed] = element.children;
+  if (typed === undefined) return element.text;
+  const { name, text } = typed;
+  switch (name) {
     case 'int':
     case 'i4':
     case 'i8':
@@ -78,38 +56,32 @@ const readValue = (element: Element, depth: number, spend: Spend): unknown => {
     case 'struct':
       return readStruct(typed, depth, spend);
     case 'array':
-      return elementsOf(child(typed, 'data')).map((item) => readValue(item, depth + 1, spend));
+      return child(typed, 'data').children.map((item) => readValue(item, depth + 1, spend));
     case 'base64':
       return Buffer.from(text, 'base64');
     case 'string':
     case 'dateTime.iso8601':
       return text;
     default:
-      throw new MalformedBody(`<${nameOf(typed).slice(0, 40)}> is no type of XML-RPC`);
+      throw new MalformedBody(`<${name.slice(0, 40)}> is no type of XML-RPC`);
   }
 };
 
-const parse = (text: string): Element[] => {
-  // Entities of its own are refused, so that none can name a file or grow.
-  if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw new MalformedBody('a document type is not accepted');
-  try {
-    return parser.parse(text, true) as Element[]; // the shape that preserveOrder makes
-  } catch (error) {
-    throw new MalformedBody((error as Error).message);
-  }
-};
+/** Elements around each value: `value`, its type, and what its type has around the values within (`member`, `name`). */
+const elementsPerValue = 5;
 
 /** Reads a `methodCall`; throws {@link MalformedBody} and nothing else. */
 export const parseRpcCall: BodyParser<RpcCall> = (body, limits = defaultParseLimits) => {
   checkLength(body, limits);
-  const root = parse(decodeUtf8(body)).find((element) => nameOf(element) === 'methodCall');
-  if (root === undefined) throw new MalformedBody('there is no <methodCall>');
+  const { bytes, depth, values } = limits;
+  const most = { bytes, depth: (depth + 1) * elementsPerValue, values: (values + 1) * elementsPerValue };
+  const root = readXmlTree(decodeUtf8(body), most);
+  if (root.name !== 'methodCall') throw new MalformedBody('there is no <methodCall>');
   const { spend } = openBudget(limits);
-  const params = elementsOf(root).find((element) => nameOf(element) === 'params');
-  const values = params === undefined ? [] : elementsOf(params);
+  const params = root.children.find(({ name }) => name === 'params')?.children ?? [];
   return {
-    method: textOf(child(root, 'methodName')).trim(),
-    params: values.map((param) => readValue(child(param, 'value'), 0, spend)),
+    method: child(root, 'methodName').text.trim(),
+    params: params.map((param) => readValue(child(param, 'value'), 0, spend)),
   };
 };
 

@@ -1,6 +1,7 @@
 // Spells one scalar in YAML, the way the YAML writer of deployed servers (Spyc 0.6, indent 4, fold at 60) does.
-import { phpNumeric } from './php-numbers.ts';
+
 import type { WriteStyle } from './value.ts';
+import { phpNumeric } from './value.ts';
 
 const foldAt = 60;
 const indentStep = 4;

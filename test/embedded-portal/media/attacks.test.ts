@@ -1,12 +1,11 @@
 // Bodies from strangers: every one is read or refused with `MalformedBody`, in bounded time, and changes nothing.
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { type BodyParser, defaultParseLimits, MalformedBody } from '../../../src/embedded-portal/media/body-parser.ts';
 import { parseJson } from '../../../src/embedded-portal/media/json.ts';
-import { type BodyParser, defaultParseLimits } from '../../../src/embedded-portal/media/limits.ts';
-import { MalformedBody } from '../../../src/embedded-portal/media/malformed.ts';
-import { parsePhp } from '../../../src/embedded-portal/media/php-in.ts';
-import { parseXml } from '../../../src/embedded-portal/media/xml-in.ts';
-import { parseYaml } from '../../../src/embedded-portal/media/yaml-in.ts';
+import { parsePhp } from '../../../src/embedded-portal/media/php.ts';
+import { parseXml } from '../../../src/embedded-portal/media/xml.ts';
+import { parseYaml } from '../../../src/embedded-portal/media/yaml.ts';
 import { heavyBodies, refusedBodies, soundBodies } from '../../support/attack-bodies.ts';
 
 type Kind = keyof typeof soundBodies;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { bodyParsers, chooseParser } from '../../../src/embedded-portal/media/parsers.ts';
+import { bodyParsers } from '../../../src/embedded-portal/media/formats.ts';
+import { chooseParser } from '../../../src/embedded-portal/media/negotiate.ts';
 
 const table = { ...bodyParsers, 'multipart/form-data': 'stream' };
 const typeFor = (contentType: string | undefined): unknown => {

@@ -1,10 +1,10 @@
 // What the readers of request bodies make of a body, and where they say it is wrong.
 import { describe, expect, test } from 'vitest';
-import type { BodyParser } from '../../../src/embedded-portal/media/limits.ts';
-import { MalformedBody } from '../../../src/embedded-portal/media/malformed.ts';
-import { parsePhp } from '../../../src/embedded-portal/media/php-in.ts';
-import { parseXml } from '../../../src/embedded-portal/media/xml-in.ts';
-import { parseYaml } from '../../../src/embedded-portal/media/yaml-in.ts';
+import type { BodyParser } from '../../../src/embedded-portal/media/body-parser.ts';
+import { MalformedBody } from '../../../src/embedded-portal/media/body-parser.ts';
+import { parsePhp } from '../../../src/embedded-portal/media/php.ts';
+import { parseXml } from '../../../src/embedded-portal/media/xml.ts';
+import { parseYaml } from '../../../src/embedded-portal/media/yaml.ts';
 
 const faultOf = (parse: BodyParser<unknown>, body: string): MalformedBody => {
   try {
@@ -119,6 +119,10 @@ describe('XML', () => {
     expect(xml('<n><body is_raw="true"><p>a &amp; <b>b</b></p></body></n>')).toEqual({
       body: '<p>a &amp; <b>b</b></p>',
     });
+    expect(xml('<n><a is_raw="1"><n is_raw="1">x</n>y</a ><b is_raw="1"/></n>')).toEqual({
+      a: '<n is_raw="1">x</n>y',
+      b: '',
+    });
   });
 
   test('follows the five named entities and numeric references, and joins text with CDATA', () => {
@@ -132,19 +136,19 @@ describe('XML', () => {
   });
 
   test.each([
-    ['<n><a>1</b></n>', '<a> is closed by </b>', 1, 10],
+    ['<n><a>1</b></n>', 'unexpected close tag', 1, 11],
     ['<n>\n<a>1</a>\n<a>2</a></n>', '<a> is there twice; a list needs is_array="true"', 3, 1],
     ['<n>text<a/></n>', 'an element holds text beside elements', 1, 1],
-    ['<n', 'expected a blank, > or />', 1, 3],
-    ['<n a="1" a="2"/>', 'the attribute a is there twice', 1, 10],
-    ['<n a=1/>', 'expected a quoted value', 1, 6],
-    ['<n a="<"/>', 'a < in an attribute must be written &lt;', 1, 7],
-    ['<n>a\r\nb &nbsp; c</n>', 'an & is neither one of the five named entities nor a character reference', 2, 3],
-    ['<n>]]></n>', ']]> must be written ]]&gt;', 1, 4],
-    ['<n>\n\u0001</n>', 'a control character is not accepted', 2, 1],
-    ['<n><?xml version="1.0"?></n>', 'the XML declaration stands only at the very start', 1, 6],
-    ['{"a":1}', 'expected < to open an element', 1, 1],
-    ['<n/> x', 'there is something behind the root element', 1, 6],
+    ['<n', 'document must contain a root element', 1, 2],
+    ['<n a="1" a="2"/>', 'duplicate attribute: a', 1, 16],
+    ['<n a=1/>', 'unquoted attribute value', 1, 6],
+    ['<n a="<"/>', 'disallowed character', 1, 7],
+    ['<n>a\r\nb &nbsp; c</n>', 'undefined entity', 2, 8],
+    ['<n>]]></n>', 'the string "]]>" is disallowed in char data', 1, 6],
+    ['<n>\n\u0001</n>', 'disallowed character', 2, 1],
+    ['<n><?xml version="1.0"?></n>', 'an XML declaration must be at the start of the document', 1, 9],
+    ['{"a":1}', 'text data outside of root node', 1, 8],
+    ['<n/> x', 'text data outside of root node', 1, 7],
   ])('refuses %s and says where', (body, reason, line, column) => {
     expect(faultOf(parseXml, body)).toMatchObject({ reason, line, column });
   });
