@@ -28,7 +28,7 @@ const pollMs = 50;
 /**
  * Waits until every run has its report. Workers of this process are started when no other process has any, also when
  * those vanish on the way. Throws {@link InterruptedError} when the command is stopped, {@link UnfinishedError} when a
- * portal stays paused or asks for too long a pause.
+ * portal stays paused, asks for too long a pause, or Redis lost the run.
  */
 export const waitForRuns = async (
   runtime: Runtime,
@@ -46,7 +46,9 @@ export const waitForRuns = async (
       if (Date.now() - checkedWorkers > 1000) {
         if (!(await runtime.hasWorkers())) await runtime.startWorkers([...new Set(runs.map((run) => run.portal))]);
         checkedWorkers = Date.now();
-        await pauses.check(runs.filter(({ runId }) => !reports.has(runId)));
+        const open = runs.filter(({ runId }) => !reports.has(runId));
+        for (const run of open) await refuseLost(runtime, run);
+        await pauses.check(open);
       }
       for (const run of runs) {
         const report = reports.has(run.runId) ? null : await runtime.runs.report(run.runId);
@@ -65,6 +67,15 @@ const interrupted = (runs: AwaitedRun[]): InterruptedError =>
   new InterruptedError(`interrupted; ${plural(runs.length, 'run')} not awaited`, {
     hint: 'what was begun is resumed by the next `sluice publish` or `sluice start` on the same state',
   });
+
+/** A run holds its gate, or waits for it, until it has its report. @throws UnfinishedError when Redis knows nothing of it */
+const refuseLost = async (runtime: Runtime, run: AwaitedRun): Promise<void> => {
+  const { current, again } = await runtime.gate.state(run);
+  if (current === run.runId || again === run.runId || (await runtime.runs.isClosed(run.runId))) return;
+  throw new UnfinishedError(`${targetName(run)}: Redis has no record of run ${run.runId} any more`, {
+    hint: 'it was emptied or restored meanwhile; run `sluice rebuild`, which finds what is on the portal, then publish again',
+  });
+};
 
 /** Why a run does not go on. */
 interface Wait {

@@ -79,6 +79,21 @@ describe('in mid-run', () => {
     await expectAll('portal');
   });
 
+  it('a publish whose run Redis has forgotten ends with what to do, and the next one finds what is there', async () => {
+    const place = makeRemotePlace(gateway.url);
+    const manifest = manifestOf(place, 'emptied');
+    afterWrites(20, async () => {
+      const redis = place.redis();
+      await redis.flushall();
+      redis.disconnect();
+    });
+    const { code, out, err } = await place.run(['publish', manifest]);
+    expect(code, out).toBe(3);
+    expect(err).toMatch(/emptied@local: Redis has no record of run \S+ any more\n-> .*sluice rebuild/);
+    expect((await place.publish(manifest)).code).toBe(0);
+    await expectAll('emptied');
+  });
+
   it('a stopped service ends with 0 soon and the next one finishes the run', async () => {
     const place = makeRemotePlace(gateway.url);
     const manifest = manifestOf(place, 'stopped');
