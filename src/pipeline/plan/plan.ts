@@ -202,6 +202,8 @@ const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   const isNew = need.actions.includes('create');
   const look = known.addresses?.get(wish.key);
   const own: Need = isStanding ? { actions: [], why: [] } : fileNeed(wish, entry, source ?? look ?? null, isNew);
+  // A run leaves new files to their jobs; where one was looked at and cannot be read, the plan says so.
+  if (isNew && known.sources.get(wish.key) === null) own.why.push(unread(wish, entry));
   const table = known.tables?.get(wish.key);
   const file: Need =
     table === undefined || own.actions.includes('attach') ? own : { actions: ['import'], why: [table] };

@@ -4,7 +4,7 @@ import { uuidOfKey } from '../../../src/model/key.ts';
 import type { TargetPlanOptions } from '../../../src/pipeline/handlers/target-plan.ts';
 import { PlanTotals, planFileItems } from '../../../src/pipeline/plan/whole-plan.ts';
 import { defaultRules } from '../../../src/sources/manifest/schema.ts';
-import { datasetWish, liveKnowledge, source } from '../plan/support/make.ts';
+import { datasetWish, liveState, source } from '../plan/support/make.ts';
 import { planAll } from './support/plan-all.ts';
 
 const rules = { ...defaultRules, onMissing: 'delete' as const };
@@ -12,25 +12,25 @@ const catalogue = Array.from({ length: 338 }, (_, index) => datasetWish(`m/d${in
 const options = { rules };
 
 it('338 datasets, then none, then 338 again: nothing is ever taken down', async () => {
-  const known = liveKnowledge(catalogue);
+  const known = liveState(catalogue);
   const empty = await planAll([], known, options);
   expect(empty.held).toContain('never removes');
   expect(await planAll(catalogue, known, options)).toMatchObject({ held: null, missing: { removals: [] } });
 });
 
 it('a shrunken catalogue is held, a slightly smaller one goes', async () => {
-  const known = liveKnowledge(catalogue);
+  const known = liveState(catalogue);
   expect((await planAll(catalogue.slice(0, 100), known, options)).held).toContain('476 of 676');
   expect((await planAll(catalogue.slice(0, 330), known, options)).held).toBeNull();
 });
 
 it('a limited run says nothing about what is missing', async () => {
-  const plan = await planAll(catalogue.slice(0, 1), liveKnowledge(catalogue), { ...options, isLimited: true });
+  const plan = await planAll(catalogue.slice(0, 1), liveState(catalogue), { ...options, isLimited: true });
   expect(plan).toMatchObject({ held: null, missing: { removals: [], newlyMissing: [] } });
 });
 
 it('only the items of a stored plan count before its guard', async () => {
-  const known = liveKnowledge(catalogue);
+  const known = liveState(catalogue);
   const plan = async (isCounted: (key: string) => boolean) =>
     (await planAll(catalogue.slice(0, 100), known, { ...options, isCounted })).held;
   expect(await plan((key) => key === 'm/d337')).toBeNull();
@@ -38,7 +38,7 @@ it('only the items of a stored plan count before its guard', async () => {
 });
 
 it('a rename is planned as no work but its new metadata, with the uuid of its node', async () => {
-  const known = liveKnowledge([datasetWish('m/a', ['old'])]);
+  const known = liveState([datasetWish('m/a', ['old'])]);
   known.sources.set('m/a/new', source('a\n1\nm/a/old'));
   const plan = await planAll([datasetWish('m/a', ['new'])], known, options);
   expect(plan.datasets[0]?.resources[0]).toMatchObject({ actions: ['update'], uuid: uuidOfKey('m/a/old'), nid: '2' });
@@ -46,7 +46,7 @@ it('a rename is planned as no work but its new metadata, with the uuid of its no
 });
 
 it('a new item under a key whose node goes on under another one does not take that node over', async () => {
-  const known = liveKnowledge([datasetWish('m/a', ['new'])]);
+  const known = liveState([datasetWish('m/a', ['new'])]);
   const entry = known.entries.get('m/a/new');
   if (entry) known.entries.set('m/a/new', { ...entry, uuid: uuidOfKey('m/a/old') });
   const [dataset] = (await planAll([datasetWish('m/a', ['new', 'old'])], known, options)).wishes;
@@ -55,7 +55,7 @@ it('a new item under a key whose node goes on under another one does not take th
 });
 
 it('totals count actions and the bytes to send', async () => {
-  const known = liveKnowledge(catalogue.slice(0, 2));
+  const known = liveState(catalogue.slice(0, 2));
   known.sources.set('m/d1/r', source('12345'));
   const plan = await planAll(catalogue.slice(1, 3), known, options);
   const items = planFileItems(plan.datasets, plan.removals);
@@ -71,7 +71,7 @@ it('totals count actions and the bytes to send', async () => {
 
 it('is the same in pages and as a whole, and takes what left a dataset down on its page', async () => {
   const shrunken = catalogue.slice(10, 330).map((wish) => ({ ...wish, resources: [] }));
-  const known = liveKnowledge(catalogue);
+  const known = liveState(catalogue);
   const lax = { rules: { ...rules, guard: { ...rules.guard, maxRemovals: 1 } } };
   const [paged, whole] = [
     await planAll(shrunken, known, lax),
@@ -88,7 +88,7 @@ it('is the same in pages and as a whole, and takes what left a dataset down on i
 });
 
 it('finds out what was renamed across pages', async () => {
-  const known = liveKnowledge([datasetWish('m/old', ['r'])]);
+  const known = liveState([datasetWish('m/old', ['r'])]);
   const moved = { ...datasetWish('m/new'), uuid: uuidOfKey('m/old') };
   const plan = await planAll([...catalogue, moved], known, options);
   expect(plan.missing.renames).toMatchObject([{ from: { key: 'm/old' }, to: 'm/new' }]);
@@ -96,7 +96,7 @@ it('finds out what was renamed across pages', async () => {
 });
 
 it('looks at new files at once only where one of them may be what is gone', async () => {
-  const known = liveKnowledge([datasetWish('m/a', ['kept', 'gone'])]);
+  const known = liveState([datasetWish('m/a', ['kept', 'gone'])]);
   const looked: { keys: string[]; leavesNew: boolean }[] = [];
   const observe: TargetPlanOptions['observe'] = async (wishes, remembered, leavesNew) => {
     looked.push({ keys: wishes.flatMap(({ resources }) => resources.map(({ key }) => key)), leavesNew });

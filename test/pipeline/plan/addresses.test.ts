@@ -4,7 +4,7 @@ import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
 import { type AddressLook, type KnownState, planDataset } from '../../../src/pipeline/plan/plan.ts';
 import { planAll } from '../handlers/support/plan-all.ts';
-import { datasetWish, liveKnowledge, resourceWish } from './support/make.ts';
+import { datasetWish, liveState, resourceWish } from './support/make.ts';
 
 const url = 'https://a.example/r.csv';
 const resource = resourceWish('m/d/r', { source: { kind: 'url', url, name: 'r.csv', isNamed: true } });
@@ -13,7 +13,7 @@ const wish = { ...datasetWish('m/d'), resources: [resource] };
 const planOf = (known: KnownState, of: ResourceWish = resource) =>
   planDataset({ ...wish, resources: [of] }, known).resources[0];
 const withLook = (look: AddressLook | null, entry: Partial<LedgerEntry> = {}): KnownState => {
-  const known = liveKnowledge([wish]);
+  const known = liveState([wish]);
   const now = known.entries.get('m/d/r');
   if (now) known.entries.set('m/d/r', { ...now, ...entry });
   if (look === null) return known;

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import { importFingerprint, type KnownState, planDataset } from '../../../src/pipeline/plan/plan.ts';
-import { datasetWish, liveKnowledge, resourceWish, sha, source } from './support/make.ts';
+import { datasetWish, liveState, resourceWish, sha, source } from './support/make.ts';
 
 const wish = datasetWish('m/d', ['r']);
 const nothing: KnownState = { entries: new Map(), sources: new Map(), sent: new Map(), listed: null };
@@ -14,7 +14,7 @@ const actionsOf = (known: KnownState, of = wish) => {
 };
 
 const changed = (key: string, more: Partial<LedgerEntry>) => {
-  const known = liveKnowledge([wish]);
+  const known = liveState([wish]);
   const entry = known.entries.get(key);
   if (!entry) throw new Error(`no entry ${key}`);
   known.entries.set(key, { ...entry, ...more });
@@ -22,8 +22,8 @@ const changed = (key: string, more: Partial<LedgerEntry>) => {
 };
 
 it('what is live and unchanged needs nothing', () => {
-  expect(actionsOf(liveKnowledge([wish]))).toEqual([[], []]);
-  expect(planDataset(wish, liveKnowledge([wish])).why).toBeNull();
+  expect(actionsOf(liveState([wish]))).toEqual([[], []]);
+  expect(planDataset(wish, liveState([wish])).why).toBeNull();
 });
 
 it('what was never published is created, with its file and rows', () => {
@@ -44,14 +44,14 @@ it('links have no file, files that are no table no rows, and neither has a resou
 });
 
 it('new bytes are attached and imported, without touching the node', () => {
-  const known = liveKnowledge([wish]);
+  const known = liveState([wish]);
   known.sources.set('m/d/r', source('a\n2\n'));
   const [resource] = planDataset(wish, known).resources;
   expect(resource).toMatchObject({ actions: ['attach', 'import'], why: 'its file changed', bytes: 4, changes: [] });
 });
 
 it('new metadata is an update that names the fields', () => {
-  const plan = planDataset({ ...wish, title: 'New', metadataFingerprint: 'x' }, liveKnowledge([wish]));
+  const plan = planDataset({ ...wish, title: 'New', metadataFingerprint: 'x' }, liveState([wish]));
   expect(plan).toMatchObject({ actions: ['update'], changes: [{ field: 'title', from: 'm/d', to: 'New' }] });
 });
 
@@ -62,14 +62,21 @@ it('an import that is not proven is done again, and an item that is not proven l
 
 it('a draft is proven without being live', () => {
   const draft = datasetWish('m/d', [], { published: false });
-  const known = liveKnowledge([draft]);
+  const known = liveState([draft]);
   const entry = known.entries.get('m/d');
   if (entry) known.entries.set('m/d', { ...entry, live: false });
   expect(actionsOf(known, draft)).toEqual([[]]);
 });
 
+it('a new file that cannot be read is told, unless it is left to its job', () => {
+  const unreadable = { ...nothing, sources: new Map([['m/d/r', null]]) };
+  const [resource] = planDataset(wish, unreadable).resources;
+  expect(resource).toMatchObject({ why: 'not on the portal yet; its file cannot be read', bytes: 0 });
+  expect(planDataset(wish, nothing).resources[0]).toMatchObject({ why: 'not on the portal yet' });
+});
+
 it('a file that cannot be read is told', () => {
-  const known = liveKnowledge([wish]);
+  const known = liveState([wish]);
   known.sources.set('m/d/r', null);
   expect(planDataset(wish, known).resources[0]).toMatchObject({ why: 'its file cannot be read', bytes: 0 });
 });
@@ -89,7 +96,7 @@ it('what was taken down comes back, and says how', () => {
 it('the listing shows what was edited and what is gone', () => {
   const row = (key: string, nid: string, vid: string) =>
     [uuidOfKey(key).toLowerCase(), { nid, vid, status: '1', title: '', changed: '0' }] as const;
-  const known = { ...liveKnowledge([wish]), listed: new Map([row('m/d', '1', '9')]) };
+  const known = { ...liveState([wish]), listed: new Map([row('m/d', '1', '9')]) };
   const plan = planDataset(wish, known);
   expect(plan).toMatchObject({ actions: ['verify'], vid: '9', why: expect.stringContaining('revision 9, ours was 1') });
   expect(plan.resources[0]).toMatchObject({ actions: ['create', 'attach', 'import'], nid: '2' });
@@ -103,7 +110,7 @@ it('a uuid that the listing shows at another node is looked at', () => {
       { nid: String(index + 11), vid: '1', status: '1', title: '', changed: '0' },
     ]),
   );
-  const plan = planDataset(wish, { ...liveKnowledge([wish]), listed });
+  const plan = planDataset(wish, { ...liveState([wish]), listed });
   expect([plan.actions, plan.resources[0]?.actions]).toEqual([['verify'], ['verify']]);
   expect(plan.why).toBe('it is node 11 now');
 });
@@ -119,7 +126,7 @@ it('a uuid in capitals is found in the listing', () => {
 
 it('a list of resources that is not proven is looked at, one in another order is written', () => {
   const two = datasetWish('m/d', ['a', 'b']);
-  const known = liveKnowledge([two]);
+  const known = liveState([two]);
   const withLinks = (links: string[] | null) => {
     const entry = known.entries.get('m/d');
     if (!entry) throw new Error('no entry m/d');
@@ -132,7 +139,7 @@ it('a list of resources that is not proven is looked at, one in another order is
 });
 
 it('a table that the portal was asked for and that is wrong is imported again, unless its file is sent anyway', () => {
-  const known = { ...liveKnowledge([wish]), tables: new Map([['m/d/r', 'its table holds 1 of 2 rows']]) };
+  const known = { ...liveState([wish]), tables: new Map([['m/d/r', 'its table holds 1 of 2 rows']]) };
   expect(planDataset(wish, known).resources[0]).toMatchObject({
     actions: ['import'],
     why: 'its table holds 1 of 2 rows',
@@ -147,7 +154,7 @@ it('a table that the portal was asked for and that is wrong is imported again, u
 /** The second file `b` could not be imported; the good one, of the known state, is in its place or on its way there. */
 const refusedKnowledge = (isReplaced: boolean, more: Partial<LedgerEntry> = {}) => {
   const [resource] = wish.resources;
-  const before = liveKnowledge([wish]).entries;
+  const before = liveState([wish]).entries;
   const file = before.get('m/d/r')?.file;
   if (!resource || !file) throw new Error('no file');
   const offer = importFingerprint(resource);
@@ -171,7 +178,7 @@ it('it is sent again when it changes, or what is wished of it does; the good fil
   const known = refusedKnowledge(true);
   known.sources.set('m/d/r', source('c'));
   expect(actionsOf(known)[1]).toEqual(['verify', 'attach', 'import']);
-  known.sources.set('m/d/r', liveKnowledge([wish]).sources.get('m/d/r') ?? null);
+  known.sources.set('m/d/r', liveState([wish]).sources.get('m/d/r') ?? null);
   expect(actionsOf(known)[1]).toEqual(['verify']);
   const resources = wish.resources.map((resource) => ({ ...resource, title: 'New', metadataFingerprint: 'new' }));
   expect(actionsOf(refusedKnowledge(true), { ...wish, resources })[1]).toEqual(['update', 'attach', 'import']);

@@ -8,7 +8,7 @@ import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { writeText } from '../../support/yaml-file.ts';
-import { datasetWish, liveKnowledge, resourceWish, sha } from './support/make.ts';
+import { datasetWish, liveState, resourceWish, sha } from './support/make.ts';
 
 const recipeFor = async (table: string): Promise<NonNullable<ResourceWish['recipe']>> => {
   const text = `name: m\ndatasets: [{ id: d, title: D, resources: [{ id: r, file: a.csv, table: ${table} }] }]\n`;
@@ -43,7 +43,7 @@ it('a file is sent when the same recipe made it of the same bytes', () => {
 
 it('the plan attaches when the source or the steps changed, and says which; its pins tell both apart', () => {
   const wish = datasetWish('m/d', [], { resources: [resourceWish('m/d/r', { recipe: one })] });
-  const known = liveKnowledge([wish]);
+  const known = liveState([wish]);
   const entry = known.entries.get('m/d/r');
   const source = known.sources.get('m/d/r');
   if (!entry || !source) throw new Error('nothing known');
@@ -66,7 +66,7 @@ it('the plan attaches when the source or the steps changed, and says which; its 
 
 it('another sheet of the same workbook is no renamed resource', () => {
   const before = datasetWish('m/d', [], { resources: [resourceWish('m/d/old', { recipe: one })] });
-  const known = liveKnowledge([before]);
+  const known = liveState([before]);
   const entry = known.entries.get('m/d/old');
   const source = known.sources.get('m/d/old');
   if (!entry || !source) throw new Error('nothing known');

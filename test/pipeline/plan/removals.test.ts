@@ -4,13 +4,13 @@ import { uuidOfKey } from '../../../src/model/key.ts';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import type { DatasetWish } from '../../../src/model/wish.ts';
 import { findMissing, type RemovalRules } from '../../../src/pipeline/plan/removals.ts';
-import { datasetWish, liveKnowledge, resourceWish, source } from './support/make.ts';
+import { datasetWish, liveState, resourceWish, source } from './support/make.ts';
 
 const day = 24 * 3600 * 1000;
 const rules: RemovalRules = { onMissing: 'unpublish', missingForMs: 0, now: 100 * day };
 const before = [datasetWish('m/a', ['one', 'two']), datasetWish('m/b', ['one'])];
 
-const missing = (wishes: DatasetWish[], more: Partial<RemovalRules> = {}, known = liveKnowledge(before)) => {
+const missing = (wishes: DatasetWish[], more: Partial<RemovalRules> = {}, known = liveState(before)) => {
   const found = findMissing(wishes, known.entries, known.sources, { ...rules, ...more });
   return {
     removals: found.removals.map(({ key }) => key),
@@ -22,7 +22,7 @@ const missing = (wishes: DatasetWish[], more: Partial<RemovalRules> = {}, known 
 
 /** What is known, with some entries changed. */
 const knowing = (changes: Record<string, Partial<LedgerEntry>>) => {
-  const known = liveKnowledge(before);
+  const known = liveState(before);
   for (const [key, change] of Object.entries(changes)) {
     const entry = known.entries.get(key);
     if (entry) known.entries.set(key, { ...entry, ...change });
@@ -84,7 +84,7 @@ describe('a rename', () => {
   });
 
   it('by content is one of a resource within its dataset', () => {
-    const known = liveKnowledge(before);
+    const known = liveState(before);
     known.sources.set('m/a/three', source('a\n1\nm/a/two'));
     expect(missing([datasetWish('m/a', ['one', 'three']), ...before.slice(1)], {}, known)).toMatchObject({
       removals: [],
@@ -98,7 +98,7 @@ describe('a rename', () => {
   });
 
   it('of two with the same content goes to one each', () => {
-    const known = liveKnowledge([datasetWish('m/a', ['one', 'two'])]);
+    const known = liveState([datasetWish('m/a', ['one', 'two'])]);
     const same = source('same');
     for (const key of ['m/a/one', 'm/a/two']) {
       const entry = known.entries.get(key);
@@ -112,7 +112,7 @@ describe('a rename', () => {
   });
 
   it('by uuid goes before one by content', () => {
-    const known = liveKnowledge([datasetWish('m/a', ['one', 'two'])]);
+    const known = liveState([datasetWish('m/a', ['one', 'two'])]);
     known.sources.set('m/a/three', source('a\n1\nm/a/one'));
     const three = resourceWish('m/a/three', { uuid: uuidOfKey('m/a/two') });
     const wishes = [{ ...datasetWish('m/a'), resources: [three] }];
@@ -120,7 +120,7 @@ describe('a rename', () => {
   });
 
   it('never takes the place of an item that exists', () => {
-    const known = liveKnowledge(before);
+    const known = liveState(before);
     known.sources.set('m/a/one', source('a\n1\nm/a/two'));
     expect(missing([datasetWish('m/a', ['one']), ...before.slice(1)], {}, known)).toMatchObject({
       removals: ['m/a/two'],

@@ -51,7 +51,7 @@ export const datasetWish = (key: string, resources: string[] = [], more: Partial
 };
 
 /** Everything known when these wishes are live, with a file of the content `content` for each resource. */
-export const liveKnowledge = (
+export const liveState = (
   wishes: DatasetWish[],
   content = 'a\n1\n',
 ): KnownState & {
