@@ -8,7 +8,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
-import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { configOf, withRuntime } from './session.ts';
 
 const followMs = 300;
 
@@ -19,7 +19,7 @@ export const logCommand = async (
   io: Io,
 ): Promise<number> => {
   const config = await configOf(options, io);
-  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'log' }, io, async (runtime) => {
+  return withRuntime({ config, options, role: 'log' }, io, async (runtime) => {
     const source = await findLog(runtime, what);
     let from = 0;
     for (;;) {

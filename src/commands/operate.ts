@@ -7,7 +7,7 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';
-import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { configOf, withRuntime } from './session.ts';
 import { type AwaitedRun, waitForRuns } from './wait.ts';
 
 /** Lets a held run do what it was held for, and nothing it was not held for. */
@@ -55,7 +55,7 @@ const operate = async (
   work: (runtime: Runtime) => Promise<number>,
 ): Promise<number> => {
   const config = await configOf(options, io);
-  return withRuntime({ config, log: oneOffLog(config, options, io), role }, io, work);
+  return withRuntime({ config, options, role }, io, work);
 };
 
 /** Asks for a run that stands for itself alone, as soon as no other run of the target is under way, and awaits it. */

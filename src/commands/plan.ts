@@ -19,7 +19,7 @@ import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { oneRun } from './operate.ts';
 import { loadAll } from './publish.ts';
-import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { configOf, withRuntime } from './session.ts';
 
 /** Options of `sluice plan`. */
 export interface PlanOptions extends CommonOptions {
@@ -38,15 +38,11 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
       hint: 'plan them one by one; --portal NAME chooses a portal',
     });
   }
-  const plans = await withRuntime(
-    { config, log: oneOffLog(config, options, io), role: 'plan' },
-    io,
-    async (runtime) => {
-      const made: PlanFile[] = [];
-      for (const manifest of manifests) made.push(await showPlan(runtime, manifest, options, io));
-      return made;
-    },
-  );
+  const plans = await withRuntime({ config, options, role: 'plan' }, io, async (runtime) => {
+    const made: PlanFile[] = [];
+    for (const manifest of manifests) made.push(await showPlan(runtime, manifest, options, io));
+    return made;
+  });
   if (options.output !== undefined) await writePlan(resolve(io.cwd, options.output), plans[0]);
   if (options.json) say(io, JSON.stringify(plans.length === 1 ? plans[0] : plans, null, 2));
   return plans.some((plan) => plan.held !== null) ? exitCodes.held : exitCodes.ok;
@@ -76,7 +72,7 @@ export const applyCommand = async (
 ): Promise<number> => {
   const config = await configOf(options, io);
   const plan = await readPlan(resolve(io.cwd, path));
-  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'apply' }, io, async (runtime) => {
+  return withRuntime({ config, options, role: 'apply' }, io, async (runtime) => {
     const pinned = options.strict ? { ...plan, strict: true } : plan;
     const id = await runtime.plans.store(pinned);
     return oneRun(runtime, plan, { plan: id }, options, io);

@@ -12,7 +12,7 @@ import { type CommandDeclarations, commonOptions, parseDuration, refreshOption }
 import { exitCodeOfReports } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { reportLines } from './report-text.ts';
-import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { configOf, withRuntime } from './session.ts';
 import { type AwaitedRun, waitForRuns } from './wait.ts';
 
 /** Options of `sluice publish`. */
@@ -30,8 +30,7 @@ export interface PublishOptions extends CommonOptions {
 export const publishCommand = async (paths: string[], options: PublishOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
   const manifests = await loadAll(paths.map((path) => resolve(io.cwd, path)));
-  const log = oneOffLog(config, options, io);
-  const reports = await withRuntime({ config, log, role: 'publish' }, io, (runtime) =>
+  const reports = await withRuntime({ config, options, role: 'publish' }, io, (runtime) =>
     publish(runtime, manifests, options, io),
   );
   showReports(reports, options, io);

@@ -12,7 +12,7 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes, worstOf } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { loadAll } from './publish.ts';
-import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { configOf, withRuntime } from './session.ts';
 
 /** Options of these commands. */
 export interface ReconcileCommandOptions extends CommonOptions {
@@ -129,7 +129,7 @@ const withReconciled = async (
       hint: 'choose the portal with --portal NAME',
     });
   }
-  const told = await withRuntime({ config, log: oneOffLog(config, options, io), role }, io, async (runtime) => {
+  const told = await withRuntime({ config, options, role }, io, async (runtime) => {
     const all: (Told & { portal: string })[] = [];
     for (const each of runtime.perPortal(manifest)) {
       const target = { manifest: each.name, portal: each.portal };

@@ -10,13 +10,13 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { showReports } from './publish.ts';
-import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { configOf, withRuntime } from './session.ts';
 import { type AwaitedRun, waitForRuns } from './wait.ts';
 
 /** Runs the failed items of a run, or one key, again and waits for the report. */
 export const retryCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
-  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'retry' }, io, async (runtime) => {
+  return withRuntime({ config, options, role: 'retry' }, io, async (runtime) => {
     const { targets, keys } = what.includes('/') ? await ofKey(runtime, what) : await ofRun(runtime, what);
     if (keys.length === 0) {
       if (options.json) say(io, '[]');

@@ -17,7 +17,7 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodeOfReports, exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say, warn } from './io.ts';
 import { showReports } from './publish.ts';
-import { configOf, oneOffLog, withRuntime } from './session.ts';
+import { configOf, withRuntime } from './session.ts';
 import { type AwaitedRun, waitForRuns } from './wait.ts';
 
 /** One line of the list. Times are ISO 8601, UTC. */
@@ -41,7 +41,7 @@ export interface ScheduleRow {
 /** Lists schedules; 2 when a manifest is faulty, else 0. */
 export const schedulesCommand = async (paths: string[], options: CommonOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
-  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'schedules' }, io, async (runtime) => {
+  return withRuntime({ config, options, role: 'schedules' }, io, async (runtime) => {
     const kept = await keptSchedules(runtime.queues);
     const asked = paths.length > 0 ? paths.map((path) => resolve(io.cwd, path)) : await knownPaths(runtime, kept);
     const { manifests, faulty } = await loadKnown(asked);
@@ -169,7 +169,7 @@ export interface RunNowOptions extends CommonOptions {
 /** Asks for a run of each named manifest on each of its portals; returns the exit code of the reports, or 0 without waiting. */
 export const runNowCommand = async (named: string[], options: RunNowOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
-  return withRuntime({ config, log: oneOffLog(config, options, io), role: 'run-now' }, io, async (runtime) => {
+  return withRuntime({ config, options, role: 'run-now' }, io, async (runtime) => {
     const kept = await keptSchedules(runtime.queues);
     const manifests: Manifest[] = [];
     for (const what of named) manifests.push(await manifestOf(runtime, what, { cwd: io.cwd, kept }));

@@ -25,12 +25,13 @@ const quieter = (level: Config['log']['level']): string => (level === 'fatal' ? 
 
 /** Runs `work` with an opened runtime and closes it afterwards; a second signal closes by force, and a stop without Redis ends the process. */
 export const withRuntime = async <T>(
-  parts: { config: Config; log: Log; role: string },
+  { config, options, role }: { config: Config; options: CommonOptions; role: string },
   io: Io,
   work: (runtime: Runtime) => Promise<T>,
 ): Promise<T> => {
+  const log = oneOffLog(config, options, io);
   const tell = (line: string): void => warn(io, `sluice: ${line}`);
-  const runtime = await Runtime.open({ ...parts, env: io.env, tell });
+  const runtime = await Runtime.open({ config, log, role, env: io.env, tell });
   io.writing.add(() => runtime.isWriting);
   const force = (): void => {
     runtime.close(true).catch(() => undefined); // the process ends next

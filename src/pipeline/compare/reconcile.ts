@@ -7,6 +7,7 @@ import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { Ledger } from '../../state/ledger.ts';
+import { eachAtOnce } from '../../util/each-at-once.ts';
 import { observe } from '../handlers/observe.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
 import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
@@ -52,11 +53,9 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]
   const named = withKnownNames(options.wishes, entries);
   const wishes = options.find ? named : withKnownUuids(named, entries, ownersOf(entries.values()));
   const results: Reconciled[][] = [];
-  const next = wishes.entries();
-  const work = async (): Promise<void> => {
-    for (const [index, wish] of next) results[index] = await reconcileDataset(options, wish, { entries, sources });
-  };
-  await Promise.all(Array.from({ length: options.concurrency }, work));
+  await eachAtOnce(wishes.entries(), options.concurrency, async ([index, wish]) => {
+    results[index] = await reconcileDataset(options, wish, { entries, sources });
+  });
   return oneKeyEach(results.flat(), entries);
 };
 

@@ -5,6 +5,7 @@ import type { DatasetWish } from '../../model/wish.ts';
 import { shown } from '../../sources/fetch/failures.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { acceptFor } from '../../sources/fetch/fetched-files.ts';
+import { eachAtOnce } from '../../util/each-at-once.ts';
 import type { AddressLook } from '../plan/plan.ts';
 
 /** Addresses that are asked together; each host has its own pace besides. */
@@ -31,17 +32,14 @@ export const lookAtAddresses = async (
   { fetcher, signal, isDoubted }: LookHow,
 ): Promise<AddressesSeen> => {
   const seen: AddressesSeen = { unchanged: new Map(), others: new Map() };
-  const next = wishes.flatMap((wish) => wish.resources).values();
-  const work = async (): Promise<void> => {
-    for (const wish of next) {
-      const entry = entries.get(wish.key);
-      if (wish.source.kind !== 'url' || !entry?.source || !entry.fetched) continue;
-      const look = await lookAtAddress(wish.source.url, entry.fetched, { fetcher, signal, isDoubted });
-      if (look === null) seen.unchanged.set(wish.key, entry.source);
-      else seen.others.set(wish.key, look);
-    }
-  };
-  await Promise.all(Array.from({ length: addressesAtOnce }, work));
+  const resources = wishes.flatMap((wish) => wish.resources);
+  await eachAtOnce(resources, addressesAtOnce, async ({ key, source }) => {
+    const entry = entries.get(key);
+    if (source.kind !== 'url' || !entry?.source || !entry.fetched) return;
+    const look = await lookAtAddress(source.url, entry.fetched, { fetcher, signal, isDoubted });
+    if (look === null) seen.unchanged.set(key, entry.source);
+    else seen.others.set(key, look);
+  });
   return seen;
 };
 

@@ -113,16 +113,11 @@ const lookAtFiles = async (
   signal: AbortSignal,
 ): Promise<Map<string, SourceFingerprint | null>> => {
   const sources = new Map<string, SourceFingerprint | null>();
-  const files = wishes.flatMap((wish) => wish.resources).filter((resource) => resource.source.kind === 'file');
-  const next = files.values();
-  const look = async (): Promise<void> => {
-    for (const resource of next) {
-      if (resource.source.kind !== 'file') continue;
-      const known = entries.get(resource.key)?.source ?? null;
-      sources.set(resource.key, await fingerprintOrNull(resource.source.path, known, signal));
-    }
-  };
-  await Promise.all(Array.from({ length: filesAtOnce }, look));
+  const files = wishes.flatMap((wish) => wish.resources).filter(({ source }) => source.kind === 'file');
+  await eachAtOnce(files, filesAtOnce, async ({ key, source }) => {
+    const known = entries.get(key)?.source ?? null;
+    if (source.kind === 'file') sources.set(key, await fingerprintOrNull(source.path, known, signal));
+  });
   return sources;
 };
 
