@@ -5,7 +5,7 @@ import { JobLostError } from './errors.ts';
 export interface FieldWrite {
   hash: string;
   field: string;
-  value: string | null;
+  value: string | Buffer | null;
 }
 
 /** Writes to Redis in the name of a job; all of them are refused with JobLostError once another worker has the job. */

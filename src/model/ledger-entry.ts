@@ -47,9 +47,9 @@ export type GoodFile = z.infer<typeof goodFileSchema>;
 
 /** A file that a portal could not import. */
 export const refusedFileSchema = z.object({
-  /** sha256 of the source, and fingerprint of what was wished of it (`importFingerprint`): the same offer is not made again. */
+  /** sha256 of the source, and fingerprint of what was wished of it (`importFingerprint`): the same is not tried again. */
   sha256: z.string(),
-  offer: z.string(),
+  importFingerprint: z.string(),
   /** What separates its columns, as the portal may have been told. */
   delimiter: z.string().nullable(),
   /** True once the good file is attached and imported in its place. */
@@ -92,7 +92,7 @@ export const ledgerEntrySchema = z.object({
   /** Fingerprint of the metadata that the portal was last seen to hold; null while unverified. */
   metadataFingerprint: z.string().nullable(),
   /** What the proven node held beside what was sent (`baselineOf`), to see edits of it; null where it was never looked at. */
-  beside: z.record(z.string(), z.string()).nullable().default(null),
+  baseline: z.record(z.string(), z.string()).nullable().default(null),
   /** What the portal made of fields that it does not hold as sent, by field name: a known difference, reported as a warning. */
   notHeld: z.record(z.string(), z.string()).default({}),
   /** Of a dataset: node ids of its resources, in order, as its list was last proven to hold them; null where it was not. */
@@ -199,7 +199,7 @@ export const newEntry = ({
   notHeld: {},
   links: null,
   metadataFingerprint: null,
-  beside: null,
+  baseline: null,
   rejected: null,
   source: null,
   sourcePath: null,

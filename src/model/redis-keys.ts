@@ -11,7 +11,7 @@ export const targetName = ({ manifest, portal }: Target): string => `${manifest}
 
 /** Every Redis key that sluice itself writes, under a prefix. */
 export const redisKeys = (prefix: string) => ({
-  /** Hash: key -> ledger entry (JSON). */
+  /** Hash: key -> ledger entry (packed). */
   entries: (target: Target) => `${prefix}.ledger:${targetName(target)}`,
   /** Hash: key -> intent (JSON). */
   intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
@@ -19,7 +19,7 @@ export const redisKeys = (prefix: string) => ({
   refreshed: `${prefix}.refreshed`,
   /** Hash: target name -> address of the portal that its ledger tells of. */
   addresses: `${prefix}.addresses`,
-  /** Hash: key -> what we sent last for the node (JSON). */
+  /** Hash: key -> what we sent last for the node (packed). */
   sent: (target: Target) => `${prefix}.sent:${targetName(target)}`,
   /** A stored plan (JSON) that a run is pinned to. */
   plan: (id: string) => `${prefix}.plan:${id}`,
@@ -29,11 +29,11 @@ export const redisKeys = (prefix: string) => ({
   targets: `${prefix}.targets`,
   /** Hash: what a run was asked for, its state and its report. */
   run: (runId: string) => `${prefix}.run:${runId}`,
-  /** Hash: key -> work item of the run (wish and plan, JSON). */
+  /** Hash: key -> work item of the run (wish and plan, packed). */
   runWork: (runId: string) => `${prefix}.work:${runId}`,
   /** List: parts of a plan of the run (keys of datasets, and what needs no job, JSON). */
   runPlan: (runId: string, plan: string) => `${prefix}.run-plan:${runId}:${plan}`,
-  /** Hash: key -> what the run has done to the item so far (JSON). */
+  /** Hash: key -> what the run has done to the item so far (packed). */
   runItems: (runId: string) => `${prefix}.items:${runId}`,
   /** Hash: key -> outcome, for progress. */
   runOutcomes: (runId: string) => `${prefix}.outcomes:${runId}`,

@@ -1,21 +1,20 @@
 // The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
 import type { Redis } from 'ioredis';
-import type { ZodType } from 'zod';
 import { manifestOfKey } from '../model/key.ts';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import {
   type IndexedEntry,
   type Intent,
-  indexedEntrySchema,
   intentSchema,
   type LedgerEntry,
-  ledgerEntrySchema,
   type SentNode,
   sentNodeSchema,
 } from '../model/ledger-entry.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { pack, unpack } from './packed.ts';
 import { fieldsOf, writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
+import { entryOfStored, indexedOfStored, storedEntry } from './stored-entry.ts';
 
 /** What is known of one key. */
 export interface KnownItem {
@@ -46,8 +45,8 @@ export class Ledger {
   /** All entries of a target, by key. */
   async entries(target: Target): Promise<Map<string, LedgerEntry>> {
     const entries = new Map<string, LedgerEntry>();
-    for await (const [key, text] of fieldsOf(this.#redis, this.#keys.entries(target))) {
-      const entry = parse(ledgerEntrySchema, text);
+    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
+      const entry = entryOfStored(key, value);
       if (entry) entries.set(key, entry);
     }
     return entries;
@@ -56,8 +55,8 @@ export class Ledger {
   /** What is known of each key of a target in brief, read in pieces. */
   async index(target: Target): Promise<Map<string, IndexedEntry>> {
     const index = new Map<string, IndexedEntry>();
-    for await (const [key, text] of fieldsOf(this.#redis, this.#keys.entries(target))) {
-      const entry = parse(indexedEntrySchema, text);
+    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
+      const entry = indexedOfStored(key, value);
       if (entry) index.set(key, entry);
     }
     return index;
@@ -66,7 +65,8 @@ export class Ledger {
   /** The entry of a key on a portal, or null. */
   async entry(portal: string, key: string): Promise<LedgerEntry | null> {
     await this.#caughtUp();
-    return parse(ledgerEntrySchema, await readField(this.#redis, this.#keys.entries(targetOf(portal, key)), key));
+    const value = await readField(this.#redis, this.#keys.entries(targetOf(portal, key)), key);
+    return value && entryOfStored(key, value);
   }
 
   /** The entries of several keys on a portal, in the order of the keys. */
@@ -82,7 +82,7 @@ export class Ledger {
   /** The open intent of a key, or null. */
   async intent(portal: string, key: string): Promise<Intent | null> {
     await this.#caughtUp();
-    return parse(intentSchema, await readField(this.#redis, this.#keys.intents(targetOf(portal, key)), key));
+    return intentOf(await readField(this.#redis, this.#keys.intents(targetOf(portal, key)), key));
   }
 
   /** Entry and open intent of a key as of one moment. */
@@ -93,7 +93,7 @@ export class Ledger {
       readField(this.#redis, this.#keys.entries(target), key),
       readField(this.#redis, this.#keys.intents(target), key),
     ]);
-    return { entry: parse(ledgerEntrySchema, entry), intent: parse(intentSchema, intent) };
+    return { entry: entry && entryOfStored(key, entry), intent: intentOf(intent) };
   }
 
   /** Records that a write begins; must be awaited before the request is sent. */
@@ -109,12 +109,12 @@ export class Ledger {
     await this.#writeLater([
       this.#entryField(portal, entry),
       { hash: this.#keys.intents(target), field: entry.key, value: null },
-      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
+      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: pack(sent) }] : []),
     ]);
   }
 
   #entryField(portal: string, entry: LedgerEntry): FieldWrite {
-    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: JSON.stringify(entry) };
+    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: storedEntry(entry) };
   }
 
   async #writeLater(writes: FieldWrite[]): Promise<void> {
@@ -130,7 +130,8 @@ export class Ledger {
   /** What was sent last for a key, or null. */
   async sentFor(portal: string, key: string): Promise<SentNode | null> {
     await this.#caughtUp();
-    return parse(sentNodeSchema, await readField(this.#redis, this.#keys.sent(targetOf(portal, key)), key));
+    const value = await readField(this.#redis, this.#keys.sent(targetOf(portal, key)), key);
+    return (value && sentNodeSchema.safeParse(unpack(value)).data) ?? null;
   }
 
   /** What was sent last for several keys, in the order of the keys. */
@@ -141,10 +142,10 @@ export class Ledger {
   /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
   async rename(portal: string, from: LedgerEntry, to: string): Promise<void> {
     const target = targetOf(portal, from.key);
-    const sent = await this.#redis.hget(this.#keys.sent(target), from.key);
+    const sent = await this.#redis.hgetBuffer(this.#keys.sent(target), from.key);
     const multi = this.#redis
       .multi()
-      .hset(this.#keys.entries(target), to, JSON.stringify({ ...from, key: to, missingSince: null }))
+      .hset(this.#keys.entries(target), to, storedEntry({ ...from, key: to, missingSince: null }))
       .hdel(this.#keys.entries(target), from.key)
       .hdel(this.#keys.sent(target), from.key)
       .hdel(this.#keys.intents(target), from.key);
@@ -201,8 +202,5 @@ export class Ledger {
 
 const targetOf = (portal: string, key: string): Target => ({ manifest: manifestOfKey(key), portal });
 
-const parse = <T>(schema: ZodType<T>, text: string | null): T | null => {
-  if (text === null) return null;
-  const result = schema.safeParse(JSON.parse(text));
-  return result.success ? result.data : null;
-};
+const intentOf = (value: Buffer | null): Intent | null =>
+  (value && intentSchema.safeParse(JSON.parse(value.toString())).data) ?? null;

@@ -20,6 +20,7 @@ import {
 } from '../model/report.ts';
 import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
 import { rememberRun } from './last-runs.ts';
+import { pack, unpack } from './packed.ts';
 import { fieldsOf, writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
 
@@ -91,6 +92,8 @@ export const itemRecordSchema = z.object({
 /** See {@link itemRecordSchema}. */
 export type ItemRecord = z.infer<typeof itemRecordSchema>;
 
+const newRecord: ItemRecord = { actions: [], unproven: null, attempts: 0, ms: 0, ended: null };
+
 /** See {@link datasetWorkSchema}. */
 export type DatasetWork = z.infer<typeof datasetWorkSchema>;
 /** See {@link resourceWorkSchema}. */
@@ -150,8 +153,8 @@ const partSchema = z.object({
   dropped: z.record(z.string(), z.string()),
 });
 
-/** Characters of work that one command writes, and parts of a plan that one reads. */
-const charactersAtOnce = 500_000;
+/** Bytes of work that one command writes, and parts of a plan that one reads. */
+const bytesAtOnce = 200_000;
 const partsAtOnce = 20;
 
 /** Writes the plan of a run down in parts. They count when it is ended; another attempt writes a plan of its own. */
@@ -189,15 +192,15 @@ export class PlanWriter {
   /** Redis refuses a command beyond a size, and answers nobody while it takes a large one. */
   async #write(work: (DatasetWork | ResourceWork)[]): Promise<void> {
     const key = this.#keys.runWork(this.#runId);
-    let [fields, length] = [[] as string[], 0];
+    let [fields, length] = [[] as (string | Buffer)[], 0];
     for (const item of work) {
-      const text = JSON.stringify(item);
-      if (length + text.length > charactersAtOnce && fields.length > 0) {
+      const value = pack(item);
+      if (length + value.length > bytesAtOnce && fields.length > 0) {
         await this.#redis.hset(key, ...fields);
         [fields, length] = [[], 0];
       }
-      fields.push(item.wish.key, text);
-      length += text.length;
+      fields.push(item.wish.key, value);
+      length += value.length;
     }
     if (fields.length > 0) await this.#redis.hset(key, ...fields);
   }
@@ -290,28 +293,26 @@ export class Runs {
 
   /** Work on one dataset, or null when the run has none on it. */
   async datasetWork(runId: string, key: string): Promise<DatasetWork | null> {
-    const text = await readField(this.#redis, this.#keys.runWork(runId), key);
-    return text === null ? null : datasetWorkSchema.parse(JSON.parse(text));
+    const value = await readField(this.#redis, this.#keys.runWork(runId), key);
+    return value && datasetWorkSchema.parse(unpack(value));
   }
 
   /** Work on one resource, or null when the run has none on it. */
   async resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
-    const text = await readField(this.#redis, this.#keys.runWork(runId), key);
-    return text === null ? null : resourceWorkSchema.parse(JSON.parse(text));
+    const value = await readField(this.#redis, this.#keys.runWork(runId), key);
+    return value && resourceWorkSchema.parse(unpack(value));
   }
 
   /** What the run has done to an item so far. */
   async record(runId: string, key: string): Promise<ItemRecord> {
     await this.#writer?.catchUp();
-    const text = await readField(this.#redis, this.#keys.runItems(runId), key);
-    return text === null
-      ? { actions: [], unproven: null, attempts: 0, ms: 0, ended: null }
-      : itemRecordSchema.parse(JSON.parse(text));
+    const value = await readField(this.#redis, this.#keys.runItems(runId), key);
+    return value ? itemRecordSchema.parse(unpack(value)) : newRecord;
   }
 
   /** Records what the run has done to an item, and how it ended if it has; in the name of a job with its next write. */
   async keep(runId: string, key: string, record: ItemRecord): Promise<void> {
-    const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: JSON.stringify(record) }];
+    const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: pack(record) }];
     const outcome = record.ended?.outcome ?? (record.unproven ? sent : null);
     if (outcome) {
       const isFailed = outcome === 'failed' || outcome === 'quarantined';
@@ -328,8 +329,8 @@ export class Runs {
     const known = await this.#redis.hget(key, 'proofs');
     if (known !== null) return z.array(z.array(z.string())).parse(JSON.parse(known));
     const keys: string[] = [];
-    for await (const [item, text] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
-      const record = itemRecordSchema.parse(JSON.parse(text));
+    for await (const [item, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
+      const record = itemRecordSchema.parse(unpack(value));
       if (record.unproven && !record.ended) keys.push(item);
     }
     keys.sort();
@@ -343,8 +344,8 @@ export class Runs {
   /** How all items ended that have, by key. */
   async ended(runId: string): Promise<Map<string, ReportItem>> {
     const ended = new Map<string, ReportItem>();
-    for await (const [key, text] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
-      const record = itemRecordSchema.parse(JSON.parse(text));
+    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
+      const record = itemRecordSchema.parse(unpack(value));
       if (record.ended) ended.set(key, record.ended);
     }
     return ended;

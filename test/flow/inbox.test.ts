@@ -1,4 +1,5 @@
 // A watched folder under `sluice start`: however a file arrives, it is published once and never in part.
+
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LedgerEntry } from '../../src/model/ledger-entry.ts';
+import { Ledger } from '../../src/state/ledger.ts';
 import { startNode } from '../support/run-node.ts';
 import type { Sluice } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -39,10 +41,8 @@ afterAll(async () => {
   expect(said).not.toContain(readFileSync(join(place.stateDir, 'portal/local/service.password'), 'utf8').trim());
 });
 
-const entryOf = async (key: string): Promise<LedgerEntry | null> => {
-  const text = await redis.hget(place.keys.entries({ manifest: 'inbox', portal: 'local' }), `inbox/${key}`);
-  return text === null ? null : (JSON.parse(text) as LedgerEntry);
-};
+const entryOf = (key: string): Promise<LedgerEntry | null> =>
+  new Ledger(redis, place.keys).entry('local', `inbox/${key}`);
 
 const live = (key: string, timeoutMs?: number): Promise<LedgerEntry> =>
   waitUntil(
@@ -152,9 +152,11 @@ it('publishes 500 files dropped at once, each once', { timeout: 120_000 }, async
   await waitUntil(
     'all to be live',
     async () => {
-      const entries = await redis.hvals(place.keys.entries({ manifest: 'inbox', portal: 'local' }));
-      const done = entries.map((text) => JSON.parse(text) as LedgerEntry);
-      return done.filter(({ key, live: isLive }) => isLive && /many-\d+\/many/.test(key)).length === names.length;
+      const index = await new Ledger(redis, place.keys).index({ manifest: 'inbox', portal: 'local' });
+      return (
+        [...index.values()].filter(({ key, live: isLive }) => isLive && /many-\d+\/many/.test(key)).length ===
+        names.length
+      );
     },
     90_000,
   );

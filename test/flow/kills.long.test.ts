@@ -1,5 +1,7 @@
 // kill -9 of the service at ten random moments of a large run: everything sound is live, nothing is there twice.
+
 import { expect, it } from 'vitest';
+import { Ledger } from '../../src/state/ledger.ts';
 import { randomOf } from '../support/random.ts';
 import type { Sluice } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -34,8 +36,8 @@ const expectAll = async (place: Place, reader: Reader, manifest: string): Promis
   const redis = place.redis();
   try {
     await waitUntil('the run to close', () => isIdle(place, redis, manifest), 150_000);
-    const entries = await redis.hgetall(place.keys.entries({ manifest, portal: 'local' }));
-    const parsed = Object.values(entries).map((text) => JSON.parse(text) as Record<string, unknown>);
+    const entries = await new Ledger(redis, place.keys).entries({ manifest, portal: 'local' });
+    const parsed = [...entries.values()];
     expect(parsed).toHaveLength(2 * datasets);
     expect(parsed.filter(({ live }) => live !== true).map(({ key, reason }) => ({ key, reason }))).toMatchObject([
       { key: expect.stringContaining(nameOf(bad)), reason: { code: 'table-ragged', line: rowsOf(bad) + 2 } },

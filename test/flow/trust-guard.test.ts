@@ -1,6 +1,8 @@
 // Taking down what the source no longer names: only on purpose, only within the guard, and undone when it comes back.
+
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/model/report.ts';
+import { Ledger } from '../../src/state/ledger.ts';
 import type { Gateway } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
 import { openPortalPlace } from './support/portal-place.ts';
@@ -135,13 +137,12 @@ describe('what the manifest no longer names', () => {
     await place.publish(manifest);
     write('grace', some(1), more);
     expect(did((await place.publish(manifest)).report)).toEqual({});
-    const hash = place.keys.entries({ manifest: 'grace', portal: 'local' });
-    const entry = JSON.parse((await place.store.hget(hash, 'grace/d1')) ?? '') as { missingSince: number };
-    expect(Date.now() - entry.missingSince).toBeLessThan(60_000);
+    const ledger = new Ledger(place.store, place.keys);
     for (const key of ['grace/d1', 'grace/d1/t']) {
-      const known = JSON.parse((await place.store.hget(hash, key)) ?? '') as { missingSince: number };
-      known.missingSince -= 7 * 24 * 3600 * 1000;
-      await place.store.hset(hash, key, JSON.stringify(known));
+      const known = await ledger.entry('local', key);
+      if (!known?.missingSince) throw new Error(`${key} is not known to be missing`);
+      expect(Date.now() - known.missingSince).toBeLessThan(60_000);
+      await ledger.put('local', { ...known, missingSince: known.missingSince - 7 * 24 * 3600 * 1000 });
     }
     expect(did((await place.publish(manifest)).report)).toEqual({
       'grace/d1': 'unpublished',
@@ -223,10 +224,11 @@ describe('the guard', () => {
 it('remove takes one item down on purpose, and says so where there is none', async () => {
   const manifest = write('purpose', some(2));
   const { report } = await place.publish(manifest);
-  const hash = place.keys.entries({ manifest: 'purpose', portal: 'local' });
   // The dataset above it is not proven: that must not make it lose its fields.
-  const entry = JSON.parse((await place.store.hget(hash, 'purpose/d0')) ?? '') as object;
-  await place.store.hset(hash, 'purpose/d0', JSON.stringify({ ...entry, metadataFingerprint: null, live: false }));
+  const ledger = new Ledger(place.store, place.keys);
+  const entry = await ledger.entry('local', 'purpose/d0');
+  if (!entry) throw new Error('the dataset is not known');
+  await ledger.put('local', { ...entry, metadataFingerprint: null, live: false });
   gateway.takeWrites();
   expect((await place.run(['remove', 'purpose/d0/t', '--how', 'orphan'])).code).toBe(0);
   const nid = itemOf(report, 'purpose/d0/t').nid;

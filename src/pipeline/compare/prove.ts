@@ -68,7 +68,7 @@ export const proveNodeOnly = async (
       changed: node.changed || null,
       url: node.path,
       fieldNames: Object.keys(wish.fields),
-      beside: isAsWished ? baselineOf(fields, node) : null,
+      baseline: isAsWished ? baselineOf(fields, node) : null,
       notHeld,
       metadataFingerprint: isAsWished && provesTerms({ ...wish, fields }, node) ? wish.fingerprint : null,
       live: isAsWished && wish.published,

@@ -21,16 +21,16 @@ export const driftedFields = (entry: LedgerEntry, sent: SentNode | null, node: P
 
 /** Names of the fields of ours in which a node is not as it was sent and proven last. */
 export const unlikeProven = (entry: LedgerEntry, sent: SentNode, node: PortalNode): string[] => [
-  ...new Set([...unlikeSent(sent, node), ...changedBeside(entry, sent.fields, node)]),
+  ...new Set([...unlikeSent(sent, node), ...changedBaseline(entry, sent.fields, node)]),
 ];
 
 /**
  * Names of the fields whose terms, or whose number of items, are not what the node held when it was last proven: somebody
  * changed a tag, or added an item. Empty where that was never looked at.
  */
-export const changedBeside = (entry: LedgerEntry, fields: NodeFields, node: PortalNode): string[] => {
-  if (entry.beside === null) return [];
-  const [before, now] = [entry.beside, baselineOf(fields, node)];
+export const changedBaseline = (entry: LedgerEntry, fields: NodeFields, node: PortalNode): string[] => {
+  if (entry.baseline === null) return [];
+  const [before, now] = [entry.baseline, baselineOf(fields, node)];
   return Object.keys(fields).filter((field) => before[field] !== now[field]);
 };
 

@@ -17,12 +17,12 @@ import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { checkTable } from '../../tables/check.ts';
-import { importFingerprint, isRefusedOffer, wantsImport } from '../plan/plan.ts';
+import { importFingerprint, isRefusedImport, wantsImport } from '../plan/plan.ts';
 import { type ResourceState, type ResourceStep, sentFile } from './resource-state.ts';
 
 /** True when the file of the job is known to be one that the portal cannot import. */
 export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
-  source !== null && isRefusedOffer(entry, wish, source.sha256);
+  source !== null && isRefusedImport(entry, wish, source.sha256);
 
 /** Why the file is imported once more before it is given up; null where nothing speaks for that. */
 export const againBecause = (state: ResourceState, error: unknown): string | null => {
@@ -51,10 +51,18 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
     await item.note('the previous good file is not kept on this host (see `kept` in the configuration): leaving it so');
     return false;
   }
-  const offer = importFingerprint(wish);
   const reason = standingReason(reasonOf(error), good);
   const delimiter = state.table?.delimiter ?? null;
-  state.entry = { ...entry, refused: { sha256: source.sha256, offer, delimiter, isReplaced: false, reason } };
+  state.entry = {
+    ...entry,
+    refused: {
+      sha256: source.sha256,
+      importFingerprint: importFingerprint(wish),
+      delimiter,
+      isReplaced: false,
+      reason,
+    },
+  };
   state.intent = null;
   await deps.ledger.settle(item.portal, state.entry);
   return true;

@@ -120,7 +120,7 @@ const settled = async (
   const notHeld = Object.fromEntries([...stillKnown, ...wrong.map((field) => [field, got(field)])]);
   const now = Object.entries(baselineOf(wish.fields, node)).filter(([field]) => !kept.has(field));
   // Of fields that somebody else made, what it held before that.
-  const before = Object.entries(entry.beside ?? {}).filter(([field]) => kept.has(field));
+  const before = Object.entries(entry.baseline ?? {}).filter(([field]) => kept.has(field));
   return {
     node,
     entry: {
@@ -130,7 +130,7 @@ const settled = async (
       changed: node.changed || null,
       url: node.path ?? null,
       notHeld,
-      beside: Object.fromEntries([...before, ...now]),
+      baseline: Object.fromEntries([...before, ...now]),
     },
   };
 };

@@ -13,7 +13,7 @@ import {
   resolveAt,
   unexpectedFields,
 } from '../compare/node.ts';
-import { changedBeside, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
+import { changedBaseline, driftHeld, editedFields, editOf, keptFields } from './drift.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';
 import { withTerms } from './terms.ts';
 
@@ -237,7 +237,7 @@ export const editsOf = async (
 };
 
 /** What counts as sent after a write that left some fields alone: of those, what was sent before. */
-const sentBeside = (wish: NodeWish, kept: ReadonlySet<string>, before: SentNode | null): SentNode => {
+const sentKeeping = (wish: NodeWish, kept: ReadonlySet<string>, before: SentNode | null): SentNode => {
   const sent = sentOf(wish);
   if (!before || kept.size === 0) return sent;
   const fields = Object.entries(before.fields).filter(([name]) => kept.has(name));
@@ -275,7 +275,7 @@ const updateNode = async (
   const { fields, fresh } = await resolveAt(portal, wish, before);
   const wished = { ...wish, fields };
   // The marker vouches for terms whose ids are not known, unless they were edited since: portals carry a log on to later revisions.
-  const isEdited = entry.metadataFingerprint === wish.fingerprint && changedBeside(entry, fields, before).length > 0;
+  const isEdited = entry.metadataFingerprint === wish.fingerprint && changedBaseline(entry, fields, before).length > 0;
   const isVouched = before.log === marker || fresh.length === 0;
   const isEmptied = entry.fieldNames.every((name) => name in wish.fields || isEmptyField(before[name]));
   const isHeld = isVouched && isEmptied && !isEdited && unexpectedFields(wished, entry, before).length === 0;
@@ -353,7 +353,7 @@ const sendUpdate = (
     const names = Object.keys({ ...wish.fields, ...Object.fromEntries([...kept].map((name) => [name, true])) });
     const fieldNames = names.filter((name) => name !== 'title' && name !== 'status');
     return {
-      entry: await settleNode(target, wish, { ...entry, fieldNames }, sentBeside(wish, kept, sent)),
+      entry: await settleNode(target, wish, { ...entry, fieldNames }, sentKeeping(wish, kept, sent)),
       node: null,
     };
   });

@@ -89,16 +89,16 @@ export const isSent = (
 
 /** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which an address may only tell later. */
 export const importFingerprint = (wish: ResourceWish): string => {
-  const offer = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
-  return hash('sha256', JSON.stringify(offer));
+  const wanted = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
+  return hash('sha256', JSON.stringify(wanted));
 };
 
 /** True when the portal could not import exactly this: the good file of before stands, or is on its way back. */
-export const isRefusedOffer = (
+export const isRefusedImport = (
   { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
   wish: ResourceWish,
   sha256: string,
-): boolean => good !== null && refused?.sha256 === sha256 && refused.offer === importFingerprint(wish);
+): boolean => good !== null && refused?.sha256 === sha256 && refused.importFingerprint === importFingerprint(wish);
 
 /** Plans one dataset with its resources. */
 export const planDataset = (wish: DatasetWish, known: KnownState): PlannedDataset => {
@@ -196,7 +196,7 @@ export const isProven = (wish: { published: boolean }, entry: LedgerEntry): bool
 const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   const entry = known.entries.get(wish.key);
   const source = known.sources.get(wish.key) ?? null;
-  const isRefused = !!entry && !!source && isRefusedOffer(entry, wish, source.sha256);
+  const isRefused = !!entry && !!source && isRefusedImport(entry, wish, source.sha256);
   const isStanding = isRefused && entry.refused?.isReplaced === true;
   const need = nodeNeed(wish, isStanding ? { ...entry, live: true } : entry, wish.metadataFingerprint, known);
   const isNew = need.actions.includes('create');
@@ -213,12 +213,12 @@ const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
     ...item,
     bytes: file.actions.includes('attach') ? (source?.bytes ?? look?.bytes ?? 0) : 0,
     ...(look?.version ? { version: look.version } : {}),
-    sha256: source && offeredHash(source.sha256, wish),
+    sha256: source && plannedHash(source.sha256, wish),
   };
 };
 
 /** What a plan was made for: the bytes of the source, and what is made of them. */
-const offeredHash = (sha256: string, { recipe }: ResourceWish): string =>
+const plannedHash = (sha256: string, { recipe }: ResourceWish): string =>
   recipe ? hash('sha256', `${sha256}@${recipe.fingerprint}`) : sha256;
 
 const whyAttach = (file: PortalFile | null | undefined, sha256: string): string => {

@@ -16,11 +16,11 @@ export const writeFields = async (redis: Redis, writes: readonly FieldWrite[]): 
 const scanned = 500;
 
 /** Every field of a hash with its value, in no order; one that is written meanwhile may come twice. */
-export async function* fieldsOf(redis: Redis, hash: string): AsyncGenerator<[field: string, value: string]> {
+export async function* fieldsOf(redis: Redis, hash: string): AsyncGenerator<[field: string, value: Buffer]> {
   let cursor = '0';
   do {
-    const [next, fields] = await redis.hscan(hash, cursor, 'COUNT', scanned);
-    for (let at = 0; at + 1 < fields.length; at += 2) yield [fields[at] ?? '', fields[at + 1] ?? ''];
-    cursor = next;
+    const [next, fields] = await redis.hscanBuffer(hash, cursor, 'COUNT', scanned);
+    for (const [at, value] of fields.entries()) if (at % 2 === 1) yield [`${fields[at - 1]}`, value];
+    cursor = next.toString();
   } while (cursor !== '0');
 }

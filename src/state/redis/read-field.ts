@@ -6,7 +6,7 @@ import { RedisScript } from './script.ts';
 interface Asked {
   hash: string;
   field: string;
-  resolve: (value: string | null) => void;
+  resolve: (value: Buffer | null) => void;
   reject: (error: unknown) => void;
 }
 
@@ -25,7 +25,7 @@ const waiting = new WeakMap<Redis, Asked[]>();
  * A field of a hash, or null where there is none. Fields asked for in one turn of the event loop are one command, and
  * stand as of one moment.
  */
-export const readField = (redis: Redis, hash: string, field: string): Promise<string | null> =>
+export const readField = (redis: Redis, hash: string, field: string): Promise<Buffer | null> =>
   new Promise((resolve, reject) => {
     const asked = { hash, field, resolve, reject };
     const others = waiting.get(redis);
@@ -50,13 +50,13 @@ const answer = async (redis: Redis, all: readonly Asked[]): Promise<void> => {
   }
 };
 
-const valuesOf = async (redis: Redis, all: readonly Asked[]): Promise<(string | null)[]> => {
+const valuesOf = async (redis: Redis, all: readonly Asked[]): Promise<(Buffer | null)[]> => {
   const [only] = all;
-  if (only && all.length === 1) return [await redis.hget(only.hash, only.field)];
-  const values = await script.run(
+  if (only && all.length === 1) return [await redis.hgetBuffer(only.hash, only.field)];
+  const values = await script.runBuffer(
     redis,
     all.map(({ hash }) => hash),
     all.map(({ field }) => field),
   );
-  return values as (string | null)[]; // what the script gives
+  return values as (Buffer | null)[]; // what the script gives
 };

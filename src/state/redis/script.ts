@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 
+type RedisValue = string | number | Buffer;
+
 /** One script; calls of it are atomic on the server. */
 export class RedisScript {
   readonly #text: string;
@@ -14,16 +16,25 @@ export class RedisScript {
   }
 
   /** Runs the script. The first call of a connection sends the text, so that it takes no second round trip. */
-  async run(redis: Redis, keys: string[], args: (string | number)[]): Promise<unknown> {
+  run(redis: Redis, keys: string[], args: RedisValue[]): Promise<unknown> {
+    return this.#run(redis, (command, script) => redis.call(command, script, keys.length, ...keys, ...args));
+  }
+
+  /** As {@link run}, with the strings of the answer as buffers. */
+  runBuffer(redis: Redis, keys: string[], args: RedisValue[]): Promise<unknown> {
+    return this.#run(redis, (command, script) => redis.callBuffer(command, script, keys.length, ...keys, ...args));
+  }
+
+  async #run(redis: Redis, call: (command: string, script: string) => Promise<unknown>): Promise<unknown> {
     if (!this.#told.has(redis)) {
       this.#told.add(redis);
-      return redis.eval(this.#text, keys.length, ...keys, ...args);
+      return call('EVAL', this.#text);
     }
     try {
-      return await redis.evalsha(this.#sha1, keys.length, ...keys, ...args);
+      return await call('EVALSHA', this.#sha1);
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return redis.eval(this.#text, keys.length, ...keys, ...args);
+      return call('EVAL', this.#text);
     }
   }
 }

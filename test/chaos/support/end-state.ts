@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import type { Report } from '../../../src/model/report.ts';
+import { Ledger } from '../../../src/state/ledger.ts';
 import { Runs } from '../../../src/state/runs.ts';
 import type { CrashSite } from './crash-site.ts';
 
@@ -32,12 +33,11 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
   };
   for (const [name, value] of Object.entries(storeState(site))) put(name, value);
   for (const target of targets) {
-    for (const [key, text] of Object.entries(await site.redis.hgetall(keys.entries(target)))) {
-      put(`ledger ${key}`, JSON.parse(text));
-    }
-    for (const [key, text] of Object.entries(await site.redis.hgetall(keys.sent(target)))) {
-      put(`sent ${key}`, JSON.parse(text));
-    }
+    const ledger = new Ledger(site.redis, keys);
+    const entries = await ledger.entries(target);
+    for (const [key, entry] of entries) put(`ledger ${key}`, entry);
+    const sent = await site.redis.hkeys(keys.sent(target));
+    for (const key of sent) put(`sent ${key}`, await ledger.sentFor(target.portal, key));
     put(`intents ${target.manifest}`, await site.redis.hgetall(keys.intents(target)));
     put(`gate ${target.manifest}`, await site.redis.hgetall(keys.gate(target)));
     const [first, ...others] = await reportsOf(site, before, target.manifest);

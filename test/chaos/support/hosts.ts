@@ -1,10 +1,12 @@
 // Hosts that share work: processes with state folders of their own, one Redis, one folder of manifests, tables and spool.
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { datasetKey, resourceKey, uuidOfKey } from '../../../src/model/key.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
+import { Ledger } from '../../../src/state/ledger.ts';
 import type { Reader } from '../../flow/support/reader.ts';
 import { remoteConfig, writePassword } from '../../flow/support/server.ts';
 import { type Sluice, startSluice } from '../../support/sluice-process.ts';
@@ -69,10 +71,10 @@ export const writeShared = (count: number): { shared: string; manifest: string }
 
 /** Waits until everything of {@link writeShared} is live. */
 export const waitUntilLive = async (count: number, redis: Redis, prefix = 'sluice'): Promise<void> => {
-  const keys = redisKeys(prefix);
+  const ledger = new Ledger(redis, redisKeys(prefix));
   const live = async (name: string): Promise<number> => {
-    const entries = await redis.hvals(keys.entries({ manifest: name, portal: 'local' }));
-    return entries.filter((text) => (JSON.parse(text) as { live: boolean }).live).length;
+    const index = await ledger.index({ manifest: name, portal: 'local' });
+    return [...index.values()].filter((entry) => entry.live).length;
   };
   await waitUntil(
     'everything to be live',

@@ -28,7 +28,7 @@ it('a node as wished is live, with the fingerprint of the wish', async () => {
   const { entry, faults, sent } = await proveNodeOnly(parts(), datasetWish(uuid), found(nid));
   expect(faults).toEqual([]);
   expect(sent).toEqual({ title: 'Parks', published: true, fields: {} });
-  expect(entry).toMatchObject({ nid, uuid, live: true, metadataFingerprint: 'f'.repeat(64), beside: {} });
+  expect(entry).toMatchObject({ nid, uuid, live: true, metadataFingerprint: 'f'.repeat(64), baseline: {} });
 });
 
 it('tags sent by name are vouched for by our marker alone', async () => {
@@ -42,7 +42,7 @@ it('tags sent by name are vouched for by our marker alone', async () => {
   expect((await proofOf(unknown)).entry).toMatchObject({ live: true, metadataFingerprint: null });
   const { entry } = await proofOf(ours);
   expect(entry).toMatchObject({ live: true, metadataFingerprint: wish.fingerprint });
-  expect(entry.beside).toEqual({ field_tags: expect.stringMatching(/^\d+$/) });
+  expect(entry.baseline).toEqual({ field_tags: expect.stringMatching(/^\d+$/) });
 });
 
 it('a field that differs is named, and the node is not live', async () => {
@@ -54,7 +54,7 @@ it('a field that differs is named, and the node is not live', async () => {
     `node ${nid}: body is not as wished: it is nothing`,
   ]);
   expect(sent).toBeNull();
-  expect(entry).toMatchObject({ live: false, metadataFingerprint: null, beside: null });
+  expect(entry).toMatchObject({ live: false, metadataFingerprint: null, baseline: null });
 });
 
 it('a field that the portal is known not to hold is no fault, unless it has changed since', async () => {

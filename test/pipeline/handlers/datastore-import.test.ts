@@ -161,7 +161,7 @@ describe('the import step', () => {
   it('tells the portal the comma again after a file with another delimiter', async () => {
     const refused = {
       sha256: 'b',
-      offer: 'o',
+      importFingerprint: 'o',
       delimiter: ';',
       isReplaced: false,
       reason: { code: 'c', message: 'm', hint: null },

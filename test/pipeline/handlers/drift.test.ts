@@ -38,7 +38,7 @@ it('an edited, an added or a removed term is drift, although a term is sent by n
       ],
     },
   };
-  const known = { ...entry, beside: { field_tags: '4,5' } };
+  const known = { ...entry, baseline: { field_tags: '4,5' } };
   const ours = { ...sent, title: 'new', fields: tags };
   const holding = (...tids: number[]) => node({ field_tags: { und: tids.map((tid) => ({ tid: String(tid) })) } });
   expect(driftedFields(known, ours, holding(5, 4))).toEqual([]);
@@ -46,21 +46,21 @@ it('an edited, an added or a removed term is drift, although a term is sent by n
     expect(driftedFields(known, ours, edited)).toEqual(['field_tags']);
   }
   // Nobody looked when it was proven: then nothing is known.
-  expect(driftedFields({ ...known, beside: null }, ours, holding(4, 6))).toEqual([]);
+  expect(driftedFields({ ...known, baseline: null }, ours, holding(4, 6))).toEqual([]);
 });
 
 it('an item added to a field of ours is drift, where the portal did not hold it when it was proven', () => {
   const ours = { ...sent, title: 'new', fields: { field_link: { und: [{ url: 'https://a.example' }] } } };
   const links = (...urls: string[]) => node({ field_link: { und: urls.map((url) => ({ url })) } });
   const both = links('https://a.example', 'https://b.example');
-  expect(driftedFields({ ...entry, beside: {} }, ours, links('https://a.example'))).toEqual([]);
-  expect(driftedFields({ ...entry, beside: {} }, ours, both)).toEqual(['field_link']);
-  expect(driftedFields({ ...entry, beside: { field_link: '2 items' } }, ours, both)).toEqual([]);
+  expect(driftedFields({ ...entry, baseline: {} }, ours, links('https://a.example'))).toEqual([]);
+  expect(driftedFields({ ...entry, baseline: {} }, ours, both)).toEqual(['field_link']);
+  expect(driftedFields({ ...entry, baseline: { field_link: '2 items' } }, ours, both)).toEqual([]);
 });
 
 it('terms that the wish changed since, to as many as the portal holds, are taken over', () => {
   const tagged = (...names: string[]) => ({ field_tags: { und: names.map((name) => ({ tid: 'autocreate', name })) } });
-  const known = { ...entry, beside: { field_tags: '4' } };
+  const known = { ...entry, baseline: { field_tags: '4' } };
   const now = node({ field_tags: { und: [{ tid: '4' }, { tid: '9' }] } });
   const wish = { key, type: 'dataset' as const, uuid: 'u', title: 'new', published: true, fingerprint: 'f' };
   const parts = { entry: known, sent: { ...sent, title: 'new', fields: tagged('a') }, node: now };

@@ -318,7 +318,7 @@ describe('the proof of a node', () => {
     const { portal, target, wish, writes } = await prepare({}, { fields: { body: { und: [{ value: 'Green' }] } } });
     portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid, vid: '2', log: '', body: { und: [{ value: 'Blue' }] } }));
     const known = { nid: '1', vid: '1', live: true, metadataFingerprint: wish.fingerprint, fieldNames: ['body'] };
-    const entry = entryOf(wish.key, { ...known, notHeld: { body: 'Gr' }, beside: {} });
+    const entry = entryOf(wish.key, { ...known, notHeld: { body: 'Gr' }, baseline: {} });
     const { title, published, fields } = wish;
     await ledger().settle('city', entry, { title, published, fields });
     const held = proveNode({ ...target, onDrift: 'hold' }, wish, { entry, node: null });

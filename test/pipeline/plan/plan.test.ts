@@ -157,13 +157,12 @@ const refusedKnowledge = (isReplaced: boolean, more: Partial<LedgerEntry> = {}) 
   const before = liveState([wish]).entries;
   const file = before.get('m/d/r')?.file;
   if (!resource || !file) throw new Error('no file');
-  const offer = importFingerprint(resource);
   const reason = { code: 'import-failed', message: 'no', hint: null };
   const known = changed('m/d/r', {
     live: false,
     stale: true,
     good: { ...file, rows: 1, delimiter: ',' },
-    refused: { sha256: sha('b'), offer, delimiter: ',', isReplaced, reason },
+    refused: { sha256: sha('b'), importFingerprint: importFingerprint(resource), delimiter: ',', isReplaced, reason },
     ...more,
   });
   known.sources.set('m/d/r', source('b'));

@@ -1,10 +1,13 @@
 // Fields that are asked for together are one command, each with its own answer.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { readField } from '../../../src/state/redis/read-field.ts';
+import { readField as readBuffer } from '../../../src/state/redis/read-field.ts';
 import { openTestRedis } from '../../support/redis.ts';
 
 const { redis } = await openTestRedis();
 beforeEach(() => redis.flushall());
+
+const readField = async (...asked: Parameters<typeof readBuffer>): Promise<string | null> =>
+  (await readBuffer(...asked))?.toString() ?? null;
 
 /** How many calls of commands that read the server has had, by name. */
 const calls = async (): Promise<Record<string, number>> => {
