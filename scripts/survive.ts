@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { profiles } from '../src/embedded-portal/profiles/table.ts';
+import { profiles } from '../src/embedded-portal/profiles/profiles.ts';
 import { survive } from '../test/support/survival.ts';
 
 const { values } = parseArgs({ options: { kills: { type: 'string', default: '200' }, profile: { type: 'string' } } });

@@ -5,7 +5,7 @@ import { readFaults } from '../embedded-portal/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
 import type { ProfileName } from '../embedded-portal/profiles/profile.ts';
-import { profiles } from '../embedded-portal/profiles/table.ts';
+import { profiles } from '../embedded-portal/profiles/profiles.ts';
 import { backupStore } from '../embedded-portal/store/backup.ts';
 import { storeAddress } from '../embedded-portal/supervisor.ts';
 import { UsageError } from '../model/errors.ts';

@@ -1,12 +1,10 @@
 // Reads the body of a request by its content type (spec 1, recorded behaviour 4).
 import type { IncomingMessage } from 'node:http';
-import type { Portal } from './call.ts';
-import type { BodyParser } from './media/body-parser.ts';
-import { MalformedBody } from './media/body-parser.ts';
+import type { Portal, PortalLimits } from './call.ts';
+import { type BodyParser, MalformedBody } from './media/body-parser.ts';
 import { bodyParsers } from './media/formats.ts';
 import { readMultipart, type UploadedFile } from './media/multipart.ts';
 import { chooseParser } from './media/negotiate.ts';
-import type { PortalLimits } from './portal-limits.ts';
 import type { Profile } from './profiles/profile.ts';
 import { escapeHtml, Refusal } from './refusal.ts';
 

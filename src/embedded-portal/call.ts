@@ -4,13 +4,11 @@ import type { Log } from '../model/log.ts';
 import type { Reason } from '../model/report.ts';
 import type { LongTexts } from './content/long-texts.ts';
 import type { ImportOutcome, SearchQuery } from './datastore/datastore.ts';
-import type { AttachedFile } from './datastore/records.ts';
-import type { DatastoreStatus } from './datastore/status.ts';
-import type { LoginQueue } from './login-queue.ts';
+import type { AttachedFile, DatastoreStatus } from './datastore/records.ts';
 import type { FormTree } from './media/form.ts';
 import type { UploadedFile } from './media/multipart.ts';
 import type { ResultShape } from './media/value.ts';
-import type { PortalLimits } from './portal-limits.ts';
+import type { LoginQueue } from './password.ts';
 import type { Profile } from './profiles/profile.ts';
 import type { Races } from './races.ts';
 import type { ResponseCache } from './response-cache.ts';
@@ -181,3 +179,35 @@ export interface Resource {
   /** `GET <name>/<id>/<relationship>` */
   relationships?: Record<string, Operation>;
 }
+
+/** Bounds of a portal. Sizes in bytes, times in milliseconds. */
+export interface PortalLimits {
+  /** Largest body that is not an upload. */
+  bodyBytes: number;
+  /** Largest file. */
+  fileBytes: number;
+  /** Time in which the headers must have come. */
+  headersMs: number;
+  /** Longest pause within a body. */
+  bodyIdleMs: number;
+  /** Least average speed of a body that has been coming for longer than {@link PortalLimits.bodyIdleMs}, bytes a second. */
+  bodyRate: number;
+  /** Longest time that a client may take for the next part (64 kB) of an answer. */
+  answerIdleMs: number;
+  /** Longest silence on a connection that waits for something; longer than any import that is waited for. */
+  silenceMs: number;
+  /** Connections that one address may have at once; proxies that are trusted have as many as they like. */
+  connectionsPerAddress: number;
+}
+
+/** Bounds that no real use meets. */
+export const defaultLimits: PortalLimits = {
+  bodyBytes: 2_000_000,
+  fileBytes: 20_000_000_000,
+  headersMs: 20_000,
+  bodyIdleMs: 30_000,
+  bodyRate: 500,
+  answerIdleMs: 60_000,
+  silenceMs: 180_000,
+  connectionsPerAddress: 1024,
+};

@@ -1,5 +1,6 @@
-// Passwords: scrypt, compared in constant time.
+// Passwords: scrypt, compared in constant time, a few at once, because each takes memory and a thread that files need too.
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { Refusal } from './refusal.ts';
 
 /** As strong as N = 2^17, r = 8, p = 1 by the advice of OWASP (Password Storage Cheat Sheet), in a quarter of the memory. */
 const cost = { N: 32_768, r: 8, p: 3 } as const;
@@ -49,3 +50,29 @@ export const checkPassword = async (password: string, hash: string): Promise<boo
   const expected = Buffer.from(key, 'base64url');
   return expected.length === found.length && timingSafeEqual(expected, found);
 };
+
+/** How many run at once. */
+const threads = 2;
+
+/** How many may wait; a person waits a few seconds behind them. */
+const mostWaiting = 50;
+
+/** Runs password checks in the order in which they came. */
+export class LoginQueue {
+  #free = threads;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Runs `check` when it is its turn. Throws a Refusal (503) at once where too many wait. */
+  async run<T>(check: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else if (this.#waiting.length >= mostWaiting) throw new Refusal(503, 'Too many people log in at once; try again.');
+    else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+    try {
+      return await check();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
+}

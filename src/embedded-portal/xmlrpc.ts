@@ -2,12 +2,11 @@
 import { type Answer, internalFault } from './answer.ts';
 import { readRaw } from './body.ts';
 import type { Call, Resource } from './call.ts';
-import { checkArguments, checkToken } from './checks.ts';
 import { MalformedBody } from './media/body-parser.ts';
 import { keepBytes } from './media/multipart.ts';
 import { parseRpcCall, type RpcCall, writeRpcAnswer, writeRpcFault } from './media/xmlrpc.ts';
 import { escapeHtml, Refusal } from './refusal.ts';
-import { resolveOperation } from './resources/table.ts';
+import { checkArguments, checkToken, resolveOperation } from './resources/table.ts';
 
 /** Where the XML-RPC server answers. */
 export const xmlrpcPath = '/api/xmlrpc';

@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { portalOperations } from '../../src/config/portal-schema.ts';
 import { permissions } from '../../src/dataset-api/permissions.ts';
 import type { Resource } from '../../src/embedded-portal/call.ts';
-import { profiles } from '../../src/embedded-portal/profiles/table.ts';
+import { profiles } from '../../src/embedded-portal/profiles/profiles.ts';
 import { resourcesOf } from '../../src/embedded-portal/resources/table.ts';
 import { defaultRoles } from '../../src/embedded-portal/roles.ts';
 import { tempDir } from '../support/temp-dir.ts';

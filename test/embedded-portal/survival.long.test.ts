@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
-import { profiles } from '../../src/embedded-portal/profiles/table.ts';
+import { profiles } from '../../src/embedded-portal/profiles/profiles.ts';
 import { startTestPortal } from '../support/portal.ts';
 import { survive } from '../support/survival.ts';
 import { tempDir } from '../support/temp-dir.ts';

@@ -5,14 +5,19 @@ import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import type { Log } from '../../model/log.ts';
 import type { Reason } from '../../model/report.ts';
 import { defaultRowBytes } from '../../tables/scan/dialect.ts';
-import { type AnswerBudget, answerLength } from './answer-budget.ts';
 import { changedConfiguration, dialectOf, isImportable } from './configuration.ts';
 import type { ImportAnswer } from './import-worker.ts';
 import { Imports, type RunningImport } from './imports.ts';
-import { type SearchWish, searchRefused } from './query.ts';
-import { type AttachedFile, type DatastoreRecord, DatastoreRecords } from './records.ts';
+import { type AnswerBudget, answerLength, type SearchWish, searchRefused } from './query.ts';
+import {
+  type AttachedFile,
+  type DatastoreRecord,
+  DatastoreRecords,
+  type DatastoreStatus,
+  fieldStatusOf,
+  statusOf,
+} from './records.ts';
 import { type SearchAnswer, TableSearch } from './search.ts';
-import { type DatastoreStatus, fieldStatusOf, statusOf } from './status.ts';
 import { TableFiles } from './table-files.ts';
 
 /** What a datastore needs. */

@@ -1,7 +1,31 @@
-// The rows of the datastore table of portal.db. Ids are numeric strings, as everywhere in the API.
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+// The rows of the datastore table of portal.db, and what they read as from outside. Ids are numeric strings, as everywhere in the API.
+import type { DatabaseSync } from 'node:sqlite';
 import type { Reason } from '../../model/report.ts';
-import type { Configuration } from './configuration.ts';
+import { prepareAll, type Statements } from '../store/statements.ts';
+import { type ConfigurableProperties, type Configuration, shownProperties } from './configuration.ts';
+
+/**
+ * Schema of the datastore's part of portal.db. One row per resource that has or had an importable file; `table_file` is
+ * the pointer that readers follow: whatever file no row names is garbage. `state` is what the last import came to;
+ * `running` also means that an import is owed, and it is resumed after a crash.
+ */
+export const datastoreSchema = `
+CREATE TABLE datastore (
+  nid INTEGER PRIMARY KEY,
+  fid INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  filename TEXT NOT NULL,
+  mime TEXT NOT NULL,
+  configuration TEXT,
+  state TEXT NOT NULL CHECK (state IN ('none', 'ready', 'running', 'imported', 'failed')),
+  reason TEXT,
+  table_file TEXT UNIQUE,
+  table_fid INTEGER,
+  table_rows INTEGER,
+  table_columns TEXT
+) STRICT;
+CREATE INDEX datastore_running ON datastore (nid) WHERE state = 'running';
+`;
 
 /** A file that was attached to a resource. `path` is where its bytes lie. */
 export interface AttachedFile {
@@ -61,88 +85,107 @@ const recordOf = (row: Record<string, unknown>): DatastoreRecord => ({
   table: pointerOf(row),
 });
 
+const statements = {
+  get: 'SELECT * FROM datastore WHERE nid = ?',
+  all: "SELECT * FROM datastore WHERE table_file IS NOT NULL OR state = 'running'",
+  owed: "SELECT nid FROM datastore WHERE state = 'running'",
+  putFile: `INSERT INTO datastore (nid, fid, path, filename, mime, state) VALUES (:nid, :fid, :path, :filename, :mime, 'running')
+    ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename,
+      mime = excluded.mime, state = 'running', reason = NULL`,
+  setState: 'UPDATE datastore SET state = ?, reason = NULL WHERE nid = ?',
+  fail: "UPDATE datastore SET state = 'failed', reason = ? WHERE nid = ?",
+  point: `UPDATE datastore SET state = 'imported', reason = NULL, table_file = ?, table_fid = ?, table_rows = ?,
+      table_columns = ? WHERE nid = ?`,
+  clear: `UPDATE datastore SET state = 'none', reason = NULL, table_file = NULL, table_fid = NULL, table_rows = NULL,
+      table_columns = NULL WHERE nid = ?`,
+  configure: 'UPDATE datastore SET configuration = ? WHERE nid = ?',
+  delete: 'DELETE FROM datastore WHERE nid = ?',
+};
+
 /** Reads and writes datastore records; what changes something is to be called inside a transaction. */
 export class DatastoreRecords {
-  readonly #get: StatementSync;
-  readonly #all: StatementSync;
-  readonly #owed: StatementSync;
-  readonly #putFile: StatementSync;
-  readonly #setState: StatementSync;
-  readonly #fail: StatementSync;
-  readonly #point: StatementSync;
-  readonly #clear: StatementSync;
-  readonly #configure: StatementSync;
-  readonly #delete: StatementSync;
+  readonly #sql: Statements<typeof statements>;
 
   constructor(db: DatabaseSync) {
-    this.#get = db.prepare('SELECT * FROM datastore WHERE nid = ?');
-    this.#all = db.prepare("SELECT * FROM datastore WHERE table_file IS NOT NULL OR state = 'running'");
-    this.#owed = db.prepare("SELECT nid FROM datastore WHERE state = 'running'");
-    this.#putFile = db.prepare(
-      `INSERT INTO datastore (nid, fid, path, filename, mime, state) VALUES (?, ?, ?, ?, ?, 'running')
-       ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename,
-         mime = excluded.mime, state = 'running', reason = NULL`,
-    );
-    this.#setState = db.prepare('UPDATE datastore SET state = ?, reason = NULL WHERE nid = ?');
-    this.#fail = db.prepare("UPDATE datastore SET state = 'failed', reason = ? WHERE nid = ?");
-    this.#point = db.prepare(
-      `UPDATE datastore SET state = 'imported', reason = NULL, table_file = ?, table_fid = ?, table_rows = ?,
-         table_columns = ? WHERE nid = ?`,
-    );
-    this.#clear = db.prepare(
-      `UPDATE datastore SET state = 'none', reason = NULL, table_file = NULL, table_fid = NULL, table_rows = NULL,
-         table_columns = NULL WHERE nid = ?`,
-    );
-    this.#configure = db.prepare('UPDATE datastore SET configuration = ? WHERE nid = ?');
-    this.#delete = db.prepare('DELETE FROM datastore WHERE nid = ?');
+    this.#sql = prepareAll(db, statements);
   }
 
   get(nid: string): DatastoreRecord | null {
-    const row = this.#get.get(nid);
+    const row = this.#sql.get.get(nid);
     return row === undefined ? null : recordOf(row);
   }
 
   /** The records that have a table or owe an import. */
   all(): DatastoreRecord[] {
-    return this.#all.all().map(recordOf);
+    return this.#sql.all.all().map(recordOf);
   }
 
   /** The resources that owe an import. */
   owed(): string[] {
-    return this.#owed.all().map(({ nid }) => String(nid));
+    return this.#sql.owed.all().map(({ nid }) => String(nid));
   }
 
   /** Remembers the file of a resource; an import is owed from now on. The table of an older file stays. */
-  putFile(file: Required<AttachedFile>): void {
-    this.#putFile.run(file.nid, file.fid, file.path, file.filename, String(file.mime));
+  putFile({ nid, fid, path, filename, mime }: Required<AttachedFile>): void {
+    this.#sql.putFile.run({ nid, fid, path, filename, mime: String(mime) });
   }
 
   setState(nid: string, state: PlainState): void {
-    this.#setState.run(state, nid);
+    this.#sql.setState.run(state, nid);
   }
 
   /** The import failed; an older table stays. */
   fail(nid: string, reason: Reason): void {
-    this.#fail.run(JSON.stringify(reason), nid);
+    this.#sql.fail.run(JSON.stringify(reason), nid);
   }
 
   /** The import is complete: readers follow this table from now on. */
   point(nid: string, table: TablePointer): void {
-    this.#point.run(table.file, table.fid, table.rows, JSON.stringify(table.columns), nid);
+    this.#sql.point.run(table.file, table.fid, table.rows, JSON.stringify(table.columns), nid);
   }
 
   /** There is no table any more. */
   clear(nid: string): void {
-    this.#clear.run(nid);
+    this.#sql.clear.run(nid);
   }
 
   /** Stores what was configured; null forgets it. */
   configure(nid: string, configuration: Configuration | null): void {
-    this.#configure.run(configuration === null ? null : JSON.stringify(configuration), nid);
+    this.#sql.configure.run(configuration === null ? null : JSON.stringify(configuration), nid);
   }
 
   /** Forgets the resource. */
   delete(nid: string): void {
-    this.#delete.run(nid);
+    this.#sql.delete.run(nid);
   }
 }
+
+/** A datastore status (spec 2.7). */
+export interface DatastoreStatus {
+  class: string;
+  storage: number;
+  data_import: number;
+  configurable_properties: ConfigurableProperties;
+}
+
+const importManager = 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImport';
+
+/** `data_import` of the `spec` profile; see `dkan/datastore-status.ts`. */
+const importNumbers: Record<DatastoreRecord['state'], number> = {
+  none: 2,
+  ready: 3,
+  running: 4,
+  imported: 2,
+  failed: 7,
+};
+
+/** The status of a datastore; `storage` is 1 while rows are searchable, of whichever file they are. */
+export const statusOf = (record: DatastoreRecord): DatastoreStatus => ({
+  class: importManager,
+  storage: record.table === null ? 0 : 1,
+  data_import: importNumbers[record.state],
+  configurable_properties: shownProperties(record.configuration, record.mime),
+});
+
+/** Value of `field_datastore_status`: "2" while the rows of the attached file are in the datastore, else "0". */
+export const fieldStatusOf = ({ table, fid }: DatastoreRecord): string => (table?.fid === fid ? '2' : '0');

@@ -1,7 +1,6 @@
 // Worker-thread entry: searches that look at every row of a large table.
 import type { DatabaseSync } from 'node:sqlite';
-import { type Taken, takeWithin } from './answer-budget.ts';
-import type { Statement } from './query.ts';
+import { type Statement, type Taken, takeWithin } from './query.ts';
 import { openTable } from './table-files.ts';
 
 /** A search as it is asked for across the thread border. */

@@ -1,9 +1,8 @@
 // Answers searches over imported tables without holding up the event loop.
 import { statSync } from 'node:fs';
 import { WorkerPool } from '../../tables/worker-pool.ts';
-import { type AnswerBudget, takeWithin } from './answer-budget.ts';
 import { serialColumn } from './columns.ts';
-import { planSearch, type SearchPlan, type SearchWish, searchRefused } from './query.ts';
+import { type AnswerBudget, planSearch, type SearchPlan, type SearchWish, searchRefused, takeWithin } from './query.ts';
 import type { TablePointer } from './records.ts';
 import { runSearch, type SearchRows, type SearchTask } from './search-worker.ts';
 import type { TableFiles } from './table-files.ts';

@@ -2,10 +2,18 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalPortError } from '../../model/errors.ts';
-import { Draws } from './draw.ts';
-import { answerOf, type Forwarded, forward, passOn } from './forward.ts';
-import { pausedBody, plainAnswer, sendHalf, sendWhole, statusAnswer } from './replies.ts';
-import type { FaultPlan, FaultRule } from './rules.ts';
+import {
+  answerOf,
+  type Forwarded,
+  forward,
+  passOn,
+  pausedBody,
+  plainAnswer,
+  sendHalf,
+  sendWhole,
+  statusAnswer,
+} from './replies.ts';
+import { Draws, type FaultPlan, type FaultRule } from './rules.ts';
 
 /** A request that came through; `status` is what the portal answered, null when it was not asked or did not answer. */
 export interface Seen {

@@ -1,5 +1,4 @@
 // Writes bencode, the format of torrent files.
-
 import type { Value, WriteStyle } from './value.ts';
 import { phpIntegerKey } from './value.ts';
 

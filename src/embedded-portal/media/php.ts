@@ -1,5 +1,4 @@
 // PHP's serialization: replies of every shape; of bodies scalars and arrays only, nothing that could become code.
-
 import {
   type BodyParser,
   type Budget,

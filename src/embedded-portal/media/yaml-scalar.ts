@@ -1,5 +1,4 @@
 // Spells one scalar in YAML, the way the YAML writer of deployed servers (Spyc 0.6, indent 4, fold at 60) does.
-
 import type { WriteStyle } from './value.ts';
 import { phpNumeric } from './value.ts';
 

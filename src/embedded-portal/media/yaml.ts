@@ -1,5 +1,5 @@
-// YAML as deployed servers write it (`---`, four blanks a level, `- ` alone before a list or map in a list), and YAML bodies:\nthe core schema, with bounds on depth, aliases and what they expand to.
-
+// YAML as deployed servers write it (`---`, four blanks a level, `- ` alone before a list or map in a list), and YAML bodies:
+// the core schema, with bounds on depth, aliases and what they expand to.
 import {
   CORE_SCHEMA,
   defineScalarTag,

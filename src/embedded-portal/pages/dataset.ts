@@ -5,10 +5,24 @@ import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { LinkedRow } from '../store/public-nodes.ts';
-import { type Fact, factsHtml, firstText, formattedHtml, itemsOf, tidsOf } from './facts.ts';
-import { type Html, html } from './html.ts';
+import {
+  dateText,
+  excerpt,
+  type Fact,
+  factsHtml,
+  firstText,
+  formattedHtml,
+  type Html,
+  html,
+  itemsOf,
+  linkHtml,
+  momentHtml,
+  shortened,
+  sizeText,
+  tidsOf,
+  titleText,
+} from './html.ts';
 import { pageText } from './layout.ts';
-import { dateText, excerpt, linkHtml, momentHtml, shortened, sizeText, titleText } from './words.ts';
 
 /** Most resources on one page. */
 const mostResources = 500;

@@ -2,9 +2,8 @@
 import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
 import type { DatasetRow } from '../store/public-nodes.ts';
-import { type Html, html } from './html.ts';
+import { counted, countText, excerpt, type Html, html, momentHtml, titleText } from './html.ts';
 import { pageText } from './layout.ts';
-import { counted, countText, excerpt, momentHtml, titleText } from './words.ts';
 
 const pageSize = 20;
 

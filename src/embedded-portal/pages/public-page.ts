@@ -5,12 +5,10 @@ import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { datasetText } from './dataset.ts';
-import { formattedHtml } from './facts.ts';
 import { homeText } from './home.ts';
-import { html } from './html.ts';
+import { formattedHtml, html, titleText } from './html.ts';
 import { pageAnswer, pageText } from './layout.ts';
 import { resourceText } from './resource.ts';
-import { titleText } from './words.ts';
 
 /** The page of a node that is neither dataset nor resource. */
 const plainText = (call: Call, node: StoredNode): string => {

@@ -1,16 +1,31 @@
-// The page of a resource: description, file or link, datastore, first rows, addresses for programs.
+// The page of a resource: description, file or link, datastore, its first rows, addresses for programs.
+import { z } from 'zod';
 import { type DatastoreState, datastoreState } from '../../dataset-api/datastore-status.ts';
 import { paths } from '../../dataset-api/paths.ts';
 import { mayRead } from '../access.ts';
-import type { Call } from '../call.ts';
+import type { Call, Portal } from '../call.ts';
 import { publicPath } from '../content/view.ts';
+import { serialColumn } from '../datastore/columns.ts';
+import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import { type Fact, factsHtml, firstText, formattedHtml, tidsOf } from './facts.ts';
-import { type Html, html } from './html.ts';
+import {
+  counted,
+  countText,
+  type Fact,
+  factsHtml,
+  firstText,
+  formattedHtml,
+  type Html,
+  html,
+  linkHtml,
+  momentHtml,
+  shortened,
+  sizeText,
+  tidsOf,
+  titleText,
+} from './html.ts';
 import { isExposed, pageText } from './layout.ts';
-import { type Preview, previewHtml, readPreview } from './preview.ts';
-import { countText, linkHtml, momentHtml, sizeText, titleText } from './words.ts';
 
 /** Most datasets that are named above a resource. */
 const mostParents = 20;
@@ -95,4 +110,73 @@ ${preview === null ? null : html`<h2>Preview</h2>\n${previewHtml(preview)}`}
 <h2>For programs</h2>
 ${factsHtml(apiFacts(call, node, preview))}`;
   return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main });
+};
+
+const mostRows = 20;
+const mostColumns = 40;
+const longestCell = 200;
+
+const answerSchema = z.object({
+  result: z.object({
+    fields: z.array(z.object({ id: z.string() })),
+    total: z.number(),
+    records: z.array(z.record(z.string(), z.unknown())),
+  }),
+});
+
+/** What is in the datastore of a resource: how many rows, and the first of them. */
+export interface Preview {
+  total: number;
+  columns: string[];
+  rows: string[][];
+}
+
+/** The first rows of a resource, 20 at most; null where nothing is imported. */
+export const readPreview = async ({ datastore }: Portal, node: StoredNode): Promise<Preview | null> => {
+  const wish = { nid: String(node.nid), resourceUuid: node.uuid, limit: mostRows };
+  const answer = await datastore.search(wish).catch((error: unknown) => {
+    if (error instanceof Refusal && error.status === 404) return null;
+    throw error;
+  });
+  if (answer === null) return null;
+  const { fields, total, records } = answerSchema.parse(answer).result;
+  const columns = fields.map(({ id }) => id).filter((id) => id !== serialColumn);
+  return { total, columns, rows: records.map((record) => columns.map((id) => String(record[id] ?? ''))) };
+};
+
+const isNumber = (cell: string): boolean => /^\s*[-+]?\d[\d.,' ]{0,40}%?\s*$/.test(cell);
+
+/** True for columns of numbers, empty cells aside. */
+const numeric = ({ rows }: Preview, column: number): boolean => {
+  const filled = rows.map((row) => row[column] ?? '').filter((cell) => cell !== '');
+  return filled.length > 0 && filled.every(isNumber);
+};
+
+const cellHtml = (tag: 'th' | 'td', cell: string, isEnd: boolean): Html => {
+  const text = shortened(cell, longestCell);
+  if (tag === 'th') return isEnd ? html`<th scope="col" class="n">${text}</th>` : html`<th scope="col">${text}</th>`;
+  return isEnd ? html`<td class="n">${text}</td>` : html`<td dir="auto">${text}</td>`;
+};
+
+/** The preview as a table that scrolls sideways by itself; long cells and columns beyond the fortieth are left out. */
+export const previewHtml = (preview: Preview): Html => {
+  const { total, columns, rows } = preview;
+  const shown = columns.slice(0, mostColumns);
+  const ends = shown.map((_, index) => numeric(preview, index));
+  const line = (tag: 'th' | 'td', cells: string[]): Html =>
+    html`<tr>${shown.map((_, index) => cellHtml(tag, cells[index] ?? '', ends[index] === true))}</tr>\n`;
+  const columnWords =
+    columns.length > mostColumns
+      ? `${mostColumns} of ${countText(columns.length)} columns`
+      : counted(columns.length, 'column');
+  const rowWords = total > rows.length ? `The first ${rows.length} of ${countText(total)} rows` : counted(total, 'row');
+  return html`<p class="soft">${rowWords}, ${columnWords}.</p>
+<div class="scroll" role="region" aria-label="Preview of the rows" tabindex="0">
+<table>
+<thead>
+${line('th', columns)}</thead>
+<tbody>
+${rows.map((row) => line('td', row))}</tbody>
+</table>
+</div>`;
 };

@@ -1,7 +1,6 @@
 // The widgets of the editing form of release C: what each sees in its input (recorded behaviour 8a).
-import { dateItem, readDate } from '../content/dates.ts';
 import type { Field } from '../content/fields.ts';
-import { FieldFault, type RawItem, readItem, textOf } from '../content/items.ts';
+import { dateItem, FieldFault, type RawItem, readDate, readItem, textOf } from '../content/items.ts';
 import { idOf } from '../content/links.ts';
 import { isTextFormat } from '../content/safe-text.ts';
 import { namesIn } from '../content/shapes.ts';

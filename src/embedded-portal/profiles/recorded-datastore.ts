@@ -1,11 +1,11 @@
 // The datastore of release B as recorded: nothing is imported on attach, a failed import still answers true, rows get lost.
 import { createReadStream } from 'node:fs';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { PortalDatastore } from '../call.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
-import type { AttachedFile } from '../datastore/records.ts';
-import type { DatastoreStatus } from '../datastore/status.ts';
+import type { AttachedFile, DatastoreStatus } from '../datastore/records.ts';
 import type { Races } from '../races.ts';
+import { prepareAll, type Statements } from '../store/statements.ts';
 import type { RecordedRelease } from './profile.ts';
 import { exceptionFault } from './recorded-faults.ts';
 import { recordedSearch } from './recorded-search.ts';
@@ -26,6 +26,20 @@ CREATE TABLE IF NOT EXISTS recorded_datastore (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS recorded_row (nid TEXT NOT NULL, entry_id INTEGER NOT NULL, cells TEXT NOT NULL, PRIMARY KEY (nid, entry_id)) WITHOUT ROWID;
 `;
+
+const statements = {
+  get: 'SELECT nid, fid, path, filename, mime, columns FROM recorded_datastore WHERE nid = ?',
+  put: `INSERT INTO recorded_datastore (nid, fid, path, filename, mime) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename, mime = excluded.mime`,
+  setColumns: 'UPDATE recorded_datastore SET columns = ? WHERE nid = ?',
+  release: "UPDATE recorded_datastore SET mime = '' WHERE nid = ?",
+  forget: 'DELETE FROM recorded_datastore WHERE nid = ?',
+  clearRows: 'DELETE FROM recorded_row WHERE nid = ?',
+  addRow: 'INSERT INTO recorded_row (nid, entry_id, cells) VALUES (?, ?, ?)',
+  count: 'SELECT count(*) AS n FROM recorded_row WHERE nid = ?',
+  rows: 'SELECT entry_id, cells FROM recorded_row WHERE nid = ? ORDER BY entry_id',
+  waiting: 'SELECT nid, mime FROM recorded_datastore WHERE storage = 0',
+};
 
 const importable = new Set(['text/csv', 'text/tsv', 'text/tab-separated-values']);
 
@@ -80,16 +94,7 @@ export class RecordedDatastore implements PortalDatastore {
   readonly #variable: StateVariable;
   #cron: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
-  readonly #get: StatementSync;
-  readonly #put: StatementSync;
-  readonly #setColumns: StatementSync;
-  readonly #release: StatementSync;
-  readonly #forget: StatementSync;
-  readonly #clearRows: StatementSync;
-  readonly #addRow: StatementSync;
-  readonly #count: StatementSync;
-  readonly #rows: StatementSync;
-  readonly #waiting: StatementSync;
+  readonly #sql: Statements<typeof statements>;
 
   constructor(parts: Parts) {
     const { db, release } = parts;
@@ -97,24 +102,12 @@ export class RecordedDatastore implements PortalDatastore {
     db.exec(schema);
     this.#parts = parts;
     this.#variable = new StateVariable(db);
-    this.#get = db.prepare('SELECT nid, fid, path, filename, mime, columns FROM recorded_datastore WHERE nid = ?');
-    this.#put = db.prepare(
-      `INSERT INTO recorded_datastore (nid, fid, path, filename, mime) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename, mime = excluded.mime`,
-    );
-    this.#setColumns = db.prepare('UPDATE recorded_datastore SET columns = ? WHERE nid = ?');
-    this.#release = db.prepare("UPDATE recorded_datastore SET mime = '' WHERE nid = ?");
-    this.#forget = db.prepare('DELETE FROM recorded_datastore WHERE nid = ?');
-    this.#clearRows = db.prepare('DELETE FROM recorded_row WHERE nid = ?');
-    this.#addRow = db.prepare('INSERT INTO recorded_row (nid, entry_id, cells) VALUES (?, ?, ?)');
-    this.#count = db.prepare('SELECT count(*) AS n FROM recorded_row WHERE nid = ?');
-    this.#waiting = db.prepare('SELECT nid, mime FROM recorded_datastore WHERE storage = 0');
-    this.#rows = db.prepare('SELECT entry_id, cells FROM recorded_row WHERE nid = ? ORDER BY entry_id');
+    this.#sql = prepareAll(db, statements);
   }
 
   /** Remembers the file; table, rows and state of the former one stay. Inside a write. */
   note({ nid, fid, path, filename, mime = '' }: AttachedFile): void {
-    this.#put.run(nid, fid, path, filename, mime);
+    this.#sql.put.run(nid, fid, path, filename, mime);
   }
 
   /** Imports nothing. */
@@ -137,8 +130,8 @@ export class RecordedDatastore implements PortalDatastore {
   /** Drops the table and forgets state and configuration. */
   async remove(nid: string): Promise<boolean> {
     await this.#change(nid, null, () => {
-      this.#clearRows.run(nid);
-      this.#setColumns.run(null, nid);
+      this.#sql.clearRows.run(nid);
+      this.#sql.setColumns.run(null, nid);
     });
     return true;
   }
@@ -175,7 +168,7 @@ export class RecordedDatastore implements PortalDatastore {
 
   /** As release C shows it: 1 imported, 2 waits for its import, 3 cannot be imported, 0 without a file. */
   fieldStatus(nid: string): string {
-    const row = this.#get.get(nid);
+    const row = this.#sql.get.get(nid);
     if (row === undefined || row.mime === '') return '0';
     if (!importable.has(String(row.mime))) return '3';
     return (this.#variable.states.get(nid)?.storage ?? 0) > 0 ? '1' : '2';
@@ -183,22 +176,22 @@ export class RecordedDatastore implements PortalDatastore {
 
   /** What cron does in release C: imports every table that waits. */
   async importWaiting(): Promise<void> {
-    for (const row of this.#waiting.all()) {
+    for (const row of this.#sql.waiting.all()) {
       if (importable.has(String(row.mime))) await this.importNow(String(row.nid)).catch(() => undefined);
     }
   }
 
   /** The field was emptied: there is no datastore to be seen, but table and state stay for the next file. */
   async fileRemoved(nid: string): Promise<void> {
-    await this.#parts.write(() => this.#release.run(nid));
+    await this.#parts.write(() => this.#sql.release.run(nid));
   }
 
   /** The node is gone, and its table and state with it. */
   async nodeRemoved(nid: string): Promise<void> {
-    if (this.#get.get(nid) === undefined) return;
+    if (this.#sql.get.get(nid) === undefined) return;
     await this.#change(nid, null, () => {
-      this.#clearRows.run(nid);
-      this.#forget.run(nid);
+      this.#sql.clearRows.run(nid);
+      this.#sql.forget.run(nid);
     });
   }
 
@@ -211,7 +204,7 @@ export class RecordedDatastore implements PortalDatastore {
         ? null
         : {
             columns: JSON.parse(record.columns) as string[], // ours
-            rows: this.#rows.all(nid).map((row) => ({
+            rows: this.#sql.rows.all(nid).map((row) => ({
               id: String(row.entry_id),
               cells: JSON.parse(String(row.cells)) as (string | null)[], // ours
             })),
@@ -235,7 +228,7 @@ export class RecordedDatastore implements PortalDatastore {
   }
 
   #record(nid: string): Row | null {
-    const row = this.#get.get(nid);
+    const row = this.#sql.get.get(nid);
     return row === undefined || !importable.has(String(row.mime)) ? null : (row as unknown as Row); // the columns of the schema
   }
 
@@ -273,7 +266,7 @@ export class RecordedDatastore implements PortalDatastore {
         const { configuration } = states.get(nid) ?? initialState;
         const saved = this.#variable.save(states, nid, { storage: 1, data_import, configuration });
         if (copy !== null) copy = saved;
-        this.#setColumns.run(JSON.stringify(kept), nid);
+        this.#sql.setColumns.run(JSON.stringify(kept), nid);
       });
     await save(4);
     const isSound = new Set(columns).size === columns.length && (await this.#load(record, kept.length));
@@ -291,7 +284,7 @@ export class RecordedDatastore implements PortalDatastore {
   async #load(record: Row, width: number): Promise<boolean> {
     const { nid } = record;
     const parser = this.#parser(nid);
-    const present = Number(this.#count.get(nid)?.n ?? 0);
+    const present = Number(this.#sql.count.get(nid)?.n ?? 0);
     const first = present > 0 ? present + 1 : 1;
     let next = present + 1;
     let counter = 0;
@@ -300,7 +293,7 @@ export class RecordedDatastore implements PortalDatastore {
       const rows = batch;
       batch = [];
       return this.#parts.write(() => {
-        for (const cells of rows) this.#addRow.run(nid, next++, JSON.stringify(cells));
+        for (const cells of rows) this.#sql.addRow.run(nid, next++, JSON.stringify(cells));
       });
     };
     let isFull = false;

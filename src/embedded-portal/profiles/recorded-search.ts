@@ -1,7 +1,7 @@
 // The datastore search of release B as recorded.
 import { textOf } from '../content/items.ts';
-import { answerLength, takeWithin } from '../datastore/answer-budget.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
+import { answerLength, takeWithin } from '../datastore/query.ts';
 import type { SearchFaults } from './profile.ts';
 
 /** A table as the recorded import left it. */

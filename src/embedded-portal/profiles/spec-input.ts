@@ -1,5 +1,4 @@
 // How the `spec` profile reads the body of a node: both styles of spec 4.5 and 4.6, everything checked.
-
 import { frequencies } from '../../dataset-api/values.ts';
 import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
 import type { Field } from '../content/fields.ts';

@@ -11,8 +11,7 @@ import type { UploadedFile } from '../media/multipart.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
-import { attachedFile } from './node-files.ts';
-import { inRace, renewDatasetsOf, touchedBy } from './node-races.ts';
+import { attachedFile, inRace, renewDatasetsOf, touchedBy } from './node-saves.ts';
 
 /** Removes the bytes of files whose rows are gone; what fails is swept at the next start. */
 export const removeBytes = (portal: Portal, files: StoredFile[]): void => {

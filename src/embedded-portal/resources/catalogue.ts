@@ -1,6 +1,5 @@
 // What a site tells of its datasets beside the service: package_show, package_list, group_list and data.json, as deployed
 // portals answer them.
-
 import { createHash } from 'node:crypto';
 import { slugOf } from '../../dataset-api/slug.ts';
 import { licenses } from '../../dataset-api/values.ts';

@@ -2,8 +2,7 @@
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
-import type { AnswerBudget } from '../datastore/answer-budget.ts';
-import { searchRefused } from '../datastore/query.ts';
+import { type AnswerBudget, searchRefused } from '../datastore/query.ts';
 import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 

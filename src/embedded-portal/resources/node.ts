@@ -7,9 +7,16 @@ import { publicPath, viewNode } from '../content/view.ts';
 import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
-import { type FileChange, noteFileChange, sameFile, settleFileChange } from './node-files.ts';
 import { listNodes, warnsOfQuery } from './node-list.ts';
-import { inRace, renewDatasetsOf, touchedBy } from './node-races.ts';
+import {
+  type FileChange,
+  inRace,
+  noteFileChange,
+  renewDatasetsOf,
+  sameFile,
+  settleFileChange,
+  touchedBy,
+} from './node-saves.ts';
 
 /** The node of the path; 404 with the id as sent when there is none (recorded behaviour 2). */
 export const needNode = ({ portal, args }: Call): StoredNode => {

@@ -1,11 +1,12 @@
-// Which resources exist under a profile, and which operation a request means (recorded behaviour 1).
-import type { Operation, Resource } from '../call.ts';
+// Which resources exist under a profile, which operation a request means, and what is checked before it runs (recorded behaviour 1).
+import type { Call, Operation, Resource } from '../call.ts';
 import type { Profile } from '../profiles/profile.ts';
+import { Refusal } from '../refusal.ts';
 import { datastoreResource } from './datastore.ts';
 import { fileResource } from './file.ts';
 import { nodeResource } from './node.ts';
 import { termResource } from './term.ts';
-import { userResource } from './user.ts';
+import { hasValidToken, userResource } from './user.ts';
 
 const chosen = (
   table: Record<string, Operation> | undefined,
@@ -84,4 +85,20 @@ export const resolveOperation = (resource: Resource, method: string, args: strin
   if (args.length !== 1 || !isId(args[0])) return undefined;
   if (method === 'PUT') return resource.update;
   return method === 'DELETE' ? resource.delete : undefined;
+};
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
+
+/** Throws 401 when a session asks for a change without its CSRF token. `method` is the one that came over the wire. */
+export const checkToken = (call: Call, operation: Operation, method: string): void => {
+  if (!operation.csrf || call.session === null || safeMethods.has(method)) return;
+  if (!hasValidToken(call)) throw new Refusal(401, 'CSRF validation failed');
+};
+
+/** Throws 401 for the first argument that the body lacks. */
+export const checkArguments = (call: Call, operation: Operation): void => {
+  for (const name of operation.requires(call)) {
+    const value = Object.hasOwn(call.body, name) ? call.body[name] : undefined;
+    if (value === undefined || value === null) throw new Refusal(401, `Missing required argument ${name}`);
+  }
 };

@@ -1,5 +1,6 @@
 // Attempts to log in, counted to slow down guessing (recorded behaviour 5).
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
+import { prepareAll, type Statements } from './statements.ts';
 
 /** Failures of one user from one address that are allowed, and within how many seconds. */
 export const userLimit = { failures: 5, window: 6 * 3600 };
@@ -18,23 +19,23 @@ export interface Attempt {
   now: number;
 }
 
+const statements = {
+  count: 'SELECT count(*) AS n FROM flood WHERE event = ? AND identifier = ? AND at > ?',
+  insert: 'INSERT INTO flood (event, identifier, at) VALUES (?, ?, ?)',
+  remove: 'DELETE FROM flood WHERE rowid = ?',
+  clear: 'DELETE FROM flood WHERE event = ? AND identifier = ?',
+  expire: 'DELETE FROM flood WHERE at < ?',
+};
+
 /**
  * The table of attempts. One is counted before its password is looked at and given back when that was right, so that
  * guesses which come together are counted like those which come one after the other.
  */
 export class Flood {
-  readonly #count: StatementSync;
-  readonly #insert: StatementSync;
-  readonly #remove: StatementSync;
-  readonly #clear: StatementSync;
-  readonly #expire: StatementSync;
+  readonly #sql: Statements<typeof statements>;
 
   constructor(db: DatabaseSync) {
-    this.#count = db.prepare('SELECT count(*) AS n FROM flood WHERE event = ? AND identifier = ? AND at > ?');
-    this.#insert = db.prepare('INSERT INTO flood (event, identifier, at) VALUES (?, ?, ?)');
-    this.#remove = db.prepare('DELETE FROM flood WHERE rowid = ?');
-    this.#clear = db.prepare('DELETE FROM flood WHERE event = ? AND identifier = ?');
-    this.#expire = db.prepare('DELETE FROM flood WHERE at < ?');
+    this.#sql = prepareAll(db, statements);
   }
 
   /** Who may not try again for now: that user from that address, or anybody from it; null when the attempt may be made. */
@@ -47,21 +48,21 @@ export class Flood {
 
   /** Counts an attempt; returns what {@link Flood.giveBack} takes. To be called inside a write. */
   reserve({ user, address, countsByAddress, now }: Attempt): number[] {
-    this.#expire.run(now - userLimit.window);
+    this.#sql.expire.run(now - userLimit.window);
     const rows = [
-      ...(countsByAddress ? [this.#insert.run('address', address, now)] : []),
-      ...(user === null ? [] : [this.#insert.run('user', `${user}-${address}`, now)]),
+      ...(countsByAddress ? [this.#sql.insert.run('address', address, now)] : []),
+      ...(user === null ? [] : [this.#sql.insert.run('user', `${user}-${address}`, now)]),
     ];
     return rows.map(({ lastInsertRowid }) => Number(lastInsertRowid));
   }
 
   /** The attempt was right: it does not count, and the failures of that user from there are forgotten. Inside a write. */
   giveBack(reserved: number[], { user, address }: Attempt): void {
-    for (const row of reserved) this.#remove.run(row);
-    this.#clear.run('user', `${user}-${address}`);
+    for (const row of reserved) this.#sql.remove.run(row);
+    this.#sql.clear.run('user', `${user}-${address}`);
   }
 
   #number(event: string, identifier: string, since: number): number {
-    return Number(this.#count.get(event, identifier, since)?.n ?? 0);
+    return Number(this.#sql.count.get(event, identifier, since)?.n ?? 0);
   }
 }

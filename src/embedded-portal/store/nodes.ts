@@ -1,6 +1,7 @@
 // Nodes, their revisions, and the references between them.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { FreeNumbers } from './free-numbers.ts';
+import { insertInto, prepareAll, type Statements } from './statements.ts';
 
 /** Field items by field name, as a read shows them; a field without a value has no key. References and files excepted. */
 export type FieldItems = Record<string, Record<string, unknown>[]>;
@@ -68,31 +69,58 @@ const selectNode = `SELECT n.nid, n.vid, n.type, n.language, n.title, n.uid, n.s
 /** Most text of nodes that is held in memory, in characters: reads and writes ask for the same few again and again. */
 const mostKnown = 16_000_000;
 
+const updated = 'vid language title uid status created changed comment promote sticky uuid alias'.split(' ');
+
+const revised = 'uid title log timestamp status fields'.split(' ');
+
+const assigned = (columns: readonly string[]): string => columns.map((name) => `${name} = :${name}`).join(', ');
+
+const statements = {
+  byNid: `${selectNode} WHERE n.nid = ?`,
+  byUuid: 'SELECT nid, type FROM node WHERE uuid = ? ORDER BY nid',
+  byTitle: 'SELECT nid FROM node WHERE type = ? AND title = ? ORDER BY nid LIMIT 20',
+  aliasOwner: 'SELECT nid FROM node WHERE alias = ?',
+  insertRevision: insertInto('revision', ['nid', 'vuuid', ...revised]),
+  insertNode: insertInto('node', ['type', ...updated]),
+  linkRevision: 'UPDATE node SET vid = ? WHERE nid = ?',
+  updateNode: `UPDATE node SET ${assigned(updated)} WHERE nid = :nid`,
+  updateRevision: `UPDATE revision SET ${assigned(revised)} WHERE vid = :vid`,
+  touchNode: 'UPDATE node SET changed = ? WHERE nid = ?',
+  touchRevision: 'UPDATE revision SET timestamp = ?, uid = ? WHERE vid = (SELECT vid FROM node WHERE nid = ?)',
+  setAlias: 'UPDATE node SET alias = ? WHERE nid = ?',
+  deleteNode: 'DELETE FROM node WHERE nid = ?',
+  deleteRevisions: 'DELETE FROM revision WHERE nid = ?',
+  targets: 'SELECT target FROM reference WHERE nid = ? ORDER BY delta',
+  sources: 'SELECT DISTINCT nid FROM reference WHERE target = ? ORDER BY nid',
+  clearTargets: 'DELETE FROM reference WHERE nid = ?',
+  addTarget: 'INSERT INTO reference (nid, delta, target) VALUES (?, ?, ?)',
+  appendTarget:
+    'INSERT INTO reference (nid, delta, target) SELECT ?1, coalesce(max(delta) + 1, 0), ?2 FROM reference WHERE nid = ?1',
+  removeTarget: 'DELETE FROM reference WHERE nid = ? AND target = ?',
+  hasType: 'SELECT 1 FROM node WHERE type = ? LIMIT 1',
+  count: 'SELECT count(*) AS n FROM node',
+};
+
+/** What is bound of a revision. */
+const revisionOf = ({ revisionUid, revisionTimestamp, title, log, status, fields }: NewNode) => ({
+  uid: revisionUid,
+  timestamp: revisionTimestamp,
+  title,
+  log,
+  status,
+  fields: JSON.stringify(fields),
+});
+
+/** What is bound of a node beside its keys. */
+const rowOf = (node: NewNode) => {
+  const { language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias } = node;
+  return { language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias };
+};
+
 /** The node, revision and reference tables. Methods that change something are to be called inside a write. */
 export class Nodes {
   readonly #db: DatabaseSync;
-  readonly #byNid: StatementSync;
-  readonly #byUuid: StatementSync;
-  readonly #byTitle: StatementSync;
-  readonly #aliasTaken: StatementSync;
-  readonly #insertRevision: StatementSync;
-  readonly #insertNode: StatementSync;
-  readonly #linkRevision: StatementSync;
-  readonly #updateNode: StatementSync;
-  readonly #updateRevision: StatementSync;
-  readonly #touchNode: StatementSync;
-  readonly #touchRevision: StatementSync;
-  readonly #setAlias: StatementSync;
-  readonly #deleteNode: StatementSync;
-  readonly #deleteRevisions: StatementSync;
-  readonly #targets: StatementSync;
-  readonly #sources: StatementSync;
-  readonly #clearTargets: StatementSync;
-  readonly #addTarget: StatementSync;
-  readonly #appendTarget: StatementSync;
-  readonly #removeTarget: StatementSync;
-  readonly #count: StatementSync;
-  readonly #hasType: StatementSync;
+  readonly #sql: Statements<typeof statements>;
   readonly #lists = new Map<string, StatementSync>();
   readonly #known = new Map<number, StoredNode>();
   #knownLength = 0;
@@ -102,49 +130,14 @@ export class Nodes {
 
   constructor(db: DatabaseSync) {
     this.#db = db;
-    this.#byNid = db.prepare(`${selectNode} WHERE n.nid = ?`);
-    this.#byUuid = db.prepare('SELECT nid, type FROM node WHERE uuid = ? ORDER BY nid');
-    this.#byTitle = db.prepare('SELECT nid FROM node WHERE type = ? AND title = ? ORDER BY nid LIMIT 20');
-    this.#aliasTaken = db.prepare('SELECT nid FROM node WHERE alias = ?');
-    this.#insertRevision = db.prepare(
-      'INSERT INTO revision (nid, uid, title, log, timestamp, status, vuuid, fields) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-    );
-    this.#insertNode = db.prepare(
-      `INSERT INTO node (vid, type, language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias)
-       VALUES (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#linkRevision = db.prepare('UPDATE node SET vid = ? WHERE nid = ?');
-    this.#updateNode = db.prepare(
-      `UPDATE node SET vid = ?, language = ?, title = ?, uid = ?, status = ?, created = ?, changed = ?, comment = ?, promote = ?,
-       sticky = ?, uuid = ?, alias = ? WHERE nid = ?`,
-    );
-    this.#updateRevision = db.prepare(
-      'UPDATE revision SET uid = ?, title = ?, log = ?, timestamp = ?, status = ?, fields = ? WHERE vid = ?',
-    );
-    this.#touchNode = db.prepare('UPDATE node SET changed = ? WHERE nid = ?');
-    this.#touchRevision = db.prepare(
-      'UPDATE revision SET timestamp = ?, uid = ? WHERE vid = (SELECT vid FROM node WHERE nid = ?)',
-    );
-    this.#setAlias = db.prepare('UPDATE node SET alias = ? WHERE nid = ?');
-    this.#deleteNode = db.prepare('DELETE FROM node WHERE nid = ?');
-    this.#deleteRevisions = db.prepare('DELETE FROM revision WHERE nid = ?');
-    this.#targets = db.prepare('SELECT target FROM reference WHERE nid = ? ORDER BY delta');
-    this.#sources = db.prepare('SELECT DISTINCT nid FROM reference WHERE target = ? ORDER BY nid');
-    this.#clearTargets = db.prepare('DELETE FROM reference WHERE nid = ?');
-    this.#addTarget = db.prepare('INSERT INTO reference (nid, delta, target) VALUES (?, ?, ?)');
-    this.#appendTarget = db.prepare(
-      'INSERT INTO reference (nid, delta, target) SELECT ?1, coalesce(max(delta) + 1, 0), ?2 FROM reference WHERE nid = ?1',
-    );
-    this.#hasType = db.prepare('SELECT 1 FROM node WHERE type = ? LIMIT 1');
-    this.#count = db.prepare('SELECT count(*) AS n FROM node');
-    this.#removeTarget = db.prepare('DELETE FROM reference WHERE nid = ? AND target = ?');
+    this.#sql = prepareAll(db, statements);
   }
 
   /** The node with that nid, or null; shared by all who ask, so nobody may change it. */
   byNid(nid: number): StoredNode | null {
     const known = this.#known.get(nid);
     if (known !== undefined) return known;
-    const row = this.#byNid.get(nid);
+    const row = this.#sql.byNid.get(nid);
     if (row === undefined) return null;
     const node = toNode(row);
     const length = String(row.fields).length + 1000;
@@ -162,116 +155,93 @@ export class Nodes {
 
   /** The first node with that uuid, or null. */
   byUuid(uuid: string): { nid: number; type: string } | null {
-    const row = this.#byUuid.get(uuid);
+    const row = this.#sql.byUuid.get(uuid);
     return row === undefined ? null : { nid: Number(row.nid), type: String(row.type) };
   }
 
   /** The nids of a type with exactly that title, whatever its case; twenty at most. */
   byTitle(type: string, title: string): number[] {
-    return this.#byTitle.all(type, title).map((row) => Number(row.nid));
+    return this.#sql.byTitle.all(type, title).map((row) => Number(row.nid));
   }
 
   /** The nid that has that alias, or null. */
   aliasOwner(alias: string): number | null {
-    const row = this.#aliasTaken.get(alias);
+    const row = this.#sql.aliasOwner.get(alias);
     return row === undefined ? null : Number(row.nid);
   }
 
   /** Adds a node with its first revision; returns its ids. */
   insert(node: NewNode): { nid: number; vid: number } {
-    const { type, language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias } = node;
-    const nid = Number(
-      this.#insertNode.run(type, language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias)
-        .lastInsertRowid,
-    );
-    const vid = this.#addRevision({ ...node, nid });
-    this.#linkRevision.run(vid, nid);
+    const nid = Number(this.#sql.insertNode.run({ ...rowOf(node), type: node.type, vid: 0 }).lastInsertRowid);
+    const vid = this.#addRevision(nid, node);
+    this.#sql.linkRevision.run(vid, nid);
     return { nid, vid };
   }
 
   /** Writes a changed node: as a new revision, or over the current one (`newRevision` false). Returns the vid. */
   update(node: StoredNode, { newRevision }: { newRevision: boolean }): number {
     this.#known.delete(node.nid);
-    let { vid } = node;
-    if (newRevision) vid = this.#addRevision(node);
-    else {
-      const { revisionUid, title, log, revisionTimestamp, status, fields } = node;
-      this.#updateRevision.run(revisionUid, title, log, revisionTimestamp, status, JSON.stringify(fields), vid);
-    }
-    const { language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias, nid } = node;
-    this.#updateNode.run(
-      vid,
-      language,
-      title,
-      uid,
-      status,
-      created,
-      changed,
-      comment,
-      promote,
-      sticky,
-      uuid,
-      alias,
-      nid,
-    );
+    const vid = newRevision ? this.#addRevision(node.nid, node) : node.vid;
+    if (!newRevision) this.#sql.updateRevision.run({ ...revisionOf(node), vid });
+    this.#sql.updateNode.run({ ...rowOf(node), vid, nid: node.nid });
     return vid;
   }
 
   /** Moves "changed" without a new revision, as attaching a file and a reference written from the other side do. */
   touch(nid: number, { at, uid }: { at: number; uid: number }): void {
     this.#known.delete(nid);
-    this.#touchNode.run(at, nid);
-    this.#touchRevision.run(at, uid, nid);
+    this.#sql.touchNode.run(at, nid);
+    this.#sql.touchRevision.run(at, uid, nid);
   }
 
   /** Gives a node its public path. */
   setAlias(nid: number, alias: string | null): void {
     this.#known.delete(nid);
-    this.#setAlias.run(alias, nid);
+    this.#sql.setAlias.run(alias, nid);
   }
 
   /** Removes a node with its revisions and the references it holds. */
   remove(nid: number): void {
     this.#known.delete(nid);
-    this.#clearTargets.run(nid);
-    this.#deleteRevisions.run(nid);
-    this.#deleteNode.run(nid);
+    this.#sql.clearTargets.run(nid);
+    this.#sql.deleteRevisions.run(nid);
+    this.#sql.deleteNode.run(nid);
   }
 
   /** The nids a node refers to, in order. */
   targets(nid: number): number[] {
-    return this.#targets.all(nid).map((row) => Number(row.target));
+    return this.#sql.targets.all(nid).map((row) => Number(row.target));
   }
 
   /** The nodes that refer to a nid. */
   sources(nid: number): number[] {
-    return this.#sources.all(nid).map((row) => Number(row.nid));
+    return this.#sql.sources.all(nid).map((row) => Number(row.nid));
   }
 
   /** Replaces what a node refers to. */
   setTargets(nid: number, targets: number[]): void {
-    this.#clearTargets.run(nid);
-    for (const [delta, target] of targets.entries()) this.#addTarget.run(nid, delta, target);
+    this.#sql.clearTargets.run(nid);
+    for (const [delta, target] of targets.entries()) this.#sql.addTarget.run(nid, delta, target);
   }
 
   /** Adds one reference at the end. */
   addTarget(nid: number, target: number): void {
-    this.#appendTarget.run(nid, target);
+    this.#sql.appendTarget.run(nid, target);
   }
 
   /** Removes every reference of a node to a target. */
   removeTarget(nid: number, target: number): void {
-    this.#removeTarget.run(nid, target);
+    this.#sql.removeTarget.run(nid, target);
   }
 
   /** True where there is a node of that type. */
   hasType(type: string): boolean {
-    return this.#hasType.get(type) !== undefined;
+    return this.#sql.hasType.get(type) !== undefined;
   }
 
   /** How many nodes there are. */
   count(): number {
-    return Number(this.#count.get()?.n ?? 0);
+    return Number(this.#sql.count.get()?.n ?? 0);
   }
 
   /** Runs a list query; `sql` is made of column names of {@link nodeColumns} only, values are bound. */
@@ -285,11 +255,7 @@ export class Nodes {
     return statement.all(...values);
   }
 
-  #addRevision(node: Omit<NewNode, 'alias'> & { nid: number }): number {
-    const { nid, revisionUid, title, log, revisionTimestamp, status, vuuid, fields } = node;
-    return Number(
-      this.#insertRevision.run(nid, revisionUid, title, log, revisionTimestamp, status, vuuid, JSON.stringify(fields))
-        .lastInsertRowid,
-    );
+  #addRevision(nid: number, node: NewNode): number {
+    return Number(this.#sql.insertRevision.run({ ...revisionOf(node), nid, vuuid: node.vuuid }).lastInsertRowid);
   }
 }

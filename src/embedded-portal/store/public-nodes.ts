@@ -1,5 +1,6 @@
 // What the public pages show of many nodes at once: one statement for each list.
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
+import { prepareAll, type Statements } from './statements.ts';
 
 /** The beginning of a description: sanitised HTML, which may be cut anywhere, else its plain text. */
 interface Described {
@@ -41,51 +42,48 @@ const described = `substr(coalesce(nullif(json_extract(r.fields, '$.body[0].safe
 
 const newest = 'sticky DESC, created DESC, nid DESC';
 
+const statements = {
+  count: "SELECT count(*) AS n FROM node WHERE type = 'dataset' AND status = 1",
+  // The plus keeps SQLite from sorting all datasets: the index that has the wanted order is read until the page is full.
+  datasets: `SELECT n.nid, n.title, n.alias, n.changed, ${described},
+      (SELECT count(*) FROM reference l JOIN node t ON t.nid = l.target WHERE l.nid = n.nid AND t.status = 1) AS resources
+    FROM (SELECT nid FROM node WHERE +type = 'dataset' AND status = 1 ORDER BY ${newest} LIMIT ? OFFSET ?) p
+    JOIN node n ON n.nid = p.nid JOIN revision r ON r.vid = n.vid
+    ORDER BY n.sticky DESC, n.created DESC, n.nid DESC`,
+  linked: `SELECT n.nid, n.type, n.title, n.alias, n.status, n.uid, f.filename, f.filesize, t.name AS format, ${described},
+      coalesce(json_extract(r.fields, '$.field_link_remote_file[0].uri'), json_extract(r.fields, '$.field_link_api[0].url')) AS link
+    FROM reference l JOIN node n ON n.nid = l.target JOIN revision r ON r.vid = n.vid
+    LEFT JOIN file f ON f.fid = (SELECT min(u.fid) FROM file_usage u WHERE u.nid = n.nid)
+    LEFT JOIN term t ON t.tid = CAST(json_extract(r.fields, '$.field_format[0].tid') AS INTEGER)
+    WHERE l.nid = ? ORDER BY l.delta LIMIT ?`,
+  terms: 'SELECT t.name FROM json_each(?) j JOIN term t ON t.tid = j.value ORDER BY j.key',
+};
+
 /** Lists of nodes with what a page shows of each. */
 export class PublicNodes {
-  readonly #count: StatementSync;
-  readonly #datasets: StatementSync;
-  readonly #linked: StatementSync;
-  readonly #terms: StatementSync;
+  readonly #sql: Statements<typeof statements>;
 
   constructor(db: DatabaseSync) {
-    this.#count = db.prepare("SELECT count(*) AS n FROM node WHERE type = 'dataset' AND status = 1");
-    // The plus keeps SQLite from sorting all datasets: the index that has the wanted order is read until the page is full.
-    this.#datasets = db.prepare(
-      `SELECT n.nid, n.title, n.alias, n.changed, ${described},
-         (SELECT count(*) FROM reference l JOIN node t ON t.nid = l.target WHERE l.nid = n.nid AND t.status = 1) AS resources
-       FROM (SELECT nid FROM node WHERE +type = 'dataset' AND status = 1 ORDER BY ${newest} LIMIT ? OFFSET ?) p
-       JOIN node n ON n.nid = p.nid JOIN revision r ON r.vid = n.vid
-       ORDER BY n.sticky DESC, n.created DESC, n.nid DESC`,
-    );
-    this.#linked = db.prepare(
-      `SELECT n.nid, n.type, n.title, n.alias, n.status, n.uid, f.filename, f.filesize, t.name AS format, ${described},
-         coalesce(json_extract(r.fields, '$.field_link_remote_file[0].uri'), json_extract(r.fields, '$.field_link_api[0].url')) AS link
-       FROM reference l JOIN node n ON n.nid = l.target JOIN revision r ON r.vid = n.vid
-       LEFT JOIN file f ON f.fid = (SELECT min(u.fid) FROM file_usage u WHERE u.nid = n.nid)
-       LEFT JOIN term t ON t.tid = CAST(json_extract(r.fields, '$.field_format[0].tid') AS INTEGER)
-       WHERE l.nid = ? ORDER BY l.delta LIMIT ?`,
-    );
-    this.#terms = db.prepare('SELECT t.name FROM json_each(?) j JOIN term t ON t.tid = j.value ORDER BY j.key');
+    this.#sql = prepareAll(db, statements);
   }
 
   /** How many published datasets there are. */
   count(): number {
-    return Number(this.#count.get()?.n ?? 0);
+    return Number(this.#sql.count.get()?.n ?? 0);
   }
 
   /** Published datasets: sticky ones first, then the newest. */
   datasets({ limit, offset }: { limit: number; offset: number }): DatasetRow[] {
-    return this.#datasets.all(limit, offset) as unknown as DatasetRow[]; // the columns of the SELECT
+    return this.#sql.datasets.all(limit, offset) as unknown as DatasetRow[]; // the columns of the SELECT
   }
 
   /** The nodes a node refers to, in order, `limit` at most. */
   linked(nid: number, limit: number): LinkedRow[] {
-    return this.#linked.all(nid, limit) as unknown as LinkedRow[]; // the columns of the SELECT
+    return this.#sql.linked.all(nid, limit) as unknown as LinkedRow[]; // the columns of the SELECT
   }
 
   /** The names of terms, in the order of `tids`; unknown ones are left out. */
   termNames(tids: readonly number[]): string[] {
-    return this.#terms.all(JSON.stringify(tids)).map((row) => String(row.name));
+    return this.#sql.terms.all(JSON.stringify(tids)).map((row) => String(row.name));
   }
 }

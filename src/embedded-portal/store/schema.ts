@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../model/errors.ts';
-import { datastoreSchema } from '../datastore/schema.ts';
+import { datastoreSchema } from '../datastore/records.ts';
 
 const first = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -1,6 +1,7 @@
 // Login sessions and their CSRF tokens.
 import { createHash, createHmac, randomBytes } from 'node:crypto';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
+import { prepareAll, type Statements } from './statements.ts';
 
 /** Seconds a cookie lives in the browser (recorded behaviour 5). */
 export const cookieSeconds = 2_000_000;
@@ -32,26 +33,25 @@ export const randomToken = (): string => randomBytes(32).toString('base64url');
 
 const keyOf = (id: string): Buffer => createHash('sha256').update(id).digest();
 
+const statements = {
+  select: 'SELECT uid, created, seen FROM session WHERE id = ?',
+  insert: 'INSERT INTO session (id, uid, created, seen) VALUES (?, ?, ?, ?)',
+  remove: 'DELETE FROM session WHERE id = ?',
+  removeAll: 'DELETE FROM session WHERE uid = ?',
+  touch: 'UPDATE session SET seen = ? WHERE id = ?',
+  expire: 'DELETE FROM session WHERE seen < ? OR created < ?',
+};
+
 /** The session table. Ids are stored hashed, tokens are computed; live sessions are kept in memory. */
 export class Sessions {
   readonly #secret: string;
-  readonly #select: StatementSync;
-  readonly #insert: StatementSync;
-  readonly #delete: StatementSync;
-  readonly #deleteAll: StatementSync;
-  readonly #touch: StatementSync;
-  readonly #expire: StatementSync;
+  readonly #sql: Statements<typeof statements>;
   /** By the id itself: hashing it for each request would cost more than the rest of the look-up. */
   readonly #live = new Map<string, Session>();
 
   constructor(db: DatabaseSync) {
     this.#secret = String(db.prepare("SELECT value FROM setting WHERE name = 'key'").get()?.value);
-    this.#select = db.prepare('SELECT uid, created, seen FROM session WHERE id = ?');
-    this.#insert = db.prepare('INSERT INTO session (id, uid, created, seen) VALUES (?, ?, ?, ?)');
-    this.#delete = db.prepare('DELETE FROM session WHERE id = ?');
-    this.#deleteAll = db.prepare('DELETE FROM session WHERE uid = ?');
-    this.#touch = db.prepare('UPDATE session SET seen = ? WHERE id = ?');
-    this.#expire = db.prepare('DELETE FROM session WHERE seen < ? OR created < ?');
+    this.#sql = prepareAll(db, statements);
   }
 
   /** The session of a cookie value, or null when it is unknown or expired. `now` in Unix seconds. */
@@ -59,7 +59,7 @@ export class Sessions {
     let session = this.#live.get(id);
     if (session === undefined) {
       const hash = keyOf(id);
-      const row = this.#select.get(hash);
+      const row = this.#sql.select.get(hash);
       if (row === undefined) return null;
       session = {
         id,
@@ -87,27 +87,27 @@ export class Sessions {
   /** Notes a request of the session; to be called inside a write. */
   touch(session: Session, now: number): void {
     session.seen = now;
-    this.#touch.run(now, Buffer.from(session.key, 'base64url'));
+    this.#sql.touch.run(now, Buffer.from(session.key, 'base64url'));
   }
 
   /** Starts a session with a new id and drops expired ones; to be called inside a write. */
   start(uid: number, now: number): { id: string; token: string } {
-    this.#expire.run(now - idleSeconds, now - longestSeconds);
+    this.#sql.expire.run(now - idleSeconds, now - longestSeconds);
     const id = randomToken();
-    this.#insert.run(keyOf(id), uid, now, now);
+    this.#sql.insert.run(keyOf(id), uid, now, now);
     return { id, token: this.#tokenOf(id) };
   }
 
   /** Ends a session; to be called inside a write. */
   end(session: Session): void {
     this.#live.delete(session.id);
-    this.#delete.run(Buffer.from(session.key, 'base64url'));
+    this.#sql.remove.run(Buffer.from(session.key, 'base64url'));
   }
 
   /** Ends every session of an account; to be called inside a write. */
   endAll(uid: number): void {
     this.#live.clear();
-    this.#deleteAll.run(uid);
+    this.#sql.removeAll.run(uid);
   }
 
   #tokenOf(id: string): string {

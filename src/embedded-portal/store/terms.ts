@@ -1,5 +1,6 @@
 // Vocabulary terms: tags, formats, topics.
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
+import { prepareAll, type Statements } from './statements.ts';
 
 /** Machine names of the vocabularies. */
 export type Vocabulary = 'tags' | 'format' | 'dkan_topics';
@@ -11,11 +12,14 @@ export interface Term {
   name: string;
 }
 
-const toTerm = (row: Record<string, unknown>): Term => ({
-  tid: Number(row.tid),
-  vocabulary: String(row.vocabulary),
-  name: String(row.name),
-});
+const toTerm = (row: Record<string, unknown>): Term => ({ ...row }) as unknown as Term; // the columns of the table
+
+const statements = {
+  byTid: 'SELECT * FROM term WHERE tid = ?',
+  byName: 'SELECT * FROM term WHERE vocabulary = ? AND name = ? ORDER BY tid',
+  all: 'SELECT * FROM term ORDER BY tid',
+  insert: 'INSERT INTO term (tid, vocabulary, name) VALUES (:tid, :vocabulary, :name)',
+};
 
 /** The terms every new store has: the topics and the commonest formats. */
 export const defaultTerms: Omit<Term, 'tid'>[] = [
@@ -28,37 +32,31 @@ export const defaultTerms: Omit<Term, 'tid'>[] = [
 
 /** The term table. */
 export class Terms {
-  readonly #byTid: StatementSync;
-  readonly #byName: StatementSync;
-  readonly #insert: StatementSync;
-  readonly #all: StatementSync;
+  readonly #sql: Statements<typeof statements>;
 
   constructor(db: DatabaseSync) {
-    this.#byTid = db.prepare('SELECT * FROM term WHERE tid = ?');
-    this.#byName = db.prepare('SELECT * FROM term WHERE vocabulary = ? AND name = ? ORDER BY tid');
-    this.#all = db.prepare('SELECT * FROM term ORDER BY tid');
-    this.#insert = db.prepare('INSERT INTO term (tid, vocabulary, name) VALUES (?, ?, ?)');
+    this.#sql = prepareAll(db, statements);
   }
 
   /** The term with that tid, or null. */
   byTid(tid: number): Term | null {
-    const row = this.#byTid.get(tid);
+    const row = this.#sql.byTid.get(tid);
     return row === undefined ? null : toTerm(row);
   }
 
   /** The first term of that name in a vocabulary, whatever its case, or null. */
   byName(vocabulary: string, name: string): Term | null {
-    const row = this.#byName.get(vocabulary, name);
+    const row = this.#sql.byName.get(vocabulary, name);
     return row === undefined ? null : toTerm(row);
   }
 
   /** Every term. */
   all(): Term[] {
-    return this.#all.all().map(toTerm);
+    return this.#sql.all.all().map(toTerm);
   }
 
   /** Adds a term (`tid` null: the next one) and returns its tid; to be called inside a write. */
   add(term: { tid: number | null; vocabulary: string; name: string }): number {
-    return Number(this.#insert.run(term.tid, term.vocabulary, term.name).lastInsertRowid);
+    return Number(this.#sql.insert.run(term).lastInsertRowid);
   }
 }

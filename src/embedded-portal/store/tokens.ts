@@ -2,10 +2,11 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { NotFoundError, PortalStoreError } from '../../model/errors.ts';
 import { schemaVersion } from './schema.ts';
 import { randomToken } from './sessions.ts';
+import { prepareAll, type Statements } from './statements.ts';
 
 /** What is known of a token; never the token itself. */
 export interface TokenFacts {
@@ -21,34 +22,31 @@ export interface TokenFacts {
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
 
+const statements = {
+  find: 'SELECT uid FROM access_token WHERE hash = ?',
+  add: 'INSERT INTO access_token (hash, uid, label, created) SELECT ?, uid, ?, ? FROM user WHERE name = ?',
+  list: 'SELECT t.id, u.name AS user, t.label, t.created FROM access_token t JOIN user u ON u.uid = t.uid ORDER BY t.id',
+  revoke: 'DELETE FROM access_token WHERE id = ?',
+};
+
 /** The token table. Tokens are stored hashed; the portal and the command line may use it at the same time. */
 export class Tokens {
-  readonly #find: StatementSync;
-  readonly #add: StatementSync;
-  readonly #list: StatementSync;
-  readonly #revoke: StatementSync;
+  readonly #sql: Statements<typeof statements>;
 
   constructor(db: DatabaseSync) {
-    this.#find = db.prepare('SELECT uid FROM access_token WHERE hash = ?');
-    this.#add = db.prepare(
-      'INSERT INTO access_token (hash, uid, label, created) SELECT ?, uid, ?, ? FROM user WHERE name = ?',
-    );
-    this.#list = db.prepare(
-      'SELECT t.id, u.name AS user, t.label, t.created FROM access_token t JOIN user u ON u.uid = t.uid ORDER BY t.id',
-    );
-    this.#revoke = db.prepare('DELETE FROM access_token WHERE id = ?');
+    this.#sql = prepareAll(db, statements);
   }
 
   /** The uid whose token it is, or null. */
   uidOf(token: string): number | null {
-    const row = this.#find.get(hashOf(token));
+    const row = this.#sql.find.get(hashOf(token));
     return row === undefined ? null : Number(row.uid);
   }
 
   /** Makes a token for an account; it is shown this once. Throws {@link NotFoundError} when there is no such account. */
   add(user: string, { label, now }: { label: string; now: number }): string {
     const token = randomToken();
-    if (Number(this.#add.run(hashOf(token), label, now, user).changes) === 0) {
+    if (Number(this.#sql.add.run(hashOf(token), label, now, user).changes) === 0) {
       throw new NotFoundError(`the portal has no account named ${user}`, {
         hint: 'accounts come from the users file; see `sluice portal --users`',
       });
@@ -58,17 +56,12 @@ export class Tokens {
 
   /** Every token, oldest first. */
   list(): TokenFacts[] {
-    return this.#list.all().map((row) => ({
-      id: Number(row.id),
-      user: String(row.user),
-      label: String(row.label),
-      created: Number(row.created),
-    }));
+    return this.#sql.list.all().map((row) => ({ ...row })) as unknown as TokenFacts[]; // the columns of the SELECT
   }
 
   /** Makes a token worthless from now on. Throws {@link NotFoundError} when there is none of that number. */
   revoke(id: number): void {
-    if (Number(this.#revoke.run(id).changes) === 0) {
+    if (Number(this.#sql.revoke.run(id).changes) === 0) {
       throw new NotFoundError(`there is no access token number ${id}`, {
         hint: '`sluice portal token list` shows them',
       });

@@ -1,8 +1,9 @@
 // Accounts of the portal.
 import { randomUUID } from 'node:crypto';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { Permission } from '../../dataset-api/permissions.ts';
 import { defaultRoles, grantsOf, type RoleTable } from '../roles.ts';
+import { insertInto, prepareAll, type Statements } from './statements.ts';
 
 /** One account. `uid` 0 is nobody (anonymous). Times are Unix seconds. */
 export interface User {
@@ -56,50 +57,34 @@ const anonymousOf = (table: RoleTable): User => ({
   uuid: '',
 });
 
-const toUser = (row: Record<string, unknown>): Omit<User, 'permissions' | 'roleMap'> => ({
-  uid: Number(row.uid),
-  name: String(row.name),
-  mail: String(row.mail),
-  pass: String(row.pass),
-  given: row.given === null ? null : String(row.given),
-  status: Number(row.status),
-  roles: JSON.parse(String(row.roles)) as string[], // written by save() only
-  created: Number(row.created),
-  access: Number(row.access),
-  login: Number(row.login),
-  uuid: String(row.uuid),
-});
+type Account = Omit<User, 'permissions' | 'roleMap'>;
+
+const toAccount = ({ from_file: _, roles, ...row }: Record<string, unknown>): Account =>
+  ({ ...row, roles: JSON.parse(String(roles)) }) as Account; // the columns of the table, written by save() only
+
+const statements = {
+  byUid: 'SELECT * FROM user WHERE uid = ?',
+  byName: 'SELECT * FROM user WHERE name = ?',
+  insert: insertInto('user', 'uid name mail pass given from_file status roles created uuid'.split(' ')),
+  update: `UPDATE user SET name = :name, mail = :mail, pass = :pass, given = :given, from_file = :from_file,
+    status = :status, roles = :roles WHERE uid = :uid`,
+  setPass: 'UPDATE user SET pass = ? WHERE uid = ?',
+  ofFile: 'SELECT uid, name FROM user WHERE from_file = 1 AND status = 1',
+  block: 'UPDATE user SET status = 0 WHERE uid = ?',
+  seen: 'UPDATE user SET access = ?, login = ? WHERE uid = ?',
+  count: 'SELECT count(*) AS n FROM user',
+};
 
 /** The user table; reads are kept in memory, because this process alone writes it. */
 export class Users {
-  readonly #byUid: StatementSync;
-  readonly #byName: StatementSync;
-  readonly #insert: StatementSync;
-  readonly #update: StatementSync;
-  readonly #setPass: StatementSync;
-  readonly #ofFile: StatementSync;
-  readonly #block: StatementSync;
-  readonly #seen: StatementSync;
-  readonly #count: StatementSync;
+  readonly #sql: Statements<typeof statements>;
   readonly #cache = new Map<number, User>();
 
   #roles: RoleTable = defaultRoles;
   #anonymous = anonymousOf(defaultRoles);
 
   constructor(db: DatabaseSync) {
-    this.#byUid = db.prepare('SELECT * FROM user WHERE uid = ?');
-    this.#byName = db.prepare('SELECT * FROM user WHERE name = ?');
-    this.#insert = db.prepare(
-      'INSERT INTO user (uid, name, mail, pass, given, from_file, status, roles, created, uuid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    );
-    this.#update = db.prepare(
-      'UPDATE user SET name = ?, mail = ?, pass = ?, given = ?, from_file = ?, status = ?, roles = ? WHERE uid = ?',
-    );
-    this.#setPass = db.prepare('UPDATE user SET pass = ? WHERE uid = ?');
-    this.#ofFile = db.prepare('SELECT uid, name FROM user WHERE from_file = 1 AND status = 1');
-    this.#block = db.prepare('UPDATE user SET status = 0 WHERE uid = ?');
-    this.#seen = db.prepare('UPDATE user SET access = ?, login = ? WHERE uid = ?');
-    this.#count = db.prepare('SELECT count(*) AS n FROM user');
+    this.#sql = prepareAll(db, statements);
   }
 
   /** The user of requests without a session. */
@@ -118,7 +103,7 @@ export class Users {
   byUid(uid: number): User | null {
     const known = this.#cache.get(uid);
     if (known !== undefined) return known;
-    const row = this.#byUid.get(uid);
+    const row = this.#sql.byUid.get(uid);
     if (row === undefined) return null;
     const user = this.#grant(row);
     if (this.#cache.size > 10_000) this.#cache.clear();
@@ -128,53 +113,49 @@ export class Users {
 
   /** The account with that name, whatever its case (recorded behaviour 5), or null. */
   byName(name: string): User | null {
-    const row = this.#byName.get(name);
+    const row = this.#sql.byName.get(name);
     return row === undefined ? null : this.#grant(row);
   }
 
   /** How many accounts there are. */
   count(): number {
-    return Number(this.#count.get()?.n ?? 0);
+    return Number(this.#sql.count.get()?.n ?? 0);
   }
 
   /** Adds an account, or updates the one of that name; to be called inside a write. */
   save(input: UserInput): User {
     const known = this.byName(input.name);
-    const roles = JSON.stringify(input.roles);
-    if (known === null) {
-      const { uid, name, mail, pass, given, fromFile, status, created } = input;
-      this.#insert.run(uid, name, mail, pass, given, fromFile ? 1 : 0, status, roles, created, randomUUID());
-    } else {
-      const { name, mail, pass, given, fromFile, status } = input;
-      this.#update.run(name, mail, pass, given, fromFile ? 1 : 0, status, roles, known.uid);
-    }
+    const { uid, fromFile, created, ...rest } = input;
+    const row = { ...rest, from_file: fromFile ? 1 : 0, roles: JSON.stringify(input.roles) };
+    if (known === null) this.#sql.insert.run({ ...row, uid, created, uuid: randomUUID() });
+    else this.#sql.update.run({ ...row, uid: known.uid });
     this.#cache.clear();
     return this.byName(input.name) ?? this.#anonymous;
   }
 
   /** Keeps another hash of the same password; to be called inside a write. */
   renewPass(uid: number, pass: string): void {
-    this.#setPass.run(pass, uid);
+    this.#sql.setPass.run(pass, uid);
     this.#cache.delete(uid);
   }
 
   /** Blocks the accounts of a users file that it does not name (any more) and returns their uids; inside a write. */
   blockOthers(names: readonly string[]): number[] {
     const kept = new Set(names.map((name) => name.toLowerCase()));
-    const gone = this.#ofFile.all().filter(({ name }) => !kept.has(String(name).toLowerCase()));
-    for (const { uid } of gone) this.#block.run(Number(uid));
+    const gone = this.#sql.ofFile.all().filter(({ name }) => !kept.has(String(name).toLowerCase()));
+    for (const { uid } of gone) this.#sql.block.run(Number(uid));
     this.#cache.clear();
     return gone.map(({ uid }) => Number(uid));
   }
 
   /** Notes a login (both times, Unix seconds); to be called inside a write. */
   loggedIn(uid: number, at: { access: number; login: number }): void {
-    this.#seen.run(at.access, at.login, uid);
+    this.#sql.seen.run(at.access, at.login, uid);
     this.#cache.delete(uid);
   }
 
   #grant(row: Record<string, unknown>): User {
-    const user = toUser(row);
+    const user = toAccount(row);
     return { ...user, ...grantsOf(this.#roles, user) };
   }
 }

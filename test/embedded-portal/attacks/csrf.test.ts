@@ -1,6 +1,6 @@
 // Cross-site request forgery: a session alone changes nothing.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { profiles } from '../../../src/embedded-portal/profiles/table.ts';
+import { profiles } from '../../../src/embedded-portal/profiles/profiles.ts';
 import { resourcesOf } from '../../../src/embedded-portal/resources/table.ts';
 import { type Caller, multipart, startTestPortal } from '../../support/portal.ts';
 

@@ -3,7 +3,7 @@ import { scryptSync } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { LoginQueue } from '../../../src/embedded-portal/login-queue.ts';
+import { LoginQueue } from '../../../src/embedded-portal/password.ts';
 import { openStore } from '../../../src/embedded-portal/store/open.ts';
 import { type Reply, sendRaw, startTestPortal, type TestPortal, testUsers } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';

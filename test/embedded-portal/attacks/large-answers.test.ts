@@ -1,6 +1,6 @@
 // Answers are bounded by their bytes: a wide table ends nobody's process.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { answerLength, takeWithin } from '../../../src/embedded-portal/datastore/answer-budget.ts';
+import { answerLength, takeWithin } from '../../../src/embedded-portal/datastore/query.ts';
 import { type Caller, type Reply, startTestPortal } from '../../support/portal.ts';
 
 const rows = 30;

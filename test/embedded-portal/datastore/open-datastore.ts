@@ -8,7 +8,7 @@ import {
   type DatastoreOptions,
   type ImportOutcome,
 } from '../../../src/embedded-portal/datastore/datastore.ts';
-import { datastoreSchema } from '../../../src/embedded-portal/datastore/schema.ts';
+import { datastoreSchema } from '../../../src/embedded-portal/datastore/records.ts';
 
 /** What a test works with. */
 export interface OpenDatastore {

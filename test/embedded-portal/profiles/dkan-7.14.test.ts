@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { dkan718Profile } from '../../../src/embedded-portal/profiles/dkan-7.18.ts';
+import { dkan718Profile } from '../../../src/embedded-portal/profiles/profiles.ts';
 import { RecordedDatastore } from '../../../src/embedded-portal/profiles/recorded-datastore.ts';
 import { type Caller, type Reply, startTestPortal, type TestPortal } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';

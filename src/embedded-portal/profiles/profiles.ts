@@ -1,11 +1,11 @@
-// Release B (7.x-1.18.2) as recorded, faults included where a client can meet them.
+// The profiles by name: the specification, and three releases as recorded, faults included where a client can meet them.
 import { datasetFields, otherFields, resourceFields } from '../content/fields.ts';
 import { recordedDefaults } from '../media/negotiate.ts';
 import { readEntityCore, readEntityFields } from './entity-input.ts';
-import { readFormCore, readFormNode } from './form-core.ts';
-import type { Profile, ReadContext, RecordedRelease } from './profile.ts';
+import { readFormCore, readFormNode } from './form-input.ts';
+import type { Profile, ProfileName, ReadContext, RecordedRelease } from './profile.ts';
 import { codelessFault, exceptionFault, recordedListFault } from './recorded-faults.ts';
-import { extensions } from './spec.ts';
+import { extensions, specProfile } from './spec.ts';
 
 /** True for the types that go past the editing form. */
 const isBare = ({ type }: ReadContext): boolean => type === 'dataset' || type === 'resource';
@@ -63,4 +63,44 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   filesArePublic: true,
   pages: false,
   siteName: 'DKAN',
+};
+
+const { recordedDatastore } = dkan718Profile;
+
+/** The `dkan-7.18.16` profile. */
+export const dkan71816Profile: Profile = {
+  ...dkan718Profile,
+  name: 'dkan-7.18.16',
+  recordedDatastore: {
+    ...recordedDatastore,
+    defaultProperties: { encoding: { PHP: 'UTF-8', MYSQL: 'utf8' }, ...recordedDatastore.defaultProperties },
+    searchFaults: { tells: 'log' },
+  },
+  writeStyle: 'keyless',
+  takesPrograms: false,
+  pagesCatalogue: true,
+};
+
+/** The `dkan-7.14` profile. */
+export const dkan714Profile: Profile = {
+  ...dkan718Profile,
+  name: 'dkan-7.14',
+  resources: { file: false, datastore: false, term: false },
+  readCore: readFormCore,
+  readFields: readFormNode,
+  extensions: extensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)),
+  hasLoginVersions: false,
+  renewsDatasets: false,
+  operators: 'known',
+  keepsDatastoreStatus: true,
+  pathFirst: true,
+  recordedDatastore: { ...dkan718Profile.recordedDatastore, cronMs: 60_000, searchFaults: { tells: 'fatal' } },
+};
+
+/** Every profile. */
+export const profiles: Readonly<Record<ProfileName, Profile>> = {
+  spec: specProfile,
+  'dkan-7.18.16': dkan71816Profile,
+  'dkan-7.18': dkan718Profile,
+  'dkan-7.14': dkan714Profile,
 };
