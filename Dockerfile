@@ -17,7 +17,9 @@ COPY --from=build /app/package.json /app/package.json
 COPY --from=build /app/node_modules /app/node_modules
 COPY --from=build /app/dist /app/dist
 COPY --from=build /app/jobs /app/jobs
-RUN ln -s /app/dist/cli.js /usr/local/bin/sluice
+COPY bin/sluice.cjs /app/bin/sluice.cjs
+COPY config/config.schema.json config/manifest.schema.json /app/config/
+RUN ln -s /app/bin/sluice.cjs /usr/local/bin/sluice
 
 # Settings, manifests and state stand in three folders, so that each can be mounted by itself.
 WORKDIR /srv/sluice

@@ -1,4 +1,4 @@
-// Writes what is made from the commands and errors: the help texts and the error table of the reference pages.
+// Writes what is made from the commands and errors: the tables of both in the reference pages.
 // Run it with `node scripts/reference.ts` after a change of a command or an error; a test fails while the pages are behind.
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -29,15 +29,35 @@ const helpWithin = async (...command: string[]): Promise<string[]> => {
   return [own, ...below.flat()];
 };
 
-const fenced = (texts: string[]): string => `\`\`\`text\n${texts.join('\n\n')}\n\`\`\``;
+/** A command of the program. */
+export interface CommandHelp {
+  name: string;
+  /** What `--help` prints of it and of the commands below it. */
+  text: string;
+}
 
-/** Names of all commands, as the program's help lists them. */
-export const commandNames = async (): Promise<string[]> => namesIn(await help());
+/** What `sluice --help` prints. */
+export const programHelp = (): Promise<string> => help();
 
-const helpTexts = async (): Promise<Record<string, string>> => {
-  const names = await commandNames();
-  const texts = await Promise.all(names.map(async (name) => [name, fenced(await helpWithin(name))] as const));
-  return { program: fenced([await help()]), ...Object.fromEntries(texts) };
+/** Every command, as the program's help lists them. */
+export const commandHelp = async (): Promise<CommandHelp[]> => {
+  const names = namesIn(await programHelp());
+  return Promise.all(names.map(async (name) => ({ name, text: (await helpWithin(name)).join('\n\n') })));
+};
+
+/** Options that most commands have; the page describes them once. */
+const common = ['--config', '--state', '--portal', '--json', '--verbose', '--help'];
+
+const commandTable = (commands: CommandHelp[]): string => {
+  const rows = commands.map(({ text }) => {
+    const [own = ''] = text.split('\n\nUsage:');
+    const [, usage = '', description = ''] = /^Usage: (.*)\n\n([\s\S]*?)\n\n/.exec(own) ?? [];
+    const options = [...own.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option = '']) => option);
+    const others = options.filter((option) => !common.includes(option)).map((option) => `\`${option}\``);
+    const form = usage.replace(' [options]', '').replaceAll('|', '\\|');
+    return `| \`${form}\` | ${description.replaceAll(/\s+/g, ' ')} | ${others.join(' ')} |`;
+  });
+  return ['| Command | What it does | Options |', '|---|---|---|', ...rows].join('\n');
 };
 
 /** One error of every class and code. */
@@ -56,20 +76,20 @@ const everyError = (): errors.SluiceError[] => {
   });
 };
 
-const errorTable = (): string => {
+const errorList = (): string => {
   const made = new Map(everyError().map((error) => [error.code, error]));
   const rows = Object.entries(errors.errorCodes).map(([code, meaning]) => {
     const error = made.get(code as errors.ErrorCode); // a key of errorCodes
     if (error === undefined) throw new Error(`no class has the code ${code}`);
-    return `| \`${code}\` | ${meaning} | ${error.retryable ? 'yes' : 'no'} | ${exitCodeOfError(error)} |`;
+    return `- \`${code}\` (${exitCodeOfError(error)}${error.retryable ? ', retried' : ''}): ${meaning}`;
   });
-  return ['| Code | Meaning | Tried again by itself | Exit code |', '|---|---|---|---|', ...rows].join('\n');
+  return rows.join('\n');
 };
 
 /** Makes the pages; the prose around their made parts is kept. */
 export const madePages = async (): Promise<MadeFile[]> => [
-  await page('docs/reference/commands.md', await helpTexts()),
-  await page('docs/reference/errors.md', { errors: errorTable() }),
+  await page('docs/reference/commands.md', { commands: commandTable(await commandHelp()) }),
+  await page('docs/reference/errors.md', { errors: errorList() }),
 ];
 
 if (import.meta.main) for (const { path, text } of await madePages()) await writeFile(join(root, path), text);

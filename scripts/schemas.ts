@@ -3,12 +3,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { type JsonSchema, schemaKeys } from '../src/commands/schema-keys.ts';
 import { configFileSchema } from '../src/config/schema.ts';
 import { accessLevels, frequencies, licenses } from '../src/dataset-api/values.ts';
 import { datasetRules } from '../src/sources/catalogue/dataset-rules.ts';
 import { distributionRows } from '../src/sources/catalogue/distributions.ts';
 import { manifestFileSchema } from '../src/sources/manifest/schema.ts';
-import { type JsonSchema, keyTable } from './key-table.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -34,22 +34,44 @@ const jsonSchema = (schema: z.ZodType): JsonSchema =>
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
+/** A Markdown list of the keys of a schema. */
+const keyList = (schema: JsonSchema, prefix: string): string =>
+  schemaKeys(schema, prefix)
+    .map(({ path, type, required, fallback, meaning }) => {
+      const more = required
+        ? ', required'
+        : fallback === undefined || fallback === '[]'
+          ? ''
+          : `, default \`${fallback}\``;
+      return `- \`${path}\` (${type}${more}): ${meaning.replaceAll('\n', ' ')}`;
+    })
+    .join('\n');
+
 const configTables = (): Record<string, string> => {
   const { properties = {} } = jsonSchema(configFileSchema);
   const { portals, manifests, ...sections } = properties;
   const portal = portals?.additionalProperties || undefined;
   const kinds = portal?.oneOf ?? portal?.anyOf ?? [];
   const [embedded = {}, remote = {}] = kinds;
+  const common = keysOf(
+    embedded,
+    (name) => JSON.stringify(embedded.properties?.[name]) === JSON.stringify(remote.properties?.[name]),
+  );
+  const only = (kind: JsonSchema): JsonSchema => keysOf(kind, (name) => common.properties?.[name] === undefined);
   return {
-    top: keyTable(
-      { properties: { portals: { ...portals, additionalProperties: {} }, manifests: manifests ?? {} } },
-      '',
-    ),
-    embedded: keyTable(embedded, 'portals.<name>.'),
-    remote: keyTable(remote, 'portals.<name>.'),
-    ...Object.fromEntries(Object.entries(sections).map(([name, section]) => [name, keyTable(section, `${name}.`)])),
+    top: keyList({ properties: { portals: { ...portals, additionalProperties: {} }, manifests: manifests ?? {} } }, ''),
+    portals: keyList(common, 'portals.<name>.'),
+    embedded: keyList(only(embedded), 'portals.<name>.'),
+    remote: keyList(only(remote), 'portals.<name>.'),
+    ...Object.fromEntries(Object.entries(sections).map(([name, section]) => [name, keyList(section, `${name}.`)])),
   };
 };
+
+/** The schema with those of its keys that `isTaken` takes. */
+const keysOf = (schema: JsonSchema, isTaken: (name: string) => boolean): JsonSchema => ({
+  ...schema,
+  properties: Object.fromEntries(Object.entries(schema.properties ?? {}).filter(([name]) => isTaken(name))),
+});
 
 const manifestTables = (): Record<string, string> => {
   const { properties = {}, required = [] } = jsonSchema(manifestFileSchema);
@@ -57,20 +79,21 @@ const manifestTables = (): Record<string, string> => {
   const { resources, ...dataset } = datasets?.items?.properties ?? {};
   const shallow = (schema: JsonSchema | undefined): JsonSchema => ({ ...schema, properties: {}, items: {} });
   const defaultsOf = Object.entries(defaults?.properties ?? {}).map(([name, value]) => [name, shallow(value)] as const);
+  const resource = resources?.items?.properties ?? {};
+  const { table, schema } = resource;
+  const forms = (schema?.anyOf ?? []).map(shallow);
   return {
-    top: keyTable({ properties: { ...top, datasets: shallow(datasets), drop: shallow(drop) }, required }, ''),
-    defaults: keyTable({ properties: Object.fromEntries(defaultsOf) }, 'defaults.'),
-    datasets: keyTable(
-      { ...datasets?.items, properties: { ...dataset, resources: shallow(resources) } },
-      'datasets[].',
+    top: keyList({ properties: { ...top, datasets: shallow(datasets), drop: shallow(drop) }, required }, ''),
+    defaults: keyList({ properties: Object.fromEntries(defaultsOf) }, 'defaults.'),
+    datasets: keyList({ ...datasets?.items, properties: { ...dataset, resources: shallow(resources) } }, 'datasets[].'),
+    // Steps and schemas are explained on the page about tables; `sluice help manifest` lists their keys.
+    resources: keyList(
+      { ...resources?.items, properties: { ...resource, table: shallow(table), schema: { ...schema, anyOf: forms } } },
+      'datasets[].resources[].',
     ),
-    resources: keyTable(resources?.items ?? {}, 'datasets[].resources[].'),
-    drop: keyTable(drop ?? {}, 'drop.'),
-    licenses: valueTable(['Code', 'License'], Object.entries(licenses)),
-    frequencies: valueTable(
-      ['Code', 'Words'],
-      frequencies.map(({ code, words }) => [code, words.map((word) => `\`${word}\``).join(', ')]),
-    ),
+    drop: keyList(drop ?? {}, 'drop.'),
+    licenses: valueList(Object.entries(licenses)),
+    frequencies: valueList(frequencies.map(({ code, words }) => [code, words.map((word) => `\`${word}\``).join(', ')])),
     access: accessLevels.map((level) => `\`${level}\``).join(', '),
   };
 };
@@ -91,8 +114,8 @@ const mappingTable = (rows: readonly { from: string; to: string; how: string }[]
 const coded = (text: string): string =>
   text.replaceAll('`', '').replaceAll(/@?\w+/g, (name) => (name === 'or' ? name : `\`${name}\``));
 
-const valueTable = (head: [string, string], rows: (readonly [string, string])[]): string =>
-  [`| ${head.join(' | ')} |`, '|---|---|', ...rows.map(([code, words]) => `| \`${code}\` | ${words} |`)].join('\n');
+const valueList = (rows: (readonly [string, string])[]): string =>
+  rows.map(([code, words]) => `- \`${code}\`${words === '' ? '' : `: ${words}`}`).join('\n');
 
 /** The page with the text between `<!-- made: NAME -->` and `<!-- /made -->` replaced by the table of that name. */
 export const page = async (path: string, tables: Record<string, string>): Promise<MadeFile> => {

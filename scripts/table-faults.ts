@@ -49,33 +49,26 @@ const sampleOf = ({ content }: FaultFixture): string => {
 /** Text inside a code span of a table cell. */
 const inCode = (text: string): string => text.replaceAll('|', '\\|').replaceAll('`', "'");
 
-const inCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
+const inText = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('*', '\\*').replaceAll('\n', ' ');
 
-const rowOf = ({ fixture, inspection }: InspectedFixture): string => {
+/** The code under which the page lists a fixture, and its line there. */
+const entryOf = ({ fixture, inspection }: InspectedFixture): { code: string; line: string } => {
   const finding = inspection.findings.find(({ kind }) => kind === fixture.kind);
-  const place = finding?.places[0];
+  const [place] = finding?.places ?? [];
   if (finding === undefined || place === undefined) throw new Error(`${fixture.title}: not found`);
-  const at = place.column === null ? `line ${place.line}` : `line ${place.line}, column ${place.column}`;
-  const code = finding.code === null ? 'remark' : `\`${finding.code}\``;
-  const todo = [finding.hint, finding.mend === null ? null : `*mend:* ${finding.mend}`].filter((text) => text !== null);
-  const cells = [
-    fixture.title,
-    sampleOf(fixture),
-    `${at}: ${place.message}`,
-    code,
-    inspection.verdict,
-    todo.join('; '),
-  ];
-  return `| ${cells.map((cell, index) => (index === 1 ? cell : inCell(cell))).join(' | ')} |`;
+  const sample = sampleOf(fixture);
+  const fixable = finding.mend === null ? '' : ' *(fixable)*';
+  return {
+    code: finding.code ?? 'remark',
+    line: `- **${inText(fixture.title)}**${sample === '' ? '' : ` ${sample}`}: ${inText(place.message)}${fixable}`,
+  };
 };
 
-/** Makes the page; the prose around the table is kept. */
+/** Makes the page; the prose around the lists is kept. */
 export const madeFaultPage = async (inspected: InspectedFixture[]): Promise<MadeFile> => {
-  const head = [
-    '| What is wrong | A file with it | What `sluice check` says | Code | The table is | What to do |',
-    '|---|---|---|---|---|---|',
-  ];
-  return page('docs/reference/table-faults.md', { faults: [...head, ...inspected.map(rowOf)].join('\n') });
+  const byCode = Map.groupBy(inspected.map(entryOf), ({ code }) => code);
+  const lists = [...byCode].map(([code, entries]) => [code, entries.map(({ line }) => line).join('\n')]);
+  return page('docs/reference/table-faults.md', Object.fromEntries(lists));
 };
 
 if (import.meta.main) {

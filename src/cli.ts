@@ -5,6 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CommandDeclaration, CommandDeclarations, Parameter } from './commands/declaration.ts';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
+import { helpTopics, topicText } from './commands/help-topics.ts';
 import { type Io, warn } from './commands/io.ts';
 import { boundProcess } from './commands/process-end.ts';
 import { InterruptedError, machineFault, SluiceError } from './model/errors.ts';
@@ -44,62 +45,34 @@ const program = new Command('sluice')
 
 /** Each command as `sluice --help` lists it, and its file: only that of the command that is typed is loaded. */
 const listed: [usage: string, description: string, load: () => Promise<{ commands: CommandDeclarations }>][] = [
-  ['publish <manifest...>', 'run manifests once and wait for the report', () => import('./commands/publish.ts')],
-  [
-    'plan <manifest...>',
-    'show what a publish would do, item by item; writes nothing',
-    () => import('./commands/plan.ts'),
-  ],
-  ['apply <plan>', 'do exactly what a reviewed plan says', () => import('./commands/plan.ts')],
-  ['release <run>', 'let a run that the guard held do what it was held for', () => import('./commands/operate.ts')],
-  ['discard <run>', 'forget a run that the guard held', () => import('./commands/operate.ts')],
-  ['remove <key>', 'take one item down on purpose', () => import('./commands/operate.ts')],
-  [
-    'adopt <manifest>',
-    'link nodes that are already on the portal; creates nothing',
-    () => import('./commands/reconcile.ts'),
-  ],
-  [
-    'rebuild <manifest>',
-    'restore what we remember from the portal, when Redis was lost',
-    () => import('./commands/reconcile.ts'),
-  ],
-  ['verify <manifest>', 'prove that the portal holds what was published', () => import('./commands/reconcile.ts')],
+  ['publish <manifest...>', 'publish manifests once and wait for the report', () => import('./commands/publish.ts')],
+  ['plan <manifest...>', 'show what publish would do, without writing anything', () => import('./commands/plan.ts')],
+  ['apply <plan>', 'carry out a saved plan exactly as reviewed', () => import('./commands/plan.ts')],
+  ['release <run>', 'let a run that the guard held go ahead', () => import('./commands/operate.ts')],
+  ['discard <run>', 'drop a run that the guard held', () => import('./commands/operate.ts')],
+  ['remove <key>', 'take a dataset or resource off the portal', () => import('./commands/operate.ts')],
+  ['adopt <manifest>', 'link datasets that are already on the portal', () => import('./commands/reconcile.ts')],
+  ['rebuild <manifest>', 'restore lost state from the portal', () => import('./commands/reconcile.ts')],
+  ['verify <manifest>', 'check that the portal holds what was published', () => import('./commands/reconcile.ts')],
   [
     'start [manifest...]',
-    'the service: workers, watched folders, schedules, the embedded portal',
+    'run the service: workers, watched folders, schedules, the embedded portal',
     () => import('./commands/start.ts'),
   ],
-  ['worker', 'workers only, for a second host on the same Redis', () => import('./commands/start.ts')],
-  [
-    'schedules [manifest...]',
-    'when every manifest runs next, and how it ended last',
-    () => import('./commands/schedules.ts'),
-  ],
-  [
-    'run-now <manifest...>',
-    'run manifests at once, whatever their schedules say',
-    () => import('./commands/schedules.ts'),
-  ],
-  ['status [key|file]', 'is it live, and if not, why?', () => import('./commands/status.ts')],
-  ['log <job|run|key>', 'the log of a job, a run, or the last job of a key', () => import('./commands/log.ts')],
-  ['retry <run|key>', 'run again what failed in a run, or one key', () => import('./commands/retry.ts')],
+  ['worker', 'run workers only, on another host with the same Redis', () => import('./commands/start.ts')],
+  ['schedules [manifest...]', 'list schedules with their next and last runs', () => import('./commands/schedules.ts')],
+  ['run-now <manifest...>', 'run manifests now, whatever their schedules say', () => import('./commands/schedules.ts')],
+  ['status [key|file]', 'show what is live, and why something is not', () => import('./commands/status.ts')],
+  ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./commands/log.ts')],
+  ['retry <run|key>', 'rerun what failed in a run, or one key', () => import('./commands/retry.ts')],
   [
     'check [file...]',
-    'check configuration, manifests and tables; with --portal, a portal',
+    'validate configuration, manifests and tables, or a portal with --portal',
     () => import('./commands/check.ts'),
   ],
-  [
-    'init [folder]',
-    'ask for the portal and write a configuration and a sample manifest',
-    () => import('./commands/init.ts'),
-  ],
-  ['portal', 'run the embedded portal alone', () => import('./commands/portal.ts')],
-  [
-    'demo',
-    'publish three datasets to an embedded portal in a temporary folder, and prove it',
-    () => import('./commands/demo.ts'),
-  ],
+  ['init [folder]', 'set up a folder: configuration, sample manifest, inbox', () => import('./commands/init.ts')],
+  ['portal', 'run the embedded portal on its own', () => import('./commands/portal.ts')],
+  ['demo', 'publish sample datasets to a temporary portal and check the result', () => import('./commands/demo.ts')],
 ];
 
 let exitCode: number = exitCodes.ok;
@@ -117,9 +90,16 @@ program.configureHelp({
     return usage?.replace(nameOf(usage), '$& [options]') ?? 'help [command]';
   },
 });
+program.addHelpText(
+  'after',
+  `\n${helpTopics.map((topic) => `sluice help ${topic}`).join(' and ')} list every key of the two files.\n`,
+);
+
+const topic = process.argv[2] === 'help' ? helpTopics.find((name) => name === process.argv[3]) : undefined;
 
 try {
-  await program.parseAsync();
+  if (topic) process.stdout.write(topicText(topic));
+  else await program.parseAsync();
 } catch (thrown) {
   const error = machineFault(thrown);
   if (error instanceof CommanderError) exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { loadAll } from 'js-yaml';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { commandNames } from '../../scripts/reference.ts';
+import { commandHelp } from '../../scripts/reference.ts';
 import { configFileSchema } from '../../src/config/schema.ts';
 import { checkDocument } from '../../src/model/yaml/check.ts';
 import { parseYaml } from '../../src/model/yaml/document.ts';
@@ -48,7 +48,7 @@ it('scales the workers, up to the concurrency of the portal', async () => {
   expect(scaled.spec.scaleTargetRef.name).toBe(deployment.metadata.name);
   const [program, command = ''] = deployment.spec.template.spec.containers[0].args;
   expect(program).toBe('sluice');
-  expect(await commandNames()).toContain(command);
+  expect((await commandHelp()).map(({ name }) => name)).toContain(command);
   expect(Object.values(checked.value?.portals ?? {}).map(({ concurrency }) => concurrency)).toEqual([
     scaled.spec.maxReplicaCount,
   ]);

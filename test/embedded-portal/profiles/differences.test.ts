@@ -1,4 +1,4 @@
-// docs/reference/portal-differences.md and the portal, kept in step: one check for each row of its first table.
+// docs/embedded-portal/differences.md and the portal, kept in step: one check for each row of its first table.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -382,12 +382,12 @@ const checks: Record<string, () => Promise<void>> = {
 };
 
 const documented = (): string[] => {
-  const text = readFileSync(join(import.meta.dirname, '../../../docs/reference/portal-differences.md'), 'utf8');
+  const text = readFileSync(join(import.meta.dirname, '../../../docs/embedded-portal/differences.md'), 'utf8');
   const section = text.slice(text.indexOf('## `spec` and'), text.indexOf('## Recorded'));
   return [...section.matchAll(/^\| ([a-z-]+) \|/gm)].map((match) => match[1] ?? '').filter((id) => id !== 'difference');
 };
 
-describe('docs/reference/portal-differences.md', () => {
+describe('docs/embedded-portal/differences.md', () => {
   it('has a row for each difference that is checked here, and no other', () => {
     expect(documented().toSorted()).toEqual(Object.keys(checks).toSorted());
   });

@@ -6,7 +6,7 @@ import { canReplay, playable, replay, replayed, sharedFolder } from '../../../sc
 
 /** The exchanges that the documentation says come out differently, as `scenario step`. */
 const documented = (): Set<string> => {
-  const text = readFileSync(join(import.meta.dirname, '../../../docs/reference/portal-differences.md'), 'utf8');
+  const text = readFileSync(join(import.meta.dirname, '../../../docs/embedded-portal/differences.md'), 'utf8');
   const rows = text.slice(text.indexOf('## Recorded')).matchAll(/^\| (\w+) \| ([\d, ]+) \|/gm);
   return new Set(
     [...rows].flatMap(([, scenario, steps]) => (steps ?? '').split(', ').map((step) => `${scenario} ${step}`)),
@@ -17,7 +17,7 @@ const why = canReplay() ? '' : ` (not run: no recordings at ${sharedFolder})`;
 
 describe.skipIf(!canReplay())(`recorded exchanges${why}`, () => {
   it.each(playable())(
-    'come out as recorded under %s, but for those that docs/reference/portal-differences.md names',
+    'come out as recorded under %s, but for those that docs/embedded-portal/differences.md names',
     async (profile) => {
       const { share, differences } = await replay(profile);
       expect(share).toBeGreaterThanOrEqual(replayed[profile].least);
