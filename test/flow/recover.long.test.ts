@@ -77,6 +77,13 @@ describe('docs/how-to/recover.md', () => {
     expect(next('sluice status')).toMatchObject({ code: 0, out: expect.stringContaining('16 live') });
   });
 
+  it('items failed', async () => {
+    place.write('data/roads.csv', 'id,value\n1\n');
+    expect((await place.run(['publish', 'jobs/city.yaml'])).code).toBe(3);
+    place.write('data/roads.csv', 'id,value\n1,fixed\n');
+    expect(next('sluice retry')).toMatchObject({ code: 0, out: expect.stringContaining('imported') });
+  });
+
   it('Redis was lost', async () => {
     await place.store.flushall();
     const { code, out } = next('sluice rebuild');
@@ -101,7 +108,7 @@ describe('docs/how-to/recover.md', () => {
     expect(await nidOf('City parks')).not.toBe('');
   });
 
-  it('the portal forgot', async () => {
+  it('the portal was reset', async () => {
     expect(next('--create-missing').code).toBe(0);
   });
 
