@@ -125,6 +125,10 @@ export const moreLines = ({ findings }: Inspection): string[] =>
     return code === null || more <= 0 ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
   });
 
+/** Ways to read a table of which nobody but its publisher knows the right one, each with the key that decides for it. */
+export const candidateLines = ({ findings }: Inspection): string[] =>
+  findings.flatMap(({ candidates = [] }) => candidates.map(({ key, reads }) => `  ${key}  reads  ${reads}`));
+
 /** What a mend would do, and the command that does it; nothing for a table that is faulty or has nothing to mend. */
 export const mendLines = ({ findings, verdict }: Inspection, file: string): string[] => {
   if (verdict !== 'mendable') return [];

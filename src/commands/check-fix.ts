@@ -6,6 +6,7 @@ import { isTabular } from '../pipeline/plan/plan.ts';
 import { fixTable } from '../tables/check.ts';
 import type { FixReport } from '../tables/fix/row-fixer.ts';
 import type { Delimiter } from '../tables/scan/dialect.ts';
+import { encodingNamed } from '../tables/scan/encodings.ts';
 import { htmlOfFix } from './check-html.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, plural, say } from './io.ts';
@@ -55,18 +56,14 @@ export const fixCommand = async (
   return exitCodes.ok;
 };
 
-/** The name that TextDecoder gives an encoding; undefined for UTF-8, which is seen. Throws a UsageError for another name. */
+/** The name of an encoding; undefined for UTF-8, which is seen. Throws a UsageError for a name that is none. */
 export const knownEncoding = (name: string | undefined): string | undefined => {
   if (name === undefined) return undefined;
-  try {
-    const { encoding } = new TextDecoder(name);
-    return encoding === 'utf-8' ? undefined : encoding;
-  } catch (cause) {
-    throw new UsageError(`unknown encoding ${JSON.stringify(name)}`, {
-      hint: 'such as windows-1250, windows-1251, iso-8859-2, macintosh or shift_jis',
-      cause,
-    });
-  }
+  const encoding = encodingNamed(name);
+  if (encoding !== null) return encoding === 'utf-8' ? undefined : encoding;
+  throw new UsageError(`unknown encoding ${JSON.stringify(name)}`, {
+    hint: 'such as windows-1250, windows-1251, iso-8859-2, cp852, macintosh or shift_jis',
+  });
 };
 
 const tell = (
@@ -80,12 +77,12 @@ const tell = (
   else for (const line of linesOf(path, output, report)) say(io, line);
 };
 
-const linesOf = (path: string, output: string, { mends, changed, rows, bytes }: FixReport): string[] => [
+const linesOf = (path: string, output: string, { mends, rows, unshown, bytes }: FixReport): string[] => [
   `${path}: ${mends.length === 0 ? 'nothing to mend' : 'mended'}, written to ${output}, ${bytes.toLocaleString('en')} bytes, sound`,
   ...mends.map(({ mend, count }) => `  ${mend}${count > 1 ? ` (${count.toLocaleString('en')} times)` : ''}`),
-  ...rows.flatMap(({ line, before, after }) => [
-    `  line ${line}: - ${before}`,
-    ...(after === null ? [] : [`  line ${line}: + ${after}`]),
-  ]),
-  ...(changed > rows.length ? [`  … and ${plural(changed - rows.length, 'more row')}`] : []),
+  ...rows.flatMap(({ line, column, before, after }) => {
+    const place = `  line ${line}${column === null ? '' : `, column ${column}`}:`;
+    return [`${place} - ${before}`, ...(after === null ? [] : [`${place} + ${after}`])];
+  }),
+  ...(unshown > 0 ? [`  … and ${plural(unshown, 'more row')}`] : []),
 ];

@@ -34,7 +34,7 @@ const placeText = ({ line, column, offset }: FindingPlace): string =>
     ...(offset === null ? [] : [`byte ${offset + 1}`]),
   ].join(', ');
 
-const findingRow = ({ code, hint, mend, count, places }: Finding): string[] => [
+const findingRow = ({ code, hint, mend, candidates = [], count, places }: Finding): string[] => [
   code === null ? 'remark' : `fault <code>${code}</code>`,
   places
     .map((place) => {
@@ -42,7 +42,13 @@ const findingRow = ({ code, hint, mend, count, places }: Finding): string[] => [
       return `${placeText(place)}: ${safe(place.message)}${context}`;
     })
     .join('<br>') + (count > places.length ? `<br>… and ${(count - places.length).toLocaleString('en')} more` : ''),
-  [hint === null ? '' : safe(hint), mend === null ? '' : `<em>mend:</em> ${safe(mend)}`].filter(Boolean).join('<br>'),
+  [
+    hint === null ? '' : safe(hint),
+    ...candidates.map(({ key, reads }) => `<code>${safe(key)}</code>: ${safe(reads)}`),
+    mend === null ? '' : `<em>mend:</em> ${safe(mend)}`,
+  ]
+    .filter(Boolean)
+    .join('<br>'),
 ];
 
 const inspected = ({ findings, columns, rows, encoding, lineEnds, bytes }: Omit<Inspection, 'mend'>): string =>
@@ -85,13 +91,12 @@ export const htmlOfFix = (file: string, target: string, report: FixReport): stri
       report.mends.map(({ mend, count }) => [safe(mend), count.toLocaleString('en')]),
     ),
     table(
-      ['Line', 'Row'],
-      report.rows.map(({ line, before, after }) => [
+      ['Line', 'Column', 'Change'],
+      report.rows.map(({ line, column, before, after }) => [
         String(line),
+        String(column ?? ''),
         `<del><code>${safe(before)}</code></del><br>${after === null ? 'left out' : `<ins><code>${safe(after)}</code></ins>`}`,
       ]),
     ),
-    report.changed > report.rows.length
-      ? `<p>… and ${(report.changed - report.rows.length).toLocaleString('en')} more rows</p>`
-      : '',
+    report.unshown > 0 ? `<p>… and ${report.unshown.toLocaleString('en')} more rows</p>` : '',
   ]);

@@ -7,6 +7,7 @@ import { ConfigError, InterruptedError, UsageError } from '../model/errors.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
 import {
   type CheckContext,
+  candidateLines,
   columnLines,
   columnsLine,
   type Fault,
@@ -173,6 +174,7 @@ const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFindin
   return [
     ...lines,
     ...moreLines(inspection),
+    ...candidateLines(inspection),
     `${file}: ${summary}`,
     ...notes.map((note) => `  ${note}`),
     ...mendLines(inspection, file),

@@ -79,8 +79,16 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'another encoding, here Windows-1251',
-    content: bytes('id,name\n1,', [0xcc, 0xee, 0xf1, 0xea, 0xe2, 0xe0], '\n'),
+    title: 'Windows-1250, told by its words',
+    content: bytes('id,name\n1,Plze', [0xf2], '\n2,', [0xc8], 'esk', [0xe9], ' Bud', [0xec], 'jovice\n'),
+    kind: 'other-encoding',
+    verdict: 'mendable',
+    line: 2,
+    column: 2,
+  },
+  {
+    title: 'another encoding, of which one word does not tell which',
+    content: bytes('id,name\n1,Plze', [0xf2], '\n2,Brno\n'),
     kind: 'other-encoding',
     verdict: 'faulty',
     line: 2,
@@ -334,10 +342,10 @@ export const faultFixtures: FaultFixture[] = [
   },
   {
     title: 'the header again between the rows',
-    content: 'id,name\n1,Ann\nid,name\n2,Bob\n',
+    content: 'id,name\n1,Ann\n2,Bob\nid,name\n3,Cid\n',
     kind: 'repeated-header',
     verdict: 'sound',
-    line: 3,
+    line: 4,
   },
   {
     title: 'a note below the last row',
@@ -415,7 +423,7 @@ export const faultFixtures: FaultFixture[] = [
   {
     title: 'a space before the opening quote',
     content: 'id,name\n1, "Ann"\n',
-    kind: 'quote-stray',
+    kind: 'quote-spaces',
     verdict: 'mendable',
     line: 2,
     column: 2,

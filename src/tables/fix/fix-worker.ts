@@ -1,10 +1,10 @@
 // Worker-thread entry: writes a table with its mends and looks at the result.
 import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { decoderOf } from '../inspect/encoding.ts';
 import { type Finding, verdictOf } from '../inspect/finding.ts';
 import { type Inspection, inspectFile } from '../inspect/inspect-file.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { type Delimiter, delimiterName } from '../scan/dialect.ts';
+import { encoderOf } from '../scan/encodings.ts';
 import { openTable } from '../scan/open-table.ts';
 import type { Cancellable } from '../worker-pool.ts';
 import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
@@ -29,9 +29,10 @@ export type FixAnswer =
   /** What was written was not sound and was removed. */
   | { kind: 'unsound'; findings: Finding[] };
 
-const planOf = ({ inspection, separator, encoding }: FixTask): FixPlan => {
+const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTask, rewrites: boolean): FixPlan => {
   const { delimiter, quote, escape: by, lineEnds, mend } = inspection;
   return {
+    rewrites,
     dialect: { delimiter, quote, escape: by, trailingDelimiter: false },
     separator,
     lineEnd: lineEnds === 'CRLF' ? '\r\n' : '\n',
@@ -39,16 +40,18 @@ const planOf = ({ inspection, separator, encoding }: FixTask): FixPlan => {
     footerLine: mend.footerLine,
     emptyTail: mend.emptyTail,
     header: mend.header,
-    decode: encoding === undefined ? decoderOf(inspection.encoding) : null,
+    dropsHeaders: inspection.findings.some(({ kind, mend: name }) => kind === 'repeated-header' && name !== null),
+    encode: encoding.startsWith('UTF-') ? null : encoderOf(encoding),
   };
 };
 
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-const write = (task: Cancellable<FixTask>, fd: number): RowFixer => {
-  const { path, rowBytes, inspection, encoding, cancelled } = task;
+const write = (task: Cancellable<FixTask>, fd: number, rewrites: boolean): RowFixer => {
+  const { path, rowBytes, inspection, cancelled } = task;
+  const encoding = task.encoding ?? (inspection.encoding.startsWith('UTF-') ? undefined : inspection.encoding);
   const table = openTable({ path, delimiter: inspection.delimiter, encoding, cancelled });
-  const plan = planOf(task);
+  const plan = planOf(task, rewrites);
   const scanner = new CellScanner(plan.dialect, rowBytes);
   const fixer = new RowFixer(scanner, plan);
   let last = 0;
@@ -82,19 +85,36 @@ const fixesOf = ({ inspection: { findings, delimiter }, separator }: FixTask): F
 
 const mend = (task: Cancellable<FixTask>, partial: string): FixAnswer => {
   if (existsSync(task.target)) return { kind: 'unwritable', code: 'EEXIST', message: 'there is a file of that name' };
+  let findings: Finding[] = [];
+  for (const rewrites of [false, true]) {
+    const fixer = writeNew(task, partial, rewrites);
+    const result = inspectFile({ path: partial, rowBytes: task.rowBytes, cancelled: task.cancelled });
+    if (isSoundAs(result, task)) {
+      renameSync(partial, task.target);
+      const { changed, shown: rows, unshown } = fixer;
+      const { bytes, sha256, findings: left } = result;
+      return { kind: 'mended', report: { mends: fixesOf(task), changed, rows, unshown, bytes, sha256, left } };
+    }
+    findings = result.findings;
+    rmSync(partial);
+  }
+  return { kind: 'unsound', findings };
+};
+
+const writeNew = (task: Cancellable<FixTask>, partial: string, rewrites: boolean): RowFixer => {
   const fd = openSync(partial, 'wx');
-  let fixer: RowFixer;
   try {
-    fixer = write(task, fd);
+    return write(task, fd, rewrites);
   } finally {
     closeSync(fd);
   }
-  const result = inspectFile({ path: partial, rowBytes: task.rowBytes, cancelled: task.cancelled });
-  if (verdictOf(result.findings) !== 'sound') return { kind: 'unsound', findings: result.findings };
-  renameSync(partial, task.target);
-  const mends = fixesOf(task);
-  const { bytes, sha256, findings: left } = result;
-  return { kind: 'mended', report: { mends, changed: fixer.changed, rows: fixer.shown, bytes, sha256, left } };
+};
+
+/** True when a mended table is sound and read as it was written, by whoever finds out the separator anew. */
+const isSoundAs = ({ findings, delimiter, columns }: Inspection, { separator, inspection }: FixTask): boolean => {
+  const width = inspection.mend.header.length - inspection.mend.emptyTail;
+  const isSame = columns.length === width && (width === 1 || delimiter === separator);
+  return isSame && verdictOf(findings) === 'sound';
 };
 
 /** Fixes one file; leaves nothing behind unless the result is sound. */

@@ -1,16 +1,19 @@
-// What a mend did, fit for a report: it shows rows.
+// Writes the rows of a table anew, and tells what was changed: fit for a report, for it shows rows.
+import { isAscii } from 'node:buffer';
 import type { Finding, FindingKind } from '../inspect/finding.ts';
 import { fixedHeader } from '../inspect/header.ts';
 import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
-import { cellText, contextAt } from '../scan/cell-text.ts';
+import { cellText, escapedText } from '../scan/cell-text.ts';
 import type { TableDialect } from '../scan/dialect.ts';
-import { cellOffset } from '../scan/row-fault.ts';
 
-/** A row that was changed or left out. */
-interface FixedRow {
+/** A row that was changed or left out; of a long one each cell that was changed. */
+interface FixedPlace {
   /** Its line in the file as it was. */
   line: number;
+  /** Number of the cell in its row, from 1; null for a whole row. */
+  column: number | null;
+  /** As it stood in the file. */
   before: string;
   /** Null when the row was left out. */
   after: string | null;
@@ -20,10 +23,12 @@ interface FixedRow {
 export interface FixReport {
   /** Every mend by name and how often it was needed. */
   mends: { kind: FindingKind | 'separator'; mend: string; count: number }[];
-  /** Rows changed or left out one by one; what changes all rows alike is told by `mends` only. */
+  /** Rows of which a cell was changed, and rows that were left out; what is done to all rows alike is told by `mends` only. */
   changed: number;
-  /** The first of them, {@link mostShown} at most. */
-  rows: FixedRow[];
+  /** Every change in them, {@link mostShown} at most. */
+  rows: FixedPlace[];
+  /** Rows of which a change is missing in `rows`. */
+  unshown: number;
   /** Of the mended file. */
   bytes: number;
   sha256: string;
@@ -31,11 +36,13 @@ export interface FixReport {
   left: Finding[];
 }
 
-/** How many changed rows a report shows. */
-const mostShown = 100;
+/** How many changes a report shows: more are nothing that anybody reads. */
+const mostShown = 100_000;
 
 /** How rows are mended. */
 export interface FixPlan {
+  /** True when every row is written anew, also one that could keep its bytes. */
+  rewrites: boolean;
   /** How the table is written down now. */
   dialect: TableDialect;
   separator: string;
@@ -48,8 +55,10 @@ export interface FixPlan {
   emptyTail: number;
   /** The header's cells. */
   header: string[];
-  /** Reads the bytes of a cell; null for UTF-8. */
-  decode: ((bytes: Buffer) => string) | null;
+  /** True when rows equal to the header are left out. */
+  dropsHeaders: boolean;
+  /** The bytes that a text had in the file; null where they are the same. */
+  encode: ((text: string) => Buffer) | null;
 }
 
 const spoilt = quoteFaults | has.nul | has.control;
@@ -62,7 +71,8 @@ const unwanted = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 export class RowFixer {
   /** See `FixReport`. */
   changed = 0;
-  readonly shown: FixedRow[] = [];
+  unshown = 0;
+  readonly shown: FixedPlace[] = [];
   readonly #scanner: CellScanner;
   readonly #plan: FixPlan;
   readonly #width: number;
@@ -71,15 +81,13 @@ export class RowFixer {
   #rowsSeen = 0;
   #begun = false;
   #header: Buffer = Buffer.alloc(0);
-  #fixedHeader: Buffer = Buffer.alloc(0);
 
   constructor(scanner: CellScanner, plan: FixPlan) {
     this.#scanner = scanner;
     this.#plan = plan;
     this.#width = plan.header.length - plan.emptyTail;
-    const { dialect, separator, decode, emptyTail } = plan;
-    const standard = dialect.quote === '"' && dialect.escape === '"' && dialect.delimiter === separator;
-    this.#keeps = standard && decode === null && emptyTail === 0;
+    const { dialect, separator, emptyTail } = plan;
+    this.#keeps = dialect.quote === '"' && dialect.escape === '"' && dialect.delimiter === separator && emptyTail === 0;
   }
 
   /** The mended bytes of the complete rows of the scanner; the line end of each is written with the next. */
@@ -107,27 +115,49 @@ export class RowFixer {
 
   /** The bytes of a row; null when it is left out. */
   #mend(row: number): Buffer | null {
-    const { titleRows, footerLine } = this.#plan;
+    const { titleRows, footerLine, dropsHeaders } = this.#plan;
+    if (this.#rowsSeen < titleRows) return this.#leaveOut(row);
+    if (this.#rowsSeen === titleRows) return this.#fixHeader(row);
+    if (footerLine !== null && (this.#scanner.rowLines[row] ?? 0) >= footerLine) return this.#leaveOut(row);
+    if (this.#isEmpty(row)) return this.#leaveOut(row);
     const raw = this.#raw(row);
-    if (this.#rowsSeen < titleRows) return this.#leaveOut(row, raw);
-    if (this.#rowsSeen === titleRows) return this.#fixHeader(row, raw);
-    if (footerLine !== null && (this.#scanner.rowLines[row] ?? 0) >= footerLine) return this.#leaveOut(row, raw);
-    if (this.#isEmpty(row) || raw.equals(this.#header) || raw.equals(this.#fixedHeader))
-      return this.#leaveOut(row, raw);
-    const faulty = this.#isFaulty(row);
-    if (this.#keeps && !faulty) return raw;
-    const bytes = this.#write(row);
-    if (bytes === null || bytes.equals(this.#fixedHeader)) return this.#leaveOut(row, raw);
-    if (faulty) this.#note(row, raw, bytes);
-    return bytes;
+    if (dropsHeaders && raw.equals(this.#header)) return this.#leaveOut(row);
+    if (this.#keeps && !this.#isFaulty(row)) {
+      if (this.#plan.encode !== null && !isAscii(raw)) this.#noteCells(row, this.#rawCells(row));
+      return raw;
+    }
+    const cells = this.#cells(row);
+    if (cells === null) return this.#leaveOut(row);
+    this.#noteCells(row, cells);
+    return Buffer.from(cells.join(this.#plan.separator));
   }
 
-  /** The bytes of a row as they stand in the file, without the line end. */
+  /** The bytes of a row without the line end. */
   #raw(row: number): Buffer {
-    const { bytes, ends, marks, rowCells, rowStarts } = this.#scanner;
-    const last = (rowCells[row + 1] ?? 0) - 1;
-    const end = (ends[last] ?? 0) + (((marks[last] ?? 0) & has.quotes) === 0 ? 0 : 1);
-    return bytes.subarray(rowStarts[row] ?? 0, end);
+    const { bytes, rowStarts, rowCells } = this.#scanner;
+    return bytes.subarray(rowStarts[row] ?? 0, this.#cellEnd((rowCells[row + 1] ?? 0) - 1));
+  }
+
+  /** Offset behind the last byte of a cell, its quote and the spaces behind that included. */
+  #cellEnd(cell: number): number {
+    const { bytes, ends, marks } = this.#scanner;
+    const mark = marks[cell] ?? 0;
+    let end = (ends[cell] ?? 0) + ((mark & has.quotes) === 0 ? 0 : 1);
+    if ((mark & has.quoteSpaces) !== 0) while (bytes[end] === 0x20) end += 1;
+    return end;
+  }
+
+  /** The cells of a row as they stand there, with their quotes. */
+  #rawCells(row: number): string[] {
+    const { bytes, rowStarts, rowCells } = this.#scanner;
+    const cells: string[] = [];
+    let from = rowStarts[row] ?? 0;
+    for (let cell = rowCells[row] ?? 0; cell < (rowCells[row + 1] ?? 0); cell++) {
+      const end = this.#cellEnd(cell);
+      cells.push(bytes.toString('utf8', from, end));
+      from = end + 1;
+    }
+    return cells;
   }
 
   #isEmpty(row: number): boolean {
@@ -144,38 +174,37 @@ export class RowFixer {
     return end - first !== this.#plan.header.length;
   }
 
-  #fixHeader(row: number, raw: Buffer): Buffer {
+  #fixHeader(row: number): Buffer {
+    const raw = this.#raw(row);
     this.#header = Buffer.from(raw);
-    const { header, dialect } = this.#plan;
+    const { header, dialect, separator } = this.#plan;
     const first = this.#scanner.rowCells[row] ?? 0;
     const decoded = header.map((_, at) => this.#value(first + at));
     const names = fixedHeader(decoded, dialect.delimiter).map((name) => name.trim());
     const changes = names.some((name, at) => at < this.#width && name !== decoded[at]) || this.#isFaulty(row);
-    this.#fixedHeader = this.#header;
-    if (this.#keeps && !changes) return raw;
-    const quoted = (at: number): boolean => ((this.#scanner.marks[first + at] ?? 0) & has.quotes) !== 0;
-    const cells = names.slice(0, this.#width).map((name, at) => this.#serialized(name, quoted(at)));
-    const bytes = Buffer.from(cells.join(this.#plan.separator));
-    this.#fixedHeader = bytes;
-    if (changes) this.#note(row, raw, bytes);
-    return bytes;
+    const cells = names.slice(0, this.#width).map((name, at) => this.#serialized(name, this.#isQuoted(first + at)));
+    const keeps = this.#keeps && !changes;
+    this.#noteCells(row, keeps ? this.#rawCells(row) : cells);
+    return keeps ? raw : Buffer.from(cells.join(separator));
+  }
+
+  #isQuoted(cell: number): boolean {
+    return ((this.#scanner.marks[cell] ?? 0) & has.quotes) !== 0;
   }
 
   #value(cell: number): string {
-    const { dialect, decode } = this.#plan;
     const mark = this.#scanner.marks[cell] ?? 0;
-    let text = cellText(this.#scanner, cell, decode === null ? { dialect } : { dialect, decode });
+    let text = cellText(this.#scanner, cell, this.#plan.dialect);
     if ((mark & has.unclosed) !== 0) text = text.slice(1);
     return (mark & (has.nul | has.control)) === 0 ? text : text.replaceAll(unwanted, '');
   }
 
-  /** The row written anew; null when nothing is left in it. */
-  #write(row: number): Buffer | null {
+  /** The cells of a row written anew; null when nothing is left in it. */
+  #cells(row: number): string[] | null {
     const first = this.#scanner.rowCells[row] ?? 0;
     const values = Array.from({ length: this.#width }, (_, at) => this.#value(first + at));
     if (values.every((value) => value === '')) return null;
-    const isQuoted = (at: number): boolean => ((this.#scanner.marks[first + at] ?? 0) & has.quotes) !== 0;
-    return Buffer.from(values.map((value, at) => this.#serialized(value, isQuoted(at))).join(this.#plan.separator));
+    return values.map((value, at) => this.#serialized(value, this.#isQuoted(first + at)));
   }
 
   /**
@@ -187,33 +216,48 @@ export class RowFixer {
     return needed ? `"${value.replaceAll('"', '""')}"` : value;
   }
 
-  #leaveOut(row: number, raw: Buffer): null {
-    this.#note(row, raw, null);
+  #leaveOut(row: number): null {
+    const raw = this.#raw(row).toString('utf8');
+    this.#note(row, [{ column: null, before: this.#inFile(raw), after: null }]);
     return null;
   }
 
-  #note(row: number, raw: Buffer, after: Buffer | null): void {
-    this.changed += 1;
-    if (this.shown.length >= mostShown) return;
-    const at = after === null ? 0 : this.#firstChange(row);
-    const shownAfter = after === null ? null : contextAt(after, Math.min(at, after.length), after.length);
-    this.shown.push({
-      line: this.#scanner.rowLines[row] ?? 1,
-      before: contextAt(raw, at, raw.length),
-      after: shownAfter,
+  /** Notes how a row, of which these are the new cells, differs from what stood in the file. */
+  #noteCells(row: number, cells: string[]): void {
+    const raw = this.#rawCells(row);
+    const changes = raw.flatMap((cell, at) => {
+      const [before, after] = [this.#inFile(cell), cells[at] ?? ''];
+      return before === shownText(Buffer.from(after)) ? [] : [{ column: at + 1, before, after }];
     });
+    if (changes.length === 0 && raw.length === this.#plan.header.length) return;
+    const { dialect, separator } = this.#plan;
+    const [before, after] = [raw.join(dialect.delimiter), cells.join(separator)];
+    if (Math.max(before.length, after.length) > longestShown) this.#note(row, changes);
+    else this.#note(row, [{ column: null, before: this.#inFile(before), after }]);
   }
 
-  /** Offset in the row of the first cell that a mend changes. */
-  #firstChange(row: number): number {
-    const { marks, rowCells, rowStarts } = this.#scanner;
-    const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-    for (let cell = first; cell < end; cell++) {
-      if (((marks[cell] ?? 0) & spoilt) !== 0) return cellOffset(this.#scanner, cell) - (rowStarts[row] ?? 0);
+  /** Text as it stood in the file. */
+  #inFile(text: string): string {
+    const { encode } = this.#plan;
+    return shownText(encode === null ? Buffer.from(text) : encode(text));
+  }
+
+  #note(row: number, places: Omit<FixedPlace, 'line'>[]): void {
+    this.changed += 1;
+    if (this.shown.length + places.length > mostShown) {
+      this.unshown += 1;
+      return;
     }
-    return 0;
+    const line = this.#scanner.rowLines[row] ?? 1;
+    for (const { column, before, after } of places)
+      this.shown.push({ line, column, before, after: after === null ? null : shownText(Buffer.from(after)) });
   }
 }
+
+const longestShown = 400;
+
+const shownText = (bytes: Buffer): string =>
+  bytes.length <= longestShown ? escapedText(bytes, 0, bytes.length) : `${escapedText(bytes, 0, longestShown)}…`;
 
 const lineFeed = Buffer.from('\n');
 const carriageReturnLineFeed = Buffer.from('\r\n');

@@ -1,73 +1,68 @@
 // Which encoding the bytes of a table are in, told by evidence, and what is found where it is not UTF-8.
 import { isAscii, isUtf8 } from 'node:buffer';
+import { encodingTitle } from '../scan/encodings.ts';
 import { notUtf8 } from '../scan/faults.ts';
 import { lengthOf, unfinished } from '../scan/utf8.ts';
-import { type Findings, toldOf } from './finding.ts';
+import { isPlainly, type Reading, readingsOf } from './encoding-evidence.ts';
+import { type Candidate, type Findings, toldOf } from './finding.ts';
 
-/** Reads the bytes of a cell in an encoding; null for UTF-8 and those that are decoded before they are scanned. */
-export const decoderOf = (encoding: string): ((bytes: Buffer) => string) | null => {
-  if (encoding !== 'Windows-1252' && encoding !== 'ISO-8859-1') return null;
-  const decoder = new TextDecoder('windows-1252'); // the two agree in all that ISO-8859-1 prints
-  return (bytes) => decoder.decode(bytes);
-};
-
-/** The encodings of a table by name; `mixed`: UTF-8 and another one; `unknown`: not UTF-8 and no evidence for another. */
-export type Encoding = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE' | 'Windows-1252' | 'ISO-8859-1' | 'mixed' | 'unknown';
-
-const isLetter = (byte: number): boolean => (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
-
-/** Letters of Windows-1252 and ISO-8859-1 outside ASCII. */
-const isHighLetter = (byte: number): boolean =>
-  (byte >= 0xc0 && byte !== 0xd7 && byte !== 0xf7) || [0x8a, 0x8c, 0x8e, 0x9a, 0x9c, 0x9e, 0x9f].includes(byte);
-
-/** Bytes that Windows-1252 does not use. */
-const unused = new Set([0x81, 0x8d, 0x8f, 0x90, 0x9d]);
-
-/** Marks that may stand between two letters: apostrophe, dashes, middle dot, soft hyphen, no-break space. */
-const innerMarks = new Set([0x92, 0x96, 0x97, 0xa0, 0xad, 0xb7]);
-
-/** True when a byte makes sense in Windows-1252 where it stands. */
-const isPlausible = (bytes: Uint8Array, at: number): boolean => {
-  const [last, byte, next] = [bytes[at - 1] ?? 0, bytes[at] ?? 0, bytes[at + 1] ?? 0];
-  if (unused.has(byte)) return false;
-  const between = (isLetter(last) || isHighLetter(last)) && (isLetter(next) || isHighLetter(next));
-  if (!isHighLetter(byte)) return !between || innerMarks.has(byte);
-  // Words of Latin script have ASCII letters among the others; a capital does not follow a small letter.
-  if (isHighLetter(last) && isHighLetter(next)) return false;
-  return byte >= 0xdf || byte < 0xc0 || last < 0x61 || last > 0x7a;
-};
-
-/** Of bytes that are no UTF-8, the share that must make sense in Windows-1252 to take the file for it. */
-const enough = 0.9;
+/** An encoding by its title, such as `Windows-1250`; `mixed`: UTF-8 and another one; `unknown`: no evidence for one. */
+export interface EncodingVerdict {
+  encoding: string;
+  /** Of an unknown one: which it may be, the likeliest first. */
+  candidates: Candidate[];
+}
 
 /** How many offsets of bad bytes are kept of one chunk. */
 const mostOffsets = 10;
+
+/** Of each byte beyond ASCII so many pieces of text are kept as evidence, and so many bytes in all. */
+const [mostPieces, mostBytes, longestPiece] = [6, 12 * 1024, 2048];
+
+/** How many candidates are told. */
+const mostCandidates = 3;
+
+/** Tab, line ends, quote, comma, semicolon: what ends a piece of text, and no character of several bytes holds. */
+const ends = new Set([0x09, 0x0a, 0x0d, 0x22, 0x2c, 0x3b]);
+
+const escapeByte = 0x1b;
+
+/** What begins text in encodings that switch between sets of characters; all their bytes are ASCII. */
+const shifts: [string, string][] = [
+  ['\x1b$)C', 'ISO-2022-KR'],
+  ['\x1b$)A', 'ISO-2022-CN'],
+  ['\x1b$@', 'ISO-2022-JP'],
+  ['\x1b$B', 'ISO-2022-JP'],
+];
 
 /** Follows a stream of bytes chunk by chunk; characters may span chunks. */
 export class EncodingWatch {
   #held: Uint8Array = new Uint8Array(0);
   /** Bytes that belong to no UTF-8 character. */
   bad = 0;
-  #plausible = 0;
-  #windowsOnly = 0;
-  /** Chunks or characters with valid UTF-8 beyond ASCII. */
-  #multibyte = 0;
+  /** Of an encoding that switches between sets of characters, its name. */
+  shifted: string | null = null;
+  #windowsOnly = false;
+  #begun = false;
+  readonly #seen = new Uint8Array(256);
+  /** Pieces of text, by whether they are UTF-8. */
+  readonly #pieces = { utf8: new Set<string>(), other: new Set<string>() };
+  #bytes = 0;
 
   /**
    * Takes the next chunk; returns offsets in it of the first bytes that are no UTF-8. A character that began in the
    * chunk before is told at 0.
    */
-  feed(chunk: Uint8Array): number[] {
-    if (this.#held.length === 0 && isAscii(chunk)) return [];
+  feed(chunk: Buffer): number[] {
+    if (this.shifted === null && chunk.includes(escapeByte)) this.#findShift(chunk);
+    if (this.#held.length === 0 && isAscii(chunk)) return this.#next([]);
     const held = this.#held.length;
     const bytes = held === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     const whole = bytes.subarray(0, bytes.length - unfinished(bytes));
     this.#held = Buffer.from(bytes.subarray(whole.length));
-    if (isUtf8(whole)) {
-      if (!isAscii(whole)) this.#multibyte += 1;
-      return [];
-    }
-    return this.#walk(whole).map((at) => Math.max(0, at - held));
+    if (!isUtf8(whole)) return this.#next(this.#walk(whole).map((at) => Math.max(0, at - held)));
+    if (this.#pieces.utf8.size === 0) this.#sample(whole);
+    return this.#next([]);
   }
 
   /** How many bytes of a character were cut off by the end of the stream: those that are there; 0 when none was. */
@@ -76,40 +71,95 @@ export class EncodingWatch {
   }
 
   /** The encoding by all that was seen. */
-  verdict(): Exclude<Encoding, 'UTF-16LE' | 'UTF-16BE'> {
-    if (this.bad === 0) return 'UTF-8';
-    // By chance two letters of Windows-1252 look like one of UTF-8 now and then.
-    if (this.#multibyte > this.bad / 20) return 'mixed';
-    if (this.#plausible < this.bad * enough) return 'unknown';
-    return this.#windowsOnly > 0 ? 'Windows-1252' : 'ISO-8859-1';
+  verdict(): EncodingVerdict {
+    if (this.shifted !== null) return { encoding: this.shifted, candidates: [] };
+    if (this.bad === 0) return { encoding: 'UTF-8', candidates: [] };
+    const { utf8, other } = this.#pieces;
+    const readings = readingsOf(textOf([...utf8, ...other]));
+    const [best, next] = readings;
+    if (best !== undefined && isPlainly(best, next)) return { encoding: this.#titleOf(best), candidates: [] };
+    if (utf8.size > 0 && other.size > 0) {
+      const [reading, rival] = readingsOf(textOf([...utf8]), { utf8: true });
+      if (reading?.encoding === 'utf-8' && isPlainly(reading, rival)) return { encoding: 'mixed', candidates: [] };
+    }
+    const candidates = readings.slice(0, mostCandidates).map((reading) => {
+      return { key: `encoding: ${this.#titleOf(reading).toLowerCase()}`, reads: sampleOf(reading) };
+    });
+    return { encoding: 'unknown', candidates };
+  }
+
+  /** ISO-8859-1 where nothing tells it from Windows-1252. */
+  #titleOf({ encoding }: Reading): string {
+    return encoding === 'windows-1252' && !this.#windowsOnly ? 'ISO-8859-1' : encodingTitle(encoding);
+  }
+
+  #next(offsets: number[]): number[] {
+    this.#begun = true;
+    return offsets;
+  }
+
+  #findShift(chunk: Buffer): void {
+    this.shifted = shifts.find(([sign]) => chunk.includes(sign, 0, 'latin1'))?.[1] ?? null;
+  }
+
+  /** Keeps a few pieces of a chunk that is UTF-8. */
+  #sample(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length && this.#pieces.utf8.size < mostPieces; at++)
+      if ((bytes[at] ?? 0) >= 0x80) at = this.#keep(bytes, at);
   }
 
   #walk(bytes: Uint8Array): number[] {
     const offsets: number[] = [];
-    let at = 0;
+    let [at, kept] = [0, 0];
     while (at < bytes.length) {
       const byte = bytes[at] ?? 0;
       const length = lengthOf(byte);
-      if (length === 1) at += 1;
-      else if (length > 1 && at + length <= bytes.length && isUtf8(bytes.subarray(at, at + length))) {
-        this.#multibyte += 1;
-        at += length;
-      } else {
-        if (offsets.length < mostOffsets) offsets.push(at);
-        this.#judge(bytes, at);
+      if (length === 1) {
         at += 1;
+        continue;
       }
+      const isCharacter = length > 1 && at + length <= bytes.length && isUtf8(bytes.subarray(at, at + length));
+      if (at >= kept && (this.#seen[byte] ?? 0) < mostPieces) kept = this.#keep(bytes, at);
+      if (!isCharacter) {
+        if (offsets.length < mostOffsets) offsets.push(at);
+        this.bad += 1;
+        if (byte < 0xa0) this.#windowsOnly = true;
+      }
+      at += isCharacter ? length : 1;
     }
     return offsets;
   }
 
-  #judge(bytes: Uint8Array, at: number): void {
-    this.bad += 1;
-    if (isPlausible(bytes, at)) this.#plausible += 1;
-    const byte = bytes[at] ?? 0;
-    if (byte >= 0x80 && byte < 0xa0) this.#windowsOnly += 1;
+  /** Keeps the piece of text around a byte as evidence; returns where it ends. */
+  #keep(bytes: Uint8Array, at: number): number {
+    const [from, to] = pieceAround(bytes, at);
+    const isWhole = (from > 0 || !this.#begun) && (to < bytes.length || bytes.length < 0x10000);
+    const isNew = (this.#seen[bytes[at] ?? 0] ?? 0) === 0;
+    if (!isWhole || (!isNew && this.#bytes >= mostBytes)) return to;
+    const piece = bytes.subarray(from, to);
+    this.#pieces[isUtf8(piece) ? 'utf8' : 'other'].add(Buffer.from(piece).toString('latin1'));
+    this.#bytes += piece.length;
+    for (const byte of new Set(piece)) if (byte >= 0x80) this.#seen[byte] = (this.#seen[byte] ?? 0) + 1;
+    return to;
   }
 }
+
+const pieceAround = (bytes: Uint8Array, at: number): [from: number, to: number] => {
+  let [from, to] = [at, at];
+  while (from > 0 && !ends.has(bytes[from - 1] ?? 0) && at - from < longestPiece) from -= 1;
+  while (to < bytes.length && !ends.has(bytes[to] ?? 0) && to - at < longestPiece) to += 1;
+  return [from, to];
+};
+
+const textOf = (pieces: string[]): Buffer => Buffer.from(`${pieces.join('\n')}\n`, 'latin1');
+
+const longestSample = 60;
+
+/** The first piece of text as it reads. */
+const sampleOf = ({ text }: Reading): string => {
+  const line = text.split('\n').find((piece) => /[^\0-\x7f]/.test(piece)) ?? '';
+  return line.length > longestSample ? `${line.slice(0, longestSample - 1)}…` : line;
+};
 
 /** A byte that belongs to no UTF-8 character, and where it stands. */
 interface BadByte {
@@ -121,8 +171,7 @@ interface BadByte {
 }
 
 /** What is known of the encoding. */
-interface EncodingFacts {
-  encoding: string;
+interface EncodingFacts extends EncodingVerdict {
   /** Bytes that belong to no UTF-8 character. */
   count: number;
   /** The first of them. */
@@ -132,28 +181,35 @@ interface EncodingFacts {
 
 const wideHint = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma delimited)") and publish it again';
 
-/** What evidence there is, and what a mend does. */
-const evidence: Partial<Record<string, { hint: string; mend: string | null }>> = {
-  'Windows-1252': {
-    hint: 'by the places of these bytes the file is Windows-1252; save it as UTF-8, or let `sluice check --fix` do it',
-    mend: 'the file is read as Windows-1252 and written as UTF-8',
-  },
-  'ISO-8859-1': {
-    hint: 'by the places of these bytes the file is ISO-8859-1 (Latin-1); save it as UTF-8, or let `sluice check --fix` do it',
-    mend: 'the file is read as ISO-8859-1 and written as UTF-8',
-  },
-  mixed: {
-    hint: 'the file has characters in UTF-8 and others in another encoding: parts of several files were joined; save each as UTF-8 first',
-    mend: null,
-  },
-  unknown: {
-    hint: 'there is no evidence for one other encoding; save the file again as UTF-8 in the program it comes from, or name its encoding: `sluice check --encoding NAME --fix`',
-    mend: null,
-  },
+const unknownHint = ({ candidates }: EncodingVerdict): string => {
+  const [first] = candidates;
+  if (first === undefined)
+    return 'nothing tells the encoding; save the file again as UTF-8 in the program it comes from';
+  const names = candidates.map(({ key }) => key.slice('encoding: '.length));
+  return `the letters do not tell for certain which encoding this is; it may be ${listed(names)}: name the right one with \`${first.key}\` or \`sluice check --encoding\`, or save the file again as UTF-8`;
+};
+
+const listed = (names: string[]): string =>
+  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+
+/** What is known of an encoding, and what a mend does. */
+const evidenceOf = (verdict: EncodingVerdict): { hint: string; mend: string | null; candidates?: Candidate[] } => {
+  const { encoding, candidates } = verdict;
+  if (encoding === 'mixed') {
+    const hint =
+      'the file has characters in UTF-8 and others in another encoding: parts of several files were joined; save each as UTF-8 first';
+    return { hint, mend: null };
+  }
+  if (encoding === 'unknown') return { hint: unknownHint(verdict), mend: null, candidates };
+  return {
+    hint: `by its words the file is ${encoding}; save it as UTF-8, or let \`sluice check --fix\` do it`,
+    mend: `the file is read as ${encoding} and written as UTF-8`,
+  };
 };
 
 /** Adds what is to be said of the encoding. */
-export const encodingFinding = (findings: Findings, { encoding, count, places, bom }: EncodingFacts): void => {
+export const encodingFinding = (findings: Findings, facts: EncodingFacts): void => {
+  const { encoding, count, places, bom } = facts;
   if (bom) {
     const message = 'the file begins with a byte order mark, which some programs take for a part of the first name';
     findings.add('bom', { line: 1, offset: 0, message, mend: 'the byte order mark is removed' });
@@ -163,12 +219,10 @@ export const encodingFinding = (findings: Findings, { encoding, count, places, b
     const mend = `the file is read as ${encoding} and written as UTF-8`;
     findings.add('wide-encoding', { code: 'table-encoding', line: 1, message, hint: wideHint, mend });
   }
-  const known = evidence[encoding];
-  if (known === undefined) {
-    if (!encoding.startsWith('UTF-')) toldEncoding(findings, encoding);
-    return;
-  }
+  if (encoding.startsWith('ISO-2022')) shiftedEncoding(findings, encoding);
+  if (count === 0) return;
   const kind = encoding === 'mixed' ? 'mixed-encoding' : 'other-encoding';
+  const known = evidenceOf(facts);
   places.forEach(({ line, column, byte, offset, context }, at) => {
     const told = toldOf(notUtf8({ line, column }, byte, offset));
     const rest = at === places.length - 1 ? count - at : 1;
@@ -176,8 +230,20 @@ export const encodingFinding = (findings: Findings, { encoding, count, places, b
   });
 };
 
+/** Of the encodings that switch between sets of characters only the Japanese one can be read. */
+const shiftedEncoding = (findings: Findings, encoding: string): void => {
+  const isReadable = encoding === 'ISO-2022-JP';
+  findings.add('other-encoding', {
+    code: 'table-encoding',
+    line: 1,
+    message: `the file is ${encoding}, not UTF-8`,
+    hint: isReadable ? wideHint : 'save the file again as UTF-8 in the program it comes from',
+    mend: isReadable ? `the file is read as ${encoding} and written as UTF-8` : null,
+  });
+};
+
 /** A file that is read in an encoding that somebody told. */
-const toldEncoding = (findings: Findings, encoding: string): void => {
+export const toldEncoding = (findings: Findings, encoding: string): void => {
   findings.add('other-encoding', {
     code: 'table-encoding',
     line: 1,

@@ -37,6 +37,7 @@ export const findingKinds = {
   'quote-unclosed': 'a quote that is opened and not closed',
   'quote-text-after': 'text between a closing quote and the delimiter',
   'quote-stray': 'a quote in a cell that does not begin with one',
+  'quote-spaces': 'spaces between the quotes of a cell and its delimiters',
   'quote-style': 'another quote or escape than double quotes that are doubled',
   'no-rows': 'a header and nothing else',
   'blank-lines': 'blank lines between rows',
@@ -74,6 +75,14 @@ export interface FindingPlace {
   message: string;
 }
 
+/** One way to read a file of which several are possible. */
+export interface Candidate {
+  /** The key that decides for it, such as `encoding: windows-1250`. */
+  key: string;
+  /** What the file then reads like. Holds row contents: for reports, never for logs. */
+  reads: string;
+}
+
 /** Everything of one kind that was found in a table. */
 export interface Finding {
   kind: FindingKind;
@@ -84,6 +93,8 @@ export interface Finding {
   hint: string | null;
   /** What `--fix` does about it; null when it does nothing. */
   mend: string | null;
+  /** Where the file may be read in several ways: which. */
+  candidates?: Candidate[];
   count: number;
   /** The first of them, {@link mostPlaces} at most. */
   places: FindingPlace[];
@@ -102,6 +113,7 @@ export interface Told {
   message: string;
   hint?: string | null | undefined;
   mend?: string | null;
+  candidates?: Candidate[];
   /** How many there are; 1 when absent. */
   count?: number;
 }
@@ -138,11 +150,17 @@ export class Findings {
 
   /** Adds one. A kind can be mended only when each of its kind can. */
   add(kind: FindingKind, told: Told): void {
-    const { code, line, column, offset, context, message, hint, mend, count } = told;
+    const { code, line, column, offset, context, message, hint, mend, candidates, count } = told;
     const place = { line, column: column ?? null, offset: offset ?? null, context: context ?? null, message };
     const known = this.#byKind.get(kind);
     if (known === undefined) {
-      const facts = { code: code ?? null, message, hint: hint ?? null, mend: mend ?? null };
+      const facts = {
+        code: code ?? null,
+        message,
+        hint: hint ?? null,
+        mend: mend ?? null,
+        ...(candidates ? { candidates } : {}),
+      };
       this.#byKind.set(kind, { kind, ...facts, count: count ?? 1, places: [place] });
       return;
     }
@@ -158,11 +176,13 @@ export class Findings {
 
   /** Everything, what stands first in the file first; faults before remarks of the same place. */
   list(): Finding[] {
-    return [...this.#byKind.values()].sort(
-      (a, b) => orderOf(a) - orderOf(b) || Number(a.code === null) - Number(b.code === null),
-    );
+    return [...this.#byKind.values()].sort(byPlace);
   }
 }
+
+/** Sorts findings: what stands first in the file first; faults before remarks of the same place. */
+export const byPlace = (a: Finding, b: Finding): number =>
+  orderOf(a) - orderOf(b) || Number(a.code === null) - Number(b.code === null);
 
 const orderOf = ({ places }: Finding): number => {
   const { line, column } = places[0] ?? { line: 0, column: 0 };

@@ -2,7 +2,7 @@
 import { portalColumnName } from '../../dataset-api/column-name.ts';
 import type { TableFaultError } from '../../model/errors.ts';
 import { has } from '../scan/byte-class.ts';
-import { CellScanner } from '../scan/cell-scanner.ts';
+import type { CellScanner } from '../scan/cell-scanner.ts';
 import { cellText, contextAt } from '../scan/cell-text.ts';
 import { delimiterName, type TableDialect } from '../scan/dialect.ts';
 import { duplicateHeaderCell, emptyHeaderCell, unusableHeaderCell } from '../scan/faults.ts';
@@ -56,13 +56,15 @@ const longestStem = 56;
 export const fixedHeader = (cells: string[], delimiter: string): string[] => {
   const columns = headerColumns(cells, delimiter);
   const taken = new Set(columns.filter(({ kind }) => kind === null).map(({ portalName }) => portalName));
+  const numbers = new Map<string, number>();
   return columns.map(({ kind }, index) => {
     const cell = cells[index] ?? '';
     if (kind === null) return cell;
     const stem = kind === 'header-duplicate' ? cell.trim().slice(0, longestStem) : 'column';
-    let number = kind === 'header-duplicate' ? 2 : index + 1;
+    let number = kind === 'header-duplicate' ? (numbers.get(stem) ?? 2) : index + 1;
     while (taken.has(portalColumnName(`${stem}_${number}`))) number += 1;
     taken.add(portalColumnName(`${stem}_${number}`));
+    numbers.set(stem, number + 1);
     return `${stem}_${number}`;
   });
 };
@@ -119,6 +121,7 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
   const columns = headerColumns(cells, delimiter, line);
   const mended = fixedHeader(cells, delimiter);
   const tail = cells.length - emptyTail(header);
+  const named = columns.slice(0, tail).filter(({ kind }) => kind !== 'header-empty').length;
   columns.forEach(({ kind, fault, portalName }, at) => {
     const place = { offset: header.offsets[at] ?? null, context: header.contexts[at] ?? null };
     if (kind === null) {
@@ -126,6 +129,10 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
       return;
     }
     const cut = kind === 'header-empty' && at >= tail;
+    if (!cut && kind === 'header-empty' && named < tail / 2) {
+      findings.add(kind, { ...toldOf(fault), ...place, hint: mostlyEmpty });
+      return;
+    }
     const mend = cut
       ? `the ${delimiterName(delimiter)} at the end of every line is removed`
       : `columns without a usable name of their own get one, such as ${JSON.stringify(mended[at] ?? '')}`;
@@ -134,6 +141,9 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
   valuesInHeader(findings, header);
   return columns.map(({ portalName }) => portalName);
 };
+
+const mostlyEmpty =
+  'most columns have no name: if the header stands further down, say how many rows stand above it, such as `skipRows: 2`; otherwise name the columns';
 
 interface NamedCell {
   name: string;
@@ -203,21 +213,10 @@ export const scannedHeader = (scanner: CellScanner, row: number, dialect: TableD
   const start = rowStarts[row] ?? 0;
   const quote = ((marks[end - 1] ?? 0) & has.quotes) === 0 ? 0 : 1;
   return {
-    cells: cells.map((cell) => cellText(scanner, cell, { dialect })),
+    cells: cells.map((cell) => cellText(scanner, cell, dialect)),
     line: rowLines[row] ?? 1,
     offsets: cells.map((cell) => base + (starts[cell] ?? 0)),
     contexts: cells.length > mostColumns ? [] : cells.map((cell) => contextAt(bytes, starts[cell] ?? 0, scanner.end)),
     raw: Buffer.from(bytes.subarray(start, Math.max(start, (ends[end - 1] ?? start) + quote))),
   };
-};
-
-/** The cells of a header of which it became clear later how its bytes are to be read. */
-export const decodedHeader = (raw: Buffer, dialect: TableDialect, decode: (bytes: Buffer) => string): string[] => {
-  const scanner = new CellScanner(dialect, raw.length + 1);
-  scanner.feed(raw);
-  scanner.finish();
-  const width = scanner.rows > 0 ? (scanner.rowCells[1] ?? 0) : 0;
-  const cells = Array.from({ length: width }, (_, cell) => cellText(scanner, cell, { dialect, decode }));
-  scanner.release();
-  return cells;
 };

@@ -1,10 +1,11 @@
 // Worker-thread entry: one pass over a file for its sha256 and everything that an inspection finds.
 import { createHash } from 'node:crypto';
 import type { Delimiter } from '../scan/dialect.ts';
+import { encodingNamed } from '../scan/encodings.ts';
 import { wideEncoding } from '../scan/faults.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
 import type { Cancellable } from '../worker-pool.ts';
-import { Findings, toldOf } from './finding.ts';
+import { byPlace, Findings, toldOf, verdictOf } from './finding.ts';
 import { type FixFacts, type TableFacts, TableInspection } from './inspection.ts';
 
 /** A check as it is asked for across the thread border. */
@@ -56,33 +57,74 @@ const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
   };
 };
 
-const inspectTable = (table: OpenTable, rowBytes: number): Inspected => {
+const inspectTable = (
+  table: OpenTable,
+  { rowBytes, encoding }: Pick<CheckTask, 'rowBytes' | 'encoding'>,
+): Inspected => {
   const { signature, bom, decodedFrom, layout, chunks } = table;
   if (signature !== null || decodedFrom === 'UTF-32') {
     for (const _ of chunks); // the sum is of all bytes
     return noTable(table);
   }
-  const inspection = new TableInspection({ layout, rowBytes, bom: bom && decodedFrom === null, decodedFrom });
+  const inspection = new TableInspection({
+    layout,
+    rowBytes,
+    bom: bom && decodedFrom === null,
+    decodedFrom,
+    isTold: encoding !== undefined,
+  });
   for (const chunk of chunks) inspection.feed(chunk);
   const { facts, mend } = inspection.end();
   return { ...facts, bom, mend };
 };
 
-/** Inspects one file in a worker thread; throws the system's error when it cannot be read. */
-export const inspectFile = ({ rowBytes, ...file }: Cancellable<CheckTask>): Inspection => {
+const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection => {
   const hash = createHash('sha256');
   let bytes = 0;
   const onBytes = (chunk: Buffer): void => {
     hash.update(chunk);
     bytes += chunk.length;
   };
-  const table = openTable({ ...file, onBytes });
+  const table = openTable({ ...task, fatal, onBytes });
   try {
-    const facts = inspectTable(table, rowBytes);
+    const facts = inspectTable(table, task);
     return { ...facts, bytes, sha256: hash.digest('hex') };
   } finally {
     table.chunks.return(undefined);
   }
+};
+
+/** Encodings by which an inspection has read the file, or can read none. */
+const isFinal = (encoding: string): boolean => encoding.startsWith('UTF-') || encodingNamed(encoding) === null;
+
+/** The findings of a file that was read in the encoding that evidence told, and how that was told. */
+const withEvidence = (read: Inspection, first: Inspection): Inspection => {
+  const told = first.findings.filter(({ kind }) => kind === 'other-encoding');
+  const findings = [...told, ...read.findings.filter(({ kind }) => kind !== 'other-encoding')].sort(byPlace);
+  return { ...read, encoding: first.encoding, findings, verdict: verdictOf(findings) };
+};
+
+/**
+ * Inspects one file in a worker thread; throws the system's error when it cannot be read. One that evidence tells to be in
+ * another encoding than UTF-8 is read a second time, in that encoding.
+ */
+export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
+  const first = inspectOnce(task);
+  if (task.encoding !== undefined || isFinal(first.encoding)) return first;
+  try {
+    return withEvidence(inspectOnce({ ...task, encoding: first.encoding }, true), first);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return undecided(first); // bytes stand further down that the encoding does not have
+  }
+};
+
+const undecided = (first: Inspection): Inspection => {
+  const hint = `the file begins like ${first.encoding}, but holds bytes that stand for nothing there; save it again as UTF-8 in the program it comes from`;
+  const findings = first.findings.map((finding) =>
+    finding.kind === 'other-encoding' ? { ...finding, hint, mend: null } : finding,
+  );
+  return { ...first, encoding: 'unknown', findings, verdict: verdictOf(findings) };
 };
 
 /** The answer across the thread border, where errors would lose their class. */

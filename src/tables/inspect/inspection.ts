@@ -6,10 +6,10 @@ import type { Delimiter, TableDialect } from '../scan/dialect.ts';
 import { cutCharacter, emptyFile } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
 import { oversizeFault } from '../scan/row-fault.ts';
-import { ColumnKinds, type ColumnType, columnRemarks } from './columns.ts';
-import { decoderOf, type Encoding, EncodingWatch, encodingFinding } from './encoding.ts';
+import { type ColumnFacts, ColumnKinds, type ColumnType, columnRemarks } from './columns.ts';
+import { EncodingWatch, encodingFinding, toldEncoding } from './encoding.ts';
 import { type Finding, type FindingKind, Findings, mostPlaces, toldOf, type Verdict, verdictOf } from './finding.ts';
-import { decodedHeader, emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
+import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
 import { RowInspector } from './row-inspector.ts';
 import { tableRemarks } from './table-remarks.ts';
 
@@ -29,8 +29,8 @@ interface InspectedColumn {
 /** Everything an inspection finds of a table. */
 export interface TableFacts {
   verdict: Verdict;
-  /** One of `Encoding`, or the one that was told. */
-  encoding: Encoding | string;
+  /** By its title, such as `Windows-1250`; `mixed` or `unknown` where the file cannot be read. */
+  encoding: string;
   bom: boolean;
   delimiter: Delimiter;
   quote: string;
@@ -61,6 +61,8 @@ interface InspectionSettings {
   bom: boolean;
   /** Of a file that was decoded before: offsets in its bytes are not known. */
   decodedFrom: string | null;
+  /** True where somebody told the encoding. */
+  isTold?: boolean;
 }
 
 /** Signs of text that an earlier conversion spoiled. */
@@ -125,12 +127,7 @@ export class TableInspection {
     this.#takeRows();
     this.#rows?.end();
     if (cut > 0) this.#tellCut(place, base + end - cut);
-    const encoding = this.#settings.decodedFrom ?? this.#watch.verdict();
-    encodingFinding(this.findings, { encoding, count: this.#watch.bad, places: this.#badAt, bom: this.#settings.bom });
-    const decode = this.#settings.decodedFrom === null ? decoderOf(encoding) : null;
-    if (this.#header !== null && decode !== null) {
-      this.#header.cells = decodedHeader(this.#header.raw, this.#dialect, decode);
-    }
+    const encoding = this.#tellEncoding();
     const columns = this.#tellColumns();
     this.#tellLines();
     const { quote, escape: by, delimiter } = this.#dialect;
@@ -158,6 +155,17 @@ export class TableInspection {
         header: this.#header?.cells ?? [],
       },
     };
+  }
+
+  #tellEncoding(): string {
+    const { decodedFrom, isTold, bom } = this.#settings;
+    if (isTold && decodedFrom !== null) {
+      toldEncoding(this.findings, decodedFrom);
+      return decodedFrom;
+    }
+    const verdict = decodedFrom === null ? this.#watch.verdict() : { encoding: decodedFrom, candidates: [] };
+    encodingFinding(this.findings, { ...verdict, count: this.#watch.bad, places: this.#badAt, bom });
+    return verdict.encoding;
   }
 
   #scan(bytes: Buffer): void {
@@ -248,6 +256,7 @@ export class TableInspection {
     const rows = this.#rows?.rows ?? 0;
     const facts = header.cells.map((_, column) => this.#kinds.facts(column));
     this.#emptyTail = emptyTail({ cells: header.cells, facts });
+    this.#judgeRepeats(facts);
     const names = headerFindings(this.findings, {
       ...header,
       offsets,
@@ -261,6 +270,18 @@ export class TableInspection {
       const { type = 'empty', decidedBy = null, empty = 0 } = facts[at] ?? {};
       return { name, portalName: names[at] ?? '', type, decidedBy, empty };
     });
+  }
+
+  /** A row like the header is a header beyond doubt where a column has no other text; otherwise it may be a row. */
+  #judgeRepeats(facts: ColumnFacts[]): void {
+    const repeats = this.findings.of('repeated-header');
+    if (repeats === undefined) return;
+    const isHeader = facts.some(({ kinds }) => {
+      const text = kinds.find(({ kind }) => kind === 'text')?.count ?? 0;
+      const others = kinds.reduce((sum, { kind, count }) => (kind === 'text' ? sum : sum + count), 0);
+      return text === repeats.count && others >= Math.max(2, text);
+    });
+    if (!isHeader) repeats.mend = null;
   }
 
   #tellLines(): void {

@@ -22,6 +22,7 @@ const quoteKinds: [number, FindingKind][] = [
   [has.unclosed, 'quote-unclosed'],
   [has.textAfterQuote, 'quote-text-after'],
   [has.strayQuote, 'quote-stray'],
+  [has.quoteSpaces, 'quote-spaces'],
 ];
 
 /** What the mends of quotes are called. */
@@ -29,6 +30,7 @@ const quoteFixes: Partial<Record<FindingKind, string>> = {
   'quote-unclosed': 'the quote that nothing closes is removed',
   'quote-text-after': 'the quotes inside the cell are doubled',
   'quote-stray': 'the cell is put in quotes and its quotes are doubled',
+  'quote-spaces': 'the spaces around quotes are removed',
 };
 
 /** Inspects rows; the state of a table of any size is bounded. */
@@ -239,7 +241,7 @@ export class RowInspector {
     if (this.#findings.tally('repeated-header', true)) return;
     const told = {
       line: rowLines[row] ?? 1,
-      message: 'the header stands here again',
+      message: 'the row is the same as the header',
       mend: 'repeated headers are left out',
     };
     this.#add('repeated-header', start, told);

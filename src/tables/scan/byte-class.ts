@@ -37,10 +37,12 @@ export const has = {
   unclosed: 1 << 20,
   /** As `unclosed`, because the row would be larger than the limit. */
   unclosedInLimit: 1 << 21,
+  /** Spaces stand between the quotes of the cell and its delimiters; they are no part of it. */
+  quoteSpaces: 1 << 22,
 } as const;
 
 /** Bits of {@link has} that are faults of quoting. */
-export const quoteFaults = has.strayQuote | has.textAfterQuote | has.unclosed | has.unclosedInLimit;
+export const quoteFaults = has.strayQuote | has.textAfterQuote | has.unclosed | has.unclosedInLimit | has.quoteSpaces;
 
 /** Values of a class table from here on are no bits but bytes that divide: one of {@link divider}. */
 export const firstDivider = 1 << 14;

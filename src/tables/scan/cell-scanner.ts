@@ -44,9 +44,10 @@ const giveMemory = (memory: CellMemory): void => {
 
 const lf = 10;
 const cr = 13;
+const space = 32;
 
-/** Where the scanner stands: `skipping` inside a row that is too large to be kept. */
-type State = 'start' | 'bare' | 'quoted' | 'escaped' | 'closed' | 'skipping';
+/** Where the scanner stands: `padded` at spaces behind a closing quote, `skipping` inside a row that is too large to be kept. */
+type State = 'start' | 'bare' | 'quoted' | 'escaped' | 'closed' | 'padded' | 'skipping';
 
 const doubled = (numbers: Int32Array): Int32Array => {
   const larger = new Int32Array(numbers.length * 2);
@@ -105,6 +106,8 @@ export class CellScanner implements CellMemory {
   #line = 1;
   #open = 0;
   #openLine = 1;
+  /** Where the quote stands that closes a cell, with spaces behind it. */
+  #closedAt = 0;
   #afterCr = false;
   #strictLine = false;
 
@@ -158,6 +161,10 @@ export class CellScanner implements CellMemory {
       this.#scan();
     }
     if (this.#state === 'closed') this.#closeCell(this.#end - 1);
+    if (this.#state === 'padded') {
+      this.#mark |= has.quoteSpaces;
+      this.#closeCell(this.#closedAt);
+    }
     if (this.#state === 'skipping' || this.#inRow()) this.#endRow(this.#end);
   }
 
@@ -186,6 +193,7 @@ export class CellScanner implements CellMemory {
     this.#at -= from;
     this.#cellStart -= from;
     this.#open -= from;
+    this.#closedAt -= from;
     for (let cell = firstCell; cell < this.#cells; cell++) {
       this.starts[cell - firstCell] = (this.starts[cell] ?? 0) - from;
       this.ends[cell - firstCell] = (this.ends[cell] ?? 0) - from;
@@ -212,6 +220,7 @@ export class CellScanner implements CellMemory {
       else if (this.#state === 'bare') this.#walkBare();
       else if (this.#state === 'quoted') this.#walkQuoted();
       else if (this.#state === 'closed') this.#close();
+      else if (this.#state === 'padded') this.#closePadded();
       else if (this.#state === 'escaped') this.#protect();
       else this.#skip();
     }
@@ -237,10 +246,15 @@ export class CellScanner implements CellMemory {
       this.#state = 'bare';
       return;
     }
+    this.#openQuote(0);
+  }
+
+  #openQuote(mark: number): void {
     this.#open = this.#at;
     this.#openLine = this.#line;
     this.#at += 1;
     this.#cellStart = this.#at;
+    this.#mark = mark;
     this.#state = 'quoted';
   }
 
@@ -276,6 +290,10 @@ export class CellScanner implements CellMemory {
   #divideBare(): void {
     const byte = this.bytes[this.#at];
     if (byte === this.#quote) {
+      if (this.#mark === has.space && this.#cellStart < this.#at) {
+        this.#openQuote(has.quoteSpaces);
+        return;
+      }
       if ((this.#mark & (has.unclosed | has.unclosedInLimit | has.textAfterQuote)) === 0) this.#mark |= has.strayQuote;
       this.#at += 1;
       return;
@@ -338,7 +356,29 @@ export class CellScanner implements CellMemory {
     } else if (byte === lf || byte === cr) {
       this.#closeCell(this.#at - 1);
       this.#lineEnd(false);
+    } else if (byte === space) {
+      this.#closedAt = this.#at - 1;
+      this.#state = 'padded';
     } else this.#wrongClose();
+  }
+
+  /** Spaces behind a closing quote: the cell ends behind them, or the quote does not close it. */
+  #closePadded(): void {
+    while (this.#at < this.#end && this.bytes[this.#at] === space) this.#at += 1;
+    if (this.#at === this.#end) return;
+    const byte = this.bytes[this.#at];
+    if (byte === this.#delimiter || byte === lf || byte === cr) {
+      this.#mark |= has.quoteSpaces;
+      this.#closeCell(this.#closedAt);
+      if (byte !== this.#delimiter) this.#lineEnd(false);
+      else {
+        this.#at += 1;
+        this.#cellStart = this.#at;
+      }
+      return;
+    }
+    this.#at = this.#closedAt + 1;
+    this.#wrongClose();
   }
 
   #closeCell(end: number): void {

@@ -20,14 +20,9 @@ export const unescapeOf = (dialect: TableDialect): ((text: string) => string) =>
   };
 };
 
-/** The value of a cell of the scanner; `decode` reads its bytes, as UTF-8 when absent. */
-export const cellText = (
-  scanner: CellScanner,
-  cell: number,
-  { dialect, decode }: { dialect: TableDialect; decode?: (bytes: Buffer) => string },
-): string => {
-  const [start, end] = [scanner.starts[cell] ?? 0, scanner.ends[cell] ?? 0];
-  const text = decode ? decode(scanner.bytes.subarray(start, end)) : scanner.bytes.toString('utf8', start, end);
+/** The value of a cell of the scanner. */
+export const cellText = (scanner: CellScanner, cell: number, dialect: TableDialect): string => {
+  const text = scanner.bytes.toString('utf8', scanner.starts[cell], scanner.ends[cell]);
   return ((scanner.marks[cell] ?? 0) & has.escapes) === 0 ? text : unescapeOf(dialect)(text);
 };
 
@@ -66,6 +61,11 @@ export const contextAt = (bytes: Buffer, at: number, end: number): string => {
   let from = Math.max(0, at - before);
   while (from > 0 && from < at && isContinuation(bytes[from])) from += 1;
   const to = Math.min(end, at + behind);
+  return `${from > 0 ? '…' : ''}${escapedText(bytes, from, to)}${to < end ? '…' : ''}`;
+};
+
+/** The text of bytes as it is shown: control characters and bytes that are no UTF-8 are escaped. */
+export const escapedText = (bytes: Buffer, from: number, to: number): string => {
   let next = from;
   while (next < to && isPlain(bytes[next] ?? 0)) next += 1;
   let text = bytes.toString('latin1', from, next);
@@ -74,5 +74,5 @@ export const contextAt = (bytes: Buffer, at: number, end: number): string => {
     text += character.text;
     next += character.length;
   }
-  return `${from > 0 ? '…' : ''}${text}${to < end ? '…' : ''}`;
+  return text;
 };

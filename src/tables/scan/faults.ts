@@ -163,6 +163,16 @@ export const strayQuote = (place: CellPosition): TableFaultError =>
     { hint: 'put the whole cell in quotes and write the inner quote twice' },
   );
 
+/** Spaces stand between the quotes of a cell and its delimiters. */
+export const spacedQuote = (place: CellPosition): TableFaultError =>
+  new TableFaultError(
+    `spaces stand around the quotes of this cell`,
+    { code: 'table-quote', ...place },
+    {
+      hint: 'a quote stands right beside the delimiter; with a space between, portals take the quotes for a part of the cell',
+    },
+  );
+
 /** A row is larger than the limit; `open` where a quoted cell was still open. */
 export const oversizeRow = (line: number, open: CellPosition | null, limit: number): TableFaultError => {
   const size = limit >= 1e6 ? `${Math.round(limit / 1e6)} MB` : `${limit} bytes`;

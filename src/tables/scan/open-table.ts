@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { type CancelFlag, throwIfCancelled } from '../worker-pool.ts';
 import type { Delimiter } from './dialect.ts';
+import { decoderOf } from './encodings.ts';
 import { findLayout, type Layout } from './layout.ts';
 import { hasBom, signatureOf, sniffBytes, wideOf } from './sniff.ts';
 
@@ -53,8 +54,10 @@ interface OpenOptions {
   /** The bytes of the file where it has been read already; never empty. */
   content?: Buffer | undefined;
   delimiter?: Delimiter | undefined;
-  /** The encoding, a name that TextDecoder knows, where somebody told it; UTF-8 and UTF-16 are seen. */
+  /** The encoding, a name that `encodingNamed` knows, where somebody told it; UTF-8 and UTF-16 are seen. */
   encoding?: string | undefined;
+  /** Throw a TypeError where the bytes stand for nothing in that encoding. */
+  fatal?: boolean;
   cancelled: CancelFlag;
   /** Is given every byte of the file as it stands there. */
   onBytes?: (bytes: Buffer) => void;
@@ -73,8 +76,8 @@ function* following(first: Buffer, rest: Generator<Buffer>): Generator<Buffer> {
   yield* rest;
 }
 
-function* decoded(chunks: Iterable<Buffer>, encoding: string): Generator<Buffer> {
-  const decoder = new TextDecoder(encoding);
+function* decoded(chunks: Iterable<Buffer>, encoding: string, fatal: boolean): Generator<Buffer> {
+  const decoder = decoderOf(encoding, { fatal });
   for (const chunk of chunks) yield Buffer.from(decoder.decode(chunk, { stream: true }));
   const last = decoder.decode();
   if (last !== '') yield Buffer.from(last);
@@ -88,7 +91,7 @@ export const openTable = (options: OpenOptions): OpenTable => {
   const facts = { signature: signatureOf(head), bom: false, decodedFrom: null };
   const wide = options.encoding === undefined ? wideOf(head) : { encoding: options.encoding, marked: false };
   if (wide !== null && wide.encoding !== 'UTF-32') {
-    const chunks = decoded(following(head, raw), wide.encoding);
+    const chunks = decoded(following(head, raw), wide.encoding, options.fatal ?? false);
     const first = chunks.next().value ?? Buffer.alloc(0);
     const layout = findLayout(first.subarray(0, sniffBytes), whole, options.delimiter);
     return { ...facts, bom: wide.marked, decodedFrom: wide.encoding, layout, chunks: following(first, chunks) };

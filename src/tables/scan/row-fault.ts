@@ -7,6 +7,7 @@ import {
   nulByte,
   oversizeRow,
   raggedRow,
+  spacedQuote,
   strayQuote,
   textAfterQuote,
   unclosedQuote,
@@ -55,6 +56,7 @@ export const faultOfCell = (scanner: CellScanner, row: number, cell: number, row
   }
   if ((mark & has.textAfterQuote) !== 0) return textAfterQuote(place, place);
   if ((mark & has.strayQuote) !== 0) return strayQuote(place);
+  if ((mark & has.quoteSpaces) !== 0) return spacedQuote(place);
   const nul = scanner.bytes.indexOf(0, start);
   return nulByte(placeInRow(scanner, row, cell, nul), scanner.base + nul);
 };

@@ -37,13 +37,26 @@ interface Sniffed {
 
 const startsWith = (head: Uint8Array, ...bytes: number[]): boolean => bytes.every((byte, i) => head[i] === byte);
 
-/** True when every second byte from `from` on is 0 in the first 64 bytes: ASCII text written as UTF-16. */
-const everySecondIsNul = (head: Uint8Array, from: 0 | 1): boolean => {
-  const end = Math.min(head.length & ~1, 64);
+const lineFeed = 0x0a;
+
+/**
+ * True when text is written in pairs of bytes of which one is 0 for ASCII, the byte at `zero`: every second byte is 0 in
+ * the first 64, or every line ends with such a pair and zeros stand nowhere else.
+ */
+const isPaired = (head: Uint8Array, zero: 0 | 1): boolean => {
+  if (!head.includes(0)) return false;
+  const end = head.length & ~1;
+  let [zeros, others, lines, plainLines] = [0, 0, 0, 0];
   for (let at = 0; at < end; at += 2) {
-    if (head[at + from] !== 0 || head[at + 1 - from] === 0) return false;
+    const [half, letter] = [head[at + zero], head[at + 1 - zero]];
+    if (half === 0) zeros += 1;
+    if (letter === 0) others += 1;
+    if (letter === lineFeed && half === 0) lines += 1;
+    else if (letter === lineFeed || half === lineFeed) plainLines += 1;
+    if (at === 62 && zeros === 32 && others === 0) return true;
   }
-  return end >= 4;
+  if (end >= 4 && end < 64 && zeros === end / 2 && others === 0) return true;
+  return lines > 0 && zeros > end / 40 && others < lines / 10 && plainLines < lines / 10;
 };
 
 /** An encoding of two or four bytes a character, as a file begins with it; `marked` when by a byte order mark. */
@@ -52,8 +65,8 @@ export const wideOf = (head: Uint8Array): { encoding: 'UTF-16LE' | 'UTF-16BE' | 
     return { encoding: 'UTF-32', marked: true };
   if (startsWith(head, 0xff, 0xfe)) return { encoding: 'UTF-16LE', marked: true };
   if (startsWith(head, 0xfe, 0xff)) return { encoding: 'UTF-16BE', marked: true };
-  if (everySecondIsNul(head, 1)) return { encoding: 'UTF-16LE', marked: false };
-  return everySecondIsNul(head, 0) ? { encoding: 'UTF-16BE', marked: false } : null;
+  if (isPaired(head.subarray(0, sniffBytes), 1)) return { encoding: 'UTF-16LE', marked: false };
+  return isPaired(head.subarray(0, sniffBytes), 0) ? { encoding: 'UTF-16BE', marked: false } : null;
 };
 
 /** Throws a TableFaultError (`table-encoding`) when a file that begins with `head` is UTF-16 or UTF-32. */

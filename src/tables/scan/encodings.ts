@@ -1,0 +1,134 @@
+// Encodings of text by name: those that TextDecoder knows, and those of DOS and old Macintosh systems that it does not.
+
+/** What the bytes from 0x80 on are. */
+const others: Record<string, string> = {
+  ibm437:
+    'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0',
+  ibm737:
+    'ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩαβγδεζηθικλμνξοπρσςτυφχψ░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀ωάέήϊίόύϋώΆΈΉΊΌΎΏ±≥≤ΪΫ÷≈°∙·√ⁿ²■\u00a0',
+  ibm775:
+    'ĆüéāäģåćłēŖŗīŹÄÅÉæÆōöĢ¢ŚśÖÜø£Ø×¤ĀĪóŻżź”¦©®¬½¼Ł«»░▒▓│┤ĄČĘĖ╣║╗╝ĮŠ┐└┴┬├─┼ŲŪ╚╔╩╦╠═╬Žąčęėįšųūž┘┌█▄▌▐▀ÓßŌŃõÕµńĶķĻļņĒŅ’\u00ad±“¾¶§÷„°∙·¹³²■\u00a0',
+  ibm850:
+    'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0',
+  ibm852:
+    'ÇüéâäůćçłëŐőîŹÄĆÉĹĺôöĽľŚśÖÜŤťŁ×čáíóúĄąŽžĘę¬źČş«»░▒▓│┤ÁÂĚŞ╣║╗╝Żż┐└┴┬├─┼Ăă╚╔╩╦╠═╬¤đĐĎËďŇÍÎě┘┌█▄ŢŮ▀ÓßÔŃńňŠšŔÚŕŰýÝţ´\u00ad˝˛ˇ˘§÷¸°¨˙űŘř■\u00a0',
+  ibm855:
+    'ђЂѓЃёЁєЄѕЅіІїЇјЈљЉњЊћЋќЌўЎџЏюЮъЪаАбБцЦдДеЕфФгГ«»░▒▓│┤хХиИ╣║╗╝йЙ┐└┴┬├─┼кК╚╔╩╦╠═╬¤лЛмМнНоОп┘┌█▄Пя▀ЯрРсСтТуУжЖвВьЬ№\u00adыЫзЗшШэЭщЩчЧ§■\u00a0',
+  ibm857:
+    'ÇüéâäàåçêëèïîıÄÅÉæÆôöòûùİÖÜø£ØŞşáíóúñÑĞğ¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ºªÊËÈ\ufffdÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµ\ufffd×ÚÛÙìÿ¯´\u00ad±\ufffd¾¶§÷¸°¨·¹³²■\u00a0',
+  ibm862:
+    'אבגדהוזחטיךכלםמןנסעףפץצקרשת¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0',
+  'x-mac-ce':
+    'ÄĀāÉĄÖÜáąČäčĆćéŹźĎíďĒēĖóėôöõúĚěü†°Ę£§•¶ß®©™ę¨≠ģĮįĪ≤≥īĶ∂∑łĻļĽľĹĺŅņŃ¬√ńŇ∆«»…\u00a0ňŐÕőŌ–—“”‘’÷◊ōŔŕŘ‹›řŖŗŠ‚„šŚśÁŤťÍŽžŪÓÔūŮÚůŰűŲųÝýķŻŁżĢˇ',
+  'x-mac-greek':
+    'Ä¹²É³ÖÜ΅àâä΄¨çéèêë£™îï•½‰ôö¦€ùûü†ΓΔΘΛΞΠß®©ΣΪ§≠°·Α±≤≥¥ΒΕΖΗΙΚΜΦΫΨΩάΝ¬ΟΡ≈Τ«»…\u00a0ΥΧΆΈœ–―“”‘’÷ΉΊΌΎέήίόΏύαβψδεφγηιξκλμνοπώρστθωςχυζϊϋΐΰ\u00ad',
+  'x-mac-turkish':
+    'ÄÅÇÉÑÖÜáàâäãåçéèêëíìîïñóòôöõúùûü†°¢£§•¶ß®©™´¨≠ÆØ∞±≤≥¥µ∂∑∏π∫ªºΩæø¿¡¬√ƒ≈∆«»…\u00a0ÀÃÕŒœ–—“”‘’÷◊ÿŸĞğİıŞş‡·‚„‰ÂÊÁËÈÍÎÏÌÓÔ\uf8ffÒÚÛÙ\uf8a0ˆ˜¯˘˙˚¸˝˛ˇ',
+};
+
+const aliases: Record<string, string> = {
+  'mac-ce': 'x-mac-ce',
+  maccentraleurope: 'x-mac-ce',
+  macgreek: 'x-mac-greek',
+  macturkish: 'x-mac-turkish',
+};
+
+/** The canonical name of an encoding such as `cp1250` or `Latin1`; null for one that nothing here can read. */
+export const encodingNamed = (name: string): string | null => {
+  const label = name.trim().toLowerCase();
+  const other = aliases[label] ?? label.replace(/^(?:cp|dos)-?(?=\d{3}$)/, 'ibm');
+  if (other in others) return other;
+  try {
+    return new TextDecoder(label).encoding;
+  } catch {
+    return null;
+  }
+};
+
+/** Reads bytes; see the method of TextDecoder. */
+export interface ByteDecoder {
+  decode(bytes?: Uint8Array, options?: { stream?: boolean }): string;
+}
+
+/**
+ * Makes the decoder of an encoding. With `fatal` it throws a TypeError for bytes that stand for nothing; otherwise they
+ * become U+FFFD. Throws a RangeError for a name that {@link encodingNamed} does not know.
+ */
+export const decoderOf = (name: string, { fatal = false }: { fatal?: boolean } = {}): ByteDecoder => {
+  const known = encodingNamed(name) ?? name;
+  const upper = others[known];
+  if (upper === undefined) return new TextDecoder(known, { fatal, ignoreBOM: false });
+  return { decode: (bytes = new Uint8Array()) => fromTable(bytes, upper) };
+};
+
+const fromTable = (bytes: Uint8Array, upper: string): string =>
+  Buffer.from(bytes)
+    .toString('latin1')
+    .replace(/[\x80-\xff]/g, (character) => upper[character.charCodeAt(0) - 0x80] ?? '');
+
+/** Encodings that tables are looked at in where they are not UTF-8; of those that read a file alike the first is told. */
+export const legacyEncodings: readonly string[] = [
+  'windows-1252',
+  'windows-1250',
+  'windows-1251',
+  'windows-1253',
+  'windows-1254',
+  'windows-1255',
+  'windows-1256',
+  'windows-1257',
+  'windows-1258',
+  'windows-874',
+  'iso-8859-2',
+  'iso-8859-3',
+  'iso-8859-4',
+  'iso-8859-5',
+  'iso-8859-6',
+  'iso-8859-7',
+  'iso-8859-8',
+  'iso-8859-10',
+  'iso-8859-13',
+  'iso-8859-14',
+  'iso-8859-15',
+  'iso-8859-16',
+  'koi8-r',
+  'koi8-u',
+  'macintosh',
+  'x-mac-cyrillic',
+  'ibm866',
+  ...Object.keys(others),
+  'shift_jis',
+  'euc-jp',
+  'gb18030',
+  'big5',
+  'euc-kr',
+];
+
+const titles: Record<string, string> = { shift_jis: 'Shift_JIS', big5: 'Big5', macintosh: 'Macintosh' };
+
+/** How an encoding is called in a sentence: `Windows-1250` for windows-1250. */
+export const encodingTitle = (name: string): string =>
+  titles[name] ??
+  (name.startsWith('windows') ? `W${name.slice(1)}` : name.startsWith('x-') ? name : name.toUpperCase());
+
+/**
+ * Makes the function that turns text into the bytes of an encoding; what it cannot hold becomes `?`. For showing how text
+ * stood in a file: of an encoding with states only the characters are right.
+ */
+export const encoderOf = (name: string): ((text: string) => Buffer) => {
+  const known = encodingNamed(name) ?? name;
+  if (known === 'utf-8') return (text) => Buffer.from(text);
+  if (known === 'utf-16le') return (text) => Buffer.from(text, 'utf16le');
+  if (known === 'utf-16be') return (text) => Buffer.from(text, 'utf16le').swap16();
+  const bytes = new Map<string, number[]>();
+  const decoder = decoderOf(known);
+  const add = (...sequence: number[]): void => {
+    const character = decoder.decode(Uint8Array.from(sequence));
+    if ([...character].length === 1 && character !== '\ufffd' && !bytes.has(character)) bytes.set(character, sequence);
+  };
+  for (let byte = 0; byte < 0x100; byte++) add(byte);
+  if (wide.has(known))
+    for (let lead = 0x81; lead < 0xff; lead++) for (let trail = 0x40; trail < 0xff; trail++) add(lead, trail);
+  return (text) => Buffer.from([...text].flatMap((character) => bytes.get(character) ?? [0x3f]));
+};
+
+const wide = new Set(['shift_jis', 'euc-jp', 'gb18030', 'gbk', 'big5', 'euc-kr']);

@@ -1,0 +1,191 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { fixTable, inspectTable } from '../../src/tables/check.ts';
+import { decoderOf, encoderOf, encodingNamed, legacyEncodings } from '../../src/tables/scan/encodings.ts';
+import { fileOf } from '../support/table-file.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { languageTexts } from './language-texts.ts';
+
+const dir = tempDir();
+let targets = 0;
+
+/** Encodings that tables are found in, by which they are written here. */
+const written = [...legacyEncodings, 'utf-8', 'utf-16le', 'utf-16be'];
+
+const mended = async (content: Buffer, encoding?: string): Promise<string> => {
+  const target = join(dir, `mended-${targets++}.csv`);
+  await fixTable(fileOf(content), target, { encoding });
+  return readFileSync(target, 'utf8');
+};
+
+/** Below the header, whose names a mend may have to change. */
+const rowsOf = (text: string): string => text.slice(text.indexOf('\n'));
+
+/** Texts as they stand in the encodings that are made for them. */
+const cases = Object.entries(languageTexts).flatMap(([language, text]) =>
+  written.flatMap((encoding) => {
+    const bytes = encoderOf(encoding)(text);
+    const stood = decoderOf(encoding).decode(bytes);
+    return stood.split('?').length > text.length / 50 ? [] : [{ language, encoding, bytes, stood }];
+  }),
+);
+
+/** How a file is judged, and whether its rows are read as they stood. */
+const judged = async (bytes: Buffer, stood: string): Promise<'unknown' | 'right' | 'wrong'> => {
+  const { verdict } = await inspectTable(fileOf(bytes));
+  if (verdict === 'faulty') return 'unknown';
+  const read = verdict === 'sound' ? bytes.toString('utf8') : await mended(bytes);
+  return rowsOf(read) === rowsOf(stood) ? 'right' : 'wrong';
+};
+
+describe('the encoding of a table', () => {
+  it(`is never told wrongly, in ${written.length} encodings and ${Object.keys(languageTexts).length} languages`, async () => {
+    const seen: Record<string, string[]> = { right: [], unknown: [], wrong: [] };
+    for (const { language, encoding, bytes, stood } of cases) {
+      seen[await judged(bytes, stood)]?.push(`${language} in ${encoding}`);
+    }
+    expect(seen.wrong).toEqual([]);
+    expect(seen.right?.length).toBeGreaterThan(4 * (seen.unknown?.length ?? 0));
+  });
+
+  it('is never told wrongly by a few words either', async () => {
+    const seen: Record<string, string[]> = { right: [], unknown: [], wrong: [] };
+    for (const [at, { language, encoding, stood }] of cases.entries()) {
+      const words = stood.split(/[;,\n ]/).filter((word) => /[^\0-\x7f]/.test(word));
+      const few = `a;b\n1;${words[at % words.length]}\n2;${words[(at + 5) % words.length]}\n`;
+      seen[await judged(encoderOf(encoding)(few), few)]?.push(`${language} in ${encoding}: ${few}`);
+    }
+    expect(seen.wrong).toEqual([]);
+    expect(seen.right?.length).toBeGreaterThan(60);
+  });
+
+  it.each([
+    ['Plzeň', 'windows-1250'],
+    ['Győr', 'windows-1250'],
+    ['İstanbul', 'windows-1254'],
+  ])(
+    'is not told by one word: %s has its encoding among the candidates, with what it reads like',
+    async (word, encoding) => {
+      const { findings, verdict } = await inspectTable(fileOf(encoderOf(encoding)(`nr;name\n1;${word}\n2;Brno\n`)));
+      const [finding] = findings.filter(({ kind }) => kind === 'other-encoding');
+      expect(verdict).toBe('faulty');
+      expect(finding?.candidates).toContainEqual({ key: `encoding: ${encoding}`, reads: word });
+      expect(finding?.hint).toContain('`encoding: ');
+    },
+  );
+
+  it.each(['gb18030', 'euc-jp', 'shift_jis', 'ibm866'])(
+    'of plain %s is not taken for joined files',
+    async (encoding) => {
+      const text =
+        languageTexts[encoding === 'ibm866' ? 'Russian' : encoding === 'gb18030' ? 'Chinese' : 'Japanese'] ?? '';
+      const { findings } = await inspectTable(fileOf(encoderOf(encoding)(text)));
+      expect(findings.map(({ kind }) => kind)).not.toContain('mixed-encoding');
+    },
+  );
+
+  it.each([
+    ['German', 'windows-1252'],
+    ['Czech', 'windows-1250'],
+    ['Russian', 'koi8-r'],
+  ])('changes in the middle of joined files: %s in UTF-8 and %s', async (language, encoding) => {
+    const text = languageTexts[language] ?? '';
+    const bytes = Buffer.concat([Buffer.from(`${text}\n`), encoderOf(encoding)(text)]);
+    const { findings } = await inspectTable(fileOf(bytes));
+    expect(findings.map(({ kind }) => kind)).toContain('mixed-encoding');
+  });
+
+  it('with shifts between sets of characters is recognised', async () => {
+    const japanese = Buffer.from('id,name\n1,\x1b$B;3ED\x1b(B\n', 'latin1');
+    expect(await mended(japanese)).toBe('id,name\n1,山田\n');
+    const korean = Buffer.from('\x1b$)Cid,name\n1,\x0e0!3*\x0f\n', 'latin1');
+    const { findings, verdict } = await inspectTable(fileOf(korean));
+    expect(verdict).toBe('faulty');
+    expect(findings[0]).toMatchObject({ kind: 'other-encoding', message: 'the file is ISO-2022-KR, not UTF-8' });
+  });
+
+  it('stands for bytes anywhere in the file, not only for the first of them', async () => {
+    const [german, czech] = ['1;Müller\n'.repeat(9000), '2;Plzeň\n'];
+    const bytes = Buffer.concat([Buffer.from(`nr;name\n${german}`, 'latin1'), encoderOf('windows-1250')(czech)]);
+    expect((await inspectTable(fileOf(bytes))).verdict).toBe('faulty');
+  });
+
+  it.each(['cp1250', 'Latin1', 'CP852', 'mac-ce', 'Shift_JIS'])('can be named %s', (name) => {
+    expect(encodingNamed(name)).not.toBeNull();
+  });
+
+  it('can be told, also one of DOS', async () => {
+    expect(await mended(encoderOf('cp852')('nr;name\n1;Plzeň\n'), 'cp852')).toBe('nr;name\n1;Plzeň\n');
+  });
+});
+
+describe('the report of a mend', () => {
+  it('shows every row that another encoding changes, as it stood and as it reads', async () => {
+    const names = Array.from({ length: 300 }, (_, at) => `${at};Müller, Straße`);
+    const target = join(dir, 'shown.csv');
+    const { rows, changed } = await fixTable(fileOf(Buffer.from(`nr;name\n${names.join('\n')}\n`, 'latin1')), target);
+    expect(changed).toBe(300);
+    expect(rows).toHaveLength(300);
+    expect(rows[0]).toEqual({ line: 2, column: null, before: '0;M\\xFCller, Stra\\xDFe', after: '0;Müller, Straße' });
+  });
+
+  it('shows each changed cell of a long row', async () => {
+    const long = 'x'.repeat(900);
+    const { rows } = await fixTable(fileOf(`a,b,c\n5" p,${long},6" p\n`), join(dir, 'cells.csv'));
+    expect(rows).toEqual([
+      { line: 2, column: 1, before: '5" p', after: '"5"" p"' },
+      { line: 2, column: 3, before: '6" p', after: '"6"" p"' },
+    ]);
+  });
+});
+
+describe('a row that is the same as the header', () => {
+  const repeats = async (content: string) => {
+    const target = join(dir, `repeats-${targets++}.csv`);
+    await fixTable(fileOf(content), target);
+    return readFileSync(target, 'utf8');
+  };
+
+  it.each([
+    ['a,b\na,b\na,b\nc,d\n'],
+    ['name;town\nx;y\nname;town\nz;w\n'],
+    ['yes\nyes\nno\nyes\n'],
+    [`a\tb\n${'a\tb\n'.repeat(29)}`],
+  ])('stays where it may be a row: %j', async (content) => {
+    expect(await repeats(content)).toBe(content);
+  });
+
+  it.each([
+    ['id,name\n1,x\n2,y\nid,name\n3,z\n', 'id,name\n1,x\n2,y\n3,z\n'],
+    ['id;name\n1;x\n2;y\n\nid;name\n3;z\n', 'id;name\n1;x\n2;y\n3;z\n'],
+    ['Jahr\tOrt\n2020\tx\n2021\ty\nJahr\tOrt\n2022\tz\nJahr\tOrt\n', 'Jahr\tOrt\n2020\tx\n2021\ty\n2022\tz\n'],
+  ])('goes where its column holds numbers: %j', async (content, expected) => {
+    expect(await repeats(content)).toBe(expected);
+  });
+});
+
+describe('names that are given twice', () => {
+  it('are told apart in linear time', async () => {
+    const { mends } = await fixTable(fileOf(`${'name,'.repeat(15_999)}name\n`), join(dir, 'wide.csv'));
+    expect(mends[0]).toMatchObject({ kind: 'header-duplicate', count: 15_999 });
+  });
+
+  it.each([['a,,,\n1,2,3,4\n'], ['Einwohner;;\n1;2;3\n'], ['x\t\t\t\ty\n1\t2\t3\t4\t5\n']])(
+    'are not invented where most cells of the header are empty: %j',
+    async (content) => {
+      expect((await inspectTable(fileOf(content))).verdict).toBe('faulty');
+    },
+  );
+});
+
+describe('spaces around quotes', () => {
+  it.each([
+    ['a,b\n1, "x, y"\n', 'a,b\n1,"x, y"\n'],
+    ['a;b\n"x; y" ;2\n', 'a;b\n"x; y";2\n'],
+    ['a\tb\n 1\t  "x ""y"""  \n', 'a\tb\n 1\t"x ""y"""\n'],
+    ['a,b\n"x\ny"  ,2\n3,4', 'a,b\n"x\ny",2\n3,4'],
+  ])('are none of the cell: %j', async (content, expected) => {
+    expect(await mended(Buffer.from(content))).toBe(expected);
+  });
+});
