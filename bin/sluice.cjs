@@ -16,5 +16,5 @@ if (major < 22 || (major === 22 && minor < 19)) {
 } else {
   const root = join(__dirname, '..');
   const sources = join(root, 'src', 'cli.ts');
-  import(pathToFileURL(existsSync(sources) ? sources : join(root, 'dist', 'cli.js')).href);
+  void import(pathToFileURL(existsSync(sources) ? sources : join(root, 'dist', 'cli.js')).href);
 }
