@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
 // The shape of `notify` in a configuration file: who is told, and how.
 import { z } from 'zod';
+import { optional } from '../model/optional-key.ts';
 import { defaults } from './defaults.ts';
 import { portNumber, secret } from './portal-schema.ts';
 
@@ -29,7 +30,7 @@ const webhook = z.strictObject({
       description: 'Address that gets each notice as JSON by POST; it may hold a token: `${NAME}` or `{file: path}`.',
       examples: ['https://ops.example.org/sluice'],
     }),
-  secret: secret.exactOptional().meta({
+  secret: optional(secret, {
     description: 'Key of the HMAC-SHA256 signature, only by reference; without it notices are not signed.',
     examples: ['${SLUICE_WEBHOOK_SECRET}'],
   }),
@@ -37,21 +38,14 @@ const webhook = z.strictObject({
 
 const email = z.strictObject({
   host: text.meta({ description: 'Mail server.', examples: ['smtp.example.org'] }),
-  port: portNumber.exactOptional().meta({
-    default: defaults.email.port,
-    description: 'Its port.',
-    examples: [465],
+  port: optional(portNumber, { default: defaults.email.port, description: 'Its port.', examples: [465] }),
+  secure: optional(z.boolean(), {
+    default: defaults.email.secure,
+    description: 'TLS from the first byte (port 465). Otherwise STARTTLS where offered; with a login it is required.',
+    examples: [true],
   }),
-  secure: z
-    .boolean()
-    .exactOptional()
-    .meta({
-      default: defaults.email.secure,
-      description: 'TLS from the first byte (port 465). Otherwise STARTTLS where offered; with a login it is required.',
-      examples: [true],
-    }),
-  username: text.exactOptional().meta({ description: 'User to log in as; without it no login.', examples: ['sluice'] }),
-  password: secret.exactOptional().meta({
+  username: optional(text, { description: 'User to log in as; without it no login.', examples: ['sluice'] }),
+  password: optional(secret, {
     description: 'Password, only by reference: `${NAME}` of the environment, or `{file: path}`.',
     examples: ['${SMTP_PASSWORD}'],
   }),
@@ -62,11 +56,11 @@ const email = z.strictObject({
 /** Who is told when something goes wrong or is well again. */
 export const notifyFileSchema = z
   .strictObject({
-    webhook: webhook.exactOptional().meta({
+    webhook: optional(webhook, {
       description: 'Notices to a program.',
       examples: [{ url: 'https://ops.example.org/sluice' }],
     }),
-    email: email.exactOptional().meta({
+    email: optional(email, {
       description: 'Notices to people.',
       examples: [{ host: 'smtp.example.org', from: 'sluice@example.org', to: 'ops@example.org' }],
     }),

@@ -2,6 +2,7 @@
 // The shape of one portal in a configuration file.
 import { z } from 'zod';
 import { permissions } from '../dataset-api/permissions.ts';
+import { optional } from '../model/optional-key.ts';
 import { durationText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';
 
@@ -20,70 +21,56 @@ const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$/, {
 
 /** Operations of one resource. */
 const operations = <const T extends readonly [string, ...string[]]>(names: T, what: string, example: T[number][]) =>
-  z
-    .array(z.enum(names))
-    .exactOptional()
-    .meta({ description: `Operations on ${what} that exist; none when left out of \`expose\`.`, examples: [example] });
+  optional(z.array(z.enum(names)), {
+    description: `Operations on ${what} that exist; none when left out of \`expose\`.`,
+    examples: [example],
+  });
 
 /** Keys of an embedded portal about roles, ways in, and what exists. */
 const portalAccessKeys = {
-  publicUrl: z
-    .string()
-    .trim()
-    .min(1)
-    .exactOptional()
-    .meta({
-      description: 'Address under which clients reach it when a proxy stands before it; on https cookies are secure.',
-      examples: ['https://data.example.org'],
-    }),
-  trustedProxies: z
-    .array(
+  publicUrl: optional(z.string().trim().min(1), {
+    description: 'Address under which clients reach it when a proxy stands before it; on https cookies are secure.',
+    examples: ['https://data.example.org'],
+  }),
+  trustedProxies: optional(
+    z.array(
       z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
         error: 'must be an IP address or a network, such as `10.0.0.0/8`',
       }),
-    )
-    .exactOptional()
-    .meta({
+    ),
+    {
       description:
         "Addresses and networks of the proxies before it. Their X-Forwarded-For tells the client's address, by which failed logins and connections are counted; nobody else's is believed.",
       examples: [['127.0.0.1', '10.0.0.0/8']],
-    }),
-  roles: z
-    .record(roleName, z.array(z.enum(permissions)))
-    .exactOptional()
-    .meta({
-      description: `Permissions by role: those of a role that exists are replaced, other names are new roles. Permissions: ${permissions.join(', ')}.`,
-      examples: [{ 'content creator': ['create content', 'edit own content'] }],
-    }),
-  expose: z
-    .strictObject({
+    },
+  ),
+  roles: optional(z.record(roleName, z.array(z.enum(permissions))), {
+    description: `Permissions by role: those of a role that exists are replaced, other names are new roles. Permissions: ${permissions.join(', ')}.`,
+    examples: [{ 'content creator': ['create content', 'edit own content'] }],
+  }),
+  expose: optional(
+    z.strictObject({
       node: operations(portalOperations.node, 'nodes', ['index', 'retrieve']),
       user: operations(portalOperations.user, 'users', ['login', 'logout', 'token']),
       datastore: operations(portalOperations.datastore, 'datastores', ['retrieve', 'import']),
       file: operations(portalOperations.file, 'files', ['retrieve']),
       taxonomy_term: operations(portalOperations.taxonomy_term, 'terms', ['retrieve']),
-    })
-    .exactOptional()
-    .meta({
+    }),
+    {
       description: 'Operations that exist, by resource; every other one answers 404. All exist when left out.',
       examples: [{ node: ['index', 'retrieve'] }],
-    }),
-  tokens: z
-    .boolean()
-    .exactOptional()
-    .meta({
-      default: defaults.embedded.tokens,
-      description: 'Whether `Authorization: Bearer TOKEN` lets in without a session; `sluice portal token` makes them.',
-      examples: [true],
-    }),
-  xmlrpc: z
-    .boolean()
-    .exactOptional()
-    .meta({
-      default: defaults.embedded.xmlrpc,
-      description: 'Whether an XML-RPC server over the same resources answers at `/api/xmlrpc`.',
-      examples: [true],
-    }),
+    },
+  ),
+  tokens: optional(z.boolean(), {
+    default: defaults.embedded.tokens,
+    description: 'Whether `Authorization: Bearer TOKEN` lets in without a session; `sluice portal token` makes them.',
+    examples: [true],
+  }),
+  xmlrpc: optional(z.boolean(), {
+    default: defaults.embedded.xmlrpc,
+    description: 'Whether an XML-RPC server over the same resources answers at `/api/xmlrpc`.',
+    examples: [true],
+  }),
 };
 
 const text = z.string().trim().min(1);
@@ -108,7 +95,7 @@ const idNumber = z.int().min(1);
 /** Something for each vocabulary that sluice writes terms of. */
 const byVocabulary = <T extends z.ZodType>(value: T, what: string, examples: [unknown, unknown, unknown]) => {
   const of = (name: string, example: unknown) =>
-    value.exactOptional().meta({ description: `${what} ${name}.`, examples: [example] });
+    optional(value, { description: `${what} ${name}.`, examples: [example] });
   return z.strictObject({
     formats: of('formats', examples[0]),
     tags: of('tags', examples[1]),
@@ -122,40 +109,33 @@ const shared = {
     description: 'Password, only by reference: `${NAME}` of the environment, or `{file: path}`.',
     examples: ['${SLUICE_PASSWORD}'],
   }),
-  dialect: z
-    .enum(['auto', 'entity', 'form'])
-    .exactOptional()
-    .meta({
-      default: defaults.portal.dialect,
-      description: 'How the portal wants fields: found out by itself, or fixed here.',
-      examples: ['form'],
-    }),
-  importTimeout: durationText.exactOptional().meta({
+  dialect: optional(z.enum(['auto', 'entity', 'form']), {
+    default: defaults.portal.dialect,
+    description: 'How the portal wants fields: found out by itself, or fixed here.',
+    examples: ['form'],
+  }),
+  importTimeout: optional(durationText, {
     default: defaults.portal.importTimeout,
     description: 'How long a datastore import may take.',
     examples: ['1h'],
   }),
-  vocabularies: byVocabulary(idNumber, 'Number of the vocabulary of', [1, 2, 3])
-    .exactOptional()
-    .meta({
-      description:
-        'Numbers of the vocabularies on the portal. Those of a usual installation (1, 2, 3) are taken and proved unless stated.',
-      examples: [{ formats: 1, tags: 2, topics: 3 }],
-    }),
-  terms: byVocabulary(z.record(text, idNumber), 'Numbers by name of', [{ csv: 5 }, { budget: 17 }, { Transport: 31 }])
-    .exactOptional()
-    .meta({
+  vocabularies: optional(byVocabulary(idNumber, 'Number of the vocabulary of', [1, 2, 3]), {
+    description:
+      'Numbers of the vocabularies on the portal. Those of a usual installation (1, 2, 3) are taken and proved unless stated.',
+    examples: [{ formats: 1, tags: 2, topics: 3 }],
+  }),
+  terms: optional(
+    byVocabulary(z.record(text, idNumber), 'Numbers by name of', [{ csv: 5 }, { budget: 17 }, { Transport: 31 }]),
+    {
       description: 'Numbers of terms by name; what is not stated is learnt from the portal, or made there once.',
       examples: [{ tags: { budget: 17 } }],
-    }),
-  imports: z
-    .enum(['serial', 'parallel'])
-    .exactOptional()
-    .meta({
-      description:
-        'Whether datastore imports may run beside each other; portals that keep all states together lose some. `serial`, but `parallel` for an embedded portal without races, when left out.',
-      examples: ['serial'],
-    }),
+    },
+  ),
+  imports: optional(z.enum(['serial', 'parallel']), {
+    description:
+      'Whether datastore imports may run beside each other; portals that keep all states together lose some. `serial`, but `parallel` for an embedded portal without races, when left out.',
+    examples: ['serial'],
+  }),
 };
 
 interface Load {
@@ -165,70 +145,57 @@ interface Load {
 
 /** How much is asked of a portal at once; the kinds of portal differ in what they stand. */
 const limits = (usual: Load, example: Load) => ({
-  concurrency: count
-    .max(256)
-    .exactOptional()
-    .meta({
-      default: usual.concurrency,
-      description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
-      examples: [example.concurrency],
-    }),
-  requestsPerSecond: z
-    .number()
-    .min(0)
-    .exactOptional()
-    .meta({
-      default: usual.requestsPerSecond,
-      description: 'Upper limit of requests per second; 0 is none.',
-      examples: [example.requestsPerSecond],
-    }),
+  concurrency: optional(count.max(256), {
+    default: usual.concurrency,
+    description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
+    examples: [example.concurrency],
+  }),
+  requestsPerSecond: optional(z.number().min(0), {
+    default: usual.requestsPerSecond,
+    description: 'Upper limit of requests per second; 0 is none.',
+    examples: [example.requestsPerSecond],
+  }),
 });
 
 const embedded = z.strictObject({
   kind: z.literal('embedded').meta({ description: 'The portal that sluice brings along.' }),
   ...shared,
-  username: shared.username.exactOptional().meta({
+  username: optional(shared.username, {
     default: defaults.embedded.username,
     description: 'User to log in as.',
     examples: ['publisher'],
   }),
-  password: shared.password.exactOptional().meta({
+  password: optional(shared.password, {
     description: 'Password, only by reference; when left out the portal makes one of its own for its first user.',
     examples: ['${SLUICE_PASSWORD}'],
   }),
   ...limits(defaults.embedded, { concurrency: 8, requestsPerSecond: 100 }),
-  profile: z
-    .enum(['spec', 'dkan-7.18.16', 'dkan-7.18', 'dkan-7.14'])
-    .exactOptional()
-    .meta({
-      default: defaults.embedded.profile,
-      description: 'Which portal it behaves like: the specification, or a deployed release.',
-      examples: ['dkan-7.18'],
-    }),
-  races: z
-    .boolean()
-    .exactOptional()
-    .meta({
-      description:
-        "Whether requests that overlap get in each other's way as on deployed portals: lost references and datastore states, deadlocks. When left out, `true` under the `dkan-` profiles and `false` under `spec`.",
-      examples: [false],
-    }),
-  host: text.exactOptional().meta({
+  profile: optional(z.enum(['spec', 'dkan-7.18.16', 'dkan-7.18', 'dkan-7.14']), {
+    default: defaults.embedded.profile,
+    description: 'Which portal it behaves like: the specification, or a deployed release.',
+    examples: ['dkan-7.18'],
+  }),
+  races: optional(z.boolean(), {
+    description:
+      "Whether requests that overlap get in each other's way as on deployed portals: lost references and datastore states, deadlocks. When left out, `true` under the `dkan-` profiles and `false` under `spec`.",
+    examples: [false],
+  }),
+  host: optional(text, {
     default: defaults.embedded.host,
     description: 'Address to listen on; 0.0.0.0 opens it to the network.',
     examples: ['0.0.0.0'],
   }),
-  port: portNumber.exactOptional().meta({
+  port: optional(portNumber, {
     default: defaults.embedded.port,
     description: 'Port to listen on; 0 takes a free one.',
     examples: [8080],
   }),
-  users: text.exactOptional().meta({ description: 'Users file.', examples: ['portal-users.yaml'] }),
-  dataDir: text.exactOptional().meta({
+  users: optional(text, { description: 'Users file.', examples: ['portal-users.yaml'] }),
+  dataDir: optional(text, {
     description: 'Where its store lives; `portal/<name>` in the state folder when left out.',
     examples: ['/var/lib/sluice/portal'],
   }),
-  attachWait: durationText.exactOptional().meta({
+  attachWait: optional(durationText, {
     default: defaults.embedded.attachWait,
     description: 'How long the answer to an upload waits for its import.',
     examples: ['5s'],
@@ -244,7 +211,7 @@ const remote = z
       examples: ['https://data.example.org'],
     }),
     ...shared,
-    token: secret.exactOptional().meta({
+    token: optional(secret, {
       description:
         'Token of an account instead of its password, only by reference, where the portal takes one (an embedded portal does).',
       examples: ['${SLUICE_TOKEN}'],

@@ -1,5 +1,6 @@
 // The shape of `sources:` in a configuration file: how files and catalogues of the web are fetched.
 import { z } from 'zod';
+import { optional } from '../model/optional-key.ts';
 import { durationMs, durationText, sizeBytes, sizeText } from '../util/quantity.ts';
 import { isNetwork } from './addresses.ts';
 import { defaults } from './defaults.ts';
@@ -12,56 +13,40 @@ const reachable = z.string().refine((text) => isNetwork(text) || (hostName.test(
 });
 
 const duration = (value: string, description: string, example: string) =>
-  durationText.exactOptional().meta({ default: value, description, examples: [example] });
+  optional(durationText, { default: value, description, examples: [example] });
 
 /** How files and catalogues of the web are fetched. */
 export const sourcesFileSchema = z
   .strictObject({
-    allow: z
-      .array(reachable)
-      .exactOptional()
-      .meta({
-        default: [],
-        description:
-          'Hosts and networks inside that may be asked although their addresses are private, loopback, link-local or reserved.',
-        examples: [['data.intern.example', '10.1.0.0/16']],
-      }),
-    maxSize: sizeText.exactOptional().meta({
+    allow: optional(z.array(reachable), {
+      default: [],
+      description:
+        'Hosts and networks inside that may be asked although their addresses are private, loopback, link-local or reserved.',
+      examples: [['data.intern.example', '10.1.0.0/16']],
+    }),
+    maxSize: optional(sizeText, {
       default: defaults.sources.maxSize,
       description: 'Largest file that is fetched, counted after decompression on the way.',
       examples: ['500 MB'],
     }),
-    maxRedirects: z
-      .int()
-      .min(0)
-      .max(20)
-      .exactOptional()
-      .meta({
-        default: defaults.sources.maxRedirects,
-        description: 'Redirects that are followed; each is checked as the first address is.',
-        examples: [2],
-      }),
+    maxRedirects: optional(z.int().min(0).max(20), {
+      default: defaults.sources.maxRedirects,
+      description: 'Redirects that are followed; each is checked as the first address is.',
+      examples: [2],
+    }),
     connect: duration(defaults.sources.connect, 'Time to reach a server.', '5s'),
     headers: duration(defaults.sources.headers, 'Time until an answer begins.', '2m'),
     body: duration(defaults.sources.body, 'Longest (near) silence within an answer.', '2m'),
-    requestsPerSecond: z
-      .number()
-      .min(0)
-      .max(1000)
-      .exactOptional()
-      .meta({
-        default: defaults.sources.requestsPerSecond,
-        description: 'Requests per second to one host; 0 is no limit.',
-        examples: [1],
-      }),
-    proxy: z
-      .enum(['none', 'environment'])
-      .exactOptional()
-      .meta({
-        default: defaults.sources.proxy,
-        description: '`environment`: through the proxies that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name.',
-        examples: ['environment'],
-      }),
+    requestsPerSecond: optional(z.number().min(0).max(1000), {
+      default: defaults.sources.requestsPerSecond,
+      description: 'Requests per second to one host; 0 is no limit.',
+      examples: [1],
+    }),
+    proxy: optional(z.enum(['none', 'environment']), {
+      default: defaults.sources.proxy,
+      description: '`environment`: through the proxies that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name.',
+      examples: ['environment'],
+    }),
   })
   .meta({ description: 'How files and catalogues of the web are fetched.' });
 

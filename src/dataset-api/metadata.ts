@@ -1,5 +1,6 @@
 // The friendly keys that describe a dataset or a resource, with checks of their values. `fields.ts` turns them into node fields.
 import { z } from 'zod';
+import { optional } from '../model/optional-key.ts';
 import { nodeFieldsSchema } from '../model/wish.ts';
 import { accessLevels, frequencies, licenses } from './values.ts';
 
@@ -38,128 +39,119 @@ const description = text.meta({
 /** Friendly keys of a dataset. */
 export const datasetMetadataShape = {
   description: description.exactOptional(),
-  summary: text
-    .exactOptional()
-    .meta({ description: 'Short form of the description.', examples: ['Spending by department'] }),
-  tags: z
-    .array(shortText)
-    .exactOptional()
-    .meta({ description: 'Keywords, by name.', examples: [['budget', 'finance']] }),
-  topics: z
-    .array(shortText)
-    .exactOptional()
-    .meta({ description: 'Topics of the portal, by name.', examples: [['City Planning']] }),
-  license: z
-    .enum(Object.keys(licenses) as [keyof typeof licenses, ...(keyof typeof licenses)[]]) // the table is not empty
-    .exactOptional()
-    .meta({ description: 'License, by its code.', examples: ['cc-by'] }),
-  frequency: z
-    .enum(frequencies.flatMap(({ code, words }) => [code, ...words]))
-    .exactOptional()
-    .meta({ description: 'How often the data is renewed: a plain word or its code.', examples: ['annually'] }),
-  contact: z
-    .strictObject({
-      name: shortText.exactOptional().meta({ description: 'Who answers questions.', examples: ['Finance Office'] }),
-      email: z
-        .email({ error: 'must be an e-mail address' })
-        .max(maxText)
-        .exactOptional()
-        .meta({ description: 'Where questions go.', examples: ['finance@example.org'] }),
-    })
-    .exactOptional()
-    .meta({
+  summary: optional(text, { description: 'Short form of the description.', examples: ['Spending by department'] }),
+  tags: optional(z.array(shortText), { description: 'Keywords, by name.', examples: [['budget', 'finance']] }),
+  topics: optional(z.array(shortText), {
+    description: 'Topics of the portal, by name.',
+    examples: [['City Planning']],
+  }),
+  // The table of licenses is not empty.
+  license: optional(z.enum(Object.keys(licenses) as [keyof typeof licenses, ...(keyof typeof licenses)[]]), {
+    description: 'License, by its code.',
+    examples: ['cc-by'],
+  }),
+  frequency: optional(z.enum(frequencies.flatMap(({ code, words }) => [code, ...words])), {
+    description: 'How often the data is renewed: a plain word or its code.',
+    examples: ['annually'],
+  }),
+  contact: optional(
+    z.strictObject({
+      name: optional(shortText, { description: 'Who answers questions.', examples: ['Finance Office'] }),
+      email: optional(z.email({ error: 'must be an e-mail address' }).max(maxText), {
+        description: 'Where questions go.',
+        examples: ['finance@example.org'],
+      }),
+    }),
+    {
       description: 'Who answers questions about the data.',
       examples: [{ name: 'Finance Office', email: 'finance@example.org' }],
+    },
+  ),
+  author: optional(shortText, { description: 'Who made the data.', examples: ['Finance Office'] }),
+  access: optional(z.enum(accessLevels), {
+    description: 'Who may have the data; `restricted` and `private` need `rights`.',
+    examples: ['public'],
+  }),
+  rights: optional(shortText, { description: 'Why access is limited, or what applies to use.', examples: ['none'] }),
+  spatial: optional(
+    z.strictObject({
+      wkt: optional(
+        z.string().refine(isWkt, { error: 'must be a well-known-text geometry such as `POINT (13.4 52.5)`' }),
+        { description: 'Area as well-known text, longitude first.', examples: ['POINT (13.4 52.5)'] },
+      ),
+      label: optional(shortText, { description: 'Area in words.', examples: ['Harbour district'] }),
     }),
-  author: shortText.exactOptional().meta({ description: 'Who made the data.', examples: ['Finance Office'] }),
-  access: z
-    .enum(accessLevels)
-    .exactOptional()
-    .meta({ description: 'Who may have the data; `restricted` and `private` need `rights`.', examples: ['public'] }),
-  rights: shortText
-    .exactOptional()
-    .meta({ description: 'Why access is limited, or what applies to use.', examples: ['none'] }),
-  spatial: z
-    .strictObject({
-      wkt: z
-        .string()
-        .refine(isWkt, { error: 'must be a well-known-text geometry such as `POINT (13.4 52.5)`' })
-        .exactOptional()
-        .meta({ description: 'Area as well-known text, longitude first.', examples: ['POINT (13.4 52.5)'] }),
-      label: shortText.exactOptional().meta({ description: 'Area in words.', examples: ['Harbour district'] }),
-    })
-    .exactOptional()
-    .meta({ description: 'Area that the data covers.', examples: [{ label: 'Harbour district' }] }),
-  temporal: z
-    .strictObject({
+    { description: 'Area that the data covers.', examples: [{ label: 'Harbour district' }] },
+  ),
+  temporal: optional(
+    z.strictObject({
       from: day.meta({ description: 'First day.', examples: ['2026-01-01'] }),
-      to: day.exactOptional().meta({ description: 'Last day; the first when left out.', examples: ['2026-12-31'] }),
-    })
-    .exactOptional()
-    .meta({ description: 'Time that the data covers.', examples: [{ from: '2026-01-01', to: '2026-12-31' }] }),
-  granularity: shortText.exactOptional().meta({ description: 'Smallest unit of the data.', examples: ['Street'] }),
-  language: z
-    .array(
+      to: optional(day, { description: 'Last day; the first when left out.', examples: ['2026-12-31'] }),
+    }),
+    { description: 'Time that the data covers.', examples: [{ from: '2026-01-01', to: '2026-12-31' }] },
+  ),
+  granularity: optional(shortText, { description: 'Smallest unit of the data.', examples: ['Street'] }),
+  language: optional(
+    z.array(
       z
         .string()
         .regex(/^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/, { error: 'must be a language code such as `en` or `pt-br`' }),
-    )
-    .exactOptional()
-    .meta({ description: 'Languages of the data, as codes.', examples: [['en']] }),
-  groups: z
-    .array(
+    ),
+    { description: 'Languages of the data, as codes.', examples: [['en']] },
+  ),
+  groups: optional(
+    z.array(
       z.union([z.string().trim().min(1), z.int().positive()], { error: 'must be the title or the node id of a group' }),
-    )
-    .exactOptional()
-    .meta({
+    ),
+    {
       description: 'Groups on the portal that publish the dataset, by title or node id.',
       examples: [['Parks Department']],
-    }),
-  landingPage: webAddress
-    .exactOptional()
-    .meta({ description: 'Page about the data elsewhere.', examples: ['https://example.org/budget'] }),
-  additionalInfo: z
-    .record(shortText, z.union([z.string(), z.number(), z.boolean()], { error: 'must be text' }))
-    .exactOptional()
-    .meta({ description: 'Further facts, as name and value.', examples: [{ Source: 'Ledger of the city' }] }),
-  dataDictionary: shortText
-    .exactOptional()
-    .meta({ description: 'Data dictionary: an address or text.', examples: ['https://example.org/columns.csv'] }),
-  dataDictionaryType: shortText
-    .exactOptional()
-    .meta({ description: 'Media type of the data dictionary.', examples: ['text/csv'] }),
-  conformsTo: webAddress
-    .exactOptional()
-    .meta({ description: 'Standard that the data follows.', examples: ['https://example.org/standard'] }),
-  isPartOf: text
-    .max(512)
-    .exactOptional()
-    .meta({ description: 'Collection that the dataset belongs to.', examples: ['City finances'] }),
-  relatedContent: z
-    .array(
+    },
+  ),
+  landingPage: optional(webAddress, {
+    description: 'Page about the data elsewhere.',
+    examples: ['https://example.org/budget'],
+  }),
+  additionalInfo: optional(
+    z.record(shortText, z.union([z.string(), z.number(), z.boolean()], { error: 'must be text' })),
+    { description: 'Further facts, as name and value.', examples: [{ Source: 'Ledger of the city' }] },
+  ),
+  dataDictionary: optional(shortText, {
+    description: 'Data dictionary: an address or text.',
+    examples: ['https://example.org/columns.csv'],
+  }),
+  dataDictionaryType: optional(shortText, {
+    description: 'Media type of the data dictionary.',
+    examples: ['text/csv'],
+  }),
+  conformsTo: optional(webAddress, {
+    description: 'Standard that the data follows.',
+    examples: ['https://example.org/standard'],
+  }),
+  isPartOf: optional(text.max(512), {
+    description: 'Collection that the dataset belongs to.',
+    examples: ['City finances'],
+  }),
+  relatedContent: optional(
+    z.array(
       z.strictObject({
         title: shortText.meta({ description: 'Words of the link.', examples: ['Budget debate'] }),
         url: webAddress.meta({ description: 'Address of the link.', examples: ['https://example.org/debate'] }),
       }),
-    )
-    .exactOptional()
-    .meta({
+    ),
+    {
       description: 'Links to related pages.',
       examples: [[{ title: 'Budget debate', url: 'https://example.org/debate' }]],
-    }),
-  themes: z
-    .array(shortText)
-    .exactOptional()
-    .meta({ description: 'Project Open Data themes.', examples: [['Finance']] }),
-  modified: day
-    .exactOptional()
-    .meta({ description: 'When the source last changed the data.', examples: ['2026-02-01'] }),
+    },
+  ),
+  themes: optional(z.array(shortText), { description: 'Project Open Data themes.', examples: [['Finance']] }),
+  modified: optional(day, { description: 'When the source last changed the data.', examples: ['2026-02-01'] }),
 } as const;
 
 /** Friendly keys of a resource. */
 export const resourceMetadataShape = {
   description: description.exactOptional(),
-  format: shortText.exactOptional().meta({ description: 'Format that the portal shows, by name.', examples: ['csv'] }),
+  format: optional(shortText, { description: 'Format that the portal shows, by name.', examples: ['csv'] }),
 } as const;
 
 const datasetMetadataSchema = z.object(datasetMetadataShape);

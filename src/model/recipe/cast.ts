@@ -1,5 +1,6 @@
 // Notations that cells can be brought into: one form for numbers, dates and truth values.
 import { z } from 'zod';
+import { optional } from '../optional-key.ts';
 import { type DateFormat, dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
 
 /** What a cell can be cast to. */
@@ -16,31 +17,21 @@ const format = z.string().min(1);
 const castObject = z
   .strictObject({
     to: z.enum(castTypes).meta({ description: 'What the cells become.', examples: ['date'] }),
-    from: z
-      .union([format, z.array(format).min(1)])
-      .exactOptional()
-      .meta({
-        description: 'Notation of dates and times in the file, or several to try in turn.',
-        examples: ['DD.MM.YYYY'],
-      }),
-    decimal: z
-      .enum(['.', ','])
-      .exactOptional()
-      .meta({ default: '.', description: 'Decimal mark of numbers in the file.', examples: [','] }),
-    group: z
-      .enum(['.', ',', ' ', "'"])
-      .exactOptional()
-      .meta({ description: 'What groups the digits of numbers in the file; nothing when left out.', examples: ['.'] }),
-    true: z
-      .array(scalar)
-      .min(1)
-      .exactOptional()
-      .meta({ description: 'What means true.', examples: [['ja']] }),
-    false: z
-      .array(scalar)
-      .min(1)
-      .exactOptional()
-      .meta({ description: 'What means false.', examples: [['nein']] }),
+    from: optional(z.union([format, z.array(format).min(1)]), {
+      description: 'Notation of dates and times in the file, or several to try in turn.',
+      examples: ['DD.MM.YYYY'],
+    }),
+    decimal: optional(z.enum(['.', ',']), {
+      default: '.',
+      description: 'Decimal mark of numbers in the file.',
+      examples: [','],
+    }),
+    group: optional(z.enum(['.', ',', ' ', "'"]), {
+      description: 'What groups the digits of numbers in the file; nothing when left out.',
+      examples: ['.'],
+    }),
+    true: optional(z.array(scalar).min(1), { description: 'What means true.', examples: [['ja']] }),
+    false: optional(z.array(scalar).min(1), { description: 'What means false.', examples: [['nein']] }),
   })
   .refine(({ decimal = '.', group }) => decimal !== group, { error: '`decimal` and `group` must differ' })
   .superRefine(({ to, from }, context) => {

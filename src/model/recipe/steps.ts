@@ -1,5 +1,6 @@
 // The steps that may be done to a table, as people write them: a list of mappings with one key each.
 import { z } from 'zod';
+import { optional } from '../optional-key.ts';
 import { castSchema } from './cast.ts';
 import { expressionText } from './expression.ts';
 
@@ -30,42 +31,32 @@ export const encodings = [
 ] as const;
 
 const headerSchema = z.strictObject({
-  row: z
-    .int()
-    .positive()
-    .exactOptional()
-    .meta({
-      default: 1,
-      description: 'Line that holds the header, from 1; what stands above is left out.',
-      examples: [3],
-    }),
-  trim: z
-    .boolean()
-    .exactOptional()
-    .meta({
-      default: false,
-      description: 'Take spaces off the ends of the names, and make one of several.',
-      examples: [true],
-    }),
-  names: columns
-    .exactOptional()
-    .meta({ description: 'Names for all columns, instead of those in the file.', examples: [['id', 'amount']] }),
-  rename: renames
-    .exactOptional()
-    .meta({ description: 'New names by old ones, after `trim`.', examples: [{ Betrag: 'amount' }] }),
+  row: optional(z.int().positive(), {
+    default: 1,
+    description: 'Line that holds the header, from 1; what stands above is left out.',
+    examples: [3],
+  }),
+  trim: optional(z.boolean(), {
+    default: false,
+    description: 'Take spaces off the ends of the names, and make one of several.',
+    examples: [true],
+  }),
+  names: optional(columns, {
+    description: 'Names for all columns, instead of those in the file.',
+    examples: [['id', 'amount']],
+  }),
+  rename: optional(renames, { description: 'New names by old ones, after `trim`.', examples: [{ Betrag: 'amount' }] }),
 });
 
 const replaceSchema = z
   .strictObject({
-    in: columns.exactOptional().meta({ description: 'Columns; all when left out.', examples: [['amount']] }),
-    cell: z
-      .union([scalar, z.array(scalar).min(1)])
-      .exactOptional()
-      .meta({ description: 'Whole cells with this value, or one of these.', examples: ['n/a'] }),
-    text: text.exactOptional().meta({ description: 'This text wherever it stands in a cell.', examples: [' EUR'] }),
-    pattern: text
-      .exactOptional()
-      .meta({ description: 'A regular expression (JavaScript, Unicode).', examples: ['\\s+'] }),
+    in: optional(columns, { description: 'Columns; all when left out.', examples: [['amount']] }),
+    cell: optional(z.union([scalar, z.array(scalar).min(1)]), {
+      description: 'Whole cells with this value, or one of these.',
+      examples: ['n/a'],
+    }),
+    text: optional(text, { description: 'This text wherever it stands in a cell.', examples: [' EUR'] }),
+    pattern: optional(text, { description: 'A regular expression (JavaScript, Unicode).', examples: ['\\s+'] }),
     with: scalar.meta({ description: 'What comes in its place; `$1` is a group of `pattern`.', examples: [0] }),
   })
   .refine(({ cell, text: part, pattern }) => [cell, part, pattern].filter((each) => each !== undefined).length === 1, {
@@ -79,11 +70,11 @@ const replaceSchema = z
 const fillSchema = z
   .strictObject({
     in: columns.meta({ description: 'Columns whose empty cells are filled.', examples: [['department']] }),
-    with: scalar.exactOptional().meta({ description: 'Value for empty cells.', examples: ['unknown'] }),
-    from: z
-      .literal('above')
-      .exactOptional()
-      .meta({ description: 'Take the cell above, as in printed tables.', examples: ['above'] }),
+    with: optional(scalar, { description: 'Value for empty cells.', examples: ['unknown'] }),
+    from: optional(z.literal('above'), {
+      description: 'Take the cell above, as in printed tables.',
+      examples: ['above'],
+    }),
   })
   .refine((fill) => (fill.with === undefined) !== (fill.from === undefined), {
     error: 'needs either `with` or `from: above`',
@@ -91,14 +82,16 @@ const fillSchema = z
 
 const sortKey = z.strictObject({
   column,
-  as: z
-    .enum(['text', 'number'])
-    .exactOptional()
-    .meta({ default: 'text', description: 'How cells are compared; ISO dates sort as text.', examples: ['number'] }),
-  order: z
-    .enum(['up', 'down'])
-    .exactOptional()
-    .meta({ default: 'up', description: '`down`: the largest first.', examples: ['down'] }),
+  as: optional(z.enum(['text', 'number']), {
+    default: 'text',
+    description: 'How cells are compared; ISO dates sort as text.',
+    examples: ['number'],
+  }),
+  order: optional(z.enum(['up', 'down']), {
+    default: 'up',
+    description: '`down`: the largest first.',
+    examples: ['down'],
+  }),
 });
 
 const splitSchema = z.strictObject({
@@ -111,9 +104,10 @@ const splitSchema = z.strictObject({
       description: 'Its values, or titles by value. A row with another value is a bad row.',
       examples: [['North', 'South']],
     }),
-  only: scalar
-    .exactOptional()
-    .meta({ description: 'The value of this resource; set by itself for each of them.', examples: ['North'] }),
+  only: optional(scalar, {
+    description: 'The value of this resource; set by itself for each of them.',
+    examples: ['North'],
+  }),
 });
 
 /** True for text that can be compiled as a regular expression. */
@@ -127,67 +121,66 @@ export const isPattern = (pattern: string): boolean => {
 };
 
 const stepShape = {
-  encoding: z
-    .enum(encodings)
-    .exactOptional()
-    .meta({ description: 'Encoding of a text file that is not UTF-8. Stands first.', examples: ['windows-1252'] }),
-  delimiter: z
-    .enum([',', ';', '|', 'tab'])
-    .exactOptional()
-    .meta({ description: 'What separates the cells; found by itself when left out. Stands first.', examples: [';'] }),
-  skipRows: z
-    .int()
-    .positive()
-    .exactOptional()
-    .meta({ description: 'Leave out so many lines at the top. Stands first.', examples: [3] }),
-  header: headerSchema
-    .exactOptional()
-    .meta({ description: 'Where the header stands and what its names become. Stands first.', examples: [{ row: 3 }] }),
-  select: columns
-    .exactOptional()
-    .meta({ description: 'Keep these columns, in this order.', examples: [['department', 'amount']] }),
-  drop: columns.exactOptional().meta({ description: 'Leave out these columns.', examples: [['internal note']] }),
-  rename: renames.exactOptional().meta({ description: 'New names by old ones.', examples: [{ Betrag: 'amount' }] }),
-  filter: expressionText
-    .exactOptional()
-    .meta({ description: 'Keep the rows for which this holds.', examples: ['amount > 0 and department != "Test"'] }),
-  cast: z
-    .record(column, castSchema)
-    .exactOptional()
-    .meta({
-      description:
-        'Write the cells of columns in one notation. Empty cells stay empty; a cell that does not fit is a bad row.',
-      examples: [{ day: { to: 'date', from: 'DD.MM.YYYY' }, amount: { to: 'number', decimal: ',' } }],
-    }),
-  replace: replaceSchema
-    .exactOptional()
-    .meta({ description: 'Replace cells or text in them.', examples: [{ in: ['amount'], cell: 'n/a', with: 0 }] }),
-  fill: fillSchema
-    .exactOptional()
-    .meta({ description: 'Fill empty cells.', examples: [{ in: ['department'], with: 'unknown' }] }),
-  dedupe: columns
-    .exactOptional()
-    .meta({ description: 'Keep the first row of those that agree in these columns.', examples: [['id']] }),
-  constant: z
-    .record(text, scalar)
-    .exactOptional()
-    .meta({ description: 'Columns with the same value in every row.', examples: [{ year: 2026 }] }),
-  computed: z
-    .record(text, expressionText)
-    .exactOptional()
-    .meta({ description: 'Columns computed from others.', examples: [{ total: 'price * pieces' }] }),
-  sort: z
-    .array(z.union([column, sortKey]))
-    .min(1)
-    .exactOptional()
-    .meta({ description: 'Sort the rows, on disk. Equal rows stay in their order.', examples: [['department']] }),
-  split: splitSchema.exactOptional().meta({
+  encoding: optional(z.enum(encodings), {
+    description: 'Encoding of a text file that is not UTF-8. Stands first.',
+    examples: ['windows-1252'],
+  }),
+  delimiter: optional(z.enum([',', ';', '|', 'tab']), {
+    description: 'What separates the cells; found by itself when left out. Stands first.',
+    examples: [';'],
+  }),
+  skipRows: optional(z.int().positive(), {
+    description: 'Leave out so many lines at the top. Stands first.',
+    examples: [3],
+  }),
+  header: optional(headerSchema, {
+    description: 'Where the header stands and what its names become. Stands first.',
+    examples: [{ row: 3 }],
+  }),
+  select: optional(columns, {
+    description: 'Keep these columns, in this order.',
+    examples: [['department', 'amount']],
+  }),
+  drop: optional(columns, { description: 'Leave out these columns.', examples: [['internal note']] }),
+  rename: optional(renames, { description: 'New names by old ones.', examples: [{ Betrag: 'amount' }] }),
+  filter: optional(expressionText, {
+    description: 'Keep the rows for which this holds.',
+    examples: ['amount > 0 and department != "Test"'],
+  }),
+  cast: optional(z.record(column, castSchema), {
+    description:
+      'Write the cells of columns in one notation. Empty cells stay empty; a cell that does not fit is a bad row.',
+    examples: [{ day: { to: 'date', from: 'DD.MM.YYYY' }, amount: { to: 'number', decimal: ',' } }],
+  }),
+  replace: optional(replaceSchema, {
+    description: 'Replace cells or text in them.',
+    examples: [{ in: ['amount'], cell: 'n/a', with: 0 }],
+  }),
+  fill: optional(fillSchema, { description: 'Fill empty cells.', examples: [{ in: ['department'], with: 'unknown' }] }),
+  dedupe: optional(columns, {
+    description: 'Keep the first row of those that agree in these columns.',
+    examples: [['id']],
+  }),
+  constant: optional(z.record(text, scalar), {
+    description: 'Columns with the same value in every row.',
+    examples: [{ year: 2026 }],
+  }),
+  computed: optional(z.record(text, expressionText), {
+    description: 'Columns computed from others.',
+    examples: [{ total: 'price * pieces' }],
+  }),
+  sort: optional(z.array(z.union([column, sortKey])).min(1), {
+    description: 'Sort the rows, on disk. Equal rows stay in their order.',
+    examples: [['department']],
+  }),
+  split: optional(splitSchema, {
     description: 'Make a resource of each value of a column, with ids and titles of their own.',
     examples: [{ by: 'region', values: ['North', 'South'] }],
   }),
-  transform: text
-    .exactOptional()
-    .meta({ description: 'A step of your own: path of a module, relative to the manifest.', examples: ['./clean.ts'] }),
+  transform: optional(text, {
+    description: 'A step of your own: path of a module, relative to the manifest.',
+    examples: ['./clean.ts'],
+  }),
 };
 
 /** Steps that say how the file is read; they come before all others, each once at most. */

@@ -1,5 +1,6 @@
 // The part of the Frictionless Table Schema that tables are held against.
 import { z } from 'zod';
+import { optional } from '../optional-key.ts';
 import { dateFormatFault } from './date-format.ts';
 
 const fieldTypes = [
@@ -18,36 +19,20 @@ const fieldTypes = [
 const bound = z.union([z.number(), z.string()], { error: 'must be a number, or a date in quotes' });
 
 const constraintsSchema = z.looseObject({
-  required: z
-    .boolean()
-    .exactOptional()
-    .meta({ description: 'No cell may be empty.', examples: [true] }),
-  unique: z
-    .boolean()
-    .exactOptional()
-    .meta({ description: 'No value may stand twice.', examples: [true] }),
-  enum: z
-    .array(z.union([z.string(), z.number(), z.boolean()]))
-    .min(1)
-    .exactOptional()
-    .meta({ description: 'The values that are allowed.', examples: [['open', 'closed']] }),
-  pattern: z
-    .string()
-    .refine(isPattern, { error: 'is no regular expression' })
-    .exactOptional()
-    .meta({ description: 'Regular expression that the whole cell matches.', examples: ['[A-Z]{2}-\\d+'] }),
-  minimum: bound.exactOptional().meta({ description: 'Least number, date or time.', examples: [0] }),
-  maximum: bound.exactOptional().meta({ description: 'Largest number, date or time.', examples: ['2026-12-31'] }),
-  minLength: z
-    .int()
-    .nonnegative()
-    .exactOptional()
-    .meta({ description: 'Least number of characters.', examples: [2] }),
-  maxLength: z
-    .int()
-    .nonnegative()
-    .exactOptional()
-    .meta({ description: 'Most characters.', examples: [200] }),
+  required: optional(z.boolean(), { description: 'No cell may be empty.', examples: [true] }),
+  unique: optional(z.boolean(), { description: 'No value may stand twice.', examples: [true] }),
+  enum: optional(z.array(z.union([z.string(), z.number(), z.boolean()])).min(1), {
+    description: 'The values that are allowed.',
+    examples: [['open', 'closed']],
+  }),
+  pattern: optional(z.string().refine(isPattern, { error: 'is no regular expression' }), {
+    description: 'Regular expression that the whole cell matches.',
+    examples: ['[A-Z]{2}-\\d+'],
+  }),
+  minimum: optional(bound, { description: 'Least number, date or time.', examples: [0] }),
+  maximum: optional(bound, { description: 'Largest number, date or time.', examples: ['2026-12-31'] }),
+  minLength: optional(z.int().nonnegative(), { description: 'Least number of characters.', examples: [2] }),
+  maxLength: optional(z.int().nonnegative(), { description: 'Most characters.', examples: [200] }),
 });
 
 const fieldSchema = z
@@ -56,39 +41,26 @@ const fieldSchema = z
       .string()
       .min(1)
       .meta({ description: 'Name of a column behind all steps.', examples: ['amount'] }),
-    type: z
-      .enum(fieldTypes)
-      .exactOptional()
-      .meta({ default: 'any', description: 'What the cells are.', examples: ['number'] }),
-    format: z
-      .string()
-      .min(1)
-      .exactOptional()
-      .meta({
-        description: 'Of dates and times their notation; of text `email`, `uri` or `uuid`.',
-        examples: ['%d.%m.%Y'],
-      }),
-    constraints: constraintsSchema
-      .exactOptional()
-      .meta({ description: 'What the cells must keep to.', examples: [{ required: true }] }),
-    trueValues: z
-      .array(z.string())
-      .min(1)
-      .exactOptional()
-      .meta({ description: 'What means true.', examples: [['yes']] }),
-    falseValues: z
-      .array(z.string())
-      .min(1)
-      .exactOptional()
-      .meta({ description: 'What means false.', examples: [['no']] }),
-    decimalChar: z
-      .enum(['.', ','])
-      .exactOptional()
-      .meta({ default: '.', description: 'Decimal mark of numbers.', examples: [','] }),
-    groupChar: z
-      .enum(['.', ',', ' ', "'"])
-      .exactOptional()
-      .meta({ description: 'What groups the digits of numbers.', examples: ['.'] }),
+    type: optional(z.enum(fieldTypes), { default: 'any', description: 'What the cells are.', examples: ['number'] }),
+    format: optional(z.string().min(1), {
+      description: 'Of dates and times their notation; of text `email`, `uri` or `uuid`.',
+      examples: ['%d.%m.%Y'],
+    }),
+    constraints: optional(constraintsSchema, {
+      description: 'What the cells must keep to.',
+      examples: [{ required: true }],
+    }),
+    trueValues: optional(z.array(z.string()).min(1), { description: 'What means true.', examples: [['yes']] }),
+    falseValues: optional(z.array(z.string()).min(1), { description: 'What means false.', examples: [['no']] }),
+    decimalChar: optional(z.enum(['.', ',']), {
+      default: '.',
+      description: 'Decimal mark of numbers.',
+      examples: [','],
+    }),
+    groupChar: optional(z.enum(['.', ',', ' ', "'"]), {
+      description: 'What groups the digits of numbers.',
+      examples: ['.'],
+    }),
   })
   .superRefine(({ type, format }, context) => {
     if (format === undefined || (type !== 'date' && type !== 'datetime' && type !== 'time')) return;
@@ -104,14 +76,14 @@ export const tableSchemaSchema = z.looseObject({
     .array(fieldSchema)
     .min(1)
     .meta({ description: 'The columns that are checked.', examples: [[{ name: 'id', type: 'integer' }]] }),
-  missingValues: z
-    .array(z.string())
-    .exactOptional()
-    .meta({ description: 'What stands for nothing; the empty cell when left out.', examples: [['', 'n/a']] }),
-  primaryKey: z
-    .union([z.string(), z.array(z.string()).min(1)])
-    .exactOptional()
-    .meta({ description: 'Columns that together stand once, and are never empty.', examples: [['id']] }),
+  missingValues: optional(z.array(z.string()), {
+    description: 'What stands for nothing; the empty cell when left out.',
+    examples: [['', 'n/a']],
+  }),
+  primaryKey: optional(z.union([z.string(), z.array(z.string()).min(1)]), {
+    description: 'Columns that together stand once, and are never empty.',
+    examples: [['id']],
+  }),
 });
 
 /** See {@link tableSchemaSchema}. */

@@ -1,6 +1,7 @@
 // Lists of datasets that a manifest names: `index:`, `datapackage:` and `catalogue:`.
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { optional } from '../../model/optional-key.ts';
 
 const text = z.string().trim().min(1);
 
@@ -9,23 +10,15 @@ const longForm = z.strictObject({
     description: 'The list: CSV (also `;`, tab or `|` between cells), or JSON lines (`.jsonl`, `.ndjson`).',
     examples: ['resources.csv'],
   }),
-  columns: z
-    .record(text, text)
-    .exactOptional()
-    .meta({
-      description: 'What columns are called in the file, where it is not by the name of their key.',
-      examples: [{ dataset: 'Data set no.', 'dataset.title': 'Name' }],
-    }),
-  separator: z
-    .string()
-    .min(1)
-    .max(3)
-    .exactOptional()
-    .meta({
-      default: ';',
-      description: 'What parts the entries of a cell with a list, such as tags.',
-      examples: [','],
-    }),
+  columns: optional(z.record(text, text), {
+    description: 'What columns are called in the file, where it is not by the name of their key.',
+    examples: [{ dataset: 'Data set no.', 'dataset.title': 'Name' }],
+  }),
+  separator: optional(z.string().min(1).max(3), {
+    default: ';',
+    description: 'What parts the entries of a cell with a list, such as tags.',
+    examples: [','],
+  }),
 });
 
 /** `index:` of a manifest: a file alone, or a mapping with all that is to be said. */
@@ -70,42 +63,27 @@ const catalogueObjectSchema = z.strictObject({
     description: 'Where the catalogue is: an address, or a path relative to the manifest or absolute.',
     examples: ['https://example.org/data.json'],
   }),
-  files: z
-    .enum(['link', 'fetch'])
-    .exactOptional()
-    .meta({
-      default: 'link',
-      description: '`link`: resources point to the files where they are; `fetch`: the files are fetched and sent.',
-      examples: ['link'],
-    }),
-  filters: z
-    .record(entryPath, plainValues)
-    .exactOptional()
-    .meta({
-      description: 'Take only entries that have one of the values at each of these paths.',
-      examples: [{ 'publisher.name': ['Parks Department', 'Water Works'] }],
-    }),
-  excludes: z
-    .record(entryPath, plainValues)
-    .exactOptional()
-    .meta({
-      description: 'Leave out entries that have one of the values at any of these paths.',
-      examples: [{ accessLevel: 'non-public' }],
-    }),
-  overrides: z
-    .record(entryPath, z.json())
-    .exactOptional()
-    .meta({
-      description: 'Values that every entry gets at these paths, whatever stands there.',
-      examples: [{ 'contactPoint.fn': 'Open data office' }],
-    }),
-  defaults: z
-    .record(entryPath, z.json())
-    .exactOptional()
-    .meta({
-      description: 'Values that an entry gets at these paths where it has none.',
-      examples: [{ license: 'https://creativecommons.org/licenses/by/4.0/' }],
-    }),
+  files: optional(z.enum(['link', 'fetch']), {
+    default: 'link',
+    description: '`link`: resources point to the files where they are; `fetch`: the files are fetched and sent.',
+    examples: ['link'],
+  }),
+  filters: optional(z.record(entryPath, plainValues), {
+    description: 'Take only entries that have one of the values at each of these paths.',
+    examples: [{ 'publisher.name': ['Parks Department', 'Water Works'] }],
+  }),
+  excludes: optional(z.record(entryPath, plainValues), {
+    description: 'Leave out entries that have one of the values at any of these paths.',
+    examples: [{ accessLevel: 'non-public' }],
+  }),
+  overrides: optional(z.record(entryPath, z.json()), {
+    description: 'Values that every entry gets at these paths, whatever stands there.',
+    examples: [{ 'contactPoint.fn': 'Open data office' }],
+  }),
+  defaults: optional(z.record(entryPath, z.json()), {
+    description: 'Values that an entry gets at these paths where it has none.',
+    examples: [{ license: 'https://creativecommons.org/licenses/by/4.0/' }],
+  }),
 });
 
 /** `catalogue:` of a manifest: an address or path alone, or with what is done to its entries. */

@@ -2,6 +2,7 @@
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
 import { errorMessage } from '../../model/errors.ts';
+import { optional } from '../../model/optional-key.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
 
@@ -39,30 +40,25 @@ const longForm = z.strictObject({
     description: 'When to run: cron with 5 fields, or 6 with seconds first.',
     examples: ['15 3 * * *'],
   }),
-  timezone: text
-    .exactOptional()
-    .meta({ default: 'UTC', description: 'Time zone of pattern and window.', examples: ['Europe/Berlin'] }),
-  jitter: durationText.exactOptional().meta({
+  timezone: optional(text, {
+    default: 'UTC',
+    description: 'Time zone of pattern and window.',
+    examples: ['Europe/Berlin'],
+  }),
+  jitter: optional(durationText, {
     default: '0s',
     description: 'Begin by up to so much later, so that many manifests do not begin at once.',
     examples: ['10m'],
   }),
-  window: z
-    .string({ error: windowRule })
-    .regex(windowPattern, { error: windowRule })
-    .exactOptional()
-    .meta({
-      description: 'When runs may begin; a run that is due outside waits for it.',
-      examples: ['22:00-06:00'],
-    }),
-  catchUp: z
-    .enum(['once', 'skip'])
-    .exactOptional()
-    .meta({
-      default: 'once',
-      description: 'What becomes of runs that were missed while nothing ran: one run at once, or none.',
-      examples: ['skip'],
-    }),
+  window: optional(z.string({ error: windowRule }).regex(windowPattern, { error: windowRule }), {
+    description: 'When runs may begin; a run that is due outside waits for it.',
+    examples: ['22:00-06:00'],
+  }),
+  catchUp: optional(z.enum(['once', 'skip']), {
+    default: 'once',
+    description: 'What becomes of runs that were missed while nothing ran: one run at once, or none.',
+    examples: ['skip'],
+  }),
 });
 
 /** See the head of this file. */

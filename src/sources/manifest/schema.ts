@@ -10,6 +10,7 @@ import {
   titleSchema,
 } from '../../dataset-api/metadata.ts';
 import { idPattern } from '../../model/key.ts';
+import { optional } from '../../model/optional-key.ts';
 import { driftPolicies, missingPolicies, type OnDrift, type OnMissing } from '../../model/policy.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
 import type { NodeFields, ResourceSource } from '../../model/wish.ts';
@@ -38,18 +39,16 @@ const share = z
   .string({ error: 'must be a share such as `10%`' })
   .regex(/^(?:100|\d{1,2})(?:\.\d+)?%$/, { error: 'must be a share such as `10%`, from 0% to 100%' });
 
-const published = z
-  .boolean()
-  .exactOptional()
-  .meta({ default: true, description: 'False keeps the node unpublished on the portal.', examples: [false] });
-const importMode = z
-  .enum(['auto', 'never'])
-  .exactOptional()
-  .meta({
-    default: 'auto',
-    description: '`auto`: tables (CSV, TSV) go into the datastore where the portal has one; `never`: the file only.',
-    examples: ['never'],
-  });
+const published = optional(z.boolean(), {
+  default: true,
+  description: 'False keeps the node unpublished on the portal.',
+  examples: [false],
+});
+const importMode = optional(z.enum(['auto', 'never']), {
+  default: 'auto',
+  description: '`auto`: tables (CSV, TSV) go into the datastore where the portal has one; `never`: the file only.',
+  examples: ['never'],
+});
 
 /** Keys of a dataset that `defaults.dataset` and `dataset.yaml` beside a dropped folder share with written-down datasets. */
 const datasetShape = { ...datasetMetadataShape, published, fields: passedFieldsSchema.exactOptional() };
@@ -68,24 +67,24 @@ export const resourceSchema = z
       description: 'Name of the resource within its dataset; with the others it makes the key.',
       examples: ['spending'],
     }),
-    title: titleSchema
-      .exactOptional()
-      .meta({ description: 'What people read first; the id when left out.', examples: ['Spending by department'] }),
-    file: text.exactOptional().meta({
+    title: optional(titleSchema, {
+      description: 'What people read first; the id when left out.',
+      examples: ['Spending by department'],
+    }),
+    file: optional(text, {
       description: 'File to send: a path relative to the manifest, or absolute.',
       examples: ['data/spending.csv'],
     }),
     ...urlShape,
-    link: webAddress.exactOptional().meta({
+    link: optional(webAddress, {
       description: 'Instead of a file: address of a page or file elsewhere.',
       examples: ['https://example.org/data.zip'],
     }),
-    api: webAddress
-      .exactOptional()
-      .meta({ description: 'Instead of a file: address of an API.', examples: ['https://example.org/api'] }),
-    renamedFrom: id
-      .exactOptional()
-      .meta({ description: 'Former id; the resource keeps its identity.', examples: ['expenses'] }),
+    api: optional(webAddress, {
+      description: 'Instead of a file: address of an API.',
+      examples: ['https://example.org/api'],
+    }),
+    renamedFrom: optional(id, { description: 'Former id; the resource keeps its identity.', examples: ['expenses'] }),
     ...resourceShape,
   })
   .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
@@ -97,17 +96,12 @@ export const datasetSchema = z.strictObject({
     examples: ['city-budget-2026'],
   }),
   title: titleSchema,
-  renamedFrom: id
-    .exactOptional()
-    .meta({ description: 'Former id; the dataset keeps its identity.', examples: ['budget-2026'] }),
+  renamedFrom: optional(id, { description: 'Former id; the dataset keeps its identity.', examples: ['budget-2026'] }),
   ...datasetShape,
-  resources: z
-    .array(resourceSchema)
-    .exactOptional()
-    .meta({
-      description: 'Files and links of the dataset.',
-      examples: [[{ id: 'spending', file: 'data/spending.csv' }]],
-    }),
+  resources: optional(z.array(resourceSchema), {
+    description: 'Files and links of the dataset.',
+    examples: [[{ id: 'spending', file: 'data/spending.csv' }]],
+  }),
 });
 
 const folderName = z.string().regex(/^(?!(?:.*\/)?\.)[^/\\]+(?:\/[^/\\]+)*$/, {
@@ -119,42 +113,32 @@ const dropSchema = z.strictObject({
     description: 'Folder to watch, relative to the manifest or absolute: `<dataset>/<resource>.csv`.',
     examples: ['inbox'],
   }),
-  files: z
-    .union([text, z.array(text).min(1)], { error: 'must be a pattern such as `**/*.csv`, or a list of patterns' })
-    .exactOptional()
-    .meta({
+  files: optional(
+    z.union([text, z.array(text).min(1)], { error: 'must be a pattern such as `**/*.csv`, or a list of patterns' }),
+    {
       default: '**/*.csv',
       description: 'Which files are taken: a pattern or a list of them.',
       examples: [['**/*.csv', '**/*.tsv']],
-    }),
-  settle: durationText.exactOptional().meta({
+    },
+  ),
+  settle: optional(durationText, {
     description: 'How long a file must stand still; `inbox.settle` of the configuration when left out.',
     examples: ['10s'],
   }),
-  folders: z
-    .record(folderName, z.strictObject(datasetShape))
-    .exactOptional()
-    .meta({
-      description: 'Folders that hold datasets (`transport/<dataset>/<resource>.csv`), with what these share.',
-      examples: [{ transport: { topics: ['Transport'] } }],
-    }),
-  trusted: z
-    .boolean()
-    .exactOptional()
-    .meta({
-      default: false,
-      description:
-        'True: who may write into the folder may do what the manifest may, with `fields` of any kind, `groups` and `published` in the files beside the data.',
-      examples: [true],
-    }),
-  marker: z
-    .string()
-    .regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' })
-    .exactOptional()
-    .meta({
-      description: 'Take a file only once a marker stands beside it: `x.csv.done` for `.done`.',
-      examples: ['.done'],
-    }),
+  folders: optional(z.record(folderName, z.strictObject(datasetShape)), {
+    description: 'Folders that hold datasets (`transport/<dataset>/<resource>.csv`), with what these share.',
+    examples: [{ transport: { topics: ['Transport'] } }],
+  }),
+  trusted: optional(z.boolean(), {
+    default: false,
+    description:
+      'True: who may write into the folder may do what the manifest may, with `fields` of any kind, `groups` and `published` in the files beside the data.',
+    examples: [true],
+  }),
+  marker: optional(z.string().regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' }), {
+    description: 'Take a file only once a marker stands beside it: `x.csv.done` for `.done`.',
+    examples: ['.done'],
+  }),
 });
 
 /** The keys that say what a manifest publishes: exactly one of them stands in each, and makes its kind. */
@@ -167,135 +151,110 @@ export const manifestFileSchema = z
       description: 'Name of the manifest, unique per portal: with the ids it makes every key.',
       examples: ['city-finance'],
     }),
-    portal: id.exactOptional().meta({
+    portal: optional(id, {
       default: 'local',
       description: 'Portal to publish to, as named in the configuration.',
       examples: ['city'],
     }),
-    portals: z
-      .array(id)
-      .min(1)
-      .exactOptional()
-      .meta({
-        description: 'Instead of `portal`: several portals, each with runs and reports of its own.',
-        examples: [['city', 'county']],
-      }),
-    schedule: scheduleFileSchema.exactOptional().meta({
+    portals: optional(z.array(id).min(1), {
+      description: 'Instead of `portal`: several portals, each with runs and reports of its own.',
+      examples: [['city', 'county']],
+    }),
+    schedule: optional(scheduleFileSchema, {
       description: 'When to run: a cron pattern, or a mapping of the keys below it.',
       examples: [{ cron: '15 3 * * *', timezone: 'Europe/Berlin' }],
     }),
-    timezone: text.exactOptional().meta({
+    timezone: optional(text, {
       default: 'UTC',
       description: 'Time zone of a `schedule` that is a pattern alone.',
       examples: ['Europe/Berlin'],
     }),
-    renamedFrom: id
-      .exactOptional()
-      .meta({ description: 'Former name; all keys keep their identity.', examples: ['finance'] }),
-    onMissing: z
-      .enum(missingPolicies)
-      .exactOptional()
-      .meta({
-        default: 'keep',
-        description:
-          'What becomes of nodes that the manifest no longer names. `orphan` marks them and unpublishes them. Not in a `drop` manifest.',
-        examples: ['orphan'],
-      }),
-    missingFor: durationText.exactOptional().meta({
+    renamedFrom: optional(id, { description: 'Former name; all keys keep their identity.', examples: ['finance'] }),
+    onMissing: optional(z.enum(missingPolicies), {
+      default: 'keep',
+      description:
+        'What becomes of nodes that the manifest no longer names. `orphan` marks them and unpublishes them. Not in a `drop` manifest.',
+      examples: ['orphan'],
+    }),
+    missingFor: optional(durationText, {
       default: '0s',
       description: 'How long a node must have been missing before `onMissing` acts.',
       examples: ['7d'],
     }),
-    onDrift: z
-      .enum(driftPolicies)
-      .exactOptional()
-      .meta({
-        default: 'hold',
-        description: 'What to do with a node whose fields of ours somebody edited on the portal since our last write.',
-        examples: ['overwrite'],
-      }),
-    guard: z
-      .strictObject({
-        maxRemovals: share.exactOptional().meta({
+    onDrift: optional(z.enum(driftPolicies), {
+      default: 'hold',
+      description: 'What to do with a node whose fields of ours somebody edited on the portal since our last write.',
+      examples: ['overwrite'],
+    }),
+    guard: optional(
+      z.strictObject({
+        maxRemovals: optional(share, {
           default: '10%',
           description: 'A run that would take down more of the known items is held whole.',
           examples: ['10%'],
         }),
-        min: z
-          .int()
-          .nonnegative()
-          .exactOptional()
-          .meta({
-            default: 5,
-            description: 'So many items may always be taken down or updated.',
-            examples: [5],
-          }),
-        maxUpdates: share.exactOptional().meta({
+        min: optional(z.int().nonnegative(), {
+          default: 5,
+          description: 'So many items may always be taken down or updated.',
+          examples: [5],
+        }),
+        maxUpdates: optional(share, {
           description: 'A run that would update more of the known items is held whole; no limit when left out.',
           examples: ['50%'],
         }),
-      })
-      .exactOptional()
-      .meta({
+      }),
+      {
         description: 'Limits beyond which a run is held before it touches anything.',
         examples: [{ maxRemovals: '10%' }],
-      }),
-    notify: z
-      .strictObject({
-        email: recipientsSchema.exactOptional().meta({
+      },
+    ),
+    notify: optional(
+      z.strictObject({
+        email: optional(recipientsSchema, {
           description: 'E-mail addresses instead of those of the configuration, whose mail server sends.',
           examples: [['budget@example.org']],
         }),
-        webhook: webAddress.exactOptional().meta({
+        webhook: optional(webAddress, {
           description:
             'Address instead of the webhook of the configuration; public unless `sources.allow` names it, and not signed.',
           examples: ['https://ops.example.org/finance'],
         }),
-      })
-      .exactOptional()
-      .meta({
+      }),
+      {
         description: 'Who is told about runs of this manifest, where it is not who the configuration names.',
         examples: [{ email: ['budget@example.org'] }],
+      },
+    ),
+    defaults: optional(
+      z.strictObject({
+        dataset: optional(z.strictObject(datasetShape), {
+          description: 'For every dataset; any of its keys but `id`, `title`, `renamedFrom` and `resources`.',
+          examples: [{ license: 'cc-by' }],
+        }),
+        resource: optional(z.strictObject(resourceShape), {
+          description: 'For every resource; any of its keys but `id`, `title`, `renamedFrom` and its source.',
+          examples: [{ import: 'never' }],
+        }),
       }),
-    defaults: z
-      .strictObject({
-        dataset: z
-          .strictObject(datasetShape)
-          .exactOptional()
-          .meta({
-            description: 'For every dataset; any of its keys but `id`, `title`, `renamedFrom` and `resources`.',
-            examples: [{ license: 'cc-by' }],
-          }),
-        resource: z
-          .strictObject(resourceShape)
-          .exactOptional()
-          .meta({
-            description: 'For every resource; any of its keys but `id`, `title`, `renamedFrom` and its source.',
-            examples: [{ import: 'never' }],
-          }),
-      })
-      .exactOptional()
-      .meta({ description: 'Values for what an entry leaves out. They merge shallowly; lists replace.' }),
-    datasets: z
-      .array(datasetSchema)
-      .exactOptional()
-      .meta({
-        description: 'What to publish, written down here.',
-        examples: [[{ id: 'city-budget-2026', title: 'City budget 2026' }]],
-      }),
-    drop: dropSchema.exactOptional().meta({
+      { description: 'Values for what an entry leaves out. They merge shallowly; lists replace.' },
+    ),
+    datasets: optional(z.array(datasetSchema), {
+      description: 'What to publish, written down here.',
+      examples: [[{ id: 'city-budget-2026', title: 'City budget 2026' }]],
+    }),
+    drop: optional(dropSchema, {
       description: 'Publish what is dropped into a folder.',
       examples: [{ folder: 'inbox' }],
     }),
-    index: indexFileSchema.exactOptional().meta({
+    index: optional(indexFileSchema, {
       description: 'Publish what a list names, one resource a row: a CSV or JSON lines file, or a mapping.',
       examples: ['resources.csv'],
     }),
-    datapackage: datapackageFileSchema.exactOptional().meta({
+    datapackage: optional(datapackageFileSchema, {
       description: 'Publish data packages (Frictionless), each a dataset: a `datapackage.json`, a pattern, or a list.',
       examples: ['packages/*/datapackage.json'],
     }),
-    catalogue: catalogueSchema.exactOptional().meta({
+    catalogue: optional(catalogueSchema, {
       description: 'Publish what a catalogue (`data.json`, DCAT-US) lists: its address or path, or a mapping.',
       examples: ['https://example.org/data.json'],
     }),

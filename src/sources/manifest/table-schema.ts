@@ -1,6 +1,7 @@
 // The keys of a resource that say what is done to its table before it is sent.
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { optional } from '../../model/optional-key.ts';
 import { badRowPolicies } from '../../model/recipe/recipe.ts';
 import { type Step, stepsSchema } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
@@ -16,27 +17,25 @@ const shareOrCount = z.union(
 );
 
 const shape = {
-  table: stepsSchema.exactOptional().meta({
+  table: optional(stepsSchema, {
     description: 'What is done to the table before it is sent: steps in their order. The result is sent as CSV.',
     examples: [[{ skipRows: 2 }, { select: ['department', 'amount'] }]],
   }),
-  sheet: z
-    .union([text, z.int().positive()], { error: 'must be the name of a sheet, or its number from 1' })
-    .exactOptional()
-    .meta({ description: 'Sheet of an `.xlsx` file that has several.', examples: ['Spending'] }),
-  member: text
-    .exactOptional()
-    .meta({ description: 'File in a `.zip` archive that holds several tables.', examples: ['data/spending.csv'] }),
-  badRows: z
-    .enum(badRowPolicies)
-    .exactOptional()
-    .meta({
-      default: 'fail',
-      description:
-        'Rows with too many or too few cells, with cells that cannot be cast, or against `schema`: `quarantine` publishes the others and writes the bad ones to a file, `skip` leaves them out.',
-      examples: ['quarantine'],
-    }),
-  maxBadRows: shareOrCount.exactOptional().meta({
+  sheet: optional(z.union([text, z.int().positive()], { error: 'must be the name of a sheet, or its number from 1' }), {
+    description: 'Sheet of an `.xlsx` file that has several.',
+    examples: ['Spending'],
+  }),
+  member: optional(text, {
+    description: 'File in a `.zip` archive that holds several tables.',
+    examples: ['data/spending.csv'],
+  }),
+  badRows: optional(z.enum(badRowPolicies), {
+    default: 'fail',
+    description:
+      'Rows with too many or too few cells, with cells that cannot be cast, or against `schema`: `quarantine` publishes the others and writes the bad ones to a file, `skip` leaves them out.',
+    examples: ['quarantine'],
+  }),
+  maxBadRows: optional(shareOrCount, {
     default: '0.5%',
     description: 'More bad rows than this share, or this number, and nothing is published.',
     examples: ['2%'],
@@ -46,13 +45,10 @@ const shape = {
 /** See the head of this file. */
 export const tableShape = {
   ...shape,
-  schema: z
-    .union([text, tableSchemaSchema])
-    .exactOptional()
-    .meta({
-      description: 'Table Schema (Frictionless) that the table is held against: a mapping, or the path of a JSON file.',
-      examples: ['budget.schema.json'],
-    }),
+  schema: optional(z.union([text, tableSchemaSchema]), {
+    description: 'Table Schema (Frictionless) that the table is held against: a mapping, or the path of a JSON file.',
+    examples: ['budget.schema.json'],
+  }),
 };
 
 /** As {@link tableShape}, for a file that lies beside dropped data: it may not name files, which could hold code. */

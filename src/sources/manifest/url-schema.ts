@@ -1,6 +1,7 @@
 // The keys of a resource whose file is fetched from the web: `url` and the name it gets.
 import { z } from 'zod';
 import { tellsType } from '../../dataset-api/file-types.ts';
+import { optional } from '../../model/optional-key.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 
 const address = z
@@ -16,22 +17,21 @@ const hasCredentials = (text: string): boolean => {
 
 /** See the head of this file. */
 export const urlShape = {
-  url: address.exactOptional().meta({
+  url: optional(address, {
     description:
       'Instead of a file here: address of a file that is fetched and sent, and fetched again when it changed.',
     examples: ['https://example.org/spending.csv'],
   }),
-  name: z
-    .string()
-    .regex(/^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u, {
+  name: optional(
+    z.string().regex(/^(?!\.{1,2}$)[^/\\\p{Cc}]{1,200}$/u, {
       error: 'must be a file name without folders, such as `spending.csv`',
-    })
-    .exactOptional()
-    .meta({
+    }),
+    {
       description:
         'File name on the portal, for a `url`. When left out: the end of the address if it looks like a file name, else what its server says.',
       examples: ['spending.csv'],
-    }),
+    },
+  ),
 };
 
 /** The source of a resource with `url`. */

@@ -1,0 +1,13 @@
+// A key that may be left out, with what the documentation and the JSON schemas say of it.
+import type { z } from 'zod';
+
+/** What the documentation says of a key; `default` is what holds where it is left out. */
+export interface KeyDocs {
+  default?: unknown;
+  description: string;
+  examples?: unknown[];
+}
+
+/** The schema of a key that may be left out, but not be `undefined`. */
+export const optional = <T extends z.ZodType>(schema: T, docs: KeyDocs): z.ZodExactOptional<T> =>
+  schema.exactOptional().meta({ ...docs });
