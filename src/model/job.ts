@@ -206,10 +206,10 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
    */
   exclusive<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /**
-   * Adds child jobs (again, on every attempt) and gives their outcomes by key once all have ended; until then the job
-   * leaves the worker and is begun anew later. `after`: how many other children had ended before these were added.
+   * Works through pages of child jobs, some at once, and resolves when all are settled; until then the job leaves the
+   * worker and is begun anew later. The jobs of a settled page leave the queue.
    */
-  children(list: (DatasetData | ProveData)[], after?: number): Promise<Map<string, ChildOutcome>>;
+  pages(pages: ChildPages): Promise<void>;
 }
 
 /** A handler of one kind of job. */
@@ -217,6 +217,21 @@ export interface Handler<K extends JobKind = JobKind> {
   run(job: JobContext<K>): Promise<unknown>;
   /** Called once when the job has failed for good, before the engine is told. */
   failed?(job: JobContext<K>, reason: Reason, error: unknown): Promise<void>;
+}
+
+/** Child jobs of a job, in pages. */
+export interface ChildPages {
+  /** How many pages are settled, durably. */
+  settled: number;
+  /** A page by its number, the same on every attempt; null behind the last one. */
+  page(index: number): Promise<(DatasetData | ProveData)[] | null>;
+  /**
+   * Called in order for each page that has ended, with the outcomes by key; writes down that it is settled. Called again
+   * where a kill came before that.
+   */
+  settle(index: number, outcomes: ReadonlyMap<string, ChildOutcome>): Promise<void>;
+  /** Called before the job leaves the worker: whether there are pages that were not added yet. */
+  waits(hasMore: boolean): Promise<void>;
 }
 
 /** Thrown inside a handler to give the job back unharmed; the worker moves it to wait without spending an attempt. */

@@ -1,12 +1,16 @@
 // The lease of a job: nothing is written in its name once another worker may have it.
 import { JobLostError } from './errors.ts';
 
-/** One field of a Redis hash to be set; null removes it. */
+/** One field of a Redis hash to be set; null removes it. A function makes the value when it is sent. */
 export interface FieldWrite {
   hash: string;
   field: string;
-  value: string | Buffer | null;
+  value: string | (() => Buffer) | null;
 }
+
+/** What is sent for a field; null where it is removed. */
+export const sentValue = ({ value }: FieldWrite): string | Buffer | null =>
+  typeof value === 'function' ? value() : value;
 
 /** Writes to Redis in the name of a job; all of them are refused with JobLostError once another worker has the job. */
 export interface JobWriter {

@@ -55,6 +55,8 @@ export const redisKeys = (prefix: string) => ({
   gates: `${prefix}.gates`,
   /** List: log lines of the work of a run on an item, by `itemId`. */
   itemLog: (itemId: string) => `${prefix}.log:${itemId}`,
+  /** List: packed logs of items that have ended in a run. */
+  itemLogs: (runId: string) => `${prefix}.logs:${runId}`,
   /** Held by the job that does work of which the portal takes one piece at a time. */
   exclusive: (name: string) => `${prefix}.exclusive:${name}`,
   /** Hash: facts about a portal shared by all workers (dialect, pause, circuit breaker). */

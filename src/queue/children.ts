@@ -1,9 +1,11 @@
-// The rule of every parent job: add the children, forget those that have already failed, then wait.
+// The rule of every parent job: some pages of children at once, each settled when all of it has ended; then wait.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, type Queue, WaitingChildrenError } from 'bullmq';
 import { z } from 'zod';
-import type { ChildOutcome } from '../model/job.ts';
+import type { ChildOutcome, ChildPages } from '../model/job.ts';
+import type { JobLease } from '../model/lease.ts';
 import { reasonSchema } from '../model/report.ts';
+import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
 /** A child to be added. */
@@ -13,86 +15,147 @@ export interface ChildJob {
   data: object & { portal: string; key: string };
 }
 
+/** As {@link ChildPages}, in jobs. */
+interface JobPages extends Omit<ChildPages, 'page'> {
+  page(index: number): Promise<ChildJob[] | null>;
+}
+
 /** The job that waits for children, in the hands of this worker. */
 export interface ParentJob {
   parent: Job;
   token: string;
   queues: Queues;
-  /** Resolves when what the job had to write down has been written; it loses its lock when it goes. */
-  settled: Promise<void>;
-  /** How many other children had ended before these are added. */
-  after: number;
+  /** Rejects when another worker has the job. */
+  lease: Pick<JobLease, 'check'>;
+  /** Writes down what the job has to say; it loses its lock when it goes. */
+  flush: () => Promise<void>;
 }
+
+/** Pages are added until so many children are open. */
+const mostOpen = 1000;
+/** With fewer open children than this, a parent that has more is begun again before they have all ended. */
+export const fewestOpen = 500;
 
 /**
  * How many children are added at first: enough work for a while. A worker takes its first jobs one by one, which is quick
  * unless each stands behind others that are just being added.
  */
-const firstPage = 32;
+const firstPart = 32;
 /** How long workers are left to take the first ones, milliseconds. */
 const headStartMs = 50;
 /** How many children are added together after that, and asked for together. */
-const pageSize = 100;
+const partSize = 100;
 
 /**
- * Adds all children under their deterministic ids and moves the parent to waiting-children (by throwing the engine's
- * {@link WaitingChildrenError}), or gives the outcomes by key when none is pending any more. Must run in full on every
- * attempt: a parent that was killed between adding and waiting would otherwise wait for a child that failed meanwhile.
+ * Adds children under their deterministic ids, settles the pages that have ended, and moves the parent to waiting-children
+ * (by throwing the engine's {@link WaitingChildrenError}) until all are settled. The children of a settled page leave the
+ * queue. Must run in full on every attempt: a parent that was killed may wait for what has ended, or for nothing at all.
  */
-export const runChildren = async (
-  { parent, token, queues, settled, after }: ParentJob,
-  children: ChildJob[],
-): Promise<Map<string, ChildOutcome>> => {
-  const first = children[0];
-  if (!first || parent.id === undefined) return new Map();
-  const queue = queues.portal(first.data.portal);
-  if (await hasEnded(parent, after + children.length)) return outcomes(queues, queue, children);
-  const link = { parent: { id: parent.id, queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
-  const add = async (page: ChildJob[]): Promise<void> => {
-    await queue.addBulk(
-      page.map(({ id, name, data }) => ({ name, data, opts: { ...queues.itemOptions(id), ...link } })),
-    );
-    await forgetFailed(queues, queue, page);
-  };
-  await add(children.slice(0, firstPage));
-  if (children.length > firstPage) await sleep(headStartMs);
-  for (const page of pagesOf(children.slice(firstPage))) await add(page);
-  await settled;
-  if (await parent.moveToWaitingChildren(token)) throw new WaitingChildrenError();
-  return outcomes(queues, queue, children);
+export const runPages = async (run: ParentJob, pages: JobPages): Promise<void> => {
+  for (let settled = pages.settled; ; ) {
+    let [open, hasMore] = [0, false];
+    for (let index = settled; ; index++) {
+      const page = await pages.page(index);
+      hasMore = page !== null && open >= mostOpen;
+      if (!page || hasMore) break;
+      const isFirst = open === 0;
+      open += await addMissing(run, page, isFirst);
+      if (open > 0 || index > settled) continue;
+      await pages.settle(index, await outcomes(run.queues, page));
+      await forget(run, page);
+      settled += 1;
+    }
+    await pages.waits(hasMore);
+    await run.flush();
+    // Also at the end: with a child in its books, of whatever page, the engine would not let the parent complete.
+    if (await run.parent.moveToWaitingChildren(run.token)) throw new WaitingChildrenError();
+    if (open === 0) return;
+  }
 };
 
-/** True when the parent's own books say that all of its children have ended: nothing need be added again. */
-const hasEnded = async (parent: Job, count: number): Promise<boolean> => {
-  const {
-    processed = 0,
-    ignored = 0,
-    unprocessed = 0,
-  } = await parent.getDependenciesCount({
-    processed: true,
-    ignored: true,
-    unprocessed: true,
-  });
-  return unprocessed === 0 && processed + ignored === count;
+/** Adds those that are neither open nor ended; returns how many have not ended. */
+const addMissing = async (run: ParentJob, page: ChildJob[], isFirst: boolean): Promise<number> => {
+  if (!isFirst || page.length <= firstPart) return addParts(run, partsOf(page));
+  const open = await addParts(run, [page.slice(0, firstPart)]);
+  if (open > 0) await sleep(headStartMs);
+  return open + (await addParts(run, partsOf(page.slice(firstPart))));
 };
 
-/** A re-added child that has failed stands in the parent's dependencies again and would never leave them. */
-const forgetFailed = async ({ connection }: Queues, queue: Queue, page: ChildJob[]): Promise<void> => {
-  const failed = await connection.zmscore(queue.toKey('failed'), idsOf(page));
-  await Promise.all(
-    page.map(async ({ id }, index) => {
-      if (failed[index] !== null) await (await queue.getJob(id))?.removeChildDependency();
-    }),
+const addParts = async (run: ParentJob, parts: ChildJob[][]): Promise<number> => {
+  let open = 0;
+  for (const part of parts) {
+    const before = await statesOf(run, part);
+    const missing = part.filter((_, index) => before[index] === 'missing');
+    if (missing.length > 0) await add(run, missing);
+    // Looked at again: one that failed unknown to its parent meanwhile stands in the books again.
+    const after = missing.length > 0 ? await statesOf(run, part) : before;
+    open += after.filter((state) => state !== 'ended').length;
+  }
+  return open;
+};
+
+const add = async ({ parent, queues, lease }: ParentJob, children: ChildJob[]): Promise<void> => {
+  const link = { parent: { id: parent.id ?? '', queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
+  await lease.check();
+  await queueOf(queues, children).addBulk(
+    children.map(({ id, name, data }) => ({ name, data, opts: { ...queues.itemOptions(id), ...link } })),
   );
 };
 
-const outcomes = async (queues: Queues, queue: Queue, children: ChildJob[]): Promise<Map<string, ChildOutcome>> => {
+type State = 'open' | 'ended' | 'missing';
+
+/**
+ * KEYS: the open children in the books of the parent, the completed and the failed jobs of the queue, then each job. ARGV:
+ * the id of each. Returns where each stands; one that has ended leaves the books, which would keep the parent for ever.
+ */
+const look = new RedisScript(`
+local states = {}
+for i, id in ipairs(ARGV) do
+  local job = KEYS[3 + i]
+  if redis.call('ZSCORE', KEYS[2], id) or redis.call('ZSCORE', KEYS[3], id) then
+    redis.call('SREM', KEYS[1], job)
+    states[i] = 'ended'
+  elseif redis.call('SISMEMBER', KEYS[1], job) == 1 and redis.call('EXISTS', job) == 1 then
+    states[i] = 'open'
+  else
+    states[i] = 'missing'
+  end
+end
+return states
+`);
+
+const statesOf = async ({ parent, queues }: ParentJob, children: ChildJob[]): Promise<State[]> => {
+  const queue = queueOf(queues, children);
+  const ids = idsOf(children);
+  const lists = [booksOf(parent, 'dependencies'), queue.toKey('completed'), queue.toKey('failed')];
+  const states = await look.run(queues.connection, [...lists, ...ids.map((id) => queue.toKey(id))], ids);
+  return states as State[]; // what the script gives
+};
+
+/** Removes the children of a settled page, and what their parent keeps of those that have ended. */
+const forget = async ({ parent, queues }: ParentJob, page: ChildJob[]): Promise<void> => {
+  for (const part of partsOf(page)) {
+    const queue = queueOf(queues, part);
+    await Promise.all(idsOf(part).map((id) => queue.remove(id, { removeChildren: false })));
+  }
+  await queues.connection.del(booksOf(parent, 'processed'), booksOf(parent, 'failed'));
+};
+
+/** Name of what the engine keeps of the children of a job. */
+const booksOf = (parent: Job, name: 'dependencies' | 'processed' | 'failed'): string =>
+  `${parent.queueQualifiedName}:${parent.id}:${name}`;
+
+/** The queue of the portal that children are for. */
+const queueOf = (queues: Queues, [first]: ChildJob[]): Queue => queues.portal(first?.data.portal ?? '');
+
+const outcomes = async (queues: Queues, children: ChildJob[]): Promise<Map<string, ChildOutcome>> => {
   const found = new Map<string, ChildOutcome>();
-  for (const page of pagesOf(children)) {
-    const completed = await queues.connection.zmscore(queue.toKey('completed'), idsOf(page));
-    const others = page.filter((_, index) => completed[index] === null);
+  for (const part of partsOf(children)) {
+    const queue = queueOf(queues, part);
+    const completed = await queues.connection.zmscore(queue.toKey('completed'), idsOf(part));
+    const others = part.filter((_, index) => completed[index] === null);
     const ended = await Promise.all(others.map(({ id }) => failureOf(queue, id)));
-    for (const { data } of page) found.set(data.key, { state: 'completed' });
+    for (const { data } of part) found.set(data.key, { state: 'completed' });
     for (const [index, { data }] of others.entries()) found.set(data.key, ended[index] ?? { state: 'lost' });
   }
   return found;
@@ -110,9 +173,9 @@ const failureOf = async (queue: Queue, id: string): Promise<ChildOutcome> => {
   return { state: 'failed', reason };
 };
 
-const idsOf = (page: ChildJob[]): string[] => page.map(({ id }) => id);
+const idsOf = (children: ChildJob[]): string[] => children.map(({ id }) => id);
 
-const pagesOf = (children: ChildJob[]): ChildJob[][] =>
-  Array.from({ length: Math.ceil(children.length / pageSize) }, (_, index) =>
-    children.slice(index * pageSize, (index + 1) * pageSize),
+const partsOf = (children: ChildJob[]): ChildJob[][] =>
+  Array.from({ length: Math.ceil(children.length / partSize) }, (_, index) =>
+    children.slice(index * partSize, (index + 1) * partSize),
   );

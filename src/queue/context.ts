@@ -1,15 +1,7 @@
 // What a handler gets of its job: data, steps that are logged, items, children.
 import type { Job } from 'bullmq';
-import {
-  type ChildOutcome,
-  childId,
-  type DatasetData,
-  type JobContext,
-  type JobDataOf,
-  type JobKind,
-  type ProveData,
-} from '../model/job.ts';
-import { runChildren } from './children.ts';
+import { childId, type JobContext, type JobDataOf, type JobKind } from '../model/job.ts';
+import { runPages } from './children.ts';
 import type { Exclusive } from './exclusive.ts';
 import type { JobJournal } from './journal.ts';
 import { poisonOf } from './kills.ts';
@@ -50,12 +42,16 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     item: (key) => trace.item(key),
     poisonOf: (key) => poisonOf(trace.data, key),
     exclusive: (name, stop, work) => exclusive.run(name, journal.lease, stop, work),
-    children: async (list: (DatasetData | ProveData)[], after = 0): Promise<Map<string, ChildOutcome>> => {
+    pages: (pages) => {
       trace.silently('children');
-      const settled = journal.flush();
-      settled.catch(() => undefined); // told when the job is about to leave this worker
-      const children = list.map((data) => ({ id: childId(data), name: data.kind, data }));
-      return runChildren({ parent: job, token, queues, settled, after }, children);
+      return runPages(
+        { parent: job, token, queues, lease: journal.lease, flush: () => journal.flush() },
+        {
+          ...pages,
+          page: async (index) =>
+            (await pages.page(index))?.map((data) => ({ id: childId(data), name: data.kind, data })) ?? null,
+        },
+      );
     },
   };
 };

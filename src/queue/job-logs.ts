@@ -1,16 +1,34 @@
 // Logs of items and runs, and the removal of the jobs of a closed run.
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Queues } from './queues.ts';
 
-/** Jobs that are removed together. */
+/** Jobs that are removed together, and logs that are packed together. */
 const chunk = 500;
+/** Packed logs that one command reads. */
+const chunksAtOnce = 20;
 
-/** Reads logs and removes jobs; the logs of items are lists of our own that expire by themselves. */
+const deflate = promisify<zlib.InputType, Buffer>(zlib.deflate);
+const inflate = promisify<zlib.InputType, Buffer>(zlib.inflate);
+
+/** The log of an item as far as it is packed, and in how many chunks of its run that was looked for. */
+interface PackedLog {
+  lines: string[];
+  chunks: number;
+}
+
+/**
+ * Reads logs and removes jobs. The logs of items are lists of our own; those of items that have ended are packed together.
+ * All of them expire by themselves.
+ */
 export class JobLogs {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #queues: Queues;
+  readonly #packed = new Map<string, PackedLog>();
 
   constructor(redis: Redis, keys: RedisKeys, queues: Queues) {
     this.#redis = redis;
@@ -20,7 +38,40 @@ export class JobLogs {
 
   /** Log lines of the work on an item from line `from` (0-based), oldest first, whether its run is open or closed. */
   async read(id: string, from = 0): Promise<string[]> {
-    return this.#redis.lrange(this.#keys.itemLog(id), from, -1);
+    const packed = await this.#packedLines(id);
+    return [...packed, ...(await this.#redis.lrange(this.#keys.itemLog(id), 0, -1))].slice(from);
+  }
+
+  /** Packs the logs of items of a run. What is logged afterwards follows what is packed. Idempotent. */
+  async pack(runId: string, ids: string[]): Promise<void> {
+    for (let at = 0; at < ids.length; at += chunk) {
+      const logs = ids.slice(at, at + chunk).map((id) => ({ id, key: this.#keys.itemLog(id) }));
+      const lines = await Promise.all(logs.map(({ key }) => this.#redis.lrange(key, 0, -1)));
+      const texts = logs.flatMap(({ id }, index) =>
+        lines[index]?.length ? JSON.stringify([id, ...lines[index]]) : [],
+      );
+      if (texts.length === 0) continue;
+      const key = this.#keys.itemLogs(runId);
+      await this.#redis
+        .multi()
+        .rpush(key, await deflate(texts.join('\n')))
+        .pexpire(key, this.#queues.settings.keepMs)
+        .del(...logs.map((log) => log.key))
+        .exec();
+    }
+  }
+
+  /** The packed lines of an item; only chunks that were not there before are looked at. */
+  async #packedLines(id: string): Promise<string[]> {
+    const known = this.#packed.get(id) ?? { lines: [], chunks: 0 };
+    this.#packed.set(id, known);
+    const key = this.#keys.itemLogs(id.slice(0, id.indexOf('.')));
+    for (;;) {
+      const found = await this.#redis.lrangeBuffer(key, known.chunks, known.chunks + chunksAtOnce - 1);
+      for (const packed of found) known.lines.push(...linesOf(id, (await inflate(packed)).toString()));
+      known.chunks += found.length;
+      if (found.length < chunksAtOnce) return known.lines;
+    }
   }
 
   /** Log lines of a run's own job. */
@@ -37,3 +88,12 @@ export class JobLogs {
     }
   }
 }
+
+/** The log of an item among others, each a line of JSON. */
+const linesOf = (id: string, text: string): string[] => {
+  const start = text.indexOf(`["${id}",`);
+  if (start < 0) return [];
+  const end = text.indexOf('\n', start);
+  const [, ...lines] = z.array(z.string()).parse(JSON.parse(text.slice(start, end < 0 ? text.length : end)));
+  return lines;
+};

@@ -1,6 +1,6 @@
 // What a job writes to Redis: its data, its log lines and the fields of ledger and run record, in order and in few round trips.
 import type { Job } from 'bullmq';
-import { clock, type FieldWrite, type JobLease, type JobWriter } from '../model/lease.ts';
+import { clock, type FieldWrite, type JobLease, type JobWriter, sentValue } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
@@ -182,7 +182,7 @@ export class JobJournal implements JobWriter {
         Math.ceil(keepMs / 1000),
         lines.length,
         ...lines.map(({ text }) => text),
-        ...fields.flatMap(({ field, value }) => [field, value ?? '']),
+        ...fields.flatMap((write) => [write.field, sentValue(write) ?? '']),
       ],
     );
     this.lease.renewed(askedAt, typeof left === 'number' ? left : null);

@@ -25,6 +25,9 @@ export const portalQueue = (portal: string): string => `portal.${portal}`;
 /** The engine would keep the stack of every attempt; what matters of an error is its reason, and a bug goes to the log. */
 export const noStackTraces = { stackTraceLimit: 0 } satisfies JobsOptions;
 
+/** Nobody reads the engine's events, which it cannot be kept from writing. */
+const streams = { events: { maxLen: 100 } };
+
 /** Opens queues on one shared connection, on first use. */
 export class Queues {
   readonly settings: QueueSettings;
@@ -81,7 +84,7 @@ export class Queues {
   #queue(name: string): Queue {
     const known = this.#open.get(name);
     if (known) return known;
-    const queue = new Queue(name, { connection: this.connection, prefix: this.settings.prefix });
+    const queue = new Queue(name, { connection: this.connection, prefix: this.settings.prefix, streams });
     // Connection errors are reported by the connection itself; without a listener they would end the process.
     queue.on('error', () => undefined);
     this.#open.set(name, queue);

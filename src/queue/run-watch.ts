@@ -8,6 +8,7 @@ import type { Log } from '../model/log.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
+import { fewestOpen } from './children.ts';
 import type { RunGate } from './gate.ts';
 import { entriesOf, membersOf } from './members.ts';
 import type { PortalPauses } from './pause.ts';
@@ -157,11 +158,14 @@ export class RunWatch {
     const { runId, target } = run;
     const job = await queues.runs.getJob(runId);
     if (!job) return;
-    const moved = JSON.stringify(await job.getDependenciesCount());
+    const counts = await job.getDependenciesCount();
+    const { unprocessed = 0 } = counts;
+    const moved = JSON.stringify(counts);
     const now = Date.now();
     const seen = this.#seen.get(runId);
-    const text = await redis.hget(keys.run(runId), 'stuck');
-    const found = text === null ? null : stuckSchema.parse(JSON.parse(text));
+    const [text, more] = await redis.hmget(keys.run(runId), 'stuck', 'more');
+    if (more && unprocessed < fewestOpen) await wake.run(redis, this.#lists, [runId]);
+    const found = text ? stuckSchema.parse(JSON.parse(text)) : null;
     if (found && found.moved !== moved) await redis.hdel(keys.run(runId), 'stuck');
     if (seen?.moved !== moved) this.#seen.set(runId, { moved, since: now });
     else if (now - Math.max(seen.since, found?.at ?? 0) >= stuckMs && portals.includes(target.portal)) {
@@ -189,14 +193,17 @@ export class RunWatch {
 
   /** Begun again, a run adds its missing jobs and forgets those that have ended; so does every worker that finds it. */
   async #beginAgain(run: WatchedRun, job: Job, stuck: StuckRun, moved: string): Promise<void> {
-    const { redis, keys, queues } = this.#parts;
+    const { redis, keys } = this.#parts;
     const isLast = stuck.repairs >= mostRepairs;
     const repairs = stuck.repairs + (isLast ? 0 : 1);
     await redis.hset(keys.run(run.runId), 'stuck', JSON.stringify({ ...stuck, repairs, moved }));
     if (isLast) await job.updateData({ ...job.data, ...dataOf(run, stuck.why) });
-    const lists = ['waiting-children', 'wait', 'marker'].map((list) => queues.runs.toKey(list));
-    if ((await wake.run(redis, lists, [run.runId])) !== 1) return;
+    if ((await wake.run(redis, this.#lists, [run.runId])) !== 1) return;
     this.#tell(run, `${isLast ? 'it is closed as failed' : 'it is begun again'}: nothing moved, and ${stuck.why}`);
+  }
+
+  get #lists(): string[] {
+    return ['waiting-children', 'wait', 'marker'].map((list) => this.#parts.queues.runs.toKey(list));
   }
 
   #tell({ runId, target }: WatchedRun, line: string): void {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../model/errors.ts';
-import { plainRequest, type RunRequest } from '../model/job.ts';
+import { itemId, plainRequest, type RunRequest } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
 import { type RedisKeys, redisKeys, type Target } from '../model/redis-keys.ts';
 import type { Report } from '../model/report.ts';
@@ -302,6 +302,11 @@ export class Runtime {
       holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
       triggered: (target, record) => rememberTrigger(this.redis, this.keys, target, record),
       notify: (report, request) => this.#notify(report, request),
+      packLogs: (runId, keys) =>
+        this.jobLogs.pack(
+          runId,
+          keys.map((key) => itemId(runId, key)),
+        ),
       closeJobs: (portal, ids) => this.jobLogs.closeRun(portal, ids),
       openGate: (target, runId) => this.gate.close(target, runId),
     };

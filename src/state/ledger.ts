@@ -109,12 +109,12 @@ export class Ledger {
     await this.#writeLater([
       this.#entryField(portal, entry),
       { hash: this.#keys.intents(target), field: entry.key, value: null },
-      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: pack(sent) }] : []),
+      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: () => pack(sent) }] : []),
     ]);
   }
 
   #entryField(portal: string, entry: LedgerEntry): FieldWrite {
-    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: storedEntry(entry) };
+    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: () => storedEntry(entry) };
   }
 
   async #writeLater(writes: FieldWrite[]): Promise<void> {

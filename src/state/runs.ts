@@ -131,6 +131,9 @@ export interface Planned extends Pick<RunWork, 'settled' | 'claims'> {
   dropped: Record<string, string>;
 }
 
+/** What a run has jobs for. */
+export type ChildKind = 'datasets' | 'proofs';
+
 /** How far a run is. */
 export interface RunProgress {
   state: 'queued' | 'running' | 'done';
@@ -278,6 +281,39 @@ export class Runs {
     return planned;
   }
 
+  /** Keys of the datasets with a job in one page of the plan, counted from 0; null behind the last page. */
+  async plannedPage(runId: string, page: number): Promise<string[] | null> {
+    const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
+    const text = await this.#redis.lindex(this.#keys.runPlan(runId, plan ?? ''), page);
+    return text === null ? null : partSchema.parse(JSON.parse(text)).datasets;
+  }
+
+  /** What is published otherwise than the source has it. */
+  async remarks(runId: string): Promise<string[]> {
+    const remarks = await this.#redis.hget(this.#keys.run(runId), 'remarks');
+    return remarks === null ? [] : z.array(z.string()).parse(JSON.parse(remarks));
+  }
+
+  /** How many pages of jobs have ended and are settled, from the first one. */
+  async settledPages(runId: string, kind: ChildKind): Promise<number> {
+    return Number((await this.#redis.hget(this.#keys.run(runId), `${kind}Settled`)) ?? 0);
+  }
+
+  /** Writes down how many pages are settled. */
+  async settlePages(runId: string, kind: ChildKind, pages: number): Promise<void> {
+    await this.#write([{ hash: this.#keys.run(runId), field: `${kind}Settled`, value: String(pages) }]);
+  }
+
+  /** Writes down whether the run has jobs left that were not added yet. */
+  async waits(runId: string, hasMore: boolean): Promise<void> {
+    await this.#write([{ hash: this.#keys.run(runId), field: 'more', value: hasMore ? '1' : null }]);
+  }
+
+  async #write(writes: FieldWrite[]): Promise<void> {
+    if (this.#writer) await this.#writer.write(writes);
+    else await writeFields(this.#redis, writes);
+  }
+
   /** True when the work of the run is planned. */
   async isPlanned(runId: string): Promise<boolean> {
     return (await this.#redis.hexists(this.#keys.run(runId), 'plan')) === 1;
@@ -312,7 +348,9 @@ export class Runs {
 
   /** Records what the run has done to an item, and how it ended if it has; in the name of a job with its next write. */
   async keep(runId: string, key: string, record: ItemRecord): Promise<void> {
-    const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value: pack(record) }];
+    // What is soon written again is not worth packing.
+    const value = record.ended ? () => pack(record) : JSON.stringify(record);
+    const writes: FieldWrite[] = [{ hash: this.#keys.runItems(runId), field: key, value }];
     const outcome = record.ended?.outcome ?? (record.unproven ? sent : null);
     if (outcome) {
       const isFailed = outcome === 'failed' || outcome === 'quarantined';
@@ -387,7 +425,7 @@ export class Runs {
     await this.#redis
       .multi()
       .hset(key, { done, failed })
-      .hdel(key, 'plan', 'remarks', 'proofs', 'stuck')
+      .hdel(key, 'plan', 'remarks', 'proofs', 'stuck', 'more', 'datasetsSettled', 'proofsSettled')
       .del(this.#keys.runWork(runId), this.#keys.runPlan(runId, plan), this.#keys.runItems(runId))
       .del(this.#keys.runOutcomes(runId), this.#keys.runFailures(runId))
       .expire(key, seconds)

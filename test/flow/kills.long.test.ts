@@ -2,6 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { Ledger } from '../../src/state/ledger.ts';
+import { itemLogs } from '../support/item-logs.ts';
 import { randomOf } from '../support/random.ts';
 import type { Sluice } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -44,8 +45,7 @@ const expectAll = async (place: Place, reader: Reader, manifest: string): Promis
     ]);
     const reports = await reportsOf(place, redis, manifest);
     expect(reports.length).toBeGreaterThan(0);
-    const logs = await redis.keys('sluice.log:*');
-    const lines = (await Promise.all(logs.map((key) => redis.lrange(key, 0, -1)))).flat();
+    const lines = [...(await itemLogs(redis, place.keys)).values()].flat();
     expect(lines.filter((line) => line.includes('resumed after a kill in step ')).length).toBeGreaterThan(0);
   } finally {
     redis.disconnect();

@@ -1,7 +1,8 @@
 // A parent that was killed while it added its children: no child that failed meanwhile keeps it waiting.
 import { type Job, Queue, UnrecoverableError, WaitingChildrenError, Worker } from 'bullmq';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ChildJob, runChildren } from '../../src/queue/children.ts';
+import type { ChildOutcome } from '../../src/model/job.ts';
+import { type ChildJob, runPages } from '../../src/queue/children.ts';
 import { portalQueue, Queues, runsQueue } from '../../src/queue/queues.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -11,7 +12,13 @@ const queues = new Queues(redis, { prefix: 'c', attempts: 3, keepLogs: 10, keepM
 const connection = { ...options, maxRetriesPerRequest: null };
 const taker = new Worker(runsQueue, null, { connection, prefix: 'c', lockDuration: 120_000 });
 const workers: Worker[] = [taker];
-beforeEach(() => redis.flushall());
+/** Keys of the children that were worked on. */
+let done: string[] = [];
+beforeEach(async () => {
+  await Promise.all(workers.splice(1).map((worker) => worker.close()));
+  done = [];
+  await redis.flushall();
+});
 afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.close()));
   await queues.close();
@@ -34,6 +41,7 @@ const takeRun = async (token: string): Promise<Job> => {
 /** Works the children; all fail but those whose number ends in 0. */
 const startWorker = (): void => {
   const work = async (job: Job): Promise<string> => {
+    done.push(job.data.key);
     if (job.data.key.endsWith('0')) return 'x'.repeat(100);
     throw new UnrecoverableError('no');
   };
@@ -45,64 +53,165 @@ const ended = async (count: number): Promise<boolean> => {
   return completed + failed === count;
 };
 
-/** Runs as far as the kill: the children stand in the queue, the parent does not wait for them yet. */
-const killBeforeWaiting = async (children: ChildJob[]): Promise<void> => {
-  const parent = await takeRun('killed');
-  const settled = Promise.reject(new Error('killed'));
-  settled.catch(() => undefined);
-  await expect(runChildren({ parent, token: 'killed', queues, settled, after: 0 }, children)).rejects.toThrow('killed');
-  await parent.moveToWait('killed');
-};
+/** What the run has settled: durable, as in its record. */
+class Settled {
+  readonly outcomes = new Map<string, ChildOutcome>();
+  readonly more: boolean[] = [];
+  pages = 0;
+}
 
-const resume = async (children: ChildJob[]) => {
-  const parent = await takeRun('next');
-  return runChildren({ parent, token: 'next', queues, settled: Promise.resolve(), after: 0 }, children);
-};
-
-/** Fast children may all end before the parent waits for them. */
-const resumeToTheEnd = async (children: ChildJob[]) => {
+/** Takes the run's job and works on its pages; `kill` ends that when it would be settled or wait. */
+const work = async (children: ChildJob[][], settled: Settled, kill: 'settle' | 'wait' | null = null): Promise<void> => {
+  const token = kill ?? 'next';
+  const parent = await takeRun(token);
+  const killed = async (): Promise<void> => {
+    throw new Error('killed');
+  };
+  const flush = kill === 'wait' ? killed : async () => undefined;
   try {
-    return await resume(children);
+    await runPages(
+      { parent, token, queues, lease: { check: async () => undefined }, flush },
+      {
+        settled: settled.pages,
+        page: async (index) => children[index] ?? null,
+        settle: async (index, outcomes) => {
+          for (const [key, outcome] of outcomes) settled.outcomes.set(key, outcome);
+          if (kill === 'settle') await killed();
+          settled.pages = index + 1;
+        },
+        waits: async (hasMore) => void settled.more.push(hasMore),
+      },
+    );
   } catch (error) {
-    if (!(error instanceof WaitingChildrenError)) throw error;
-    await waitUntil('the parent to go on', async () => (await queues.runs.getJobState('r')) === 'waiting');
-    return resume(children);
+    if (kill) await parent.moveToWait(token);
+    throw error;
   }
 };
 
+/** Works on the run whenever it can go on, until all of its pages are settled. */
+const workToTheEnd = async (children: ChildJob[][], settled: Settled): Promise<void> => {
+  for (;;) {
+    try {
+      return await work(children, settled);
+    } catch (error) {
+      if (!(error instanceof WaitingChildrenError)) throw error;
+      await waitUntil('the parent to go on', async () => (await queues.runs.getJobState('r')) === 'waiting');
+    }
+  }
+};
+
+const inPages = (children: ChildJob[], size: number): ChildJob[][] =>
+  Array.from({ length: Math.ceil(children.length / size) }, (_, at) => children.slice(at * size, (at + 1) * size));
+
+const inQueue = async (): Promise<number> => (await redis.keys('c:portal.p:r.dataset.*')).length;
+
 describe('a parent that was killed between adding its children and waiting', () => {
   it.each([[40], [8000]])('goes on once all of its %i children have ended', async (count) => {
+    const settled = new Settled();
     const children = childrenOf(count);
     await queues.runs.add('run', {}, queues.runOptions('r'));
-    await killBeforeWaiting(children.slice(0, count / 2));
+    await expect(work([children.slice(0, count / 2)], settled, 'wait')).rejects.toThrow('killed');
     startWorker();
     await waitUntil('the first half to end', () => ended(count / 2));
-    const outcomes = await resumeToTheEnd(children);
-    expect(outcomes.size).toBe(count);
-    expect(outcomes.get('m/10')).toEqual({ state: 'completed' });
-    expect(outcomes.get('m/11')).toEqual({ state: 'failed', reason: { code: 'bug', message: 'no', hint: null } });
-    expect([...outcomes.values()].filter(({ state }) => state === 'failed')).toHaveLength(count * 0.9);
+    await workToTheEnd([children], settled);
+    expect(settled.outcomes.size).toBe(count);
+    expect(settled.outcomes.get('m/10')).toEqual({ state: 'completed' });
+    expect(settled.outcomes.get('m/11')).toEqual({
+      state: 'failed',
+      reason: { code: 'bug', message: 'no', hint: null },
+    });
+    expect([...settled.outcomes.values()].filter(({ state }) => state === 'failed')).toHaveLength(count * 0.9);
+    expect(await inQueue()).toBe(0);
   });
 
   it('goes on although its own job was lost with what it knew of its children', async () => {
+    const settled = new Settled();
     const children = childrenOf(5);
     await queues.runs.add('run', {}, queues.runOptions('r'));
-    await killBeforeWaiting(children);
+    await expect(work([children], settled, 'wait')).rejects.toThrow('killed');
     startWorker();
     await waitUntil('the children to end', () => ended(5));
     await queues.runs.remove('r', { removeChildren: false });
     await queues.runs.add('run', {}, queues.runOptions('r'));
-    expect([...(await resume(children)).values()].filter(({ state }) => state === 'failed')).toHaveLength(4);
+    await work([children], settled);
+    expect([...settled.outcomes.values()].filter(({ state }) => state === 'failed')).toHaveLength(4);
   });
 
-  it('says which of its children vanished', async () => {
+  it('waits again for open children that its lost books do not name', async () => {
+    const settled = new Settled();
+    const children = childrenOf(5);
+    await queues.runs.add('run', {}, queues.runOptions('r'));
+    await expect(work([children], settled, 'wait')).rejects.toThrow('killed');
+    await queues.runs.remove('r', { removeChildren: false });
+    await queues.runs.add('run', {}, queues.runOptions('r'));
+    await expect(work([children], settled)).rejects.toThrow(WaitingChildrenError);
+    startWorker();
+    await waitUntil('the parent to go on', async () => (await queues.runs.getJobState('r')) === 'waiting');
+    await work([children], settled);
+    expect(settled.outcomes.size).toBe(5);
+  });
+
+  it('does not wait for one that failed just as it was added again', async () => {
+    const settled = new Settled();
+    const children = childrenOf(2);
+    await queues.runs.add('run', {}, queues.runOptions('r'));
+    await expect(work([children], settled, 'wait')).rejects.toThrow('killed');
+    startWorker();
+    await waitUntil('the children to end', () => ended(2));
+    await redis.sadd('c:runs:r:dependencies', 'c:portal.p:r.dataset.1');
+    await work([children], settled);
+    expect(settled.outcomes.get('m/1')).toMatchObject({ state: 'failed' });
+  });
+
+  it('adds again what vanished from the queue', async () => {
+    const settled = new Settled();
     const children = childrenOf(3);
     await queues.runs.add('run', {}, queues.runOptions('r'));
-    await killBeforeWaiting(children);
+    await expect(work([children], settled, 'wait')).rejects.toThrow('killed');
     startWorker();
     await waitUntil('the children to end', () => ended(3));
     await queues.portal('p').remove('r.dataset.1');
-    expect((await resume(children)).get('m/1')).toEqual({ state: 'lost' });
+    await workToTheEnd([children], settled);
+    expect(settled.outcomes.get('m/1')).toMatchObject({ state: 'failed' });
+  });
+});
+
+describe('a parent of many pages', () => {
+  it('keeps some of them in the queue, and begins the others as these end', async () => {
+    const settled = new Settled();
+    const pages = inPages(childrenOf(3000), 200);
+    await queues.runs.add('run', {}, queues.runOptions('r'));
+    await expect(work(pages, settled)).rejects.toThrow(WaitingChildrenError);
+    expect(await inQueue()).toBe(1000);
+    startWorker();
+    await waitUntil('the parent to go on', async () => (await queues.runs.getJobState('r')) === 'waiting');
+    await workToTheEnd(pages, settled);
+    expect(settled.outcomes.size).toBe(3000);
+    expect(settled.more.slice(0, 1)).toEqual([true]);
+    expect(settled.more.at(-1)).toBe(false);
+    expect(await inQueue()).toBe(0);
+    expect(await redis.exists('c:runs:r:processed', 'c:runs:r:failed', 'c:runs:r:dependencies')).toBe(0);
+  });
+
+  it('that was killed as it settled one settles it again, and does none of it twice', async () => {
+    const settled = new Settled();
+    const pages = inPages(childrenOf(20), 10);
+    await queues.runs.add('run', {}, queues.runOptions('r'));
+    await expect(work(pages, settled)).rejects.toThrow(WaitingChildrenError);
+    startWorker();
+    await waitUntil('the parent to go on', async () => (await queues.runs.getJobState('r')) === 'waiting');
+    await expect(work(pages, settled, 'settle')).rejects.toThrow('killed');
+    expect([settled.pages, settled.outcomes.size]).toEqual([0, 10]);
+    await work(pages, settled);
+    expect([settled.pages, settled.outcomes.size]).toEqual([2, 20]);
+    expect(done).toHaveLength(20);
+  });
+
+  it('passes pages without children', async () => {
+    const settled = new Settled();
+    await queues.runs.add('run', {}, queues.runOptions('r'));
+    await work([[], []], settled);
+    expect(settled.pages).toBe(2);
   });
 });
 

@@ -61,6 +61,21 @@ describe('a run is begun again, and ends as others do,', () => {
     expect((await reportOf(opened)).items.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
   });
 
+  it('when few of its jobs are left and it has others to add', async () => {
+    const opened = await open();
+    const { redis, keys, queues } = opened.runtime;
+    await waitFor(opened, ['a.child.of.an.earlier.page']);
+    await redis.hset(queues.portal('local').toKey('a.child.of.an.earlier.page'), { name: 'dataset' });
+    await redis.hset(keys.run(runId), { more: '1' });
+    await opened.runtime.startWorkers();
+    await waitUntil('its jobs', () => queues.portal('local').getJob(child), 60_000);
+    await redis.srem(
+      `${queues.runs.toKey(runId)}:dependencies`,
+      queues.portal('local').toKey('a.child.of.an.earlier.page'),
+    );
+    expect((await reportOf(opened)).reason).toBeNull();
+  });
+
   it('when its gate is closed and it has no job', async () => {
     const opened = await open();
     await waitFor(opened, []);

@@ -89,6 +89,8 @@ export interface HandlerDeps {
   triggered(target: Target, record: TriggerRecord): Promise<void>;
   /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
   notify(report: Report, request: RunRequest): Promise<void>;
+  /** Packs the logs of items that have ended in a run. */
+  packLogs(runId: string, keys: string[]): Promise<void>;
   /** Removes the jobs of a closed run. */
   closeJobs(portal: string, ids: string[]): Promise<void>;
   /** Opens the run gate after a run. */

@@ -11,11 +11,14 @@ import {
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import { countItems, type Reason, type Report, type ReportItem } from '../../model/report.ts';
-import type { Planned } from '../../state/runs.ts';
+import type { ChildKind, Planned } from '../../state/runs.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
 import { tablesAJob } from './prove.ts';
 import { planRun } from './run-plan.ts';
+
+/** Jobs that prove tables in a page of them. */
+const proofsAPage = 100;
 
 /** Returns the counts of the report; the report itself is kept with the run's record. */
 export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
@@ -50,17 +53,16 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
         `${planned.datasets} datasets with work, ${planned.resources} resources with work, ${planned.settled} items unchanged`,
     );
   }
+  const remarks = await deps.runs.remarks(runId);
+  if (isFirst && remarks.length > 0)
+    await job.note(`published otherwise than the source has it: ${remarks.join('; ')}`);
+  await workThrough(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
+  const proofs = await proveJobs(deps, job);
+  await workThrough(deps, job, 'proofs', async (index) => proofs[index] ?? null);
   const planned = await deps.runs.planned(runId);
   if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
-  if (isFirst && planned.remarks.length > 0)
-    await job.note(`published otherwise than the source has it: ${planned.remarks.join('; ')}`);
-  const outcomes = await job.children(planned.datasets.map((key) => datasetJob(job, key)));
-  await endLost(deps, job, outcomes);
-  const proofs = (await deps.runs.proofs(runId, tablesAJob)).flatMap((keys) => proveJob(job, keys));
-  if (proofs.length > 0) await endLost(deps, job, await job.children(proofs, outcomes.size));
   const items = new Map(planned.settled.map((item) => [item.key, item]));
   for (const [key, item] of await deps.runs.ended(runId)) items.set(key, item);
-  const { remarks } = planned;
   const report = { ...reportOf(job, startedAt, [...items.values()], null), ...(remarks.length > 0 ? { remarks } : {}) };
   await settleDrops(deps, job, report, planned);
   await deps.runs.close(report);
@@ -68,15 +70,49 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
   return report;
 };
 
-const datasetJob = ({ data }: JobContext<'run'>, key: string): DatasetData => {
-  const { runId, manifest, portal } = data;
-  return { kind: 'dataset', runId, manifest, portal, key };
+/** Does the jobs of a kind page by page. */
+const workThrough = async (
+  deps: HandlerDeps,
+  job: JobContext<'run'>,
+  kind: ChildKind,
+  page: (index: number) => Promise<(DatasetData | ProveData)[] | null>,
+): Promise<void> => {
+  const { runId } = job.data;
+  const runs = deps.runs.inNameOf(job.writer);
+  await job.pages({
+    settled: await runs.settledPages(runId, kind),
+    page,
+    settle: async (index, outcomes) => {
+      await endLost(deps, job, outcomes);
+      const items = await Promise.all(((await page(index)) ?? []).map((child) => itemsOf(deps, child)));
+      await deps.packLogs(runId, items.flat());
+      await runs.settlePages(runId, kind, index + 1);
+    },
+    waits: (hasMore) => runs.waits(runId, hasMore),
+  });
 };
 
-const proveJob = ({ data }: JobContext<'run'>, keys: string[]): ProveData[] => {
+/** The jobs of a page of the plan; null behind the last one. */
+const datasetJobs = async (
+  { runs }: HandlerDeps,
+  { data }: JobContext<'run'>,
+  page: number,
+): Promise<DatasetData[] | null> => {
   const { runId, manifest, portal } = data;
-  const [key] = keys;
-  return key === undefined ? [] : [{ kind: 'prove', runId, manifest, portal, key, keys }];
+  const keys = await runs.plannedPage(runId, page);
+  return keys?.map((key) => ({ kind: 'dataset', runId, manifest, portal, key })) ?? null;
+};
+
+/** All jobs that prove tables, in pages. */
+const proveJobs = async ({ runs }: HandlerDeps, { data }: JobContext<'run'>): Promise<ProveData[][]> => {
+  const { runId, manifest, portal } = data;
+  const jobs = (await runs.proofs(runId, tablesAJob)).flatMap((keys): ProveData[] => {
+    const [key] = keys;
+    return key === undefined ? [] : [{ kind: 'prove', runId, manifest, portal, key, keys }];
+  });
+  return Array.from({ length: Math.ceil(jobs.length / proofsAPage) }, (_, index) =>
+    jobs.slice(index * proofsAPage, (index + 1) * proofsAPage),
+  );
 };
 
 const reportOf = (job: JobContext<'run'>, startedAt: number, items: ReportItem[], reason: Reason | null): Report => ({
@@ -130,6 +166,13 @@ const endItems = async (deps: HandlerDeps, job: JobContext<'run'>, key: string, 
   }
 };
 
+/** Keys of the items that a job works on. */
+const itemsOf = async ({ runs }: HandlerDeps, child: DatasetData | ProveData): Promise<string[]> => {
+  if (child.kind === 'prove') return child.keys;
+  const work = await runs.datasetWork(child.runId, child.key);
+  return [child.key, ...(work?.resources ?? [])];
+};
+
 /** Tells the inbox what became of the dropped files. */
 const settleDrops = async (
   deps: HandlerDeps,
@@ -155,11 +198,12 @@ const ownReason = (item: ReportItem, report: Report): Reason | null => {
 /** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {
   await deps.notify(report, job.data);
-  const { portal } = job.data;
-  const datasets = (await deps.runs.planned(report.runId))?.datasets ?? [];
-  const proofs = await deps.runs.proofs(report.runId, tablesAJob);
-  const jobs = [...datasets.map((key) => datasetJob(job, key)), ...proofs.flatMap((keys) => proveJob(job, keys))];
-  await deps.closeJobs(portal, jobs.map(childId));
+  for (let page = 0; ; page++) {
+    const jobs = await datasetJobs(deps, job, page);
+    if (!jobs) break;
+    await deps.closeJobs(job.data.portal, jobs.map(childId));
+  }
+  await deps.closeJobs(job.data.portal, (await proveJobs(deps, job)).flat().map(childId));
   await deps.runs.drop(report.runId);
   await deps.openGate(job.data, report.runId);
 };

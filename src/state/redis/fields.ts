@@ -1,11 +1,13 @@
 // Reading large Redis hashes in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
-import type { FieldWrite } from '../../model/lease.ts';
+import { type FieldWrite, sentValue } from '../../model/lease.ts';
 
 /** Writes fields in one transaction. */
 export const writeFields = async (redis: Redis, writes: readonly FieldWrite[]): Promise<void> => {
   const multi = redis.multi();
-  for (const { hash, field, value } of writes) {
+  for (const write of writes) {
+    const { hash, field } = write;
+    const value = sentValue(write);
     if (value === null) multi.hdel(hash, field);
     else multi.hset(hash, field, value);
   }

@@ -1,4 +1,5 @@
 // A world to break: a portal process, the switchboard before it, workers, a publisher and the embedded Redis.
+
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { openSwitchboard, type Seen, type Switchboard } from '../../../src/embed
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import { openReader, type Reader } from '../../flow/support/reader.ts';
 import { isAlive } from '../../support/is-alive.ts';
+import { itemLogs } from '../../support/item-logs.ts';
 import { type Sluice, startSluice } from '../../support/sluice-process.ts';
 
 const publisher = { name: 'publisher', password: 'correct-horse-battery', roles: ['administrator'] };
@@ -120,14 +122,7 @@ export class World {
 
   /** Logs of all jobs of closed runs, by job id. */
   jobLogs(): Promise<Map<string, string[]>> {
-    return this.withRedis(async (redis) => {
-      const prefix = this.keys.itemLog('');
-      const logs = new Map<string, string[]>();
-      for (const key of await redis.keys(`${prefix}*`)) {
-        logs.set(key.slice(prefix.length), await redis.lrange(key, 0, -1));
-      }
-      return logs;
-    });
+    return this.withRedis((redis) => itemLogs(redis, this.keys));
   }
 
   /** Ends everything and removes the folder. */

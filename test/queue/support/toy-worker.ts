@@ -192,10 +192,16 @@ const handlers: Handlers = {
         dieWhere(job.data);
       });
       if (only?.includes('m/plan')) await job.step({ name: 'plan', on: manifest }, () => ask(portal, 'plan'));
-      const outcomes = await job.children(
-        (only ?? []).map((key) => ({ kind: 'dataset' as const, runId, manifest, portal, key })),
-      );
-      return Object.fromEntries(outcomes);
+      const page = (only ?? []).map((key) => ({ kind: 'dataset' as const, runId, manifest, portal, key }));
+      await job.pages({
+        settled: await redis.exists(`toy.outcomes:${runId}`),
+        page: async (index) => (index === 0 ? page : null),
+        settle: async (_, outcomes) => {
+          await redis.set(`toy.outcomes:${runId}`, JSON.stringify(Object.fromEntries(outcomes)));
+        },
+        waits: async () => undefined,
+      });
+      return JSON.parse((await redis.get(`toy.outcomes:${runId}`)) ?? '{}');
     },
     failed: async (job, reason) => void (await redis.hset('toy.failed', job.data.runId, reason.code)),
   },
