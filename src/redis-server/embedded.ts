@@ -1,26 +1,17 @@
 // Opens the Redis of an installation: the one of REDIS_URL, or else a real redis-server kept in the state folder.
 import { join, resolve } from 'node:path';
-import type { Log } from '../model/log.ts';
 import type { RedisConnectionOptions } from '../state/redis/connection.ts';
 import { reachExternal } from './external.ts';
-import { RedisSupervisor } from './supervisor.ts';
+import { RedisSupervisor, type SupervisorOptions } from './supervisor.ts';
 
 /** Which Redis to open. (The type of ioredis of the same name says how one connection is made.) */
-export interface RedisOptions {
+export interface RedisOptions extends Omit<SupervisorOptions, 'folder'> {
   /** Address from the configuration; `REDIS_URL` of `env` goes before it. */
   url: string | undefined;
   /** What all keys begin with. */
   prefix: string;
   /** The state folder; everything of the embedded server lies in its folder `redis`. */
   stateDir: string;
-  /** `always` survives a power cut without loss, `everysec` may lose about its last second. */
-  appendfsync: 'everysec' | 'always';
-  /** False forbids the download of a server from the archive of the distribution. */
-  allowFetch: boolean;
-  env: NodeJS.ProcessEnv;
-  log: Log;
-  /** Tells the user what the start of the embedded server waits for, once that takes noticeable time. */
-  tell?: ((line: string) => void) | undefined;
 }
 
 /** A start is mentioned after so many milliseconds. */

@@ -35,7 +35,7 @@ export const reachExternal = async (
   const where = servers.map(placeOf).join(', ');
   const { version, policy, isCluster } = await askFirst(servers, where, timeoutMs);
   if (version === null) {
-    log.warn({ redis: where }, 'Redis does not tell its version; it is used as it is');
+    log.warn({ redis: where }, 'Redis does not report its version; using it as it is');
   } else if (!isNewEnough(version)) {
     throw new RedisUnreachableError(`${where} is ${version.name} ${version.version}, older than ${oldestRedis}`, {
       hint: `point REDIS_URL at Redis ${oldestRedis} or newer, or at Valkey`,
@@ -69,7 +69,7 @@ const askFirst = async (
 
 const unusable = (where: string, cause: unknown): RedisUnreachableError =>
   new RedisUnreachableError(`Redis at ${where} cannot be used: ${errorMessage(cause)}`, {
-    hint: 'start that server or mend REDIS_URL (redis.url); unset it to use the embedded Redis',
+    hint: 'start that server, or fix REDIS_URL (redis.url); unset it to use the embedded Redis',
     cause,
   });
 

@@ -50,7 +50,7 @@ const addressOf = (url: URL, port: number): { host: string; port: number } => ({
 
 const sentinels = (url: URL, hosts: URL[]): RedisConnectionOptions => {
   const [name = '', db = ''] = url.pathname.slice(1).split('/');
-  if (name === '') throw wrong('does not say by which name the sentinels know the server');
+  if (name === '') throw wrong('lacks the name of the server that the sentinels watch');
   const isTls = url.protocol === 'rediss+sentinel:';
   return {
     sentinels: hosts.map((host) => addressOf(host, 26379)),

@@ -58,7 +58,7 @@ const fromVariable = async ({ env, log }: ResolveOptions, tried: string[]): Prom
   }
   const verdict = await judge(resolve(path), env);
   if (typeof verdict !== 'string') return verdict;
-  log.warn({ path, reason: verdict }, 'passed over REDIS_SERVER_BIN');
+  log.warn({ path, reason: verdict }, 'ignored REDIS_SERVER_BIN');
   tried.push(`REDIS_SERVER_BIN (${path}): ${verdict}`);
   return null;
 };
@@ -88,7 +88,7 @@ const fetched = async (
   tried: string[],
 ): Promise<RedisBinary | null> => {
   if (!allowFetch) {
-    tried.push('fetching one: forbidden (redis.fetch: false)');
+    tried.push('fetching one: disabled (redis.fetch: false)');
     return null;
   }
   const route = await debianRoute(env);
@@ -115,5 +115,5 @@ const judge = async (path: string, env: NodeJS.ProcessEnv): Promise<RedisBinary 
   if (version !== null && isNewEnough(version)) return { path, ...version };
   if (version !== null) return `is ${version.name} ${version.version}, older than ${oldestRedis}`;
   if (code === null && output.includes('ENOENT')) return 'does not exist';
-  return `does not say its version (${output.trim().split('\n').at(-1)?.slice(0, 200) ?? ''})`;
+  return `does not report its version (${output.trim().split('\n').at(-1)?.slice(0, 200) ?? ''})`;
 };

@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError } from '../model/errors.ts';
 import { askServer, pingState } from '../state/redis/connection.ts';
-import { isRunning, markProcess, type ProcessMark } from './process-mark.ts';
+import { isRunning, markProcess, type ProcessMark } from './server-record.ts';
 
 /** How the server is run. */
 export interface ServerSettings {
@@ -82,11 +82,11 @@ const untilReady = async (socket: string, ended: () => string | null, signal: Ab
   let lastSign = performance.now();
   for (let wait = 5; ; wait = Math.min(wait * 2, 100)) {
     signal.throwIfAborted();
-    const pulse = existsSync(socket) ? await pingState(socket) : 'silent';
+    const state = existsSync(socket) ? await pingState(socket) : 'silent';
     const end = ended();
     if (end !== null) throw new Error(`it ended with ${end}`);
-    if (pulse === 'ready') return;
-    if (pulse === 'loading') lastSign = performance.now();
+    if (state === 'ready') return;
+    if (state === 'loading') lastSign = performance.now();
     if (performance.now() - lastSign > silenceMs) throw new Error(`it gave no answer for ${silenceMs} ms`);
     await pause(wait);
   }
@@ -144,9 +144,9 @@ const hintFor = (words: string, { binary, dataDir, logFile }: ServerSettings): s
     const beside = join(dirname(binary), name);
     const checker = existsSync(beside) ? beside : name;
     const manifest = join(dataDir, 'appendonlydir', 'appendonly.aof.manifest');
-    return `copy ${dataDir} to a safe place, then mend its append-only file: ${checker} --fix ${manifest}`;
+    return `copy ${dataDir} to a safe place, then repair its append-only file: ${checker} --fix ${manifest}`;
   }
-  return `see ${logFile}; mend what it names, or set REDIS_SERVER_BIN or REDIS_URL`;
+  return `see ${logFile} and fix what it reports, or set REDIS_SERVER_BIN or REDIS_URL`;
 };
 
 /** The last lines that were written after `from`. */

@@ -6,11 +6,18 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError, SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { askServer, pingState, withConnection } from '../state/redis/connection.ts';
+import { LockFile } from '../util/lock-file.ts';
 import { userCache } from '../util/user-cache.ts';
-import { Membership } from './membership.ts';
-import { type PidFile, readPidFile, removePidFile, writePidFile } from './pidfile.ts';
-import { isRunning, markProcess, type ProcessMark } from './process-mark.ts';
 import { resolveBinary } from './resolve.ts';
+import {
+  isRunning,
+  markProcess,
+  type PidFile,
+  type ProcessMark,
+  readPidFile,
+  removePidFile,
+  writePidFile,
+} from './server-record.ts';
 import { chooseSocket, makeSocketFolder } from './socket-path.ts';
 import { startServer, stopServer } from './start.ts';
 
@@ -18,11 +25,13 @@ import { startServer, stopServer } from './start.ts';
 export interface SupervisorOptions {
   /** Absolute path of the folder of everything that is the server's: data, log, locks, `redis.pid`. */
   folder: string;
+  /** `always` survives a power cut without loss, `everysec` may lose about its last second. */
   appendfsync: 'everysec' | 'always';
+  /** False forbids the download of a server from the archive of the distribution. */
   allowFetch: boolean;
   env: NodeJS.ProcessEnv;
   log: Log;
-  /** Tells the user what a start waits for. */
+  /** Tells the user what a start waits for, once that takes noticeable time. */
   tell?: ((line: string) => void) | undefined;
 }
 
@@ -44,7 +53,9 @@ const patienceMs = { silent: 30_000, busy: 300_000 };
 export class RedisSupervisor {
   readonly #options: SupervisorOptions;
   readonly #closing = new AbortController();
-  #membership: Membership | null = null;
+  /** Shared by all who use the server; the owner leads them. */
+  #lock: LockFile | null = null;
+  #owns = false;
   #server: ProcessMark | null = null;
   #socket = '';
   #binary: string | null = null;
@@ -75,13 +86,13 @@ export class RedisSupervisor {
   async open(): Promise<'adopted' | 'started'> {
     try {
       await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
-      this.#membership = new Membership(this.#options.folder);
-      const how = await this.#enter(this.#membership);
-      this.#watching = this.#watch(this.#membership);
+      this.#lock = new LockFile(join(this.#options.folder, 'users.lock'));
+      const how = await this.#enter(this.#lock);
+      this.#watching = this.#watch(this.#lock);
       return how;
     } catch (error) {
-      if (this.#membership?.owns) await this.#forgetDead();
-      this.#membership?.close();
+      if (this.#owns) await this.#forgetDead();
+      this.#lock?.close();
       throw error instanceof SluiceError ? error : unusable(this.#options.folder, error);
     }
   }
@@ -93,25 +104,35 @@ export class RedisSupervisor {
   }
 
   /** Becomes the owner, or waits for the owner's server to answer. */
-  async #enter(membership: Membership): Promise<'adopted' | 'started'> {
-    if (!(await membership.join(patienceMs.silent))) throw await this.#blocked('is stopping it');
+  async #enter(lock: LockFile): Promise<'adopted' | 'started'> {
+    const deadline = performance.now() + patienceMs.silent;
+    while (!lock.tryShared()) {
+      if (performance.now() > deadline) throw await this.#blocked('is stopping it');
+      await pause(20);
+    }
     const begun = performance.now();
     let lastSign = begun;
-    while (!membership.tryOwn()) {
+    while (!this.#tryOwn(lock)) {
       const record = await readPidFile(this.#options.folder);
-      const pulse = record === null ? 'loading' : await pingState(record.socket);
-      if (record !== null && pulse === 'ready') {
+      const state = record === null ? 'loading' : await pingState(record.socket);
+      if (record !== null && state === 'ready') {
         this.#server = record.server;
         this.#socket = record.socket;
         this.#binary = record.binary;
         return 'adopted';
       }
       const now = performance.now();
-      if (pulse === 'loading') lastSign = now;
+      if (state === 'loading') lastSign = now;
       if (now - lastSign > patienceMs.silent || now - begun > patienceMs.busy) throw await this.#blocked('owns it');
       await pause(25);
     }
     return await this.#takeOver();
+  }
+
+  /** Becomes the owner if there is none; true when this process is the owner afterwards. */
+  #tryOwn(lock: LockFile): boolean {
+    this.#owns ||= lock.tryLead();
+    return this.#owns;
   }
 
   /** As the owner: adopts the server that runs, or starts one. Never leaves two on the same data. */
@@ -137,10 +158,10 @@ export class RedisSupervisor {
     const deadline = performance.now() + patience;
     for (;;) {
       this.#closing.signal.throwIfAborted();
-      const pulse = await pingState(this.#socket);
-      if (pulse === 'ready') return true;
+      const state = await pingState(this.#socket);
+      if (state === 'ready') return true;
       if (record?.server && !isRunning(record.server)) return false;
-      if (pulse === 'silent' && performance.now() >= deadline) return false;
+      if (state === 'silent' && performance.now() >= deadline) return false;
       await pause(25);
     }
   }
@@ -188,13 +209,13 @@ export class RedisSupervisor {
     await writePidFile(this.#options.folder, content);
   }
 
-  async #watch(membership: Membership): Promise<void> {
+  async #watch(lock: LockFile): Promise<void> {
     const { signal } = this.#closing;
     for (;;) {
       await pause(watchMs, undefined, { ref: false, signal }).catch(() => undefined);
       if (signal.aborted) return;
       try {
-        await this.#look(membership);
+        await this.#check(lock);
       } catch (error) {
         if (signal.aborted) return;
         this.#failures += 1;
@@ -204,11 +225,11 @@ export class RedisSupervisor {
     }
   }
 
-  /** One look of the watch. */
-  async #look(membership: Membership): Promise<void> {
+  /** One round of the watch. */
+  async #check(lock: LockFile): Promise<void> {
     const { log } = this.#options;
-    if (!membership.owns) {
-      if (!membership.tryOwn()) return;
+    if (!this.#owns) {
+      if (!this.#tryOwn(lock)) return;
       log.info('took over the embedded Redis: its former owner is gone');
       await this.#takeOver();
       return;
@@ -235,13 +256,14 @@ export class RedisSupervisor {
   async #leave(): Promise<void> {
     this.#closing.abort();
     await this.#watching;
-    const membership = this.#membership;
-    if (membership === null) return;
+    const lock = this.#lock;
+    if (lock === null) return;
+    lock.release();
     try {
-      if (await membership.leave()) await this.#stop();
-      else if (membership.owns) this.#options.log.info('left the embedded Redis running: another process uses it');
+      if (await isLast(lock)) await this.#stop();
+      else if (this.#owns) this.#options.log.info('left the embedded Redis running: another process uses it');
     } finally {
-      membership.close();
+      lock.close();
     }
   }
 
@@ -266,10 +288,22 @@ export class RedisSupervisor {
     const record = await readPidFile(folder);
     const who = record === null ? 'another process' : `process ${record.owner.pid}`;
     return new RedisFailedError(`the embedded Redis of ${folder} does not answer; ${who} ${what}`, {
-      hint: `look into ${join(folder, 'redis.log')} and at what that process says, or end it and try again`,
+      hint: `see ${join(folder, 'redis.log')} and the output of that process, or stop it and try again`,
     });
   }
 }
+
+/**
+ * True when nobody else uses the server: nobody can join then before the lock is closed. Asks several times, because two
+ * who leave at the same moment can hide each other from both.
+ */
+const isLast = async (lock: LockFile): Promise<boolean> => {
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    if (lock.tryExclusive()) return true;
+    await pause(5 + Math.random() * 20);
+  }
+  return false;
+};
 
 /** A server is fetched once for each user; earlier releases fetched one for each state folder. */
 const programFolders = (env: NodeJS.ProcessEnv, folder: string): [string, ...string[]] => {

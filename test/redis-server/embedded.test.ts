@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { RedisFailedError, RedisMissingError } from '../../src/model/errors.ts';
 import { openRedis, type RedisHandle } from '../../src/redis-server/embedded.ts';
-import { readPidFile } from '../../src/redis-server/pidfile.ts';
+import { readPidFile } from '../../src/redis-server/server-record.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { embedded, keptLog, killServersAfterwards, serversOf } from './embedded-support.ts';

@@ -96,7 +96,7 @@ describe('nothing found', () => {
     expect(error.code).toBe('redis-missing');
     expect(error.message).toContain(`REDIS_SERVER_BIN (${join(path, 'gone')}): does not exist`);
     expect(error.message).toContain(`${old}: is Redis 6.0.16, older than 7.0.8`);
-    expect(error.message).toContain(`${odd}: does not say its version (what)`);
+    expect(error.message).toContain(`${odd}: does not report its version (what)`);
     expect(error.message).toContain('unpacked earlier in ');
     expect(error.message).toContain('fetching one: not a Debian-like host (apt-get is not on PATH)');
     expect(error.hint).toMatch(/install .*REDIS_URL.*REDIS_SERVER_BIN/);

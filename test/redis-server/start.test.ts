@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { isRunning, markProcess } from '../../src/redis-server/process-mark.ts';
+import { isRunning, markProcess } from '../../src/redis-server/server-record.ts';
 import { stopServer } from '../../src/redis-server/start.ts';
 
 test('a server that does not heed SIGTERM is killed in the end', async () => {

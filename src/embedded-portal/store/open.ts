@@ -2,12 +2,12 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { PortalStoreError } from '../../model/errors.ts';
+import { PortalPortError, PortalStoreError } from '../../model/errors.ts';
 import { keepPrivate } from '../../util/keep-private.ts';
+import { LockFile } from '../../util/lock-file.ts';
 import { Files } from './files.ts';
 import { Flood } from './flood.ts';
 import { FolderSync } from './folder-sync.ts';
-import { lockStore } from './lock.ts';
 import { Nodes } from './nodes.ts';
 import { PublicNodes } from './public-nodes.ts';
 import { migrate } from './schema.ts';
@@ -17,33 +17,7 @@ import { Users } from './users.ts';
 import { Writer } from './writer.ts';
 
 /** An open store; this process alone holds it. */
-export interface Store {
-  dir: string;
-  db: DatabaseSync;
-  nodes: Nodes;
-  publicNodes: PublicNodes;
-  files: Files;
-  users: Users;
-  sessions: Sessions;
-  flood: Flood;
-  terms: Terms;
-  /** Runs synchronous work in one durable transaction (see {@link Writer}). */
-  write<T>(work: () => T): Promise<T>;
-  /** Another number after every write: what was read under the same number holds. */
-  changes(): number;
-  /** Where the bytes of a file lie. */
-  pathOf(file: { uuid: string }): string;
-  /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */
-  filesDir: string;
-  /** Makes the names in {@link Store.filesDir} durable. */
-  syncFiles(): Promise<void>;
-  /** Where the datastore keeps its tables. */
-  tablesDir: string;
-  /** True when this call has just made the store. */
-  isNew: boolean;
-  /** Commits what is queued and gives the store back; idempotent. */
-  close(): void;
-}
+export type Store = ReturnType<typeof openStore>;
 
 /** Throws {@link PortalStoreError} when the database is damaged: what is written to such a one is lost with it. */
 const check = (db: DatabaseSync): void => {
@@ -55,7 +29,7 @@ const check = (db: DatabaseSync): void => {
   }
   if (found === 'ok') return;
   throw new PortalStoreError(`the database of the portal store is damaged: ${String(found)}`, {
-    hint: 'restore the last backup (`sluice portal backup` makes them); keep the damaged folder until all is well',
+    hint: 'restore the last backup (`sluice portal backup` makes them); keep the damaged folder until the portal works again',
   });
 };
 
@@ -89,15 +63,36 @@ const relocate = (db: DatabaseSync, filesDir: string): void => {
 
 const failed = (dir: string, cause: unknown): PortalStoreError =>
   new PortalStoreError(`the portal store ${dir} cannot be opened: ${(cause as Error).message}`, {
-    hint: 'check that the folder may be written and has free space',
+    hint: 'check that the folder exists, may be written and has free space',
     cause,
   });
+
+/** Another process, or another server of this one, serves the store. */
+export class StoreHeldError extends PortalPortError {}
+
+/**
+ * Takes the lock of the store in `dir`: one process serves it at a time. Throws {@link StoreHeldError} or, {@link PortalStoreError} when the folder cannot be written.
+ */
+export const lockStore = (dir: string): LockFile => {
+  let lock: LockFile | null = null;
+  try {
+    lock = new LockFile(join(dir, 'portal.lock'));
+    if (lock.tryExclusive()) return lock;
+  } catch (cause) {
+    lock?.close();
+    throw failed(dir, cause);
+  }
+  lock.close();
+  throw new StoreHeldError(`another process serves the portal store ${dir}`, {
+    hint: 'stop that process, or give this portal its own data folder',
+  });
+};
 
 /**
  * Opens (or makes) the store in `dir`, brings its tables up to date and sweeps what a killed process left.
  * Throws PortalPortError when another process holds it, {@link PortalStoreError} when it cannot be opened.
  */
-export const openStore = (dir: string): Store => {
+export const openStore = (dir: string) => {
   const filesDir = join(dir, 'files');
   try {
     for (const folder of [dir, filesDir]) {
@@ -134,31 +129,39 @@ export const openStore = (dir: string): Store => {
     return {
       dir,
       db,
-      syncFiles: () => filesSync.sync(),
-      filesDir,
-      tablesDir: join(dir, 'tables'),
       users,
       terms,
       files,
       nodes,
       publicNodes: new PublicNodes(db),
-      changes: () => changes,
       sessions: new Sessions(db),
       flood: new Flood(db),
+      /** Runs synchronous work in one durable transaction (see {@link Writer}). */
+      write: <T>(work: () => T): Promise<T> => writer.write(work),
+      /** Another number after every write: what was read under the same number holds. */
+      changes: (): number => changes,
+      /** Where the bytes of a file lie. */
+      pathOf: (file: { uuid: string }): string => join(filesDir, file.uuid),
+      /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */
+      filesDir,
+      /** Makes the names in `filesDir` durable. */
+      syncFiles: (): Promise<void> => filesSync.sync(),
+      /** Where the datastore keeps its tables. */
+      tablesDir: join(dir, 'tables'),
+      /** True when this call has just made the store. */
       isNew: users.count() === 0,
-      write: (work) => writer.write(work),
-      pathOf: (file) => join(filesDir, file.uuid),
-      close() {
+      /** Commits what is queued and gives the store back; idempotent. */
+      close(): void {
         if (!open) return;
         open = false;
         writer.flush();
         filesSync.close().catch(() => undefined); // nothing can be lost by it
         db.close();
-        lock.release();
+        lock.close();
       },
     };
   } catch (cause) {
-    lock.release();
+    lock.close();
     throw cause instanceof PortalStoreError ? cause : failed(dir, cause);
   }
 };

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { lockStore } from '../../../src/embedded-portal/store/lock.ts';
+import { lockStore } from '../../../src/embedded-portal/store/open.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-const source = join(import.meta.dirname, '../../../src/embedded-portal/store/lock.ts');
+const source = join(import.meta.dirname, '../../../src/embedded-portal/store/open.ts');
 
 const holder = async (dir: string) => {
   const script = `const { lockStore } = await import(${JSON.stringify(source)}); globalThis.lock = lockStore(${JSON.stringify(dir)}); console.log('held'); setInterval(() => undefined, 1000);`;

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { LockFile } from '../../src/redis-server/lock-file.ts';
+import { LockFile } from '../../src/util/lock-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -33,9 +34,25 @@ test('many share a lock, and nobody has it alone meanwhile', () => {
   third.close();
 });
 
+test('one of those who share a lock leads them, and another one after it', () => {
+  const path = join(dir, 'led');
+  const [first, second, third] = [new LockFile(path), new LockFile(path), new LockFile(path)];
+  expect([first.tryShared(), second.tryShared()]).toEqual([true, true]);
+  expect([first.tryLead(), second.tryLead(), first.tryLead()]).toEqual([true, false, true]);
+  expect(third.tryShared()).toBe(true);
+  third.release();
+  first.release();
+  expect(third.tryExclusive()).toBe(false);
+  expect([second.tryLead(), third.tryShared(), third.tryLead()]).toEqual([true, true, false]);
+  second.close();
+  expect(third.tryLead()).toBe(true);
+  for (const lock of [first, third]) lock.close();
+  expect(statSync(path).size).toBe(0);
+});
+
 test('the lock of a process that was killed is free at once', async () => {
   const path = join(dir, 'killed');
-  const module = fileURLToPath(new URL('../../src/redis-server/lock-file.ts', import.meta.url));
+  const module = fileURLToPath(new URL('../../src/util/lock-file.ts', import.meta.url));
   const code = `const { LockFile } = await import(process.argv[1]); globalThis.lock = new LockFile(process.argv[2]);
     console.log(globalThis.lock.tryExclusive()); setInterval(() => {}, 60000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', code, module, path]);

@@ -5,9 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 const busy = 5;
 
 /**
- * A lock on a file, held by one exclusively or by many together. It is the lock that SQLite takes on a database, which
- * is the one way Node offers to the kernel's file locks: no stale lock can be left behind and no process number can be
- * mistaken. The file stays empty. Two locks of one process exclude each other like those of two processes.
+ * A lock on a file, held by one alone, or by many together of whom one may lead. It is the lock that SQLite takes on a
+ * database, which is the one way Node offers to the kernel's file locks: no stale lock can be left behind and no process
+ * number can be mistaken. The file stays empty. Two locks of one process exclude each other like those of two processes.
  */
 export class LockFile {
   readonly #database: DatabaseSync;
@@ -19,13 +19,17 @@ export class LockFile {
 
   /** Takes the lock for itself alone; false when anybody else holds it. */
   tryExclusive(): boolean {
-    // Without a journal in memory, SQLite would make one on disk, which may be full.
-    return this.#try('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+    return this.#begin('BEGIN EXCLUSIVE');
   }
 
-  /** Takes the lock together with others; false when somebody holds it exclusively. */
+  /** Takes the lock together with others; false when somebody holds it alone. */
   tryShared(): boolean {
-    return this.#try('BEGIN; SELECT count(*) FROM sqlite_schema');
+    return this.#begin('BEGIN; SELECT count(*) FROM sqlite_schema');
+  }
+
+  /** Becomes the leader of those who share the lock, which this one must do; false when another one leads. */
+  tryLead(): boolean {
+    return this.#try('PRAGMA user_version = 1'); // a write that is never committed
   }
 
   /** Gives the lock back; does nothing when it is not held. */
@@ -38,13 +42,20 @@ export class LockFile {
     if (this.#database.isOpen) this.#database.close();
   }
 
+  /** Without a journal in memory, SQLite would make one on disk, which may be full. */
+  #begin(statements: string): boolean {
+    const isHeld = this.#try(`PRAGMA journal_mode = MEMORY; ${statements}`);
+    if (!isHeld) this.release();
+    return isHeld;
+  }
+
   #try(statements: string): boolean {
     try {
       this.#database.exec(statements);
       return true;
     } catch (error) {
-      this.release();
       if (error instanceof Error && 'errcode' in error && error.errcode === busy) return false;
+      this.release();
       throw error;
     }
   }

@@ -1,8 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isRunning, markProcess } from '../../src/redis-server/process-mark.ts';
+import {
+  isRunning,
+  markProcess,
+  readPidFile,
+  removePidFile,
+  writePidFile,
+} from '../../src/redis-server/server-record.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 test('a process that runs is known by its mark', () => {
@@ -39,4 +47,26 @@ test.skipIf(process.platform !== 'linux')('a zombie does not run (Linux, where i
   expect(() => process.kill(pid, 0)).not.toThrow();
   parent.kill('SIGKILL');
   await once(parent, 'exit');
+});
+
+const owner = { pid: 12, startedAt: 'boot:34' };
+const content = { server: null, owner, socket: '/tmp/s', binary: '/usr/bin/redis-server' };
+
+test('what was written is read back, is private, and leaves no draft', async () => {
+  const dir = tempDir();
+  await writePidFile(dir, content);
+  const later = { ...content, server: { pid: 56, startedAt: 'boot:78' } };
+  await writePidFile(dir, later);
+  expect(await readPidFile(dir)).toEqual(later);
+  expect(readdirSync(dir)).toEqual(['redis.pid']);
+  expect(statSync(join(dir, 'redis.pid')).mode & 0o777).toBe(0o600);
+  await removePidFile(dir);
+  await removePidFile(dir);
+  expect(await readPidFile(dir)).toBeNull();
+});
+
+test.each(['', '123', '{"server":', '{"owner":{"pid":"1"}}'])('a file that holds %j counts as none', async (text) => {
+  const dir = tempDir();
+  writeFileSync(join(dir, 'redis.pid'), text);
+  expect(await readPidFile(dir)).toBeNull();
 });
