@@ -1,7 +1,7 @@
 // In what a node that was read back differs from the fields that were sent.
 import { hash } from 'node:crypto';
 import type { NodeFields } from '../model/wish.ts';
-import { type FieldItem, itemsOfField } from './field-items.ts';
+import { type FieldItem, itemsOfField } from './fields.ts';
 import { formFrequency } from './values.ts';
 
 /** Item properties that a portal gives back as they were sent; all others are computed or mapped by it. */
@@ -32,16 +32,16 @@ const longestShown = 100;
  * do not tell by name, and how many items there are where they are not as many as were sent. By field name.
  */
 export const baselineOf = (sent: NodeFields, node: Readonly<Record<string, unknown>>): Record<string, string> => {
-  const beside: Record<string, string> = {};
+  const baseline: Record<string, string> = {};
   for (const [name, value] of Object.entries(sent)) {
     const wanted = itemsOfField(value);
     if (wanted === null || wanted.length === 0) continue;
     const items = itemsOfField(node[name]) ?? [];
     const terms = items.flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
-    if (terms.length > 0) beside[name] = terms.sort().join(',');
-    else if (items.length !== wanted.length) beside[name] = `${items.length} items`;
+    if (terms.length > 0) baseline[name] = terms.sort().join(',');
+    else if (items.length !== wanted.length) baseline[name] = `${items.length} items`;
   }
-  return beside;
+  return baseline;
 };
 
 /** Number of items of a field in the API's own structure; null for any other value. */

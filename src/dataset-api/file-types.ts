@@ -1,6 +1,7 @@
 // Content types of files by their extension, as a portal derives them.
 
-const types: Record<string, string> = {
+/** Content types by extension. */
+export const fileTypes: Readonly<Record<string, string>> = {
   csv: 'text/csv',
   tsv: 'text/tab-separated-values',
   tab: 'text/tab-separated-values',
@@ -23,11 +24,11 @@ const types: Record<string, string> = {
 
 /** Content type of a file by its extension; `application/octet-stream` for unknown ones. */
 export const contentTypeOf = (name: string): string =>
-  types[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? 'application/octet-stream';
+  fileTypes[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? 'application/octet-stream';
 
 /** Ending (with its dot) of a file of some content type, '' for unknown ones. */
 export const endingOf = (contentType: string | null): string => {
-  const found = Object.entries(types).find(([, type]) => type === contentType)?.[0];
+  const found = Object.entries(fileTypes).find(([, type]) => type === contentType)?.[0];
   return found === undefined ? '' : `.${found}`;
 };
 

@@ -60,6 +60,14 @@ export const formatError = (refusal: Refusal, format: FormatName | null, style: 
   };
 };
 
+/** The answer that sends a client on. */
+export const redirectTo = (location: string, status: 301 | 302 = 301): Answer => ({
+  status,
+  contentType: 'text/html; charset=UTF-8',
+  headers: { location },
+  body: '',
+});
+
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'errcode' in error ? error.errcode : (error as { code?: unknown } | null)?.code;
 
@@ -100,16 +108,7 @@ const headersOf = ({ contentType, headers, plain }: Answer, isLast: boolean): Re
 });
 
 /** The bytes of a file; its own headers keep a browser from running them. */
-const sendFile = async (
-  raw: ServerResponse,
-  file: FileHandle,
-  {
-    headers,
-    status,
-    body,
-    idleMs,
-  }: { headers: Record<string, string | number>; status: number; body: StreamedBody; idleMs: number },
-): Promise<void> => {
+const sendFile = async (raw: ServerResponse, file: FileHandle, { status, headers, body, idleMs }: FileAnswer) => {
   raw.writeHead(status, {
     ...headers,
     'content-length': body.bytes,
@@ -118,6 +117,13 @@ const sendFile = async (
   });
   await sendParts(raw, file.createReadStream({ highWaterMark: partBytes }), idleMs);
 };
+
+interface FileAnswer {
+  status: number;
+  headers: Record<string, string | number>;
+  body: StreamedBody;
+  idleMs: number;
+}
 
 const partBytes = 65_536;
 

@@ -1,12 +1,13 @@
 // One request: route -> format -> body -> arguments -> CSRF -> access -> action -> format; and the error exits.
+
 import { METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dataset-api/paths.ts';
 import type { Log } from '../model/log.ts';
 import { endConnectionsOnClose } from '../util/http-closing.ts';
-import { type Answer, formatError, formatValue, internalFault, sendAnswer } from './answer.ts';
+import { type Answer, formatError, formatValue, internalFault, redirectTo, sendAnswer } from './answer.ts';
 import { readBody } from './body.ts';
-import type { Call, Operation, Portal, RememberedResult, Resource, Result } from './call.ts';
+import type { CachedResult, Call, Operation, Portal, Resource, Result } from './call.ts';
 import { answerClientError, limitConnections } from './connections.ts';
 import { MalformedBody } from './media/body-parser.ts';
 import { parseQuery } from './media/form.ts';
@@ -14,6 +15,7 @@ import { type FormatName, formats } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
 import { chooseFormat, splitSuffix } from './media/negotiate.ts';
 import type { Value } from './media/value.ts';
+import { isMap } from './media/value.ts';
 import { openCall } from './open-call.ts';
 import { escapeHtml, Refusal } from './refusal.ts';
 import { siteAnswer } from './resources/system.ts';
@@ -88,9 +90,6 @@ const mayKeepFiles = (call: Call, operation: Operation): boolean => {
   }
 };
 
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const readInto = async (call: Call, operation: Operation): Promise<void> => {
   const { method } = call.request;
   if (method === 'GET' || method === 'HEAD') return;
@@ -113,8 +112,8 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
   }
 };
 
-/** The body of a result that was perhaps written before; one with a callback or a long key is not remembered. */
-const remembered = (call: Call, { key, read, shape = 'plain' }: RememberedResult, format: FormatName): string => {
+/** The body of a result that was perhaps written before; one with a callback or a long key is not cached. */
+const cached = (call: Call, { key, read, shape = 'plain' }: CachedResult, format: FormatName): string => {
   const { responses, profile } = call.portal;
   const { callback } = call.query;
   // Resources answer with what JSON can say.
@@ -149,7 +148,7 @@ const serve = async (
     if ('stream' in result)
       return { status: 200, contentType: result.stream.contentType, headers, body: result.stream };
     if ('read' in result)
-      return { status: 200, contentType: choice.contentType, headers, body: remembered(call, result, choice.format) };
+      return { status: 200, contentType: choice.contentType, headers, body: cached(call, result, choice.format) };
     if ('redirect' in result) {
       const moved = { ...headers, location: result.redirect };
       return { status: 302, contentType: choice.contentType, headers: moved, body: '' };
@@ -163,12 +162,6 @@ const serve = async (
 };
 
 const prefixPattern = new RegExp(`^${apiPrefix}(?=/|$)`, 'i');
-
-const redirect = (baseUrl: string, path: string, query: string): Answer => ({
-  status: 301,
-  headers: { location: `${baseUrl}${path.replace(/\/+$/, '')}${query === '' ? '' : `?${query}`}` },
-  ...emptyHtml,
-});
 
 const readQuery = (text: string): Record<string, unknown> => {
   try {
@@ -229,7 +222,9 @@ const routedAnswer = (
   const prefix = prefixPattern.exec(path)?.[0];
   if (path === xmlrpcPath && portal.speaksXmlRpc && request.raw.method === 'POST') return xmlrpcAnswer(call, resources);
   if (prefix === undefined) return siteAnswer(call, path);
-  if (path.endsWith('/') && request.raw.method === 'GET') return redirect(call.baseUrl, path, queryText);
+  if (path.endsWith('/') && request.raw.method === 'GET') {
+    return redirectTo(`${call.baseUrl}${path.replace(/\/+$/, '')}${queryText === '' ? '' : `?${queryText}`}`);
+  }
   const below = path.slice(prefix.length + 1).replace(/\/$/, '');
   if (below === '') {
     const words = 'Services Endpoint "dkan_dataset_api" has been setup successfully.';

@@ -1,10 +1,8 @@
 // One request on its way through the dispatcher, and what resources see of it.
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../model/log.ts';
-import type { Reason } from '../model/report.ts';
 import type { LongTexts } from './content/long-texts.ts';
-import type { ImportOutcome, SearchQuery } from './datastore/datastore.ts';
-import type { AttachedFile, DatastoreStatus } from './datastore/records.ts';
+import type { Datastore, SearchQuery } from './datastore/datastore.ts';
 import type { FormTree } from './media/form.ts';
 import type { UploadedFile } from './media/multipart.ts';
 import type { ResultShape } from './media/value.ts';
@@ -18,31 +16,10 @@ import type { Tokens } from './store/tokens.ts';
 import type { User } from './store/users.ts';
 
 /** The datastore as resources use it: our own one, and that of release B as recorded. Ids are numeric strings. */
-export interface PortalDatastore {
-  /** Remembers a file in the transaction that stores it. */
-  note(file: AttachedFile): void;
-  /** Called after that transaction; imports where the profile says so. */
-  attached(file: AttachedFile): Promise<ImportOutcome>;
-  importNow(nid: string): Promise<ImportOutcome>;
-  /** Why the last import failed; null when it did not. */
-  failure(nid: string): Reason | null;
-  remove(nid: string): Promise<boolean>;
-  drop(nid: string): Promise<boolean>;
-  configure(nid: string, properties: Record<string, unknown>): Promise<boolean>;
-  /** True where there is an importable file. */
-  isImportable(nid: string): boolean;
-  /** Null where there is no importable file. */
-  status(nid: string): DatastoreStatus | null;
-  /** Value of `field_datastore_status`. */
-  fieldStatus(nid: string): string;
-  /** The file was taken off its resource. */
-  fileRemoved(nid: string): Promise<void>;
-  /** The resource is being deleted. */
-  nodeRemoved(nid: string): Promise<void>;
+export type PortalDatastore = Omit<Datastore, 'search' | 'sweep'> & {
   search(query: SearchQuery): Promise<unknown>;
   sweep(): Promise<unknown>;
-  close(): Promise<void>;
-}
+};
 
 /** The account by which the workers of this installation log in. */
 export interface OwnAccount {
@@ -121,10 +98,10 @@ export type Result =
   /** The address to which the client is sent on. */
   | { redirect: string }
   | { stream: StreamedBody }
-  | RememberedResult;
+  | CachedResult;
 
 /** A value that depends on nothing but `key`, the portal's address and what is stored. */
-export interface RememberedResult {
+export interface CachedResult {
   key: string;
   read: () => unknown;
   shape?: ResultShape;
@@ -180,34 +157,25 @@ export interface Resource {
   relationships?: Record<string, Operation>;
 }
 
-/** Bounds of a portal. Sizes in bytes, times in milliseconds. */
-export interface PortalLimits {
+/** Bounds of a portal that no real use meets. Sizes in bytes, times in milliseconds. */
+export const defaultLimits = {
   /** Largest body that is not an upload. */
-  bodyBytes: number;
-  /** Largest file. */
-  fileBytes: number;
-  /** Time in which the headers must have come. */
-  headersMs: number;
-  /** Longest pause within a body. */
-  bodyIdleMs: number;
-  /** Least average speed of a body that has been coming for longer than {@link PortalLimits.bodyIdleMs}, bytes a second. */
-  bodyRate: number;
-  /** Longest time that a client may take for the next part (64 kB) of an answer. */
-  answerIdleMs: number;
-  /** Longest silence on a connection that waits for something; longer than any import that is waited for. */
-  silenceMs: number;
-  /** Connections that one address may have at once; proxies that are trusted have as many as they like. */
-  connectionsPerAddress: number;
-}
-
-/** Bounds that no real use meets. */
-export const defaultLimits: PortalLimits = {
   bodyBytes: 2_000_000,
+  /** Largest file. */
   fileBytes: 20_000_000_000,
+  /** Time in which the headers must have come. */
   headersMs: 20_000,
+  /** Longest pause within a body. */
   bodyIdleMs: 30_000,
+  /** Least average speed of a body that has been coming for longer than `bodyIdleMs`, bytes a second. */
   bodyRate: 500,
+  /** Longest time that a client may take for the next part (64 kB) of an answer. */
   answerIdleMs: 60_000,
+  /** Longest silence on a connection that waits for something; longer than any import that is waited for. */
   silenceMs: 180_000,
+  /** Connections that one address may have at once; proxies that are trusted have as many as they like. */
   connectionsPerAddress: 1024,
 };
+
+/** What one request may ask of the portal. */
+export type PortalLimits = typeof defaultLimits;

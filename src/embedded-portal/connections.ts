@@ -1,6 +1,8 @@
 // Connections: how many one address may have, and how one ends on which no HTTP was spoken.
+
 import { type Server, STATUS_CODES } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
+import { PortalPortError } from '../model/errors.ts';
 
 /** Ends connections beyond `most` of one address at once; those of the `exempt` addresses and networks are not counted. */
 export const limitConnections = (
@@ -36,6 +38,20 @@ const listOf = (places: readonly string[]): BlockList => {
   }
   return list;
 };
+
+/** The address of a server that listens on `host`, without a slash at the end. */
+export const urlOf = (server: Server, host: string): string => {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new TypeError('the server does not listen on a port');
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${address.port}`;
+};
+
+/** What is told where a port cannot be had. */
+export const portTaken = (host: string, port: number, cause: Error): PortalPortError =>
+  new PortalPortError(`the portal cannot listen on ${host}:${port}: ${cause.message}`, {
+    hint: 'choose another port (0 for a free one), or stop the program that uses this one',
+    cause,
+  });
 
 const statuses: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
 

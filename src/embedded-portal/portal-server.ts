@@ -1,4 +1,5 @@
 // The embedded portal: a Dataset REST API server over one data folder.
+
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -7,6 +8,7 @@ import { PortalPortError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { createApp } from './app.ts';
 import { defaultLimits, type OwnAccount, type Portal, type PortalDatastore, type PortalLimits } from './call.ts';
+import { portTaken, urlOf } from './connections.ts';
 import { LongTexts } from './content/long-texts.ts';
 import { Datastore } from './datastore/datastore.ts';
 import { LoginQueue } from './password.ts';
@@ -109,14 +111,9 @@ const listen = async (app: FastifyInstance, host: string, port: number): Promise
   try {
     await app.listen({ host, port });
   } catch (cause) {
-    throw new PortalPortError(`the portal cannot listen on ${host}:${port}: ${(cause as Error).message}`, {
-      hint: 'choose another port, or stop the program that uses this one',
-      cause,
-    });
+    throw portTaken(host, port, cause as Error);
   }
-  const address = app.server.address();
-  const used = typeof address === 'object' && address !== null ? address.port : port;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${used}`;
+  return urlOf(app.server, host);
 };
 
 /**

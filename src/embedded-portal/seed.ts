@@ -1,10 +1,8 @@
 // Fills an empty store with a known state: users, vocabulary terms, next ids. For rehearsals and recordings.
-import { readFileSync } from 'node:fs';
-import { load } from 'js-yaml';
 import { z } from 'zod';
-import { PortalStoreError, UsersFileError } from '../model/errors.ts';
+import { PortalStoreError } from '../model/errors.ts';
 import type { Store } from './store/open.ts';
-import { saveUsers, userSchemaOf } from './users-file.ts';
+import { readAccounts, saveUsers, userSchemaOf } from './users-file.ts';
 
 const positive = z.int().positive();
 
@@ -18,20 +16,11 @@ const seedSchema = z.strictObject({
 export type Seed = z.infer<typeof seedSchema>;
 
 /** Reads a seed file (YAML; plain passwords in a file of any mode). Throws UsersFileError naming every problem. */
-export const readSeed = (path: string): Seed => {
-  let value: unknown;
-  try {
-    value = load(readFileSync(path, 'utf8'));
-  } catch (cause) {
-    throw new UsersFileError(`the seed file ${path} cannot be read: ${(cause as Error).message}`, { cause });
-  }
-  const result = seedSchema.safeParse(value);
-  if (result.success) return result.data;
-  const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  throw new UsersFileError(`the seed file ${path} is wrong: ${problems.join('; ')}`, {
+export const readSeed = (path: string): Seed =>
+  readAccounts(path, seedSchema, {
+    what: 'seed file',
     hint: 'the file looks like: next: { nid: 1 }, users: [{ uid: 1, name: admin, password: …, roles: [] }], terms: [{ vocabulary: tags, tid: 1, name: … }]',
   });
-};
 
 const tables = { nid: 'node', vid: 'revision', fid: 'file' } as const;
 

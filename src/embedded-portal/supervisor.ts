@@ -1,17 +1,15 @@
 // Keeps the embedded portal of a store served: by this process, or by another one that already does.
+
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalPortError } from '../model/errors.ts';
-import type { Log } from '../model/log.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from './portal-server.ts';
+import { StoreHeldError } from './store/open.ts';
 
 /** Name of the account that sluice's own workers use where the configuration names none with a password. */
 export const serviceAccount = 'sluice';
-
-/** What to serve; `users` of the service account are added by {@link servicePassword}. */
-export type KeptPortalOptions = PortalServerOptions & { log: Log };
 
 /**
  * The password of the service account of a store, made at first use and kept in the store's folder with mode 600.
@@ -31,14 +29,14 @@ export const servicePassword = async (dataDir: string): Promise<string> => {
 
 /** Serves a portal store, or waits beside the process that serves it and takes over when that one ends. */
 export class PortalSupervisor {
-  readonly #options: KeptPortalOptions;
+  readonly #options: PortalServerOptions;
   #server: PortalServer | null = null;
   #url = '';
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
   #taking: Promise<void> = Promise.resolve();
 
-  constructor(options: KeptPortalOptions) {
+  constructor(options: PortalServerOptions) {
     this.#options = options;
   }
 
@@ -65,7 +63,7 @@ export class PortalSupervisor {
         throw new PortalPortError(
           `another process holds the portal store ${this.#options.dataDir} but does not answer`,
           {
-            hint: 'end that process, or give this portal another dataDir',
+            hint: 'stop that process, or give this portal another dataDir',
           },
         );
       }
@@ -118,7 +116,7 @@ export class PortalSupervisor {
   }
 
   #rethrowUnlessHeld(error: unknown): false {
-    if (error instanceof PortalPortError && error.message.includes('another process')) return false;
+    if (error instanceof StoreHeldError) return false;
     throw error;
   }
 

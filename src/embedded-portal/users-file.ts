@@ -12,27 +12,21 @@ import type { User, UserInput } from './store/users.ts';
 export const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
   z.strictObject({
     name: z.string().min(1).max(60),
+    /** Plain, or a `scrypt:…` hash. */
     password: z.string().min(1),
     roles: z.array(z.enum(roleNames as [string, ...string[]])).default([]),
     mail: z.string().max(254).optional(),
+    /** Number of a new account; the next free one when absent. */
     uid: z.int().positive().optional(),
+    /** 1 active (default), 0 blocked. */
     status: z.union([z.literal(0), z.literal(1)]).optional(),
   });
 
 const fileSchemaOf = (roleNames: string[] | undefined) =>
   z.strictObject({ users: z.array(userSchemaOf(roleNames)).min(1) });
 
-/** An account to add or update. `password` is plain or a `scrypt:…` hash; `roles` are names of the role table. */
-export interface UserSpec {
-  name: string;
-  password: string;
-  roles: string[];
-  mail?: string | undefined;
-  /** Number of a new account; the next free one when absent. */
-  uid?: number | undefined;
-  /** 1 active (default), 0 blocked. */
-  status?: 0 | 1 | undefined;
-}
+/** An account to add or update. */
+export type UserSpec = z.output<ReturnType<typeof userSchemaOf>>;
 
 const hint =
   'the file looks like: users: [{ name: ann, password: …, roles: [content creator], mail: ann@example.org }]';
@@ -48,20 +42,27 @@ const checkMode = (path: string, users: UserSpec[]): void => {
   }
 };
 
-/** Reads a users file (YAML); roles must be among `roleNames`, the default ones when absent. Throws {@link UsersFileError} naming every problem, or when others can read plain passwords. */
-export const readUsersFile = (path: string, roleNames?: string[]): UserSpec[] => {
+/** Reads a YAML file of accounts; `what` names it in a UsersFileError, which tells every problem. */
+export const readAccounts = <T>(
+  path: string,
+  schema: z.ZodType<T>,
+  { what, hint }: { what: string; hint: string },
+): T => {
   let value: unknown;
   try {
     value = load(readFileSync(path, 'utf8'));
   } catch (cause) {
-    throw new UsersFileError(`the users file ${path} cannot be read: ${(cause as Error).message}`, { hint, cause });
+    throw new UsersFileError(`the ${what} ${path} cannot be read: ${(cause as Error).message}`, { hint, cause });
   }
-  const result = fileSchemaOf(roleNames).safeParse(value);
-  if (!result.success) {
-    const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    throw new UsersFileError(`the users file ${path} is wrong: ${problems.join('; ')}`, { hint });
-  }
-  const { users } = result.data;
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  throw new UsersFileError(`the ${what} ${path} is wrong: ${problems.join('; ')}`, { hint });
+};
+
+/** Reads a users file (YAML); roles must be among `roleNames`, the default ones when absent. Throws {@link UsersFileError} naming every problem, or when others can read plain passwords. */
+export const readUsersFile = (path: string, roleNames?: string[]): UserSpec[] => {
+  const { users } = readAccounts(path, fileSchemaOf(roleNames), { what: 'users file', hint });
   const names = users.map(({ name }) => name.toLowerCase());
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new UsersFileError(`the users file ${path} names ${twice} twice`, { hint });

@@ -1,6 +1,6 @@
 // Groups by title: the API refers to them by node id.
 
-import { itemsOfField } from '../dataset-api/field-items.ts';
+import { itemsOfField } from '../dataset-api/fields.ts';
 import { PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import type { Nodes } from './nodes.ts';

@@ -1,8 +1,7 @@
 // Learning the ids of terms that a portal has already: from some datasets whose public view names them, and of topics from
 // the addresses of their pages, such as `…/city-planning-6`.
 
-import { itemsOfField } from '../dataset-api/field-items.ts';
-import type { Vocabulary } from '../dataset-api/fields.ts';
+import { itemsOfField, type Vocabulary } from '../dataset-api/fields.ts';
 import { slugOf } from '../dataset-api/slug.ts';
 import { PortalError } from '../model/errors.ts';
 import type { Http } from './http.ts';

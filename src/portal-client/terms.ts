@@ -1,7 +1,6 @@
 // Terms by name: the API takes ids only, so the id of every name that a portal was seen to have is remembered.
 
-import { type FieldItem, itemsOfField } from '../dataset-api/field-items.ts';
-import type { NamedTerm, Vocabulary } from '../dataset-api/fields.ts';
+import { type FieldItem, itemsOfField, type NamedTerm, type Vocabulary } from '../dataset-api/fields.ts';
 import type { NodeFields } from '../model/wish.ts';
 import type { Traits } from './traits.ts';
 

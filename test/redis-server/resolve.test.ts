@@ -122,7 +122,7 @@ describe('nothing found', () => {
     script(join(path, 'apt-get'), `: > '${trace}'`);
     script(join(path, 'dpkg'), `: > '${trace}'`);
     const error = await refusal(resolve({ PATH: path }, { allowFetch: false }).found);
-    expect(error.message).toContain('fetching one: forbidden');
+    expect(error.message).toContain('fetching one: disabled');
     expect(existsSync(trace)).toBe(false);
   });
 

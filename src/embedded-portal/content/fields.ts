@@ -4,28 +4,41 @@ import { frequencies, licenses } from '../../dataset-api/values.ts';
 /** The node types of the service. */
 export type NodeType = 'dataset' | 'resource' | 'group' | 'page';
 
-/**
- * What a field holds: `body` text with summary and format, `text` plain text, `long` formatted text, `choice` one of
- * its options, `number` a small number as text, `term` a vocabulary term, `node` a reference, `link` a URL with title,
- * `pair` two texts, `geo` a WKT geometry, `date` a date, `period` a date with an end, `file` an upload, `remote` a file
- * elsewhere, `group` a group reference.
- */
-export type FieldKind =
-  | 'body'
-  | 'text'
-  | 'long'
-  | 'choice'
-  | 'number'
-  | 'term'
-  | 'node'
-  | 'link'
-  | 'pair'
-  | 'geo'
-  | 'date'
-  | 'period'
-  | 'file'
-  | 'remote'
-  | 'group';
+/** What each kind of field holds, by the property of an item that makes it filled: an item without it is empty. */
+export const mainProperty = {
+  /** Text with summary and format. */
+  body: 'value',
+  /** Plain text. */
+  text: 'value',
+  /** Formatted text. */
+  long: 'value',
+  /** One of its options. */
+  choice: 'value',
+  /** A small number as text. */
+  number: 'value',
+  date: 'value',
+  /** A date with an end. */
+  period: 'value',
+  /** A vocabulary term. */
+  term: 'tid',
+  /** A reference. */
+  node: 'target_id',
+  /** A reference to a group. */
+  group: 'target_id',
+  /** A URL with title. */
+  link: 'url',
+  /** Two texts. */
+  pair: 'first',
+  /** A WKT geometry. */
+  geo: 'wkt',
+  /** An upload. */
+  file: 'fid',
+  /** A file elsewhere. */
+  remote: 'uri',
+} as const;
+
+/** A kind of field. */
+export type FieldKind = keyof typeof mainProperty;
 
 /** One field of a node type. */
 export interface Field {

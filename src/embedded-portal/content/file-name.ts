@@ -1,46 +1,24 @@
 // Names of uploaded files: cleaned, checked, typed by extension (recorded behaviour 12).
+import { fileTypes } from '../../dataset-api/file-types.ts';
 import { FreeNumbers } from '../store/free-numbers.ts';
 
-const mimeTypes: Record<string, string> = {
-  csv: 'text/csv',
-  tsv: 'text/tab-separated-values',
-  tab: 'text/tab-separated-values',
-  html: 'text/html',
-  txt: 'text/plain',
-  xls: 'application/vnd.ms-excel',
-  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-  json: 'application/json',
+/** As recorded, where portals differ from the usual types. */
+const mimeTypes: Readonly<Record<string, string>> = {
+  ...fileTypes,
   geojson: 'application/octet-stream',
   doc: 'application/msword',
   docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
   rdf: 'application/rdf+xml',
-  jpg: 'image/jpeg',
-  png: 'image/png',
-  gif: 'image/gif',
   tiff: 'image/tiff',
-  pdf: 'application/pdf',
   odf: 'application/vnd.oasis.opendocument.formula',
-  ods: 'application/vnd.oasis.opendocument.spreadsheet',
   odt: 'application/vnd.oasis.opendocument.text',
   xml: 'text/xml',
-  zip: 'application/zip',
-  kml: 'application/vnd.google-earth.kml+xml',
-  kmz: 'application/vnd.google-earth.kmz',
   shp: 'application/octet-stream',
 };
 
-const documents = new Set([
-  'text/html',
-  'application/zip',
-  'text/plain',
-  'application/msword',
-  'application/vnd.ms-excel',
-  'application/pdf',
-  'application/vnd.oasis.opendocument.text',
-  'application/vnd.oasis.opendocument.spreadsheet',
-  'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-]);
+const documents = new Set(
+  'html zip txt doc xls pdf odt ods docx xlsx'.split(' ').map((extension) => mimeTypes[extension]),
+);
 
 /** The last extension of a name, lower case; empty without one. */
 export const extensionOf = (name: string): string => {

@@ -27,25 +27,6 @@ export const textOf = (value: unknown): string | null => {
   return null;
 };
 
-/** The property of an item that makes it filled: an item without it is empty. */
-export const mainProperty: Record<FieldKind, string> = {
-  body: 'value',
-  text: 'value',
-  long: 'value',
-  choice: 'value',
-  number: 'value',
-  date: 'value',
-  period: 'value',
-  term: 'tid',
-  node: 'target_id',
-  group: 'target_id',
-  link: 'url',
-  pair: 'first',
-  geo: 'wkt',
-  file: 'fid',
-  remote: 'uri',
-};
-
 const checkLength = (field: Field, text: string): string => {
   const length = [...text].length;
   if (length > field.maxLength) {
@@ -101,22 +82,10 @@ const readLink = (field: Field, raw: RawItem): RawItem => {
   return { url, title, attributes: [], original_title: title, original_url: url };
 };
 
-const noGeometry = {
-  wkt: null,
-  geo_type: null,
-  lat: null,
-  lon: null,
-  left: null,
-  top: null,
-  right: null,
-  bottom: null,
-  srid: null,
-  accuracy: null,
-  source: null,
-};
+const geometryKeys = 'wkt geo_type lat lon left top right bottom srid accuracy source'.split(' ');
 
 /** The item of a geometry that could not be read, as deployed servers keep it. */
-export const emptyGeometry = (): RawItem => ({ ...noGeometry });
+export const emptyGeometry = (): RawItem => Object.fromEntries(geometryKeys.map((key) => [key, null]));
 
 const readGeo = (field: Field, raw: RawItem): RawItem => {
   const wkt = textOf(raw.wkt) ?? '';

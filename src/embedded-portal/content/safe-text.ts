@@ -10,39 +10,10 @@ export type TextFormat = 'html' | 'plain_text';
 export const isTextFormat = (format: unknown): format is TextFormat => format === 'html' || format === 'plain_text';
 
 const allowed: sanitizeHtml.IOptions = {
-  allowedTags: [
-    'a',
-    'blockquote',
-    'br',
-    'cite',
-    'code',
-    'dd',
-    'dl',
-    'dt',
-    'em',
-    'h1',
-    'h2',
-    'h3',
-    'h4',
-    'h5',
-    'h6',
-    'hr',
-    'img',
-    'li',
-    'ol',
-    'p',
-    'pre',
-    'strong',
-    'sub',
-    'sup',
-    'table',
-    'tbody',
-    'td',
-    'th',
-    'thead',
-    'tr',
-    'ul',
-  ],
+  allowedTags: (
+    'a blockquote br cite code dd dl dt em h1 h2 h3 h4 h5 h6 hr img li ol p pre strong sub sup ' +
+    'table tbody td th thead tr ul'
+  ).split(' '),
   allowedAttributes: { a: ['href', 'title'], img: ['src', 'alt', 'title'], td: ['colspan'], th: ['colspan'] },
   allowedSchemes: ['http', 'https', 'mailto', 'ftp'],
   nonTextTags: [],

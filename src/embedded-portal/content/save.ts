@@ -22,8 +22,6 @@ export interface Copy {
 /** What a request read when it began, by nid; empty where nobody can have changed it meanwhile. */
 export type Copies = ReadonlyMap<number, Copy>;
 
-const noCopies: Copies = new Map();
-
 /** Reads nodes with their references, for a save that does not write at once. */
 export const copyNodes = (store: Store, nids: Iterable<number>): Copies =>
   new Map(
@@ -36,7 +34,6 @@ export const copyNodes = (store: Store, nids: Iterable<number>): Copies =>
 /** What a saved node brought with it. */
 export interface Saved {
   nid: number;
-  vid: number;
   /** Files nobody uses any more: their bytes go once the write is durable. */
   droppedFiles: StoredFile[];
 }
@@ -99,7 +96,7 @@ const datasetLag = 60;
 export const renewDatasets = (
   store: Store,
   resource: { nid: number; title: string },
-  { change, copies = noCopies }: { change: Change; copies?: Copies },
+  { change, copies }: { change: Change; copies: Copies },
 ): void => {
   for (const nid of new Set(store.nodes.targets(resource.nid))) {
     const now = store.nodes.byNid(nid);
@@ -179,12 +176,7 @@ const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
 export const createNode = (
   store: Store,
   { type, fields }: { type: NodeType; fields: readonly Field[] },
-  {
-    core,
-    changes,
-    change,
-    copies = noCopies,
-  }: { core: CoreChanges; changes: FieldChanges; change: Change; copies?: Copies },
+  { core, changes, change, copies }: { core: CoreChanges; changes: FieldChanges; change: Change; copies: Copies },
 ): Saved => {
   const items = { ...initialItems(fields), ...changes.items };
   for (const field of fields) {
@@ -214,10 +206,10 @@ export const createNode = (
   };
   const early = type !== 'resource' || changes.targets === undefined;
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;
-  const { nid, vid } = store.nodes.insert({ ...node, alias });
+  const nid = store.nodes.insert({ ...node, alias });
   const droppedFiles = link(store, { nid, type, fields }, { changes, change, copies });
   if (!early) store.nodes.setAlias(nid, aliasFor(store, { ...node, nid }));
-  return { nid, vid, droppedFiles };
+  return { nid, droppedFiles };
 };
 
 /** Changes a node: what `core` and `changes` do not mention stays; a new revision unless `core.newRevision` is false. */
@@ -229,8 +221,8 @@ export const updateNode = (
     changes,
     change,
     fields,
-    copies = noCopies,
-  }: { core: CoreChanges; changes: FieldChanges; change: Change; fields: readonly Field[]; copies?: Copies },
+    copies,
+  }: { core: CoreChanges; changes: FieldChanges; change: Change; fields: readonly Field[]; copies: Copies },
 ): Saved => {
   const { newRevision = true, ...rest } = core;
   const type = isNodeType(node.type) ? node.type : 'dataset';
@@ -246,15 +238,15 @@ export const updateNode = (
   const droppedFiles = link(store, { nid: node.nid, type, fields }, { changes, change, copies });
   changed.alias = aliasFor(store, changed);
   if (changed.alias !== node.alias) releaseAlias(node.alias, store.nodes.aliasNumbers);
-  const vid = store.nodes.update(changed, { newRevision });
-  return { nid: node.nid, vid, droppedFiles };
+  store.nodes.update(changed, { newRevision });
+  return { nid: node.nid, droppedFiles };
 };
 
 /** Removes a node; references to it go from the other nodes, its files go unless others use them. */
 export const deleteNode = (
   store: Store,
   node: StoredNode,
-  { change, copies = noCopies }: { change: Change; copies?: Copies },
+  { change, copies }: { change: Change; copies: Copies },
 ): StoredFile[] => {
   for (const source of store.nodes.sources(node.nid)) {
     if (source === node.nid) continue;

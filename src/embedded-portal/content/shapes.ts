@@ -1,11 +1,9 @@
 // The input shapes of a field under `spec`, both styles of spec 4.5 and 4.6 and the obvious ones beside them, brought to one:
 // a list of items. What cannot be taken whole is refused.
+import { isMap } from '../media/value.ts';
 import { escapeHtml } from '../refusal.ts';
-import type { Field, FieldKind } from './fields.ts';
-import { FieldFault, mainProperty, type RawItem, textOf } from './items.ts';
-
-const isMap = (value: unknown): value is RawItem =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+import { type Field, type FieldKind, mainProperty } from './fields.ts';
+import { FieldFault, type RawItem, textOf } from './items.ts';
 
 const isNothing = (value: unknown): boolean =>
   value === null ||

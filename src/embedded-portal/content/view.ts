@@ -18,11 +18,9 @@ const nodeRdf = {
   last_activity: { predicates: ['sioc:last_activity_date'], datatype: 'xsd:dateTime', callback: 'date_iso8601' },
 };
 
-/** What of a file's item depends on the profile. */
-export type FileItemStyle = Pick<Profile, 'fileItemExtras' | 'describesImages'>;
-
 /** What a view is made of beside the node. */
-export interface NodeParts extends FileItemStyle {
+export interface NodeParts {
+  profile: Profile;
   fields: readonly Field[];
   baseUrl: string;
   /** The author's account; null for uid 0 or an account that is gone. */
@@ -30,9 +28,6 @@ export interface NodeParts extends FileItemStyle {
   /** Nids the node refers to. */
   targets: number[];
   files: StoredFile[];
-  pathFirst: boolean;
-  /** True: `data` is a text whoever the author is. */
-  fullAccounts: boolean;
   /** Value of `field_datastore_status` when the portal keeps it; null: as stored. */
   datastoreStatus: string | null;
 }
@@ -43,7 +38,7 @@ export interface NodeParts extends FileItemStyle {
  */
 export const fileItem = (
   file: StoredFile,
-  { fileItemExtras, describesImages }: FileItemStyle,
+  { fileItemExtras, describesImages }: Profile,
   settings: Record<string, unknown> = {},
 ): Record<string, unknown> => {
   const isImage = describesImages && file.type === 'image';
@@ -79,7 +74,7 @@ const itemsOf = (field: Field, node: StoredNode, parts: NodeParts): Record<strin
   if (field.kind === 'file')
     return parts.files.map((file) => {
       const settings = node.fields[field.name]?.find(({ fid }) => fid === String(file.fid));
-      return fileItem(file, parts, settings);
+      return fileItem(file, parts.profile, settings);
     });
   if (field.name === 'field_datastore_status' && parts.datastoreStatus !== null) {
     return [{ value: parts.datastoreStatus }];
@@ -124,8 +119,8 @@ export const viewNode = (node: StoredNode, parts: NodeParts): Record<string, unk
   const author = {
     name: parts.author?.name ?? '',
     picture: '0',
-    data: parts.fullAccounts || parts.author?.uid === 1 ? 'b:0;' : null,
+    data: parts.profile.fullAccounts || parts.author?.uid === 1 ? 'b:0;' : null,
   };
   const path = { path: publicPath(node, parts.baseUrl) };
-  return Object.assign(view, ...(parts.pathFirst ? [path, author] : [author, path]));
+  return Object.assign(view, ...(parts.profile.pathFirst ? [path, author] : [author, path]));
 };

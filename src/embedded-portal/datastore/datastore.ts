@@ -34,8 +34,8 @@ export interface DatastoreOptions {
   /** How long to wait before what an import came to is stored again, at first; and how often lost imports are looked for. 1 s and 30 s when absent. */
   retryMs?: number;
   pickUpMs?: number;
-  /** Runs work in a durable transaction, shared with other writers; a transaction of its own when absent. */
-  write?: <T>(work: () => T) => Promise<T>;
+  /** Runs work in a durable transaction, shared with other writers. */
+  write: <T>(work: () => T) => Promise<T>;
 }
 
 /** Longest wait before an import is stored again, milliseconds. */
@@ -53,16 +53,22 @@ export interface SearchQuery extends SearchWish {
   budget?: AnswerBudget;
 }
 
+/** What an import was made of, and the table file that it makes. */
+interface Made {
+  record: DatastoreRecord;
+  file: string;
+}
+
 /**
  * Imports, status and search. Each import is written to its own SQLite file; when it is complete and durable, one
  * transaction in portal.db points the resource at it, and the old file is unlinked after its last reader. So readers see
  * the old table or the new one, whatever happens in between.
  */
 export class Datastore {
-  readonly #db: DatabaseSync;
   readonly #records: DatastoreRecords;
   readonly #files: TableFiles;
-  readonly #imports: Imports;
+  readonly #imports = new Imports();
+  readonly #rowBytes: number;
   readonly #search: TableSearch;
   readonly #log: Log;
   readonly #attachWaitMs: number;
@@ -75,16 +81,15 @@ export class Datastore {
   #closed = false;
 
   constructor(options: DatastoreOptions) {
-    this.#db = options.db;
     this.#log = options.log;
     this.#attachWaitMs = options.attachWaitMs ?? 30_000;
     this.#records = new DatastoreRecords(options.db);
     this.#files = new TableFiles(options.dir);
     this.#search = new TableSearch(this.#files);
-    this.#imports = new Imports(options.rowBytes ?? defaultRowBytes);
-    this.#write = options.write ?? ((work) => this.#transaction(work));
+    this.#rowBytes = options.rowBytes ?? defaultRowBytes;
+    this.#write = options.write;
     this.#retryMs = options.retryMs ?? 1000;
-    this.#pickUp = setInterval(() => this.#startOwed(), options.pickUpMs ?? 30_000).unref();
+    this.#pickUp = setInterval(() => this.#startPending(), options.pickUpMs ?? 30_000).unref();
   }
 
   /**
@@ -107,7 +112,7 @@ export class Datastore {
    * A file was attached: a CSV or TSV is imported at once. Waits for the import up to `attachWaitMs` and tells what it
    * came to. Any other file ends the datastore of the resource. A faulty table is `failed`, never an error: the file
    * stays attached, the status reads 7 and rows of an older file stay searchable. Where the disk is full, the import
-   * stays owed and is tried again.
+   * stays pending and is tried again.
    */
   async attached(file: AttachedFile): Promise<ImportOutcome> {
     const { nid } = file;
@@ -209,7 +214,7 @@ export class Datastore {
 
   /**
    * To be called once at start: removes table files that no resource points at (half imports, and old tables whose
-   * unlink a crash prevented) and resumes in the background every import that is owed.
+   * unlink a crash prevented) and resumes in the background every import that is pending.
    */
   async sweep(): Promise<{ unlinked: number; resumed: number }> {
     const records = this.#records.all();
@@ -223,9 +228,9 @@ export class Datastore {
       }
     });
     for (const { nid } of lost) this.#log.warn({ nid, action: 'import' }, 'table file was missing, imported again');
-    const owed = new Set([...lost, ...records.filter(({ state }) => state === 'running')].map(({ nid }) => nid));
-    for (const nid of owed) this.#start(nid);
-    return { unlinked, resumed: owed.size };
+    const pending = new Set([...lost, ...records.filter(({ state }) => state === 'running')].map(({ nid }) => nid));
+    for (const nid of pending) this.#start(nid);
+    return { unlinked, resumed: pending.size };
   }
 
   /** Ends connections; imports under way are resumed by the next {@link sweep}. Idempotent. */
@@ -249,52 +254,55 @@ export class Datastore {
     return running === null ? 'running' : this.#waitFor(nid, running);
   }
 
-  /** Starts the import that is owed; null when the datastore is closed (the next start resumes it) or has no record. */
+  /** Starts the import that is pending; null when the datastore is closed (the next start resumes it) or has no record. */
   #start(nid: string): RunningImport | null {
     const record = this.#records.get(nid);
     if (record === null || this.#closed) return null;
     const file = this.#files.newName(nid);
-    const order = {
-      file,
+    const task = {
       path: record.path,
       target: this.#files.path(file),
       dialect: dialectOf(record.configuration, record.mime),
+      rowBytes: this.#rowBytes,
     };
     const startedAt = performance.now();
-    const running: RunningImport = this.#imports.start(nid, order, async (answer) => {
-      const garbage = await this.#settleInTheEnd(running, record, answer);
+    const running: RunningImport = this.#imports.start(nid, task, async (answer) => {
+      const garbage = await this.#settleInTheEnd(running, { record, file }, answer);
       if (!running.superseded) this.#tell(record, answer, Math.round(performance.now() - startedAt));
       if (garbage !== null) this.#files.retire(garbage);
     });
     return running;
   }
 
-  /** Starts the imports that are owed and that nobody works on: they were never begun, or the disk was full. */
-  #startOwed(): void {
+  /** Starts the imports that are pending and that nobody works on: they were never begun, or the disk was full. */
+  #startPending(): void {
     try {
-      for (const nid of this.#records.owed()) if (this.#imports.of(nid) === null) this.#start(nid);
+      for (const nid of this.#records.pending()) if (this.#imports.of(nid) === null) this.#start(nid);
     } catch (err) {
-      this.#log.warn({ action: 'import', err }, 'could not look for imports that are owed');
+      this.#log.warn({ action: 'import', err }, 'could not look for pending imports');
     }
   }
 
   /** Stores what an import came to, again and again where the store cannot be written; the import is under way so long. */
-  async #settleInTheEnd(running: RunningImport, record: DatastoreRecord, answer: ImportAnswer): Promise<string | null> {
+  async #settleInTheEnd(running: RunningImport, made: Made, answer: ImportAnswer): Promise<string | null> {
     for (let waitMs = this.#retryMs; ; waitMs = Math.min(2 * waitMs, longestRetryMs)) {
       try {
-        return await this.#settle(running, record, answer);
+        return await this.#settle(running, made, answer);
       } catch (err) {
-        this.#log.error({ nid: record.nid, action: 'import', waitMs, err }, 'import could not be stored, trying again');
+        this.#log.error(
+          { nid: made.record.nid, action: 'import', waitMs, err },
+          'import could not be stored, trying again',
+        );
       }
       await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
-      if (this.#closed) return null; // it is owed still: the next start makes it anew and removes this table
+      if (this.#closed) return null; // it is still pending: the next start makes it anew and removes this table
     }
   }
 
   /** Stores what an import came to; returns the table file that is garbage now. */
-  async #settle(running: RunningImport, record: DatastoreRecord, answer: ImportAnswer): Promise<string | null> {
+  async #settle(running: RunningImport, { record, file }: Made, answer: ImportAnswer): Promise<string | null> {
     const { nid, fid } = record;
-    const made = answer.kind === 'imported' ? running.file : null;
+    const made = answer.kind === 'imported' ? file : null;
     if (running.superseded || answer.kind === 'cancelled' || answer.kind === 'full') return made;
     return this.#write(() => {
       const current = this.#records.get(nid);
@@ -303,8 +311,7 @@ export class Datastore {
         this.#records.fail(nid, answer.reason);
         return null;
       }
-      this.#records.point(nid, { file: running.file, fid, rows: answer.rows, columns: answer.columns });
-      this.#files.keepHead(running.file, answer.head);
+      this.#records.point(nid, { file, fid, rows: answer.rows, columns: answer.columns });
       return current.table?.file ?? null;
     });
   }
@@ -313,7 +320,7 @@ export class Datastore {
     const facts = { nid, fid, action: 'import', ms };
     if (answer.kind === 'imported') this.#log.info({ ...facts, rows: answer.rows }, 'table imported');
     if (answer.kind === 'failed') this.#log.warn({ ...facts, reason: answer.reason }, 'table not imported');
-    if (answer.kind === 'full') this.#log.error(facts, 'no space for the table, the import is tried again');
+    if (answer.kind === 'full') this.#log.error(facts, 'no space left for the table, trying again later');
   }
 
   /** Waits for an import, or for the one that took its place, as long as a caller may wait. */
@@ -340,18 +347,5 @@ export class Datastore {
     });
     if (old !== null) this.#files.retire(old.file);
     return true;
-  }
-
-  async #transaction<T>(work: () => T): Promise<T> {
-    if (this.#db.isTransaction) return work();
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
-      const result = work();
-      this.#db.exec('COMMIT');
-      return result;
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
-    }
   }
 }

@@ -23,8 +23,6 @@ export interface ImportTask {
 export interface ImportedTable {
   rows: number;
   columns: string[];
-  /** Its first rows, {@link headRows} at most, fewer where they are long. */
-  head: string[][];
 }
 
 /** What an import came to. `target` exists, durable, only when it was imported. */
@@ -34,12 +32,6 @@ export type ImportAnswer =
   /** The disk has no space for the table: nothing is wrong with the file. */
   | { kind: 'full' }
   | { kind: 'cancelled' };
-
-/** As many as a search shows when it does not say how many it wants. */
-const headRows = 10;
-/** What all of them may take in memory: their characters, and so many for each cell. */
-const headLength = 4000;
-const cellLength = 8;
 
 /** Values of one INSERT: more saves nothing on large tables, and preparing it costs small ones. */
 const valuesPerInsert = 100;
@@ -51,9 +43,7 @@ class RowWriter {
   readonly #pending: string[];
   #insert: StatementSync | null = null;
   #filled = 0;
-  #headLength = 0;
   rows = 0;
-  readonly head: string[][] = [];
 
   constructor(db: DatabaseSync, columns: string[]) {
     this.#db = db;
@@ -66,7 +56,6 @@ class RowWriter {
 
   add(rows: string[][]): void {
     const pending = this.#pending;
-    if (this.rows === this.head.length && this.rows < headRows) this.#keepHead(rows);
     for (const row of rows) {
       for (const value of row) pending[this.#filled++] = value;
       if (this.#filled === pending.length) this.#write();
@@ -78,14 +67,6 @@ class RowWriter {
     const rest = this.#pending.slice(0, this.#filled);
     if (rest.length > 0) this.#prepare(rest.length).run(...rest);
     this.#db.exec('COMMIT');
-  }
-
-  #keepHead(rows: string[][]): void {
-    for (const row of rows.slice(0, headRows - this.rows)) {
-      this.#headLength += row.reduce((sum, value) => sum + value.length + cellLength, 0);
-      if (this.#headLength > headLength) return;
-      this.head.push(row);
-    }
   }
 
   #write(): void {
@@ -134,7 +115,7 @@ const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>): Promise<Im
     writer.add(rows);
   }
   writer?.end();
-  return { rows: writer?.rows ?? 0, columns, head: writer?.head ?? [] };
+  return { rows: writer?.rows ?? 0, columns };
 };
 
 /** `errcode` of SQLite for a disk without space. */

@@ -1,26 +1,15 @@
 // The imports that are under way: at most one per resource, each in a worker thread.
 import { reasonOf } from '../../model/errors.ts';
-import type { TableDialect } from '../../tables/scan/dialect.ts';
 import { WorkerPool } from '../../tables/worker-pool.ts';
 import type { ImportAnswer, ImportTask } from './import-worker.ts';
 
 /** An import that is under way. */
 export interface RunningImport {
-  /** The SQLite file it makes. */
-  file: string;
   /** True once another import or a removal took its place: its answer must not be used. */
   superseded: boolean;
   /** Resolves when the import has ended and what it came to is stored; never rejects. */
   done: Promise<void>;
   cancel: () => void;
-}
-
-/** What an import is to read and make. */
-export interface ImportOrder {
-  file: string;
-  path: string;
-  target: string;
-  dialect: TableDialect;
 }
 
 const pool = new WorkerPool<ImportTask, ImportAnswer>({
@@ -33,11 +22,6 @@ const pool = new WorkerPool<ImportTask, ImportAnswer>({
 /** Runs imports by resource. */
 export class Imports {
   readonly #running = new Map<string, RunningImport>();
-  readonly #rowBytes: number;
-
-  constructor(rowBytes: number) {
-    this.#rowBytes = rowBytes;
-  }
 
   /** The import of this resource that is under way. */
   of(nid: string): RunningImport | null {
@@ -48,11 +32,10 @@ export class Imports {
    * Starts an import; one of the same resource that is under way is superseded. `settle` is called with the answer
    * and must not throw; `done` waits for it.
    */
-  start(nid: string, order: ImportOrder, settle: (answer: ImportAnswer) => Promise<void>): RunningImport {
+  start(nid: string, task: ImportTask, settle: (answer: ImportAnswer) => Promise<void>): RunningImport {
     this.supersede(nid);
-    const { file, path, target, dialect } = order;
-    const { answer, cancel } = pool.start({ path, target, dialect, rowBytes: this.#rowBytes });
-    const running: RunningImport = { file, superseded: false, done: Promise.resolve(), cancel };
+    const { answer, cancel } = pool.start(task);
+    const running: RunningImport = { superseded: false, done: Promise.resolve(), cancel };
     running.done = answer
       .catch((error: unknown): ImportAnswer => {
         return running.superseded ? { kind: 'cancelled' } : { kind: 'failed', reason: reasonOf(error) };
@@ -74,7 +57,7 @@ export class Imports {
     this.#running.delete(nid);
   }
 
-  /** Cancels what is under way, which is owed still and resumed by the next sweep, and waits for its end. Idempotent. */
+  /** Cancels what is under way, which is still pending and resumed by the next sweep, and waits for its end. Idempotent. */
   async close(): Promise<void> {
     const ending = [...this.#running.values()].map(({ done }) => done);
     for (const nid of [...this.#running.keys()]) this.supersede(nid);

@@ -1,4 +1,5 @@
 // A datastore search as SQL: bound parameters only, columns only from the table's own list; and how much its answer may hold.
+import { isMap } from '../media/value.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import { identifier, serialColumn } from './columns.ts';
 import type { TablePointer } from './records.ts';
@@ -32,11 +33,8 @@ export interface SearchPlan {
   rows: Statement;
   /** How to count the rows that match; null where all do. */
   count: Statement | null;
-  /**
-   * Which rows, as places in the table (`end` is past the last), where all match and stand in its order; null where every
-   * row may have to be looked at.
-   */
-  slice: { begin: number; end: number } | null;
+  /** True where all rows match and stand in their order; false where each of them may have to be looked at. */
+  isByKey: boolean;
 }
 
 /** Most records of one answer. */
@@ -63,9 +61,6 @@ const listOf = (name: string, value: unknown): string[] => {
   });
 };
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
 
 const checkColumn = (columns: ReadonlySet<string>, name: string, where: string): string => {
@@ -80,7 +75,7 @@ const alternatives = (values: string[]): string[] => [
 
 const filterConditions = (filters: unknown, columns: ReadonlySet<string>): Statement[] => {
   if (isAbsent(filters)) return [];
-  if (!isRecord(filters)) throw searchRefused(400, 'filters must be given as filters[column]=value.');
+  if (!isMap(filters)) throw searchRefused(400, 'filters must be given as filters[column]=value.');
   return Object.entries(filters).map(([name, value]) => {
     const column = identifier(checkColumn(columns, name, 'filters'));
     const values = alternatives(listOf('filters', value)).slice(0, 1000);
@@ -117,7 +112,7 @@ const wordConditions = (q: unknown, columns: string[]): Statement[] => {
 
 const sortEntries = (sort: unknown): [string, string][] => {
   if (isAbsent(sort)) return [];
-  if (isRecord(sort)) return Object.entries(sort).map(([name, direction]) => [name, String(direction)]);
+  if (isMap(sort)) return Object.entries(sort).map(([name, direction]) => [name, String(direction)]);
   return listOf('sort', sort)
     .flatMap((text) => text.split(','))
     .map((text): [string, string] => {
@@ -167,7 +162,7 @@ export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan =>
     },
     count:
       conditions.length === 0 ? null : { sql: `SELECT count(*) AS total FROM data${matching}`, parameters: values },
-    slice: scans ? null : { begin: offset, end: offset + taken },
+    isByKey: !scans,
   };
 };
 

@@ -7,7 +7,7 @@ import { type ConfigurableProperties, type Configuration, shownProperties } from
 /**
  * Schema of the datastore's part of portal.db. One row per resource that has or had an importable file; `table_file` is
  * the pointer that readers follow: whatever file no row names is garbage. `state` is what the last import came to;
- * `running` also means that an import is owed, and it is resumed after a crash.
+ * `running` also means that an import is pending, and it is resumed after a crash.
  */
 export const datastoreSchema = `
 CREATE TABLE datastore (
@@ -54,7 +54,7 @@ export interface DatastoreRecord {
   filename: string;
   mime: string;
   configuration: Configuration;
-  /** What the last import came to; `ready` = configured since, `running` = under way or owed. */
+  /** What the last import came to; `ready` = configured since, `running` = under way or pending. */
   state: 'none' | 'ready' | 'running' | 'imported' | 'failed';
   reason: Reason | null;
   table: TablePointer | null;
@@ -88,7 +88,7 @@ const recordOf = (row: Record<string, unknown>): DatastoreRecord => ({
 const statements = {
   get: 'SELECT * FROM datastore WHERE nid = ?',
   all: "SELECT * FROM datastore WHERE table_file IS NOT NULL OR state = 'running'",
-  owed: "SELECT nid FROM datastore WHERE state = 'running'",
+  pending: "SELECT nid FROM datastore WHERE state = 'running'",
   putFile: `INSERT INTO datastore (nid, fid, path, filename, mime, state) VALUES (:nid, :fid, :path, :filename, :mime, 'running')
     ON CONFLICT (nid) DO UPDATE SET fid = excluded.fid, path = excluded.path, filename = excluded.filename,
       mime = excluded.mime, state = 'running', reason = NULL`,
@@ -115,17 +115,17 @@ export class DatastoreRecords {
     return row === undefined ? null : recordOf(row);
   }
 
-  /** The records that have a table or owe an import. */
+  /** The records that have a table or a pending import. */
   all(): DatastoreRecord[] {
     return this.#sql.all.all().map(recordOf);
   }
 
-  /** The resources that owe an import. */
-  owed(): string[] {
-    return this.#sql.owed.all().map(({ nid }) => String(nid));
+  /** The resources with a pending import. */
+  pending(): string[] {
+    return this.#sql.pending.all().map(({ nid }) => String(nid));
   }
 
-  /** Remembers the file of a resource; an import is owed from now on. The table of an older file stays. */
+  /** Remembers the file of a resource; an import is pending from now on. The table of an older file stays. */
   putFile({ nid, fid, path, filename, mime }: Required<AttachedFile>): void {
     this.#sql.putFile.run({ nid, fid, path, filename, mime: String(mime) });
   }
@@ -170,7 +170,7 @@ export interface DatastoreStatus {
 
 const importManager = 'Dkan\\Datastore\\Manager\\SimpleImport\\SimpleImport';
 
-/** `data_import` of the `spec` profile; see `dkan/datastore-status.ts`. */
+/** `data_import` of the `spec` profile; see `dataset-api/datastore-status.ts`. */
 const importNumbers: Record<DatastoreRecord['state'], number> = {
   none: 2,
   ready: 3,

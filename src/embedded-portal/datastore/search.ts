@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { WorkerPool } from '../../tables/worker-pool.ts';
 import { serialColumn } from './columns.ts';
-import { type AnswerBudget, planSearch, type SearchPlan, type SearchWish, searchRefused, takeWithin } from './query.ts';
+import { type AnswerBudget, planSearch, type SearchPlan, type SearchWish, searchRefused } from './query.ts';
 import type { TablePointer } from './records.ts';
 import { runSearch, type SearchRows, type SearchTask } from './search-worker.ts';
 import type { TableFiles } from './table-files.ts';
@@ -68,10 +68,8 @@ export class TableSearch {
   }
 
   async #rows(table: TablePointer, plan: SearchPlan, most: number): Promise<SearchRows> {
-    const { rows, count, slice } = plan;
-    const records = this.#ofHead(table, plan);
-    if (records !== null) return { ...takeWithin(records, most), total: null };
-    if (slice !== null || this.#isCheap(table)) {
+    const { rows, count, isByKey } = plan;
+    if (isByKey || this.#isCheap(table)) {
       return runSearch(this.#files.connection(table.file), { rows, count, most });
     }
     return this.#files.lease(table.file, async (path) => {
@@ -84,16 +82,5 @@ export class TableSearch {
 
   #isCheap({ file, rows, columns }: TablePointer): boolean {
     return rows * columns.length <= cheapScan.values && statSync(this.#files.path(file)).size <= cheapScan.bytes;
-  }
-
-  /** Rows that are at hand; null when some of those asked for are not. */
-  #ofHead(table: TablePointer, { slice, fields }: SearchPlan): SearchRows['records'] | null {
-    const head = this.#files.head(table.file);
-    if (slice === null || Math.min(slice.end, table.rows) > head.length) return null;
-    const places = fields.map((field) => [field, table.columns.indexOf(field)] as const);
-    return head.slice(slice.begin, slice.end).map((row, index) => {
-      const serial = String(slice.begin + index + 1);
-      return Object.fromEntries(places.map(([field, place]) => [field, place < 0 ? serial : row[place]]));
-    });
   }
 }

@@ -15,14 +15,10 @@ export const openTable = (path: string): DatabaseSync => {
 /** Connections that are kept open, the least recently used closed first. */
 const mostConnections = 64;
 
-/** Tables whose first rows are kept in memory, the ones longest known go first. */
-const mostHeads = 1000;
-
 /** The folder of tables. */
 export class TableFiles {
   readonly #dir: string;
   readonly #open = new Map<string, DatabaseSync>();
-  readonly #heads = new Map<string, string[][]>();
   readonly #leases = new Map<string, number>();
   readonly #retired = new Set<string>();
 
@@ -57,20 +53,6 @@ export class TableFiles {
     return db;
   }
 
-  /** Keeps the first rows of a table at hand: what clients ask for right after an import. */
-  keepHead(file: string, rows: string[][]): void {
-    this.#heads.set(file, rows);
-    for (const oldest of this.#heads.keys()) {
-      if (this.#heads.size <= mostHeads) return;
-      this.#heads.delete(oldest);
-    }
-  }
-
-  /** The first rows of a table as far as they are at hand, the serial column left out. */
-  head(file: string): string[][] {
-    return this.#heads.get(file) ?? [];
-  }
-
   /** Keeps a file in place while `use` runs, even when it is retired meanwhile. */
   async lease<T>(file: string, use: (path: string) => Promise<T>): Promise<T> {
     this.#leases.set(file, (this.#leases.get(file) ?? 0) + 1);
@@ -88,7 +70,6 @@ export class TableFiles {
 
   /** Removes a file that no pointer names any more, after its last reader. */
   retire(file: string): void {
-    this.#heads.delete(file);
     this.#disconnect(file);
     if (this.#leases.has(file)) this.#retired.add(file);
     else this.#unlink(file);

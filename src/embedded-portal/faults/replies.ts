@@ -60,7 +60,7 @@ const words: Record<number, string> = {
 /** An error status as this API words it: the message as a list of one in the body, and in the status line. */
 export const statusAnswer = (reply: ServerResponse, rule: Extract<FaultRule, { fault: 'status' }>): void => {
   const { status, retryAfter } = rule;
-  const message = rule.message ?? words[status] ?? 'The fault was asked for.';
+  const message = rule.message ?? words[status] ?? 'Injected fault.';
   const body = JSON.stringify([message]);
   if (retryAfter !== undefined) reply.setHeader('retry-after', Math.ceil(durationMs(retryAfter) / 1000));
   reply.writeHead(status, message.replaceAll(/[^\x20-\x7e]/g, ' '), {

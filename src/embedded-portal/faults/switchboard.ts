@@ -1,7 +1,8 @@
 // A proxy before a portal that passes requests on and injects faults by rules: what a portal or a network does at its worst.
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PortalPortError } from '../../model/errors.ts';
+import { portTaken, urlOf } from '../connections.ts';
 import {
   answerOf,
   type Forwarded,
@@ -69,7 +70,7 @@ export const openSwitchboard = async (options: SwitchboardOptions): Promise<Swit
       reply,
       target: options.target,
       seen,
-      onEnd: once(() => options.onEnd?.(seen)),
+      onEnd: onlyOnce(() => options.onEnd?.(seen)),
     };
     // Whoever cannot be answered sees the connection break, as with a portal that is gone.
     serve(exchange, delayMs, fault).catch(() => reset(reply));
@@ -160,7 +161,7 @@ const afterwards = (reply: ServerResponse, fault: FaultRule, answer: Forwarded):
   }
 };
 
-const once = (call: () => void): (() => void) => {
+const onlyOnce = (call: () => void): (() => void) => {
   let isDone = false;
   return () => {
     if (!isDone) call();
@@ -172,19 +173,11 @@ const reset = (reply: ServerResponse): void => {
   reply.socket?.resetAndDestroy();
 };
 
-const listen = (server: Server, host: string, port: number): Promise<string> =>
-  new Promise((resolve, reject) => {
-    server.once('error', (cause) =>
-      reject(
-        new PortalPortError(`the portal cannot listen on ${host}:${port}: ${cause.message}`, {
-          hint: 'choose another --port, or 0 for a free one',
-          cause,
-        }),
-      ),
-    );
-    server.listen(port, host, () => {
-      const address = server.address();
-      const bound = typeof address === 'object' && address !== null ? address.port : port;
-      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${bound}`);
-    });
-  });
+const listen = async (server: Server, host: string, port: number): Promise<string> => {
+  try {
+    await once(server.listen(port, host), 'listening');
+  } catch (cause) {
+    throw portTaken(host, port, cause as Error);
+  }
+  return urlOf(server, host);
+};

@@ -62,8 +62,9 @@ export const checkLength = (body: Uint8Array, limits: ParseLimits): void => {
   }
 };
 
-/** The text of a UTF-8 body (a byte order mark is dropped); throws `MalformedBody` on anything else. */
-export const decodeUtf8 = (body: Uint8Array): string => {
+/** The text of a UTF-8 body (a byte order mark is dropped); throws `MalformedBody` on anything else, and when it is too long. */
+export const readText = (body: Uint8Array, limits: ParseLimits): string => {
+  checkLength(body, limits);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
@@ -71,21 +72,20 @@ export const decodeUtf8 = (body: Uint8Array): string => {
   }
 };
 
-/** Counts values and depth while a body is read. */
-export interface Budget {
-  /** Counts one value at a depth (the outermost has depth 0); returns what is wrong, or null. */
-  spend: (depth: number) => string | null;
-}
+/** Counts one value at a depth (the outermost has depth 0); throws `MalformedBody` when it is too deep or one too many. */
+export type Spend = (depth: number) => void;
 
-/** A fresh count against `limits`. */
-export const openBudget = (limits: ParseLimits): Budget => {
+const refuse = (reason: string): never => {
+  throw new MalformedBody(reason);
+};
+
+/** A fresh count against `limits`; `fail` throws with the place where the parser knows it. */
+export const openBudget = (limits: ParseLimits, fail: (reason: string) => never = refuse): Spend => {
   let left = limits.values;
-  return {
-    spend: (depth) => {
-      if (depth > limits.depth) return `lists and maps are nested deeper than ${limits.depth}`;
-      left -= 1;
-      return left < 0 ? `the body holds more than ${limits.values} values` : null;
-    },
+  return (depth) => {
+    if (depth > limits.depth) fail(`lists and maps are nested deeper than ${limits.depth}`);
+    left -= 1;
+    if (left < 0) fail(`the body holds more than ${limits.values} values`);
   };
 };
 

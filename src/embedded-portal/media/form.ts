@@ -1,6 +1,6 @@
 // Reads form-encoded bodies and query strings with bracket keys: `body[und][0][value]=…` (spec 1).
 import qs from 'qs';
-import { type BodyParser, checkLength, decodeUtf8, defaultParseLimits, MalformedBody } from './body-parser.ts';
+import { type BodyParser, defaultParseLimits, MalformedBody, readText } from './body-parser.ts';
 
 /** A tree of strings, lists and maps. */
 export type FormTree = Record<string, unknown>;
@@ -29,10 +29,8 @@ const mostKeys = 5000;
 const deepest = 16;
 
 /** Reads an `application/x-www-form-urlencoded` body. Keys that would touch an object's prototype are dropped. */
-export const parseForm: BodyParser<FormTree> = (body, limits = defaultParseLimits) => {
-  checkLength(body, limits);
-  return parse(decodeUtf8(body), { keys: mostKeys, depth: deepest });
-};
+export const parseForm: BodyParser<FormTree> = (body, limits = defaultParseLimits) =>
+  parse(readText(body, limits), { keys: mostKeys, depth: deepest });
 
 /** Reads a query string (without the question mark). Too many or too deep keys are malformed. */
 export const parseQuery = (query: string): FormTree => (query === '' ? {} : parse(query, { keys: 1000, depth: 5 }));

@@ -1,18 +1,17 @@
 // JSON bodies and, as deployed servers write them, JSON and JSONP replies.
 import {
   type BodyParser,
-  checkLength,
-  decodeUtf8,
   defaultParseLimits,
   isForbiddenKey,
   MalformedBody,
   openBudget,
+  readText,
+  type Spend,
 } from './body-parser.ts';
 import type { Value } from './value.ts';
 
-const check = (value: unknown, depth: number, spend: (depth: number) => string | null): void => {
-  const fault = spend(depth);
-  if (fault !== null) throw new MalformedBody(fault);
+const check = (value: unknown, depth: number, spend: Spend): void => {
+  spend(depth);
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) check(item, depth + 1, spend);
@@ -29,9 +28,8 @@ const check = (value: unknown, depth: number, spend: (depth: number) => string |
  * (recorded behaviour 4). Throws {@link MalformedBody} with the parser's own words.
  */
 export const parseJson: BodyParser<unknown> = (body, limits = defaultParseLimits) => {
-  checkLength(body, limits);
+  const text = readText(body, limits);
   if (body.byteLength === 0) return null;
-  const text = decodeUtf8(body);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -39,7 +37,7 @@ export const parseJson: BodyParser<unknown> = (body, limits = defaultParseLimits
     throw new MalformedBody((error as Error).message);
   }
   if (value === null) throw new MalformedBody('null is no body');
-  check(value, 0, openBudget(limits).spend);
+  check(value, 0, openBudget(limits));
   return value;
 };
 

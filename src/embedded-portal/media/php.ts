@@ -1,12 +1,12 @@
 // PHP's serialization: replies of every shape; of bodies scalars and arrays only, nothing that could become code.
 import {
   type BodyParser,
-  type Budget,
   checkLength,
   defaultParseLimits,
   isForbiddenKey,
   MalformedBody,
   openBudget,
+  type Spend,
 } from './body-parser.ts';
 import {
   hiddenDateProperties,
@@ -68,7 +68,7 @@ const longestNumber = 40;
 interface Reader {
   bytes: Uint8Array;
   at: number;
-  budget: Budget;
+  spend: Spend;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -172,8 +172,7 @@ const refused: Record<string, string> = {
 };
 
 const readValue = (reader: Reader, depth: number): Value => {
-  const fault = reader.budget.spend(depth);
-  if (fault !== null) fail(reader, fault);
+  reader.spend(depth);
   const tag = String.fromCharCode(reader.bytes[reader.at] ?? 0);
   if (reader.at >= reader.bytes.length) fail(reader, 'the body ends too early');
   if (Object.hasOwn(refused, tag)) fail(reader, refused[tag] ?? '');
@@ -196,7 +195,7 @@ const readValue = (reader: Reader, depth: number): Value => {
 export const parsePhp: BodyParser<Value> = (body, limits = defaultParseLimits) => {
   checkLength(body, limits);
   if (body.byteLength === 0) return null;
-  const reader: Reader = { bytes: body, at: 0, budget: openBudget(limits) };
+  const reader: Reader = { bytes: body, at: 0, spend: openBudget(limits, (reason) => fail(reader, reason)) };
   const value = readValue(reader, 0);
   if (reader.at < body.length) fail(reader, 'there is something behind the value');
   return value;

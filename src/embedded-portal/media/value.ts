@@ -32,7 +32,7 @@ export interface WriteOptions {
 }
 
 /** True for a map, false for null, lists and scalars. */
-export const isMap = (value: unknown): value is ValueMap =>
+export const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The shape of a part of a result: `key` is the key in a map, or `null` for an element of a list. */

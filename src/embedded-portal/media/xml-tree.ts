@@ -27,15 +27,14 @@ const encodings = /^(?:utf-?8|us-ascii|ascii)$/i;
 
 /** The root element of a document. Elements and attributes count as values. Throws {@link MalformedBody} with the place. */
 export const readXmlTree = (document: string, limits: ParseLimits): XmlElement => {
-  const { spend } = openBudget(limits);
   const parser = new SaxesParser({ xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true });
   // What is wrong shows when its last character has been read.
   const fail = (reason: string, index = parser.position - 1): never => xmlFault(document, index, reason);
+  const spend = openBudget(limits, fail);
   const open: (XmlElement & { begin: number })[] = [];
   let root: XmlElement | null = null;
   const count = (name: string): void => {
-    const fault = spend(open.length);
-    if (fault !== null) fail(fault);
+    spend(open.length);
     if (name.length > longestName) fail(`a name is longer than ${longestName} characters`);
   };
   const addText = (text: string): void => {

@@ -1,5 +1,5 @@
 // XML replies and bodies: keys are elements, `is_array="true"` makes a list of an element's children.
-import { type BodyParser, checkLength, decodeUtf8, defaultParseLimits } from './body-parser.ts';
+import { type BodyParser, defaultParseLimits, readText } from './body-parser.ts';
 import { phpNumeric, type Value, type ValueMap, type WriteStyle } from './value.ts';
 import { readXmlTree, type XmlElement, xmlFault } from './xml-tree.ts';
 
@@ -83,8 +83,6 @@ const valueIn = ({ attributes, children, text, inner, at }: XmlElement, document
  * Source: recorded behaviour 4.
  */
 export const parseXml: BodyParser<Value> = (body, limits = defaultParseLimits) => {
-  checkLength(body, limits);
-  if (body.byteLength === 0) return null;
-  const document = decodeUtf8(body);
-  return valueIn(readXmlTree(document, limits), document);
+  const document = readText(body, limits);
+  return body.byteLength === 0 ? null : valueIn(readXmlTree(document, limits), document);
 };

@@ -1,12 +1,12 @@
 // XML-RPC messages: calls in, answers and faults out.
 import {
   type BodyParser,
-  checkLength,
-  decodeUtf8,
   defaultParseLimits,
   isForbiddenKey,
   MalformedBody,
   openBudget,
+  readText,
+  type Spend,
 } from './body-parser.ts';
 import { readXmlTree, type XmlElement } from './xml-tree.ts';
 
@@ -22,8 +22,6 @@ const child = ({ name, children }: XmlElement, wanted: string): XmlElement => {
   return found;
 };
 
-type Spend = (depth: number) => string | null;
-
 const readStruct = (element: XmlElement, depth: number, spend: Spend): Record<string, unknown> => {
   const struct: Record<string, unknown> = {};
   for (const member of element.children) {
@@ -35,8 +33,7 @@ const readStruct = (element: XmlElement, depth: number, spend: Spend): Record<st
 };
 
 const readValue = (element: XmlElement, depth: number, spend: Spend): unknown => {
-  const fault = spend(depth);
-  if (fault !== null) throw new MalformedBody(fault);
+  spend(depth);
   const [typed] = element.children;
   if (typed === undefined) return element.text;
   const { name, text } = typed;
@@ -72,12 +69,11 @@ const elementsPerValue = 5;
 
 /** Reads a `methodCall`; throws {@link MalformedBody} and nothing else. */
 export const parseRpcCall: BodyParser<RpcCall> = (body, limits = defaultParseLimits) => {
-  checkLength(body, limits);
   const { bytes, depth, values } = limits;
   const most = { bytes, depth: (depth + 1) * elementsPerValue, values: (values + 1) * elementsPerValue };
-  const root = readXmlTree(decodeUtf8(body), most);
+  const root = readXmlTree(readText(body, limits), most);
   if (root.name !== 'methodCall') throw new MalformedBody('there is no <methodCall>');
-  const { spend } = openBudget(limits);
+  const spend = openBudget(limits);
   const params = root.children.find(({ name }) => name === 'params')?.children ?? [];
   return {
     method: child(root, 'methodName').text.trim(),

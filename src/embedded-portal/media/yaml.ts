@@ -12,14 +12,13 @@ import {
 } from 'js-yaml';
 import {
   type BodyParser,
-  type Budget,
-  checkLength,
-  decodeUtf8,
   defaultParseLimits,
   isForbiddenKey,
   MalformedBody,
   openBudget,
   type ParseLimits,
+  readText,
+  type Spend,
 } from './body-parser.ts';
 import {
   hiddenDateProperties,
@@ -105,17 +104,16 @@ const exactNumber = (tag: ScalarTagDefinition<number>): ScalarTagDefinition<numb
 const schema = CORE_SCHEMA.withTags(exactNumber(intCoreTag), exactNumber(floatCoreTag));
 
 /** A copy in which every alias is followed, counted value by value. */
-const unfold = (value: unknown, depth: number, budget: Budget): Value => {
-  const fault = budget.spend(depth);
-  if (fault !== null) throw new MalformedBody(fault);
+const unfold = (value: unknown, depth: number, spend: Spend): Value => {
+  spend(depth);
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  if (Array.isArray(value)) return value.map((item) => unfold(item, depth + 1, budget));
+  if (Array.isArray(value)) return value.map((item) => unfold(item, depth + 1, spend));
   if (typeof value !== 'object') throw new MalformedBody(`${String(value)} is not accepted as a value`);
   const map: ValueMap = {};
   for (const [key, part] of Object.entries(value)) {
     if (isForbiddenKey(key)) throw new MalformedBody(`the key ${key} is not accepted`);
-    map[key] = unfold(part, depth + 1, budget);
+    map[key] = unfold(part, depth + 1, spend);
   }
   return map;
 };
@@ -140,8 +138,7 @@ const loadDocuments = (text: string, limits: ParseLimits): unknown[] => {
  * malformed. Throws `MalformedBody` with line and column.
  */
 export const parseYaml: BodyParser<Value> = (body, limits = defaultParseLimits) => {
-  checkLength(body, limits);
-  const documents = loadDocuments(decodeUtf8(body), limits);
+  const documents = loadDocuments(readText(body, limits), limits);
   if (documents.length > 1) throw new MalformedBody(`the body holds ${documents.length} documents; send one`);
   return unfold(documents[0] ?? null, 0, openBudget(limits));
 };

@@ -1,14 +1,53 @@
 // Which public page a path means: the list of datasets, a dataset, a resource, a group or page.
+
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
 import type { StoredNode } from '../store/nodes.ts';
+import type { DatasetRow } from '../store/public-nodes.ts';
 import { datasetText } from './dataset.ts';
-import { homeText } from './home.ts';
-import { formattedHtml, html, titleText } from './html.ts';
+import { counted, countText, excerpt, formattedHtml, type Html, html, momentHtml, titleText } from './html.ts';
 import { pageAnswer, pageText } from './layout.ts';
 import { resourceText } from './resource.ts';
+
+const pageSize = 20;
+
+const datasetHtml = (row: DatasetRow, baseUrl: string): Html => {
+  const words = excerpt(row);
+  return html`<li>
+<h2><a href="${publicPath(row, baseUrl)}"><bdi>${titleText(row)}</bdi></a></h2>
+${words === '' ? null : html`<p dir="auto">${words}</p>\n`}<p class="soft">${counted(row.resources, 'resource')} · changed ${momentHtml(row.changed)}</p>
+</li>
+`;
+};
+
+const pager = (page: number, pages: number, baseUrl: string): Html | null => {
+  if (pages < 2) return null;
+  const link = (to: number, rel: 'prev' | 'next', words: string): Html =>
+    html`<a rel="${rel}" href="${baseUrl}/${to === 1 ? '' : `?page=${to}`}">${words}</a>`;
+  return html`<nav class="pages" aria-label="Pages">
+${page > 1 ? link(page - 1, 'prev', 'Newer') : null}
+<span>Page ${countText(page)} of ${countText(pages)}</span>
+${page < pages ? link(page + 1, 'next', 'Older') : null}
+</nav>`;
+};
+
+/** The list of published datasets, 20 a page, newest first; null for a page that does not exist. `page` counts from 1. */
+export const homeText = (call: Call, page: number): string | null => {
+  const { publicNodes } = call.portal.store;
+  const total = publicNodes.count();
+  const pages = Math.max(1, Math.ceil(total / pageSize));
+  if (page > pages) return null;
+  const rows = publicNodes.datasets({ limit: pageSize, offset: (page - 1) * pageSize });
+  const main = html`<h1>Datasets</h1>
+<p class="soft">${total === 0 ? 'Nothing is published here yet.' : `${counted(total, 'published dataset')}, the newest first.`}</p>
+<ul class="items">
+${rows.map((row) => datasetHtml(row, call.baseUrl))}</ul>
+${pager(page, pages, call.baseUrl)}`;
+  const canonical = `${call.baseUrl}/${page === 1 ? '' : `?page=${page}`}`;
+  return pageText(call, { title: page === 1 ? null : `Page ${page}`, canonical, main });
+};
 
 /** The page of a node that is neither dataset nor resource. */
 const plainText = (call: Call, node: StoredNode): string => {
@@ -17,14 +56,14 @@ const plainText = (call: Call, node: StoredNode): string => {
   return pageText(call, { title, canonical: publicPath(node, call.baseUrl), main });
 };
 
-/** The page of a caller without a session is the same for all of them, so it is kept until something is written. */
-const remembered = (call: Call, key: string, write: () => string): string =>
+/** The page of a caller without a session is the same for all of them, so it is cached until something is written. */
+const cached = (call: Call, key: string, write: () => string): string =>
   call.user.uid === 0 ? call.portal.responses.get(`page ${call.baseUrl} ${key}`, write) : write();
 
 const home = (call: Call): Answer | null => {
   const wished = call.query.page ?? '1';
   if (typeof wished !== 'string' || !/^[1-9]\d{0,6}$/.test(wished)) return null;
-  const body = remembered(call, `home ${wished}`, () => homeText(call, Number(wished)) ?? '');
+  const body = cached(call, `home ${wished}`, () => homeText(call, Number(wished)) ?? '');
   return body === '' ? null : pageAnswer(200, body);
 };
 
@@ -64,7 +103,7 @@ export const publicPage = async (call: Call, path: string): Promise<Answer | nul
   if (node.type === 'dataset')
     return pageAnswer(
       200,
-      remembered(call, `${node.nid}`, () => datasetText(call, node)),
+      cached(call, `${node.nid}`, () => datasetText(call, node)),
     );
   return pageAnswer(200, node.type === 'resource' ? await resourceText(call, node) : plainText(call, node));
 };

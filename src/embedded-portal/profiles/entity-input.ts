@@ -1,18 +1,15 @@
 // How release B reads the body of a node: no form, bare structures, little checked (recorded behaviour 8).
+
 import type { Field } from '../content/fields.ts';
 import { emptyGeometry, FieldFault, isLinked, type RawItem, readItem, textOf } from '../content/items.ts';
 import { idOf, readFile, readReference, readTerm, vocabularyIds } from '../content/links.ts';
+import { isMap } from '../media/value.ts';
 import { escapeHtml } from '../refusal.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 import { codelessFault, exceptionFault, fatalFault, titleFault } from './recorded-faults.ts';
-
-const isMap = (value: unknown): value is RawItem =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+import { withoutUndefined } from './spec-input.ts';
 
 const integer = (value: unknown): number => Number(/^\s*-?\d{1,10}/.exec(textOf(value) ?? '')?.[0] ?? 0);
-
-const withoutUndefined = (core: Record<string, unknown>): CoreChanges =>
-  Object.fromEntries(Object.entries(core).filter(([, value]) => value !== undefined));
 
 /** Core properties as release B takes them: whatever is sent, from whoever may create or edit. */
 export const readEntityCore = (body: Record<string, unknown>, { node }: ReadContext): CoreChanges => {
@@ -47,10 +44,11 @@ const validation = (): never => {
   throw codelessFault('Field validation errors');
 };
 
-const badDelta = (field: Field, key: string): Error =>
+/** What the recorded database says of a value that a column of a field does not take. */
+const badValue = (field: Field, column: string, { type, value }: { type: 'integer' | 'datetime'; value: string }) =>
   exceptionFault(
     '22007',
-    `SQLSTATE[22007]: Invalid datetime format: 1366 Incorrect integer value: '${escapeHtml(key)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`delta\` at row 1`,
+    `SQLSTATE[22007]: Invalid datetime format: ${type === 'integer' ? 1366 : 1292} Incorrect ${type} value: '${escapeHtml(value)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`${column}\` at row 1`,
   );
 
 /** The items of `{und: [...]}`; null where the value says nothing (a bare scalar, another language counts as none). */
@@ -61,7 +59,8 @@ const itemsOf = (field: Field, value: unknown): RawItem[] | null => {
   const und = value.und;
   if (und === undefined || und === null) return [];
   if (!Array.isArray(und) && !isMap(und)) throw fatalFault();
-  for (const key of Object.keys(und)) if (!/^\d+$/.test(key)) throw badDelta(field, key);
+  for (const key of Object.keys(und))
+    if (!/^\d+$/.test(key)) throw badValue(field, 'delta', { type: 'integer', value: key });
   const items: unknown[] = Object.values(und);
   if (field.kind !== 'group' && items.some((item) => !isMap(item))) throw fatalFault();
   return items.filter(isMap);
@@ -78,12 +77,6 @@ const checkItem = (field: Field, raw: RawItem): void => {
     validation();
   }
 };
-
-const badDate = (field: Field, value: string): Error =>
-  exceptionFault(
-    '22007',
-    `SQLSTATE[22007]: Invalid datetime format: 1292 Incorrect datetime value: '${escapeHtml(value)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`${field.name}_value\` at row 1`,
-  );
 
 /** `13.0` is `13`; in steps that grow with the length of the number only. */
 const withoutZeros = (number: string): string => {
@@ -117,7 +110,9 @@ const readPlain = ({ rendered }: ReadContext, field: Field, raw: RawItem): RawIt
   } catch (error) {
     if (!(error instanceof FieldFault)) throw error;
     if (field.kind === 'geo') return emptyGeometry();
-    if (field.kind === 'date' || field.kind === 'period') throw badDate(field, value ?? '');
+    if (field.kind === 'date' || field.kind === 'period') {
+      throw badValue(field, `${field.name}_value`, { type: 'datetime', value: value ?? '' });
+    }
     return validation();
   }
 };
@@ -125,12 +120,7 @@ const readPlain = ({ rendered }: ReadContext, field: Field, raw: RawItem): RawIt
 const readTarget = ({ store }: ReadContext, field: Field, raw: RawItem): number => {
   const sent = textOf(raw.target_id) ?? '';
   const nid = idOf(sent);
-  if (nid === null) {
-    throw exceptionFault(
-      '22007',
-      `SQLSTATE[22007]: Invalid datetime format: 1366 Incorrect integer value: '${escapeHtml(sent)}' for column \`dkan2\`.\`field_data_${field.name}\`.\`${field.name}_target_id\` at row 1`,
-    );
-  }
+  if (nid === null) throw badValue(field, `${field.name}_target_id`, { type: 'integer', value: sent });
   if (store.nodes.byNid(nid) === null) {
     throw exceptionFault('0', 'Missing bundle property on entity of type node.');
   }

@@ -4,6 +4,7 @@ import { dateItem, FieldFault, type RawItem, readDate, readItem, textOf } from '
 import { idOf } from '../content/links.ts';
 import { isTextFormat } from '../content/safe-text.ts';
 import { namesIn } from '../content/shapes.ts';
+import { isMap } from '../media/value.ts';
 import { escapeHtml } from '../refusal.ts';
 import type { ReadContext } from './profile.ts';
 
@@ -57,10 +58,6 @@ export interface Seen {
 const nothing: Seen = { items: null };
 
 type Widget = (field: Field, und: unknown, context: ReadContext) => Seen;
-
-/** True for a map. */
-export const isMap = (value: unknown): value is RawItem =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The numbered rows of a field's input. */
 export const rowsOf = (und: unknown): RawItem[] => {

@@ -1,7 +1,9 @@
 // The datastore search of release B as recorded.
+
 import { textOf } from '../content/items.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
 import { answerLength, takeWithin } from '../datastore/query.ts';
+import { isMap } from '../media/value.ts';
 import type { SearchFaults } from './profile.ts';
 
 /** A table as the recorded import left it. */
@@ -11,9 +13,6 @@ export interface RecordedTable {
 }
 
 type Entry = Record<string, string | null>;
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const limitOf = (value: unknown): { limit: number; isNumber: boolean } => {
   if (value === undefined) return { limit: 10, isNumber: true };

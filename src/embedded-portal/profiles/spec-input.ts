@@ -29,7 +29,7 @@ const readTitle = (body: Record<string, unknown>, errors: Record<string, string>
 };
 
 /** The same without the keys that hold nothing, so that spreading it overwrites nothing. */
-const withoutUndefined = (core: Record<string, unknown>): CoreChanges =>
+export const withoutUndefined = (core: Record<string, unknown>): CoreChanges =>
   Object.fromEntries(Object.entries(core).filter(([, value]) => value !== undefined));
 
 const flags = ['promote', 'sticky', 'comment'] as const;
@@ -70,7 +70,7 @@ const readAuthor = (
   if (!may(user, 'administer nodes')) {
     // Asked before any account is looked for, so that the answer does not tell which there are.
     const known = store.users.byUid(present)?.name.toLowerCase() ?? '';
-    const refused = 'Only who administers nodes may name another author.';
+    const refused = 'Only users who administer nodes may set another author.';
     if (name !== '' && name.toLowerCase() !== known) errors.name = refused;
     if (uid !== '' && uid !== String(present)) errors.uid = refused;
     return present;
@@ -88,21 +88,19 @@ const settable = [
   ...flags,
 ];
 
-/** Properties that a read shows and the portal sets itself, as texts. */
-const ownedByPortal = (node: StoredNode): Record<string, string> => ({
-  vid: String(node.vid),
-  vuuid: node.vuuid,
-  changed: String(node.changed),
-  revision_timestamp: String(node.revisionTimestamp),
-  revision_uid: String(node.revisionUid),
-  tnid: String(node.tnid),
-  translate: String(node.translate),
-});
+/** Properties that a read shows and the portal sets itself. */
+const ownedByPortal: Readonly<Record<string, (node: StoredNode) => string | number>> = {
+  vid: ({ vid }) => vid,
+  vuuid: ({ vuuid }) => vuuid,
+  changed: ({ changed }) => changed,
+  revision_timestamp: ({ revisionTimestamp }) => revisionTimestamp,
+  revision_uid: ({ revisionUid }) => revisionUid,
+  tnid: ({ tnid }) => tnid,
+  translate: ({ translate }) => translate,
+};
 
 /** Read-only facts that never say anything new: taken without a look. */
 const idle = new Set(['rdf_mapping', 'picture', 'data', 'path', 'uri']);
-
-const owned = new Set(['vid', 'vuuid', 'changed', 'revision_timestamp', 'revision_uid', 'tnid', 'translate']);
 
 const keyFault = (name: string, value: unknown, { node, fields, type }: ReadContext): string | null => {
   if (settable.includes(name)) {
@@ -110,10 +108,11 @@ const keyFault = (name: string, value: unknown, { node, fields, type }: ReadCont
   }
   if (idle.has(name) || fields.some((field) => field.name === name)) return null;
   const text = textOf(value) ?? '';
-  if (!owned.has(name)) {
+  const owned = Object.hasOwn(ownedByPortal, name) ? ownedByPortal[name] : undefined;
+  if (owned === undefined) {
     return `A ${type} has no field ${escapeHtml(name.slice(0, 64))}; it has ${[...settable, ...fields.map((field) => field.name)].join(', ')}.`;
   }
-  const isSame = text === '' || (node === null ? text === '0' : ownedByPortal(node)[name] === text);
+  const isSame = text === '' || text === (node === null ? '0' : String(owned(node)));
   return isSame ? null : `The value of ${name} is set by the portal; leave it out.`;
 };
 
@@ -161,7 +160,7 @@ export const readSpecCore = (body: Record<string, unknown>, context: ReadContext
   for (const name of ['promote', 'sticky'] as const) {
     const isSame = core[name] === undefined || core[name] === (context.node?.[name] ?? 0);
     if (isSame || may(context.user, 'administer nodes')) continue;
-    errors[name] = `Only who administers nodes may change ${name}.`;
+    errors[name] = `Only users who administer nodes may change ${name}.`;
   }
   if (Object.keys(errors).length > 0) throw formRefusal(errors);
   return withoutUndefined(core);

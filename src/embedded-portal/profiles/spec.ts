@@ -1,4 +1,4 @@
-// The default profile: the specification to the letter, where it is silent as recorded for release B, faults mended.
+// The default profile: the specification to the letter, where it is silent as recorded for release B, its faults fixed.
 import { otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
 import { specDatastoreDefaults, specDefaults } from '../media/negotiate.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
@@ -21,7 +21,7 @@ const listFaultWords = (fault: ListFault): string => {
     case 'not-text':
       return `${fault.parameter} must be one text`;
     case 'filter-list':
-      return `the value of parameters[${fault.column}] must be one text; several values are parted by commas`;
+      return `the value of parameters[${fault.column}] must be one text; separate several values with commas`;
     case 'too-many-values':
       return `parameters[${fault.column}] has too many values`;
     case 'malformed':

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { slugOf } from '../../dataset-api/slug.ts';
 import { licenses } from '../../dataset-api/values.ts';
-import type { Answer } from '../answer.ts';
+import { type Answer, redirectTo } from '../answer.ts';
 import type { Call } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { vocabularyIds } from '../content/links.ts';
@@ -32,13 +32,11 @@ const answerOf = (value: unknown, status = 200): Answer => ({
   body: encode(value),
 });
 
-const dayNames = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
-
 /** `Sun, 11/22/2026 - 22:16` in UTC. */
 const moment = (seconds: number): string => {
   const date = new Date(seconds * 1000);
   const [year, month, day] = date.toISOString().slice(0, 10).split('-');
-  return `${dayNames[date.getUTCDay()]}, ${month}/${day}/${year} - ${date.toISOString().slice(11, 16)}`;
+  return `${date.toUTCString().slice(0, 3)}, ${month}/${day}/${year} - ${date.toISOString().slice(11, 16)}`;
 };
 
 const day = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 10);
@@ -245,12 +243,7 @@ const termAnswer = (call: Call, path: string): Answer | null => {
   const field = Object.hasOwn(searchFields, term.vocabulary) ? searchFields[term.vocabulary] : undefined;
   const slug = slugOf(term.name) ?? term.name;
   const address = field === undefined ? `/format/${slug}` : `/search/${field}/${slug}-${tid}`;
-  return {
-    status: 301,
-    contentType: 'text/html; charset=UTF-8',
-    headers: { location: `${call.baseUrl}${address}` },
-    body: '',
-  };
+  return redirectTo(`${call.baseUrl}${address}`);
 };
 
 /** The answer at a path of the catalogue; null at any other. Where the profile pages it, one without `page` is sent to the first. */
@@ -261,8 +254,7 @@ export const catalogueAnswer = (call: Call, path: string): Answer | null => {
   if (page === undefined) return null;
   if (call.portal.profile.pagesCatalogue && call.query.page === undefined) {
     const query = call.queryText === '' ? '' : `${call.queryText}&`;
-    const headers = { location: `${call.baseUrl}${path}?${query}page=0` };
-    return { status: 302, contentType: 'text/html; charset=UTF-8', headers, body: '' };
+    return redirectTo(`${call.baseUrl}${path}?${query}page=0`, 302);
   }
   return page(call);
 };

@@ -1,17 +1,12 @@
 // The datastore resource: status, import, drop, delete, configuration (spec 4.9 to 4.11), and the search beside it.
+
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { type AnswerBudget, searchRefused } from '../datastore/query.ts';
+import { isMap } from '../media/value.ts';
 import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
-import type { StoredNode } from '../store/nodes.ts';
-
-const needNode = ({ portal, args }: Call): StoredNode => {
-  const id = args[0] ?? '';
-  const node = /^\d{1,15}$/.test(id) ? portal.store.nodes.byNid(Number(id)) : null;
-  if (node === null) throw new Refusal(404, `Node ${escapeHtml(id)} could not be found`);
-  return node;
-};
+import { needNode } from './node.ts';
 
 const nidOf = (call: Call): string => String(needNode(call).nid);
 
@@ -48,9 +43,6 @@ const drop = async (call: Call): Promise<Result> => {
   await call.portal.datastore.drop(nidOf(call));
   return { value: [] };
 };
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const configure = async (call: Call): Promise<Result> => {
   const { manager, configuration } = call.body;

@@ -1,8 +1,10 @@
 // The node index: columns, filters, order, pages (spec 4.3; details as recorded, recorded behaviour 6).
+
 import type { SQLInputValue } from 'node:sqlite';
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { may } from '../access.ts';
 import type { Call } from '../call.ts';
+import { isMap } from '../media/value.ts';
 import type { ListFault } from '../profiles/profile.ts';
 import { type NodeColumn, nodeColumns } from '../store/nodes.ts';
 
@@ -25,9 +27,6 @@ const columnOf = (call: Call, name: string, clause: 'SELECT' | 'WHERE' | 'ORDER 
   refuse(call, { kind: 'column', name: clause === 'SELECT' ? `t.${name}` : name, clause });
   return 'nid';
 };
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const seesAll = (call: Call): boolean => may(call.user, 'administer nodes');
 

@@ -38,15 +38,12 @@ const view = (call: Call, node: StoredNode): Record<string, unknown> => {
   const fields = isNodeType(node.type) ? profile.fields[node.type] : [];
   const files = node.type === 'resource' ? store.files.ofNode(node.nid) : [];
   return viewNode(node, {
+    profile,
     fields,
     baseUrl: call.baseUrl,
     author: node.uid === 0 ? null : store.users.byUid(node.uid),
     targets: store.nodes.targets(node.nid),
     files,
-    fileItemExtras: profile.fileItemExtras,
-    describesImages: profile.describesImages,
-    pathFirst: profile.pathFirst,
-    fullAccounts: profile.fullAccounts,
     datastoreStatus: shownStatusOf(call, node),
   });
 };

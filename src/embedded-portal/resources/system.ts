@@ -1,11 +1,13 @@
 // What the site answers outside the service: session token, files, datastore search, health, and its 404 page.
+
 import { createHash } from 'node:crypto';
 import { demand, mayReadFile } from '../access.ts';
-import { type Answer, formatError, formatValue } from '../answer.ts';
+import { type Answer, formatError, formatValue, redirectTo } from '../answer.ts';
 import { readRaw } from '../body.ts';
 import type { Call, Portal } from '../call.ts';
 import { type AnswerBudget, answerLength, searchRefused } from '../datastore/query.ts';
 import { contentTypeOf, type FormatName, formats, isFormatName } from '../media/formats.ts';
+import { isMap } from '../media/value.ts';
 import { publicPage } from '../pages/public-page.ts';
 import { fatalFault } from '../profiles/recorded-faults.ts';
 import { logFault } from '../profiles/recorded-search.ts';
@@ -74,9 +76,6 @@ const searchOnce = async (
   }
 };
 
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Most searches of one request. */
 const mostSearches = 100;
 
@@ -130,12 +129,7 @@ const search = async (call: Call, format: FormatName): Promise<Answer> => {
 const cleanAddress = (call: Call, wanted: string): Answer => {
   const query = call.queryText.split('&').filter((part) => !part.startsWith('q='));
   const path = wanted.split('/').map(encodeURIComponent).join('/');
-  return {
-    status: 301,
-    contentType: 'text/html; charset=UTF-8',
-    headers: { location: `${call.baseUrl}/${path}${query.length === 0 ? '' : `?${query.join('&')}`}` },
-    body: '',
-  };
+  return redirectTo(`${call.baseUrl}/${path}${query.length === 0 ? '' : `?${query.join('&')}`}`);
 };
 
 /** The answer to a path outside the service. */

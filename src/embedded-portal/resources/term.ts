@@ -1,7 +1,9 @@
 // The term resource (`spec` profile only): which terms there are, and what a tid in a node stands for.
+
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { type Call, operation, type Resource } from '../call.ts';
 import { idOf, vocabularyIds } from '../content/links.ts';
+import { isMap } from '../media/value.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import type { Term } from '../store/terms.ts';
 
@@ -11,9 +13,6 @@ const view = ({ tid, vocabulary, name }: Term): Record<string, unknown> => ({
   vocabulary_machine_name: vocabulary,
   name,
 });
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const refuse = (words: string): never => {
   throw new Refusal(406, `Invalid query provided. ${escapeHtml(words)}`);

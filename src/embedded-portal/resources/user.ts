@@ -49,11 +49,9 @@ const userView = (
   };
 };
 
-const cookieDate = (seconds: number): string => {
-  const [, day = '', date = '', month = '', year = '', time = ''] =
-    /^(\w+), (\d+) (\w+) (\d+) ([\d:]+)/.exec(new Date(seconds * 1000).toUTCString()) ?? [];
-  return `${day}, ${date}-${month}-${year} ${time} GMT`;
-};
+/** `Sun, 19-Nov-1978 05:00:00 GMT`. */
+const cookieDate = (seconds: number): string =>
+  new Date(seconds * 1000).toUTCString().replace(/(\d\d) (\w+) (\d{4})/, '$1-$2-$3');
 
 const sessionCookie = (call: Call, id: string): string => {
   const { now, profile } = call.portal;

@@ -170,21 +170,19 @@ export class Nodes {
     return row === undefined ? null : Number(row.nid);
   }
 
-  /** Adds a node with its first revision; returns its ids. */
-  insert(node: NewNode): { nid: number; vid: number } {
+  /** Adds a node with its first revision; returns its nid. */
+  insert(node: NewNode): number {
     const nid = Number(this.#sql.insertNode.run({ ...rowOf(node), type: node.type, vid: 0 }).lastInsertRowid);
-    const vid = this.#addRevision(nid, node);
-    this.#sql.linkRevision.run(vid, nid);
-    return { nid, vid };
+    this.#sql.linkRevision.run(this.#addRevision(nid, node), nid);
+    return nid;
   }
 
-  /** Writes a changed node: as a new revision, or over the current one (`newRevision` false). Returns the vid. */
-  update(node: StoredNode, { newRevision }: { newRevision: boolean }): number {
+  /** Writes a changed node: as a new revision, or over the current one (`newRevision` false). */
+  update(node: StoredNode, { newRevision }: { newRevision: boolean }): void {
     this.#known.delete(node.nid);
     const vid = newRevision ? this.#addRevision(node.nid, node) : node.vid;
     if (!newRevision) this.#sql.updateRevision.run({ ...revisionOf(node), vid });
     this.#sql.updateNode.run({ ...rowOf(node), vid, nid: node.nid });
-    return vid;
   }
 
   /** Moves "changed" without a new revision, as attaching a file and a reference written from the other side do. */

@@ -1,6 +1,6 @@
 // The node that a wish asks for, the marks by which we know our own nodes, and in what a node of the portal differs.
 import { missingFields, shownField } from '../../dataset-api/compare.ts';
-import { itemsOfField } from '../../dataset-api/field-items.ts';
+import { itemsOfField } from '../../dataset-api/fields.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import type { Dialect, Portal, PortalNode } from '../../portal-client/client.ts';

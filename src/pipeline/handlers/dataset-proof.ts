@@ -1,5 +1,5 @@
 // What readers see of a dataset beyond its own fields: all of its resources in its list, and its terms by name.
-import { itemsOfField } from '../../dataset-api/field-items.ts';
+import { itemsOfField } from '../../dataset-api/fields.ts';
 import { VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PortalNode } from '../../portal-client/client.ts';

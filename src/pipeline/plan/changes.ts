@@ -1,5 +1,5 @@
 // What an update would change, field by field. Pure.
-import { itemsOfField } from '../../dataset-api/field-items.ts';
+import { itemsOfField } from '../../dataset-api/fields.ts';
 import type { SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
 

@@ -1,8 +1,7 @@
 // The mapping of a catalogue's datasets (DCAT-US 1.1, and 3.0 where it has the same keys) as a table: one rule for each key.
 // `docs/reference/catalogue-mapping.md` shows this table; a test keeps the page in step.
 
-import { licenseCode } from '../../dataset-api/license-code.ts';
-import { frequencyCode } from '../../dataset-api/values.ts';
+import { frequencyCode, licenseCode } from '../../dataset-api/values.ts';
 import { takeContact, takeDate, takeModified, takePublisher, takeReferences, takeTemporal } from './composed.ts';
 import type { Draft } from './draft.ts';
 import { areaOf } from './places.ts';

@@ -1,6 +1,7 @@
 // What the properties of a data package are in a manifest. The table is in docs/how-to/datapackage.md.
-import { licenseCode } from '../../dataset-api/license-code.ts';
+
 import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
+import { licenseCode } from '../../dataset-api/values.ts';
 import { idPattern } from '../../model/key.ts';
 import type { Path } from '../../model/yaml/document.ts';
 import { isAddress, mapResource } from './map-resource.ts';

@@ -9,6 +9,7 @@ import {
   type ImportOutcome,
 } from '../../../src/embedded-portal/datastore/datastore.ts';
 import { datastoreSchema } from '../../../src/embedded-portal/datastore/records.ts';
+import { Writer } from '../../../src/embedded-portal/store/writer.ts';
 
 /** What a test works with. */
 export interface OpenDatastore {
@@ -37,7 +38,9 @@ export const openDatastore = (
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'datastore'").get() === undefined) db.exec(datastoreSchema);
   const tablesDir = join(dir, 'tables');
-  const datastore = new Datastore({ db, dir: tablesDir, log: pino({ level: 'silent' }), ...options });
+  const writer = new Writer(db);
+  const write = <T>(work: () => T): Promise<T> => writer.write(work);
+  const datastore = new Datastore({ db, dir: tablesDir, log: pino({ level: 'silent' }), write, ...options });
   const file = (content: string | Buffer, name = 'data.csv'): string => {
     const path = join(dir, 'files', `${fids++}-${name}`);
     writeFileSync(path, content);

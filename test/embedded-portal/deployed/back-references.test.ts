@@ -53,11 +53,15 @@ describe('a dataset that changed long before its resource', () => {
     const store = openStore(tempDir());
     const change = { uid: 1, now: 1000 };
     const make = (type: 'dataset' | 'resource', title: string, targets: number[]) =>
-      createNode(store, { type, fields: [] }, { core: { title }, changes: { items: {}, targets }, change }).nid;
+      createNode(
+        store,
+        { type, fields: [] },
+        { core: { title }, changes: { items: {}, targets }, change, copies: new Map() },
+      ).nid;
     const dataset = make('dataset', 'City', []);
     const resource = make('resource', 'Table', [dataset]);
     const renewAt = (now: number) => {
-      renewDatasets(store, { nid: resource, title: 'Table' }, { change: { uid: 1, now } });
+      renewDatasets(store, { nid: resource, title: 'Table' }, { change: { uid: 1, now }, copies: new Map() });
       return store.nodes.byNid(dataset);
     };
     const before = store.nodes.byNid(dataset);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { licenseCode } from '../../../src/dataset-api/license-code.ts';
+import { licenseCode } from '../../../src/dataset-api/values.ts';
 import { idPattern } from '../../../src/model/key.ts';
 import { dayOf, spanOf } from '../../../src/sources/catalogue/composed.ts';
 import { amended, isWanted } from '../../../src/sources/catalogue/gather-catalogue.ts';
