@@ -40,12 +40,15 @@ const isSame = (a: unknown, b: unknown): boolean =>
   a === b || (typeof a === 'object' && JSON.stringify(a) === JSON.stringify(b));
 
 /** Earlier versions had other names for two of them. */
-const withNamesOfToday = ({ beside, refused, ...stored }: Stored): Stored => {
-  const { offer, ...others } = (refused ?? {}) as Stored;
+const withNamesOfToday = (stored: Stored): Stored => {
+  const refused = stored.refused as Stored | null | undefined;
+  if (!('beside' in stored) && !(refused && 'offer' in refused)) return stored;
+  const { beside, ...others } = stored;
+  const { offer, ...file } = refused ?? {};
   return {
+    ...others,
     ...(beside === undefined ? {} : { baseline: beside }),
-    ...(refused ? { refused: offer === undefined ? others : { importFingerprint: offer, ...others } } : {}),
-    ...stored,
+    ...(offer === undefined ? {} : { refused: { ...file, importFingerprint: offer } }),
   };
 };
 
