@@ -86,6 +86,12 @@ export const catalogueLimits: CatalogueLimits = {
   entries: 1_000_000,
 };
 
+/** How many more values there are with a token; a colon makes a name of the text before it. */
+const valuesOf = (token: TokenType): number => {
+  if (token === TokenType.COLON) return -1;
+  return token === TokenType.COMMA || token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET ? 0 : 1;
+};
+
 /** How a catalogue is read. */
 interface ReadOptions {
   limits?: CatalogueLimits | undefined;
@@ -190,7 +196,7 @@ class EntryReader {
       if (this.#depth === 1) this.#isInList = false;
     } else if (this.#depth === 1 && token === TokenType.STRING) this.#key = value;
     if (!this.#isInList || this.#depth < 2) return;
-    this.#entry.values += 1;
+    this.#entry.values += valuesOf(token);
     if (this.#entry.values > this.#limits.entryValues)
       this.#fault(`entry ${this.#count + 1} has more than ${this.#limits.entryValues.toLocaleString('en')} values`);
     if (this.#depth > 2 && offset - this.#entry.offset > this.#limits.entryBytes)

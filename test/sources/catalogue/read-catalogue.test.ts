@@ -114,6 +114,12 @@ describe('limits', () => {
     expect((await faultOf(text, limits)).message).toContain(message);
   });
 
+  it('count values, not the names and signs around them', async () => {
+    expect(await read('{"dataset": [{"a": {"b": 3}, "c": [5, "6", null, true, 9, 10]}]}', 16, limits)).toHaveLength(1);
+    const { message } = await faultOf('{"dataset": [{"a": {"b": 3}, "c": [5, "6", null, true, 9, 10, 11]}]}', limits);
+    expect(message).toContain('entry 1 has more than 10 values');
+  });
+
   it('stop a catalogue nested a hundred thousand times at once', async () => {
     let read = 0;
     const nested = async function* (): AsyncGenerator<Uint8Array> {
