@@ -54,7 +54,7 @@ const commandTable = (commands: CommandHelp[]): string => {
     const [, usage = '', description = ''] = /^Usage: (.*)\n\n([\s\S]*?)\n\n/.exec(own) ?? [];
     const options = [...own.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option = '']) => option);
     const others = options.filter((option) => !common.includes(option)).map((option) => `\`${option}\``);
-    const form = usage.replace(' [options]', '').replaceAll('|', '\\|');
+    const form = usage.replace(' [options]', '').replace('sluice ', '').replaceAll('|', '\\|');
     return `| \`${form}\` | ${description.replaceAll(/\s+/g, ' ')} | ${others.join(' ')} |`;
   });
   return ['| Command | What it does | Options |', '|---|---|---|', ...rows].join('\n');

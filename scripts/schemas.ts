@@ -43,7 +43,8 @@ const keyList = (schema: JsonSchema, prefix: string): string =>
         : fallback === undefined || fallback === '[]'
           ? ''
           : `, default \`${fallback}\``;
-      return `- \`${path}\` (${type}${more}): ${meaning.replaceAll('\n', ' ')}`;
+      const kind = `${type === 'text' ? '' : type}${more}`.replace(/^, /, '');
+      return `- \`${path}\`${kind === '' ? '' : ` (${kind})`}: ${meaning.replaceAll('\n', ' ')}`;
     })
     .join('\n');
 
@@ -99,23 +100,19 @@ const manifestTables = (): Record<string, string> => {
 };
 
 const catalogueTables = (): Record<string, string> => ({
-  dataset: mappingTable(datasetRules),
-  distribution: mappingTable(distributionRows),
+  dataset: mappingList(datasetRules),
+  distribution: mappingList(distributionRows),
 });
 
-const mappingTable = (rows: readonly { from: string; to: string; how: string }[]): string =>
-  [
-    '| Key | Field | How |',
-    '|---|---|---|',
-    ...rows.map(({ from, to, how }) => `| ${coded(from)} | ${coded(to)} | ${how} |`),
-  ].join('\n');
+const mappingList = (rows: readonly { from: string; to: string; how: string }[]): string =>
+  rows.map(({ from, to, how }) => `- ${coded(from)} → ${coded(to)}: ${how}`).join('\n');
 
 /** The names in a text such as `a, b` as code. */
 const coded = (text: string): string =>
   text.replaceAll('`', '').replaceAll(/@?\w+/g, (name) => (name === 'or' ? name : `\`${name}\``));
 
 const valueList = (rows: (readonly [string, string])[]): string =>
-  rows.map(([code, words]) => `- \`${code}\`${words === '' ? '' : `: ${words}`}`).join('\n');
+  rows.map(([code, words]) => `- \`${code}\`${words === '' ? '' : ` ${words}`}`).join('\n');
 
 /** The page with the text between `<!-- made: NAME -->` and `<!-- /made -->` replaced by the table of that name. */
 export const page = async (path: string, tables: Record<string, string>): Promise<MadeFile> => {

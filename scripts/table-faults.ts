@@ -54,13 +54,12 @@ const inText = (text: string): string => text.replaceAll('<', '&lt;').replaceAll
 /** The code under which the page lists a fixture, and its line there. */
 const entryOf = ({ fixture, inspection }: InspectedFixture): { code: string; line: string } => {
   const finding = inspection.findings.find(({ kind }) => kind === fixture.kind);
-  const [place] = finding?.places ?? [];
-  if (finding === undefined || place === undefined) throw new Error(`${fixture.title}: not found`);
+  if (finding === undefined) throw new Error(`${fixture.title}: not found`);
   const sample = sampleOf(fixture);
   const fixable = finding.mend === null ? '' : ' *(fixable)*';
   return {
     code: finding.code ?? 'remark',
-    line: `- **${inText(fixture.title)}**${sample === '' ? '' : ` ${sample}`}: ${inText(place.message)}${fixable}`,
+    line: `- **${inText(fixture.title)}**${sample === '' ? '' : ` ${sample}`}${fixable}`,
   };
 };
 

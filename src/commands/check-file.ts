@@ -242,7 +242,7 @@ const lookAtMade = async (
     const how = { path, name, recipe, folder, label: 'check', rejects: null, maxBytes, rowBytes, signal: io.stop };
     const made = await prepareTable(how);
     if (made.kind === 'as-is') {
-      finding.summary = `${made.why}: sent as it is`;
+      finding.summary = `${made.why}: sent unchanged`;
       return;
     }
     finding.kind = 'table';

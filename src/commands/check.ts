@@ -207,14 +207,14 @@ export const commands = {
     arguments: { '[file...]': 'configuration, manifest, CSV or catalogue files' },
     options: {
       ...commonOptions,
-      '--encoding <name>': 'encoding of the tables where nothing tells it, such as windows-1251',
-      '--fix': 'write one table with its mends to a new file',
-      '-o, --output <file>': 'the new file of --fix; it must not exist',
+      '--encoding <name>': 'encoding of the tables, if it cannot be detected, such as windows-1251',
+      '--fix': 'write a fixed copy of one table',
+      '-o, --output <file>': 'file for --fix; must not exist',
       '--separator <name>': {
-        text: 'separator of the new file; otherwise the table keeps its own',
+        text: 'separator of the fixed copy (default: as in the table)',
         choices: ['comma', 'semicolon', 'tab', 'bar'],
       },
-      '--report <form>': { text: 'everything that was found, in this form', choices: ['text', 'json', 'html'] },
+      '--report <form>': { text: 'print all findings in this format', choices: ['text', 'json', 'html'] },
     },
     examples: [
       'sluice check jobs/city-finance.yaml data/spending.csv',

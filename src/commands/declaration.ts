@@ -30,21 +30,21 @@ export const jsonOption = { '--json': 'print one JSON value on standard output a
 
 /** Where configuration and state are. */
 export const placeOptions = {
-  '--config <file>': 'configuration file (default: config/sluice.yaml where it exists)',
+  '--config <file>': 'configuration file (default: config/sluice.yaml if it exists)',
   '--state <dir>': 'state folder (default: .sluice)',
 };
 
 /** The options that all commands but those of the embedded portal take: `CommonOptions`. */
 export const commonOptions = {
   ...placeOptions,
-  '--portal <name|URL>': 'portal to use; for a URL set SLUICE_USERNAME and SLUICE_PASSWORD',
+  '--portal <name|URL>': 'portal to use; with a URL, set SLUICE_USERNAME and SLUICE_PASSWORD',
   ...jsonOption,
   '--verbose': 'log every step on standard error',
 };
 
 /** Of `publish` and `plan`. */
 export const refreshOption = {
-  '--refresh': "compare with the portal's own listing and with every file of the web, not only with what we remember",
+  '--refresh': 'compare with the portal and refetch files from the web, instead of relying on local state',
 };
 
 /** Reads the value of an option as milliseconds. */

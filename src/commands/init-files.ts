@@ -43,8 +43,8 @@ export const inboxFolder = 'inbox';
 // JSON text is YAML text.
 const quoted = (text: string): string => JSON.stringify(text);
 
-const configText = (portal: ChosenPortal): string => `# Where and how sluice runs. What is published stands in jobs/.
-# Left-out keys have their defaults. Every key: docs/reference/config.md
+const configText = (portal: ChosenPortal): string => `# Where and how sluice runs. What is published is in jobs/.
+# Omitted keys have defaults; \`sluice help config\` lists every key.
 
 portals:
 ${portalLines(portal).join('\n')}
@@ -56,7 +56,7 @@ manifests: ["../jobs/*.yaml"]
 const portalLines = ({ name, url, username, password }: ChosenPortal): string[] => [
   `  ${name}:`,
   ...(url === null
-    ? ['    kind: embedded        # the portal that sluice brings along']
+    ? ['    kind: embedded        # the portal that comes with sluice']
     : ['    kind: remote', `    url: ${quoted(url)}`]),
   ...(username === null ? [] : [`    username: ${quoted(username)}`]),
   ...(password === null
@@ -67,9 +67,9 @@ const portalLines = ({ name, url, username, password }: ChosenPortal): string[] 
 const firstManifest = ({
   name,
   url,
-}: ChosenPortal): string => `# A first manifest: what to publish. Put your own titles and files here. Every key: docs/reference/manifest.md
+}: ChosenPortal): string => `# A first manifest: what to publish. Put your own titles and files here; \`sluice help manifest\` lists every key.
 
-name: first               # with the ids below it makes the key: first/library-hours/hours
+name: first               # begins every key, such as first/library-hours/hours
 portal: ${name}
 
 datasets:
@@ -77,7 +77,7 @@ datasets:
     title: Opening hours of the libraries (sample)
     description: A small sample table, to see that publishing works.
     license: cc-zero
-${url === null ? '' : '    published: false      # a draft that visitors do not see; take this line out to publish\n'}    resources:
+${url === null ? '' : '    published: false      # a draft that visitors do not see; remove this line to publish\n'}    resources:
       - id: hours
         title: Opening hours
         file: ../data/first.csv   # relative to this file
@@ -94,7 +94,7 @@ Old Mill,Tuesday,09:00,13:00
 const inboxManifest = ({
   name,
 }: ChosenPortal): string => `# Publishes what is dropped into the folder inbox/ while \`sluice start\` runs:
-#   inbox/<dataset>/<resource>.csv, or inbox/<name>.csv for both of that name
+#   inbox/<dataset>/<resource>.csv, or inbox/<name>.csv for a dataset and resource of that name
 # A file of the same name again is a new version of the same resource.
 
 name: inbox

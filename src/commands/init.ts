@@ -187,10 +187,10 @@ export const commands = {
     arguments: { '[folder]': { text: 'where to write', fallback: '.' } },
     options: {
       ...commonOptions,
-      '--url <url>': 'address of the portal; without it the embedded portal is used',
+      '--url <url>': 'address of the portal (default: use the embedded portal)',
       '--username <name>': 'user name on the portal',
-      '--password-file <file>': 'file that holds the password (asked for otherwise)',
-      '--yes': 'ask nothing',
+      '--password-file <file>': 'file with the password (default: prompt)',
+      '--yes': 'do not prompt',
     },
     examples: ['sluice init my-city'],
     run: initCommand,

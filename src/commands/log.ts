@@ -80,7 +80,7 @@ const unknown = (what: string): NotFoundError =>
 export const commands = {
   log: {
     arguments: { '<job|run|key>': '' },
-    options: { ...commonOptions, '-f, --follow': 'go on printing until the job ends' },
+    options: { ...commonOptions, '-f, --follow': 'keep printing until the job ends' },
     examples: ['sluice log city-finance/budget/spending'],
     run: logCommand,
   },

@@ -79,7 +79,7 @@ const awaitRuns = async (
     const asked = { path: manifestPath, name: manifest, portal };
     const { runId } = await runtime.requestRun(asked, 'command', more, io.stop).catch((error: unknown) => {
       if (!io.stop.aborted) throw error;
-      throw new InterruptedError('interrupted before the run was asked for', { hint: 'give the command again' });
+      throw new InterruptedError('interrupted before the run was requested', { hint: 'run the command again' });
     });
     runs.push({ runId, manifest, portal: runtime.portalOf(asked) });
   }

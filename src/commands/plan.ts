@@ -229,7 +229,7 @@ export const commands = {
   },
   apply: {
     arguments: { '<plan>': 'file written by `sluice plan -o`' },
-    options: { ...commonOptions, '--strict': 'do nothing at all when one item has moved since' },
+    options: { ...commonOptions, '--strict': 'do nothing at all if any item changed since' },
     examples: ['sluice apply plan.json'],
     run: applyCommand,
   },

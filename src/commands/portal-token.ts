@@ -53,28 +53,28 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
 
 /** `sluice portal token` on the command line. */
 export const tokenDeclaration: Subcommand = {
-  description: 'access tokens of the portal, for programs that keep no session; needs `tokens: true`',
+  description: 'access tokens for programs without a session; needs `tokens: true`',
   examples: [
     'sluice portal token add ann --label "nightly job" --data /srv/portal',
     'sluice portal token list --portal local',
   ],
   subcommands: {
     add: {
-      description: 'make a token for an account and print it, this once',
+      description: 'create a token for an account and print it once',
       arguments: { '<user>': '' },
-      options: { '--label <text>': 'what it is for, shown by list' },
+      options: { '--label <text>': 'label, shown by list' },
       examples: ['sluice portal token add ann --label "nightly job"'],
       run: (user: string, options: TokenOptions & { label?: string }, io: Io) =>
         portalTokenCommand({ action: 'add', user, label: options.label ?? '' }, options, io),
     },
     list: {
-      description: 'tokens with number, account, time and label; never the tokens themselves',
+      description: 'list tokens by number, account, time and label',
       options: jsonOption,
       examples: ['sluice portal token list --json'],
       run: (options: TokenOptions, io: Io) => portalTokenCommand({ action: 'list' }, options, io),
     },
     revoke: {
-      description: 'make a token worthless from now on',
+      description: 'revoke a token',
       arguments: { '<number>': '' },
       examples: ['sluice portal token revoke 3'],
       run: (id: string, options: TokenOptions, io: Io) => portalTokenCommand({ action: 'revoke', id }, options, io),

@@ -44,7 +44,7 @@ const profileOf = (name: string): ProfileName => {
 
 const racesOf = (word: string): boolean => {
   if (word === 'on' || word === 'off') return word === 'on';
-  throw new UsageError(`--races takes on or off, not "${word}"`, { hint: 'leave it out for what the profile does' });
+  throw new UsageError(`--races takes on or off, not "${word}"`, { hint: 'omit it for the default of the profile' });
 };
 
 const stopped = (signal: AbortSignal): Promise<void> =>
@@ -154,15 +154,15 @@ export const commands = {
   portal: {
     options: {
       ...placeOptions,
-      '--portal <name>': 'embedded portal of the configuration (default: the only one, or local)',
-      '--port <n>': { text: 'port (default: as configured, else a free one)', parse: parsePort },
-      '--host <address>': 'address to listen on (default: as configured, else 127.0.0.1)',
-      '--data <dir>': 'folder of its store (default: as configured, else portal/<name> in the state folder)',
+      '--portal <name>': 'configured embedded portal (default: the only one, or local)',
+      '--port <n>': { text: 'port (default: as configured, or a free one)', parse: parsePort },
+      '--host <address>': 'address to listen on (default: as configured, or 127.0.0.1)',
+      '--data <dir>': 'data folder (default: as configured, or portal/<name> in the state folder)',
       '--users <file>': 'users file',
-      '--profile <name>': 'behaviour to show (default: as configured, else spec)',
-      '--races <on|off>': 'let overlapping requests lose updates (default: on under the dkan- profiles)',
+      '--profile <name>': 'release to behave like (default: as configured, or spec)',
+      '--races <on|off>': 'let concurrent requests lose updates (default: on under the dkan- profiles)',
       '--seed <file>': 'fill an empty store with users, terms and next ids',
-      '--faults <file>': 'inject faults by these rules, to rehearse them',
+      '--faults <file>': 'inject faults by these rules',
     },
     examples: [
       'sluice portal --port 8080 --data /srv/portal --users users.yaml',

@@ -73,7 +73,7 @@ export const loadAll = async (paths: string[]): Promise<Manifest[]> => {
     const twin = manifests.find((other) => other.name === manifest.name);
     if (twin) {
       throw new UsageError(`${twin.path} and ${path} have the same name "${manifest.name}"`, {
-        hint: 'a name stands for one manifest; rename one of them',
+        hint: 'names of manifests must be unique; rename one of them',
       });
     }
     manifests.push(manifest);
@@ -88,13 +88,13 @@ export const commands = {
     options: {
       ...commonOptions,
       '--wait <duration>': {
-        text: 'how long to wait for a portal that is paused or asks for a pause',
+        text: 'how long to wait for paused portals, in all',
         parse: parseDuration,
       },
       ...refreshOption,
-      '--create-missing': 'create what is not found on the portal, although it may be there',
+      '--create-missing': 'create what is not found on the portal, even if it may exist there',
       '--on-drift <choice>': {
-        text: 'for this run, what to do with nodes edited on the portal',
+        text: 'what to do with nodes edited on the portal, for this run',
         choices: driftPolicies,
       },
     },

@@ -75,7 +75,7 @@ export const rebuildCommand = async (path: string, options: ReconcileCommandOpti
         lines: [
           ...found.flatMap(({ key, proof }) => (proof?.faults ?? []).map((fault) => `  ${key}: ${fault}`)),
           ...unclear.map((result) => `  ${result.key}: ${foundText(result)}`),
-          `${plural(results.length, 'item')}: ${sound.length} restored as wished, ${found.length - sound.length} to be mended by the next publish, ${results.length - found.length - unclear.length} not on the portal${unclear.length > 0 ? `, ${unclear.length} that could not be looked for` : ''}`,
+          `${plural(results.length, 'item')}: ${sound.length} restored and verified, ${found.length - sound.length} to be repaired by the next publish, ${results.length - found.length - unclear.length} not on the portal${unclear.length > 0 ? `, ${unclear.length} that could not be looked for` : ''}`,
         ],
       };
     },
@@ -220,7 +220,7 @@ const foundText = ({ found, proof }: Reconciled): string => {
   if (!('nid' in found)) return 'not on the portal';
   const faults = proof?.faults ?? [];
   if (!proof?.entry.nid) return `not linked: ${faults.join('; ')}`;
-  return `node ${found.nid} by ${found.how}${faults.length > 0 ? `; the next publish mends: ${faults.join('; ')}` : ', as wished'}`;
+  return `node ${found.nid} by ${found.how}${faults.length > 0 ? `; the next publish repairs: ${faults.join('; ')}` : ', verified'}`;
 };
 
 const readMapping = async (path: string): Promise<Map<string, string>> => {
@@ -229,7 +229,7 @@ const readMapping = async (path: string): Promise<Map<string, string>> => {
     rows = parse(await readFile(path, 'utf8'), { bom: true, skip_empty_lines: true, trim: true }) as string[][]; // no columns option
   } catch (cause) {
     throw new UsageError(`${path} cannot be read as CSV: ${(cause as Error).message}`, {
-      hint: 'it has rows of a key and a node number, such as city/budget,42',
+      hint: 'each row is a key and a node number, such as city/budget,42',
       cause,
     });
   }
@@ -238,13 +238,13 @@ const readMapping = async (path: string): Promise<Map<string, string>> => {
     if (index === 0 && key === 'key') continue;
     if (!key || !nid || !/^\d+$/.test(nid)) {
       throw new UsageError(`${path}:${index + 1}: a row is a key and a node number, such as city/budget,42`, {
-        hint: 'mend that line',
+        hint: 'fix that line',
       });
     }
     const twin = [...mapping].find(([other, number]) => other === key || number === nid);
     if (twin) {
       throw new UsageError(`${path}:${index + 1}: ${key},${nid} contradicts ${twin.join(',')}`, {
-        hint: 'each key and each node stands once',
+        hint: 'each key and each node may occur once',
       });
     }
     mapping.set(key, nid);
@@ -256,7 +256,7 @@ const readMapping = async (path: string): Promise<Map<string, string>> => {
 export const commands = {
   adopt: {
     arguments: { '<manifest>': '' },
-    options: { ...commonOptions, '--mapping <file>': 'CSV file with `key,nid` rows for what titles cannot tell' },
+    options: { ...commonOptions, '--mapping <file>': 'CSV file with `key,nid` rows, where titles are ambiguous' },
     examples: ['sluice adopt jobs/city-finance.yaml --mapping known.csv'],
     run: adoptCommand,
   },

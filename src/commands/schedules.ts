@@ -257,14 +257,14 @@ export const manifestOf = async (
 export const commands = {
   schedules: {
     arguments: {
-      '[manifest...]': 'manifest files (default: those of the configuration and of the running service)',
+      '[manifest...]': 'manifest files (default: those of the configuration and the running service)',
     },
     options: commonOptions,
     examples: ['sluice schedules'],
     run: schedulesCommand,
   },
   'run-now': {
-    arguments: { '<manifest...>': 'manifest files, or names of manifests that are served' },
+    arguments: { '<manifest...>': 'manifest files, or names of configured manifests' },
     options: { ...commonOptions, '--no-wait': 'do not wait for the report' },
     examples: ['sluice run-now city-finance --no-wait'],
     run: runNowCommand,

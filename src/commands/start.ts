@@ -43,7 +43,7 @@ const refuseMissing = (manifests: string[], io: Io): void => {
   for (const path of manifests) {
     if (/[*?[{]/.test(path) || existsSync(resolve(io.cwd, path))) continue;
     throw new UsageError(`there is no manifest ${resolve(io.cwd, path)}`, {
-      hint: 'look at the path, or leave it out',
+      hint: 'check the path, or omit it',
     });
   }
 };
@@ -97,7 +97,7 @@ const stopped = (signal: AbortSignal): Promise<void> =>
 /** `sluice start` and `sluice worker` on the command line. */
 export const commands = {
   start: {
-    arguments: { '[manifest...]': 'manifests in addition to those of the configuration' },
+    arguments: { '[manifest...]': 'manifests, in addition to those in the configuration' },
     options: commonOptions,
     examples: ['sluice start --config config/sluice.yaml'],
     run: startCommand,

@@ -225,9 +225,7 @@ const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): string[] =>
   return [
     `  the portal is paused since ${isoTime(since)}:`,
     ...reasonLines(reason, '    '),
-    ...(probe
-      ? [`    asked ${probe.failed === 1 ? 'once' : `${probe.failed} times`} in vain, next by a worker at ${next}`]
-      : []),
+    ...(probe ? [`    ${plural(probe.failed, 'probe')} failed, the next is at ${next}`] : []),
   ];
 };
 

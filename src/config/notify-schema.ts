@@ -27,11 +27,11 @@ const webhook = z.strictObject({
       },
     )
     .meta({
-      description: 'Address that gets each notice as JSON by POST; it may hold a token: `${NAME}` or `{file: path}`.',
+      description: 'Address that receives each notice as a JSON POST; may be a reference.',
       examples: ['https://ops.example.org/sluice'],
     }),
   secret: optional(secret, {
-    description: 'Key of the HMAC-SHA256 signature, only by reference; without it notices are not signed.',
+    description: 'Key of the HMAC-SHA256 signature, as a reference; without it notices are not signed.',
     examples: ['${SLUICE_WEBHOOK_SECRET}'],
   }),
 });
@@ -41,19 +41,19 @@ const email = z.strictObject({
   port: optional(portNumber, { default: defaults.email.port, description: 'Its port.', examples: [465] }),
   secure: optional(z.boolean(), {
     default: defaults.email.secure,
-    description: 'TLS from the first byte (port 465). Otherwise STARTTLS where offered; with a login it is required.',
+    description: 'Implicit TLS (port 465). Otherwise STARTTLS, required with a login.',
     examples: [true],
   }),
-  username: optional(text, { description: 'User to log in as; without it no login.', examples: ['sluice'] }),
+  username: optional(text, { description: 'User to log in as, if any.', examples: ['sluice'] }),
   password: optional(secret, {
-    description: 'Password, only by reference: `${NAME}` of the environment, or `{file: path}`.',
+    description: 'Password, as a reference: `${NAME}` or `{file: path}`.',
     examples: ['${SMTP_PASSWORD}'],
   }),
   from: mailbox.meta({ description: 'Sender.', examples: ['sluice@example.org'] }),
   to: recipientsSchema.meta({ description: 'Recipients: an address or a list.', examples: [['ops@example.org']] }),
 });
 
-/** Who is told when something goes wrong or is well again. */
+/** Who is notified of problems and recoveries. */
 export const notifyFileSchema = z
   .strictObject({
     webhook: optional(webhook, {
@@ -65,4 +65,4 @@ export const notifyFileSchema = z
       examples: [{ host: 'smtp.example.org', from: 'sluice@example.org', to: 'ops@example.org' }],
     }),
   })
-  .meta({ description: 'Who is told when something goes wrong or is well again.' });
+  .meta({ description: 'Who is notified of problems and recoveries.' });

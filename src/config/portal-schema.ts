@@ -22,14 +22,14 @@ const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$/, {
 /** Operations of one resource. */
 const operations = <const T extends readonly [string, ...string[]]>(names: T, what: string, example: T[number][]) =>
   optional(z.array(z.enum(names)), {
-    description: `Operations on ${what} that exist; none when left out of \`expose\`.`,
+    description: `Enabled operations on ${what}; none if missing in \`expose\`.`,
     examples: [example],
   });
 
 /** Keys of an embedded portal about roles, ways in, and what exists. */
 const portalAccessKeys = {
   publicUrl: optional(z.string().trim().min(1), {
-    description: 'Address under which clients reach it when a proxy stands before it; on https cookies are secure.',
+    description: 'Public address behind a proxy; with https, cookies are secure.',
     examples: ['https://data.example.org'],
   }),
   trustedProxies: optional(
@@ -40,12 +40,12 @@ const portalAccessKeys = {
     ),
     {
       description:
-        "Addresses and networks of the proxies before it. Their X-Forwarded-For tells the client's address, by which failed logins and connections are counted; nobody else's is believed.",
+        'Addresses and networks of proxies whose X-Forwarded-For identifies clients, for limits on failed logins and connections.',
       examples: [['127.0.0.1', '10.0.0.0/8']],
     },
   ),
   roles: optional(z.record(roleName, z.array(z.enum(permissions))), {
-    description: `Permissions by role: those of a role that exists are replaced, other names are new roles. Permissions: ${permissions.join(', ')}.`,
+    description: `Permissions by role; replaces those of a built-in role, or adds a role. Permissions: ${permissions.join(', ')}.`,
     examples: [{ 'content creator': ['create content', 'edit own content'] }],
   }),
   expose: optional(
@@ -57,18 +57,18 @@ const portalAccessKeys = {
       taxonomy_term: operations(portalOperations.taxonomy_term, 'terms', ['retrieve']),
     }),
     {
-      description: 'Operations that exist, by resource; every other one answers 404. All exist when left out.',
+      description: 'Enabled operations, by resource; all others answer 404. All are enabled by default.',
       examples: [{ node: ['index', 'retrieve'] }],
     },
   ),
   tokens: optional(z.boolean(), {
     default: defaults.embedded.tokens,
-    description: 'Whether `Authorization: Bearer TOKEN` lets in without a session; `sluice portal token` makes them.',
+    description: 'Whether `Authorization: Bearer TOKEN` is accepted; `sluice portal token` creates tokens.',
     examples: [true],
   }),
   xmlrpc: optional(z.boolean(), {
     default: defaults.embedded.xmlrpc,
-    description: 'Whether an XML-RPC server over the same resources answers at `/api/xmlrpc`.',
+    description: 'Whether the same resources are served as XML-RPC at `/api/xmlrpc`.',
     examples: [true],
   }),
 };
@@ -106,12 +106,12 @@ const byVocabulary = <T extends z.ZodType>(value: T, what: string, examples: [un
 const shared = {
   username: text.meta({ description: 'User to log in as.', examples: ['publisher'] }),
   password: secret.meta({
-    description: 'Password, only by reference: `${NAME}` of the environment, or `{file: path}`.',
+    description: 'Password, as a reference: `${NAME}` or `{file: path}`.',
     examples: ['${SLUICE_PASSWORD}'],
   }),
   dialect: optional(z.enum(['auto', 'entity', 'form']), {
     default: defaults.portal.dialect,
-    description: 'How the portal wants fields: found out by itself, or fixed here.',
+    description: 'Form in which the portal takes fields; detected by default.',
     examples: ['form'],
   }),
   importTimeout: optional(durationText, {
@@ -121,19 +121,19 @@ const shared = {
   }),
   vocabularies: optional(byVocabulary(idNumber, 'Number of the vocabulary of', [1, 2, 3]), {
     description:
-      'Numbers of the vocabularies on the portal. Those of a usual installation (1, 2, 3) are taken and proved unless stated.',
+      'Numbers of vocabularies on the portal; by default those of a usual installation (1, 2, 3), which are verified.',
     examples: [{ formats: 1, tags: 2, topics: 3 }],
   }),
   terms: optional(
     byVocabulary(z.record(text, idNumber), 'Numbers by name of', [{ csv: 5 }, { budget: 17 }, { Transport: 31 }]),
     {
-      description: 'Numbers of terms by name; what is not stated is learnt from the portal, or made there once.',
+      description: 'Numbers of terms by name; others are learnt from the portal, or created there once.',
       examples: [{ tags: { budget: 17 } }],
     },
   ),
   imports: optional(z.enum(['serial', 'parallel']), {
     description:
-      'Whether datastore imports may run beside each other; portals that keep all states together lose some. `serial`, but `parallel` for an embedded portal without races, when left out.',
+      'Whether datastore imports may run concurrently; many portals then lose states. Default `serial`, for an embedded portal without races `parallel`.',
     examples: ['serial'],
   }),
 };
@@ -147,18 +147,18 @@ interface Load {
 const limits = (usual: Load, example: Load) => ({
   concurrency: optional(count.max(256), {
     default: usual.concurrency,
-    description: 'Requests sent at once. Up to three times as many datasets and resources are in work.',
+    description: 'Concurrent requests. Up to three times as many items are prepared.',
     examples: [example.concurrency],
   }),
   requestsPerSecond: optional(z.number().min(0), {
     default: usual.requestsPerSecond,
-    description: 'Upper limit of requests per second; 0 is none.',
+    description: 'Requests per second; 0 is no limit.',
     examples: [example.requestsPerSecond],
   }),
 });
 
 const embedded = z.strictObject({
-  kind: z.literal('embedded').meta({ description: 'The portal that sluice brings along.' }),
+  kind: z.literal('embedded').meta({ description: 'The portal that comes with sluice.' }),
   ...shared,
   username: optional(shared.username, {
     default: defaults.embedded.username,
@@ -166,38 +166,38 @@ const embedded = z.strictObject({
     examples: ['publisher'],
   }),
   password: optional(shared.password, {
-    description: 'Password, only by reference; when left out the portal makes one of its own for its first user.',
+    description: 'Password, as a reference; generated for the first user if missing.',
     examples: ['${SLUICE_PASSWORD}'],
   }),
   ...limits(defaults.embedded, { concurrency: 8, requestsPerSecond: 100 }),
   profile: optional(z.enum(['spec', 'dkan-7.18.16', 'dkan-7.18', 'dkan-7.14']), {
     default: defaults.embedded.profile,
-    description: 'Which portal it behaves like: the specification, or a deployed release.',
+    description: 'Behaviour: the specification, or a deployed release.',
     examples: ['dkan-7.18'],
   }),
   races: optional(z.boolean(), {
     description:
-      "Whether requests that overlap get in each other's way as on deployed portals: lost references and datastore states, deadlocks. When left out, `true` under the `dkan-` profiles and `false` under `spec`.",
+      'Whether concurrent requests lose updates and deadlock as on deployed portals. Default `true` under the `dkan-` profiles, `false` under `spec`.',
     examples: [false],
   }),
   host: optional(text, {
     default: defaults.embedded.host,
-    description: 'Address to listen on; 0.0.0.0 opens it to the network.',
+    description: 'Address to listen on; 0.0.0.0 is all.',
     examples: ['0.0.0.0'],
   }),
   port: optional(portNumber, {
     default: defaults.embedded.port,
-    description: 'Port to listen on; 0 takes a free one.',
+    description: 'Port to listen on; 0 is a free one.',
     examples: [8080],
   }),
   users: optional(text, { description: 'Users file.', examples: ['portal-users.yaml'] }),
   dataDir: optional(text, {
-    description: 'Where its store lives; `portal/<name>` in the state folder when left out.',
+    description: 'Its data folder; default `portal/<name>` in the state folder.',
     examples: ['/var/lib/sluice/portal'],
   }),
   attachWait: optional(durationText, {
     default: defaults.embedded.attachWait,
-    description: 'How long the answer to an upload waits for its import.',
+    description: 'How long the reply to an upload waits for its import.',
     examples: ['5s'],
   }),
   ...portalAccessKeys,
@@ -205,15 +205,14 @@ const embedded = z.strictObject({
 
 const remote = z
   .strictObject({
-    kind: z.literal('remote').meta({ description: 'A portal elsewhere.' }),
+    kind: z.literal('remote').meta({ description: 'Any other portal.' }),
     url: text.meta({
       description: 'Base address, without `/api/dataset`.',
       examples: ['https://data.example.org'],
     }),
     ...shared,
     token: optional(secret, {
-      description:
-        'Token of an account instead of its password, only by reference, where the portal takes one (an embedded portal does).',
+      description: 'Access token instead of a password, as a reference, if the portal supports it.',
       examples: ['${SLUICE_TOKEN}'],
     }),
     username: shared.username.exactOptional(),

@@ -13,12 +13,12 @@ const keptFileSchema = z
   .strictObject({
     total: optional(sizeText, {
       default: defaults.kept.total,
-      description: 'All copies together; the oldest go first. `0 B` keeps none.',
+      description: 'Total size of copies; the oldest are removed first. `0 B` keeps none.',
       examples: ['20 GB'],
     }),
     file: optional(sizeText, {
       default: defaults.kept.file,
-      description: 'Largest file that is copied. `0 B` keeps none.',
+      description: 'Largest file that is copied; `0 B` keeps none.',
       examples: ['500 MB'],
     }),
   })
@@ -41,7 +41,7 @@ const duration = (value: string, description: string, example: string) =>
 export const configFileSchema = z
   .strictObject({
     portals: optional(z.record(key, portalFileSchema), {
-      description: 'Portals by name; one embedded `local` when left out.',
+      description: 'Portals by name; by default one embedded `local`.',
       examples: [{ local: { kind: 'embedded' } }],
     }),
     manifests: optional(z.array(text), {
@@ -53,17 +53,17 @@ export const configFileSchema = z
       z.strictObject({
         url: optional(secretOrText(), {
           description:
-            'External Redis, a cluster or sentinels; REDIS_URL of the environment goes before. Without both sluice runs its own.',
+            'External Redis, cluster or sentinels; REDIS_URL takes precedence. Without either, sluice runs its own.',
           examples: ['redis://redis:6379'],
         }),
         appendfsync: optional(z.enum(['everysec', 'always']), {
           default: defaults.redis.appendfsync,
-          description: 'How often our own Redis writes through to disk.',
+          description: 'How often the embedded Redis syncs to disk.',
           examples: ['always'],
         }),
         fetch: optional(z.boolean(), {
           default: defaults.redis.fetch,
-          description: 'Whether a missing redis-server may be fetched from the Debian archive.',
+          description: 'Whether a missing redis-server may be downloaded from the Debian archive.',
           examples: [false],
         }),
         prefix: optional(
@@ -72,7 +72,7 @@ export const configFileSchema = z
           }),
           {
             default: defaults.redis.prefix,
-            description: 'Begins every key in Redis; workers that share work share it. In braces for a cluster.',
+            description: 'Prefix of every key in Redis, shared by workers that share work. In braces for a cluster.',
             examples: ['{sluice}'],
           },
         ),
@@ -83,11 +83,11 @@ export const configFileSchema = z
       z.strictObject({
         attempts: optional(count.max(100), {
           default: defaults.retry.attempts,
-          description: 'Attempts of a job before it fails; only faults that may pass are tried again.',
+          description: 'Attempts of a job before it fails; only temporary errors are retried.',
           examples: [3],
         }),
-        backoff: duration(defaults.retry.backoff, 'Pause before the second attempt; it doubles each time.', '5s'),
-        maxBackoff: duration(defaults.retry.maxBackoff, 'Longest pause between attempts.', '5m'),
+        backoff: duration(defaults.retry.backoff, 'Delay before the second attempt; it doubles each time.', '5s'),
+        maxBackoff: duration(defaults.retry.maxBackoff, 'Longest delay between attempts.', '5m'),
       }),
       { description: 'Repeats of failed work.' },
     ),
@@ -95,27 +95,23 @@ export const configFileSchema = z
       z.strictObject({
         failures: optional(count.max(1000), {
           default: defaults.breaker.failures,
-          description: 'Passing faults of a portal in a row after which its jobs wait until it answers again.',
+          description: 'Temporary errors of a portal in a row after which it is paused.',
           examples: [10],
         }),
-        probe: duration(
-          defaults.breaker.probe,
-          'Pause before such a portal is asked again; it doubles each time.',
-          '30s',
-        ),
-        maxProbe: duration(defaults.breaker.maxProbe, 'Longest pause between two such questions.', '15m'),
+        probe: duration(defaults.breaker.probe, 'Delay before the first probe; it doubles each time.', '30s'),
+        maxProbe: duration(defaults.breaker.maxProbe, 'Longest delay between two probes.', '15m'),
       }),
       { description: 'What happens while a portal is down.' },
     ),
     http: optional(
       z.strictObject({
         connect: duration(defaults.http.connect, 'Time to reach a portal.', '5s'),
-        headers: duration(defaults.http.headers, 'Time until an answer begins.', '2m'),
-        body: duration(defaults.http.body, 'Longest silence within an answer.', '2m'),
-        upload: duration(defaults.http.upload, 'Time for one upload with its answer.', '2h'),
+        headers: duration(defaults.http.headers, 'Time until a reply begins.', '2m'),
+        body: duration(defaults.http.body, 'Longest silence within a reply.', '2m'),
+        upload: duration(defaults.http.upload, 'Time for one upload with its reply.', '2h'),
         readRetries: optional(z.int().min(0).max(20), {
           default: defaults.http.readRetries,
-          description: 'Repeats of a read at once; writes are repeated as jobs only.',
+          description: 'Immediate retries of a read; writes are retried as jobs only.',
           examples: [0],
         }),
       }),
@@ -130,10 +126,10 @@ export const configFileSchema = z
         }),
         keepRuns: duration(defaults.jobs.keepRuns, 'How long reports and logs of a closed run are kept.', '90d'),
         lock: duration(defaults.jobs.lock, 'How long a silent worker keeps a job.', '30s'),
-        stalledCheck: duration(defaults.jobs.stalledCheck, 'How often jobs of dead workers are looked for.', '10s'),
+        stalledCheck: duration(defaults.jobs.stalledCheck, 'How often jobs of dead workers are searched for.', '10s'),
         stuck: duration(
           defaults.jobs.stuck,
-          'How long nothing of a run may move before it is begun again; when that does not help twice, it is closed as failed.',
+          'How long a run may make no progress before it is restarted; after two restarts it is closed as failed.',
           '1m',
         ),
       }),
@@ -141,11 +137,11 @@ export const configFileSchema = z
     ),
     inbox: optional(
       z.strictObject({
-        settle: duration(defaults.inbox.settle, 'How long a dropped file must stand still before it is taken.', '10s'),
-        rescan: duration(defaults.inbox.rescan, 'How often a folder is read afresh, in case an event was lost.', '5m'),
+        settle: duration(defaults.inbox.settle, 'How long a dropped file must be unchanged before it is taken.', '10s'),
+        rescan: duration(defaults.inbox.rescan, 'How often a folder is rescanned, in case an event was lost.', '5m'),
         poll: optional(z.boolean(), {
           default: defaults.inbox.poll,
-          description: 'Look at files by time instead of events: for network drives.',
+          description: 'Poll instead of waiting for events: for network drives.',
           examples: [true],
         }),
         archiveKeep: optional(count, {
@@ -166,7 +162,7 @@ export const configFileSchema = z
         }),
         row: optional(sizeText, {
           default: defaults.limits.row,
-          description: 'Largest row; a longer one is most often an unclosed quote.',
+          description: 'Largest row; a longer one is usually an unclosed quote.',
           examples: ['5 MB'],
         }),
       }),
@@ -177,7 +173,7 @@ export const configFileSchema = z
       z.strictObject({
         port: optional(portNumber, {
           default: defaults.health.port,
-          description: 'Loopback port of `/healthz`; 0 takes a free one.',
+          description: 'Loopback port of `/healthz`; 0 is a free one.',
           examples: [9090],
         }),
       }),

@@ -15,28 +15,28 @@ const reachable = z.string().refine((text) => isNetwork(text) || (hostName.test(
 const duration = (value: string, description: string, example: string) =>
   optional(durationText, { default: value, description, examples: [example] });
 
-/** How files and catalogues of the web are fetched. */
+/** How files and catalogues are fetched from the web. */
 export const sourcesFileSchema = z
   .strictObject({
     allow: optional(z.array(reachable), {
       default: [],
       description:
-        'Hosts and networks inside that may be asked although their addresses are private, loopback, link-local or reserved.',
+        'Hosts and networks that may be fetched from despite private, loopback, link-local or reserved addresses.',
       examples: [['data.intern.example', '10.1.0.0/16']],
     }),
     maxSize: optional(sizeText, {
       default: defaults.sources.maxSize,
-      description: 'Largest file that is fetched, counted after decompression on the way.',
+      description: 'Largest file that is fetched, after decompression.',
       examples: ['500 MB'],
     }),
     maxRedirects: optional(z.int().min(0).max(20), {
       default: defaults.sources.maxRedirects,
-      description: 'Redirects that are followed; each is checked as the first address is.',
+      description: 'Redirects that are followed; each is checked like the first address.',
       examples: [2],
     }),
     connect: duration(defaults.sources.connect, 'Time to reach a server.', '5s'),
-    headers: duration(defaults.sources.headers, 'Time until an answer begins.', '2m'),
-    body: duration(defaults.sources.body, 'Longest (near) silence within an answer.', '2m'),
+    headers: duration(defaults.sources.headers, 'Time until a reply begins.', '2m'),
+    body: duration(defaults.sources.body, 'Longest (near) silence within a reply.', '2m'),
     requestsPerSecond: optional(z.number().min(0).max(1000), {
       default: defaults.sources.requestsPerSecond,
       description: 'Requests per second to one host; 0 is no limit.',
@@ -44,11 +44,11 @@ export const sourcesFileSchema = z
     }),
     proxy: optional(z.enum(['none', 'environment']), {
       default: defaults.sources.proxy,
-      description: '`environment`: through the proxies that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name.',
+      description: '`environment` uses `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.',
       examples: ['environment'],
     }),
   })
-  .meta({ description: 'How files and catalogues of the web are fetched.' });
+  .meta({ description: 'How files and catalogues are fetched from the web.' });
 
 /** See {@link sourcesFileSchema}. */
 type SourcesFile = z.infer<typeof sourcesFileSchema>;

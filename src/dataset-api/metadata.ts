@@ -23,7 +23,7 @@ const day = z
 /** Title of a node: one line, at most 255 characters (recorded-behaviour 8). */
 export const titleSchema = shortText
   .regex(/^[^\r\n]*$/, { error: 'must be one line' })
-  .meta({ description: 'What people read first.', examples: ['City budget 2026'] });
+  .meta({ description: 'Title, as people read it.', examples: ['City budget 2026'] });
 
 /** Node fields in the API's own structure, merged over everything else. */
 export const passedFieldsSchema = nodeFieldsSchema.meta({
@@ -32,7 +32,7 @@ export const passedFieldsSchema = nodeFieldsSchema.meta({
 });
 
 const description = text.meta({
-  description: 'What the data is about; Markdown and simple HTML.',
+  description: 'Description in Markdown or simple HTML.',
   examples: ['Planned spending of every department.'],
 });
 
@@ -51,7 +51,7 @@ export const datasetMetadataShape = {
     examples: ['cc-by'],
   }),
   frequency: optional(z.enum(frequencies.flatMap(({ code, words }) => [code, ...words])), {
-    description: 'How often the data is renewed: a plain word or its code.',
+    description: 'Update interval: a word or its code.',
     examples: ['annually'],
   }),
   contact: optional(
@@ -69,15 +69,15 @@ export const datasetMetadataShape = {
   ),
   author: optional(shortText, { description: 'Who made the data.', examples: ['Finance Office'] }),
   access: optional(z.enum(accessLevels), {
-    description: 'Who may have the data; `restricted` and `private` need `rights`.',
+    description: 'Access level; `restricted` and `private` need `rights`.',
     examples: ['public'],
   }),
-  rights: optional(shortText, { description: 'Why access is limited, or what applies to use.', examples: ['none'] }),
+  rights: optional(shortText, { description: 'Reason for limited access, or terms of use.', examples: ['none'] }),
   spatial: optional(
     z.strictObject({
       wkt: optional(
         z.string().refine(isWkt, { error: 'must be a well-known-text geometry such as `POINT (13.4 52.5)`' }),
-        { description: 'Area as well-known text, longitude first.', examples: ['POINT (13.4 52.5)'] },
+        { description: 'Area as well-known text (longitude first).', examples: ['POINT (13.4 52.5)'] },
       ),
       label: optional(shortText, { description: 'Area in words.', examples: ['Harbour district'] }),
     }),
@@ -86,7 +86,7 @@ export const datasetMetadataShape = {
   temporal: optional(
     z.strictObject({
       from: day.meta({ description: 'First day.', examples: ['2026-01-01'] }),
-      to: optional(day, { description: 'Last day; the first when left out.', examples: ['2026-12-31'] }),
+      to: optional(day, { description: 'Last day; the first by default.', examples: ['2026-12-31'] }),
     }),
     { description: 'Time that the data covers.', examples: [{ from: '2026-01-01', to: '2026-12-31' }] },
   ),
@@ -135,7 +135,7 @@ export const datasetMetadataShape = {
   relatedContent: optional(
     z.array(
       z.strictObject({
-        title: shortText.meta({ description: 'Words of the link.', examples: ['Budget debate'] }),
+        title: shortText.meta({ description: 'Text of the link.', examples: ['Budget debate'] }),
         url: webAddress.meta({ description: 'Address of the link.', examples: ['https://example.org/debate'] }),
       }),
     ),

@@ -30,63 +30,60 @@ export abstract class SluiceError extends Error {
 
 /** Every error code with the sentence that the documentation's table shows for it. */
 export const errorCodes = {
-  usage: 'The command line is wrong: an unknown command or option, or a missing argument.',
-  config: 'A configuration file is wrong; every problem is listed with file, line, column, key and allowed values.',
-  manifest: 'A manifest is wrong; every problem is listed with file, line, column, key and allowed values.',
-  'redis-unreachable': 'REDIS_URL (or `redis.url`) is set and that server does not answer or cannot be used.',
+  usage: 'The command line is invalid: an unknown command or option, or a missing argument.',
+  config: 'A configuration file is invalid; each problem is listed with line, column, key and allowed values.',
+  manifest: 'A manifest is invalid; each problem is listed with line, column, key and allowed values.',
+  'redis-unreachable': 'The Redis server of REDIS_URL (or `redis.url`) does not answer or cannot be used.',
   'redis-missing': 'No Redis server could be found or fetched for the embedded default.',
   'redis-failed': 'The embedded Redis server was found but did not start.',
   'state-mismatch': 'The spool folder or state folder belongs to another Redis.',
-  'state-full':
-    'A disk or Redis takes no more data: no room left, a memory limit reached, or a disk that can only be read.',
+  'state-full': 'A disk or Redis accepts no more data: full, at its memory limit, or read-only.',
   'portal-unreachable': 'The portal did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
   'portal-busy':
-    'The database of the portal could not take the request beside others (deadlock, lock wait); nothing was stored, and it is tried again soon.',
+    "The portal's database could not handle concurrent requests (deadlock, lock wait); nothing was stored.",
   'portal-session': 'The portal refused the session again after one fresh login.',
-  'portal-login': 'The portal refused the login; the portal is paused until the credentials are mended.',
-  'portal-gone': 'A node of ours is not on the portal any more.',
-  'portal-refused': 'The portal refused a request with a reason; repeating it would not help.',
+  'portal-login': 'The portal refused the login; it is paused until the credentials are corrected.',
+  'portal-gone': 'A published node is no longer on the portal.',
+  'portal-refused': 'The portal refused a request and gave a reason; a retry would not help.',
   'portal-not-api': 'The address answers, but not as a Dataset REST API.',
-  'portal-reply': 'The portal answered with a body that does not have the shape of this API.',
-  'portal-conflict': 'The portal already holds a node with that uuid.',
+  'portal-reply': "The portal's reply does not match this API.",
+  'portal-conflict': 'The portal already has a node with that UUID.',
   'node-unclear':
-    'The portal may hold the node already, and sluice cannot tell: another node has its title, or drafts are hidden from this account. Nothing is created until somebody decides.',
+    'The portal may already have the node: another node has its title, or drafts are hidden from this account. Nothing is created until you decide.',
   'source-missing': 'The file of a resource does not exist or cannot be read, or its address is gone (404, 410).',
   'source-changed': 'The file of a resource changed while it was being read.',
   'source-refused':
-    'A path leaves the folder it must stay in or is no regular file; or an address must not be fetched, or holds something else than was expected.',
+    'A path leaves its folder or is not a regular file; or an address must not be fetched, or has unexpected content.',
   'source-unreachable':
-    'The server of a `url` did not answer properly: network error, time-out, or a 408, 425, 429 or 5xx status.',
+    'The server of a `url` did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
   'catalogue-fault':
-    'A catalogue cannot be read: no JSON, incomplete, beyond a limit, or without a list of datasets. Nothing of it is published, and nothing is taken down.',
-  'entry-fault':
-    'An entry of a catalogue or list is faulty; it is left out, the others go on, and what it published before stays.',
+    'A catalogue cannot be read: not JSON, incomplete, beyond a limit, or without a list of datasets. Nothing is published or removed.',
+  'entry-fault': 'An entry of a catalogue or list is invalid and skipped; what it published before stays.',
   'table-encoding': 'The file is not valid UTF-8 text: another encoding, or NUL bytes.',
   'table-empty': 'The file holds no header row.',
   'table-header': 'The header row has an empty, a duplicate or an unusable cell.',
   'table-ragged': 'A row has more or fewer cells than the header.',
-  'table-quote': 'A quote is opened and never closed, or stands where none may stand.',
-  'table-oversize': 'One row is larger than the limit, most often because of an unclosed quote.',
+  'table-quote': 'A quote is never closed, or is in the wrong place.',
+  'table-oversize': 'A row exceeds the limit, usually because of an unclosed quote.',
   'table-input': 'An archive, workbook or JSON file cannot be read as a table, or is beyond a limit.',
-  'table-step':
-    'A step of `table`, or the schema, does not fit the table: a column that is not there, a module that failed.',
-  'table-rows': 'More rows are bad than `badRows` and `maxBadRows` allow; nothing was published.',
+  'table-step': 'A step of `table`, or the schema, does not fit the table: a missing column, a module that failed.',
+  'table-rows': 'More bad rows than `badRows` and `maxBadRows` allow; nothing was published.',
   'import-failed': 'The portal reports that the datastore import failed.',
-  'import-timeout': 'The datastore import did not end in the time allowed.',
-  'verify-failed': 'What the portal holds is not what was sent.',
-  'poison-job': 'A job was killed five times in the same step and is not tried again.',
-  'dataset-failed': 'The resource was not tried because its dataset could not be published.',
+  'import-timeout': 'The datastore import timed out.',
+  'verify-failed': 'The portal does not hold what was sent.',
+  'poison-job': 'A job was killed five times in the same step and is not retried.',
+  'dataset-failed': 'The resource was skipped because its dataset could not be published.',
   'job-lost': 'A job of the run vanished from the queue.',
-  'jobs-stuck': 'Nothing of the run could go on, and beginning it again did not help; it was closed.',
-  drift: 'Somebody edited fields of ours on the portal since our last write; the item is held (`onDrift`).',
-  'plan-moved': 'Source or portal changed since the plan was made; nothing was done to the item.',
+  'jobs-stuck': 'The run made no progress, even after a restart, and was closed.',
+  drift: 'Published fields were edited on the portal since the last write; the item is held (`onDrift`).',
+  'plan-moved': 'Source or portal changed since the plan was made; the item was skipped.',
   held: 'A guard held the run; nothing was changed.',
-  unfinished: 'The run did not end in the time allowed; it stays queued.',
-  interrupted: 'The command was interrupted; the work that was begun is resumed by the next start.',
+  unfinished: 'The run did not finish in time; it stays queued.',
+  interrupted: 'The command was interrupted; the next start resumes its work.',
   'portal-port': 'The embedded portal cannot listen on its address, or another process serves its store.',
   'portal-store': 'The store of the embedded portal cannot be opened or written.',
-  'users-file': 'The users file of the embedded portal is wrong or readable by others.',
-  'notice-failed': 'A notice was not delivered to the webhook or mail server; it is tried again for more than an hour.',
+  'users-file': 'The users file of the embedded portal is invalid or readable by others.',
+  'notice-failed': 'A notice was not delivered to the webhook or mail server; it is retried for more than an hour.',
   'not-found': 'No such key, file, run or job is known.',
 } as const;
 
@@ -120,8 +117,8 @@ export class ConfigError extends SluiceError {
   readonly problems: FileProblem[];
 
   constructor(problems: FileProblem[], details: ErrorDetails = {}) {
-    super(listProblems('the configuration is wrong', problems), {
-      hint: 'mend the lines named above; docs/reference/config.md lists every key',
+    super(listProblems('the configuration is invalid', problems), {
+      hint: 'fix these lines; `sluice help config` lists every key',
       ...details,
     });
     this.problems = problems;
@@ -134,8 +131,8 @@ export class ManifestError extends SluiceError {
   readonly problems: FileProblem[];
 
   constructor(problems: FileProblem[], details: ErrorDetails = {}) {
-    super(listProblems('the manifest is wrong', problems), {
-      hint: 'mend the lines named above; docs/reference/manifest.md lists every key',
+    super(listProblems('the manifest is invalid', problems), {
+      hint: 'fix these lines; `sluice help manifest` lists every key',
       ...details,
     });
     this.problems = problems;
@@ -466,7 +463,7 @@ const fullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);
 /** True for the code of the operating system that a disk takes no more. */
 export const isFullCode = (code: unknown): boolean => fullCodes.has(code);
 
-const fullHint = 'nothing is lost: it goes on by itself, or with the next command';
+const fullHint = 'nothing is lost: work resumes by itself or with the next command';
 
 /** What Redis answers when it takes no more data, with what it means and what to do. */
 const redisFaults: readonly [words: RegExp, what: string, hint: string][] = [

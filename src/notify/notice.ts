@@ -8,7 +8,7 @@ export const noticeEvents = {
   'run-failed': 'Items of a run failed, or the run as a whole.',
   'run-held': 'A guard holds a run, or items are held because somebody edited them on the portal.',
   'file-quarantined': 'A file is faulty and was set aside.',
-  recovered: 'Everything that had failed, was held or quarantined is well again.',
+  recovered: 'Everything that had failed, was held or quarantined has recovered.',
   'portal-paused': 'A portal is paused: it is down, or refused the login.',
   'portal-resumed': 'A paused portal works again.',
 } as const;

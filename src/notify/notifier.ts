@@ -158,7 +158,7 @@ const runNotice = (report: Report, { event, reasons }: Told, before: Incident | 
 });
 
 const runSummary = (event: Told['event'], reasons: Told['reasons'], before: Incident | null): string => {
-  if (event === 'recovered') return `well again; something was wrong since ${before?.since ?? 'earlier'}`;
+  if (event === 'recovered') return `recovered; something was wrong since ${before?.since ?? 'earlier'}`;
   const did = event === 'run-held' ? 'held' : event === 'file-quarantined' ? 'quarantined' : 'failed';
   const ran = reasons.some(({ key }) => key === '');
   if (ran) return event === 'run-held' ? 'the run is held' : `the run ${did}`;
@@ -185,7 +185,7 @@ const pausedNotice = (portal: string, { reason, since }: { reason: Reason; since
   ...portalNotice(portal, 'portal-paused', since),
   summary:
     reason.code === 'portal-login'
-      ? `portal ${portal} is paused until somebody mends its login`
+      ? `portal ${portal} is paused until its login is corrected`
       : `portal ${portal} is paused until it answers again`,
   items: [noticeItem('', reason)],
 });

@@ -99,7 +99,7 @@ export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string):
   const facts = { ...factsOf(reply), mayHaveHappened: reply.method !== 'GET' };
   if (portal.proven) {
     return new PortalReplyError(message, facts, {
-      hint: 'look at what stands between sluice and the portal: proxy, cache, maintenance page',
+      hint: 'check what is between sluice and the portal: proxy, cache, maintenance page',
     });
   }
   return new PortalNotApiError(message, facts, { hint: notApiHint });
@@ -107,7 +107,7 @@ export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string):
 
 /** Hint of errors about an address that is not this API. */
 export const notApiHint =
-  "check the portal's url: it must be the site's address (with its base path, if any) whose /api/dataset answers; `sluice check --portal` tells more";
+  "check the portal's url: it must be the site's address (with its base path, if any) whose /api/dataset answers; `sluice check --portal` shows more";
 
 /** Milliseconds of a `Retry-After` header (seconds or an HTTP date), at most one day; undefined when absent or unreadable. */
 export const retryAfter = (header: string | undefined, now: number): number | undefined => {
@@ -125,7 +125,7 @@ const missing = (reply: Reply, portal: PortalFacts): PortalError => {
   const facts = factsOf(reply);
   if (isHtmlPage(reply.text) && portal.proven) {
     return new PortalReplyError(message, facts, {
-      hint: 'the address worked before: look at what stands between sluice and the portal',
+      hint: 'the address worked before: check proxies between sluice and the portal',
     });
   }
   if (nodePath.test(reply.path) && nodeNotFound.test(words)) {
@@ -170,7 +170,7 @@ const busyHint =
 const transientHint = (status: number): string =>
   status === 429
     ? 'the portal asks for fewer requests; lower requestsPerSecond or concurrency of this portal'
-    : "the portal has a fault of its own; it is tried again, and the portal's error log says more";
+    : "the portal has an internal error; sluice retries, and the portal's error log has details";
 
 const refusedHint = (reply: Reply): string => {
   if (reply.status === 403) {
@@ -178,6 +178,6 @@ const refusedHint = (reply: Reply): string => {
   }
   if (reply.status === 413) return 'the portal limits the size of uploads; ask its administrator to raise the limit';
   if (reply.status >= 500)
-    return 'the portal cannot store these values; mend the fields or the title named in its message';
-  return "mend what the portal's message names, then publish again";
+    return 'the portal cannot store these values; correct the fields or the title named in its message';
+  return "fix what the portal's message names, then publish again";
 };

@@ -184,7 +184,7 @@ export class Datastore {
     if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'a list holding true');
     if (/^(?:---\s*)?(?:-\s*|\[\s*)?false\b/.test(reply.text.trim())) {
       throw new ImportFailedError(`portal ${this.session.portal.name}: ${method} ${path} answered false`, {
-        hint: 'the portal did not do it and gives no reason; its error log says more',
+        hint: 'the portal failed without a reason; check its error log',
       });
     }
   }

@@ -221,7 +221,7 @@ export class Http {
       return new PortalReplyError(
         `portal ${this.facts.name}: ${request.method} ${request.path} answered with more than ${maxReplyBytes} bytes`,
         { method: request.method, path: request.path, mayHaveHappened: request.method !== 'GET' },
-        { hint: 'this is no reply of this API; look at what stands between sluice and the portal', cause: error },
+        { hint: 'this is not a reply of this API; check proxies between sluice and the portal', cause: error },
       );
     }
     return networkFailure(request, error, this.facts);

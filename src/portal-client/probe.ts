@@ -103,7 +103,7 @@ const lookAtLogin = async ({ session }: Parts, probe: PortalProbe, signal: Abort
       what:
         uid === ''
           ? 'the token is taken'
-          : `logged in as ${name} (uid ${uid}, ${probe.login.roles.join(', ') || 'roles not told'})`,
+          : `logged in as ${name} (uid ${uid}, ${probe.login.roles.join(', ') || 'roles unknown'})`,
       hint: null,
     });
     probe.findings.push(rightsFinding(probe.mayCreate));
@@ -120,7 +120,7 @@ const lookAtDatastore = async ({ datastore }: Parts, probe: PortalProbe, signal:
       ? { ok: true, what: 'tables can be imported into the datastore', hint: null }
       : {
           ok: true,
-          what: 'no datastore endpoints: files are attached, and the portal imports them by itself or not at all',
+          what: 'no datastore endpoints: files are attached; importing them is up to the portal',
           hint: null,
         },
   );
@@ -156,8 +156,7 @@ const lookAtSearch = async ({ session }: Parts, probe: PortalProbe, signal: Abor
 /** Which terms would be sent by their ids, and into which vocabularies new ones would go. */
 const lookAtTerms = async ({ terms, survey }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   if (probe.dialect === 'form') {
-    const hint =
-      'topics that the portal does not tell of are taken by number only: state them as `terms: {topics: …}` of this portal';
+    const hint = 'topics that the portal does not list need numbers: set `terms: {topics: …}` for this portal';
     probe.findings.push({ ok: true, what: 'tags and formats are taken by name', hint });
     return;
   }
@@ -188,7 +187,7 @@ const rightsFinding = (may: boolean | null): ProbeFinding => {
       }
     : {
         ok: null,
-        what: 'whether the account may create datasets cannot be told from its roles',
+        what: 'the roles do not show whether the account may create datasets',
         hint: 'publish one small dataset to find out',
       };
 };

@@ -47,7 +47,7 @@ const logoutMs = 2000;
 const blockedMs = 300_000;
 
 const blockedHint =
-  'the portal takes no logins of this account or address for now, because too many failed (for up to six hours); sluice tries again by itself';
+  'the portal blocks logins of this account or address after too many failures (for up to six hours); sluice retries by itself';
 
 /** A session is renewed before a portal ends it in the middle of the work (embedded ones after twelve hours), milliseconds. */
 const renewMs = 6 * 3_600_000;
@@ -332,7 +332,7 @@ export class Session {
 
 const loginHint = (reply: Reply): string => {
   if (isHtmlPage(reply.text))
-    return 'an HTML page came instead of the API: look at what stands before the portal, then start again';
+    return 'the API returned an HTML page: check proxies in front of the portal, then start again';
   return /blocked/i.test(wordsOf(reply))
     ? 'the portal has blocked this account; ask its administrator, then start again'
     : 'check username and password of this portal in the configuration, then start again; nothing more is sent until then';

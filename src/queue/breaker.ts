@@ -98,7 +98,7 @@ export class CircuitBreaker {
     return {
       code: 'portal-unreachable',
       message: `portal ${portal} failed ${times}, the last time with: ${error.message}`,
-      hint: `nothing, unless it stays down: it is asked whether it answers, and its jobs go on by themselves then; ${error.hint ?? 'see its own log'}`,
+      hint: `nothing, unless it stays down: sluice probes it and resumes by itself; ${error.hint ?? 'see its own log'}`,
     };
   }
 }
@@ -110,5 +110,5 @@ export const isOutage = (error: unknown): error is PortalUnreachableError | Port
 const askedReason = (portal: string, error: SluiceError, ms: number): Reason => ({
   code: 'portal-unreachable',
   message: `portal ${portal} asked for a pause of ${Math.ceil(ms / 1000)} s: ${error.message}`,
-  hint: 'nothing: it is asked whether it answers, earlier where the pause is very long, and its jobs go on by themselves then',
+  hint: 'nothing: sluice probes the portal and resumes by itself, earlier if the pause is very long',
 });

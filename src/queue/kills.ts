@@ -42,7 +42,7 @@ export const poisonOf = ({ kills }: Trace, key: string): PoisonJobError | null =
     const at = name.lastIndexOf(' ');
     if (count < poisonKills || name.slice(0, at) !== key) continue;
     return new PoisonJobError(`the worker was killed ${count} times in step ${name.slice(at + 1)}`, {
-      hint: 'look at its log, repair its file or the machine, then `sluice retry`',
+      hint: 'check its log, fix its file or the machine, then `sluice retry`',
     });
   }
   return null;

@@ -156,10 +156,7 @@ export class PortalWatch {
     const { redis, keys, breaker, log } = this.#parts;
     if (isDown(error)) await breaker.open(portal, reason);
     else
-      log.warn(
-        { action: 'probe', portal, reason },
-        'portal answers, but its jobs fail: they go on with their own attempts',
-      );
+      log.warn({ action: 'probe', portal, reason }, 'portal answers, but its jobs fail: they use their own attempts');
     await redis.hdel(keys.portal(portal), 'failures', 'confirm');
   }
 

@@ -140,7 +140,7 @@ export class RunWatch {
       this.#tell(run, 'opened its gate: the run had ended');
     } else if (state === 'unknown') {
       await queues.runs.remove(runId); // what is left of a job that stands in no list
-      const lost = run.request ? null : 'what it was asked for is not understood';
+      const lost = run.request ? null : 'its request is not understood';
       await queues.runs.add('run', dataOf(run, lost), queues.runOptions(runId));
       this.#tell(run, 'added its job again');
     } else {
@@ -223,7 +223,7 @@ const requestOf = (text: string | null): RunRequest | null => {
 const dataOf = ({ runId, target, request }: WatchedRun, why: string | null): RunData => {
   const lost: RunRequest = { ...target, manifestPath: '', why: 'command', only: null, ...plainRequest };
   const halt: Reason | null =
-    why === null ? null : reasonOf(new JobsStuckError(`the run could not go on: ${why}`, haltHint));
+    why === null ? null : reasonOf(new JobsStuckError(`the run could not continue: ${why}`, haltHint));
   return { kind: 'run', runId, ...(request ?? lost), ...(halt ? { halt } : {}) };
 };
 

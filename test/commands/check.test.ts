@@ -266,7 +266,7 @@ describe('checking manifests and configurations', () => {
       'city.yaml:3:5: datasets.0.title: this key is required [manifest]',
       expect.stringMatching(/^city\.yaml:3:9: datasets\.0\.id: must be 1 to 64 of .* \[manifest\]$/),
       'city.yaml:4:5: datasets.0.titel: unknown key; did you mean `title`? [manifest]',
-      expect.stringMatching(/^ {2}-> mend the lines named above/),
+      expect.stringMatching(/^ {2}-> fix these lines; `sluice help manifest`/),
     ]);
   });
 

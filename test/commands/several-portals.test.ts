@@ -101,7 +101,7 @@ describe('a manifest of several portals', () => {
     place.write('other.yaml', JSON.stringify(other));
     const { io, out } = place.io();
     expect(await checkCommand(['other.yaml'], place.options, io)).toBe(2);
-    expect(out()).toContain('`moon` stands here twice');
+    expect(out()).toContain('`moon` is listed twice');
     place.write('other.yaml', JSON.stringify({ ...other, portals: ['city', 'moon'] }));
     const again = place.io();
     expect(await checkCommand(['other.yaml'], place.options, again.io)).toBe(2);

@@ -82,7 +82,7 @@ describe('a catalogue', () => {
     );
     await place.publish(manifest);
     await place.store.flushall();
-    expect((await place.run(['rebuild', manifest])).out).toContain('15 items: 15 restored as wished');
+    expect((await place.run(['rebuild', manifest])).out).toContain('15 items: 15 restored and verified');
     gateway.takeWrites();
     expect((await place.publish(manifest)).code).toBe(0);
     expect(gateway.takeWrites()).toEqual([]);
@@ -111,7 +111,7 @@ describe('a catalogue', () => {
     const broken = await place.run(['check', place.write('broken.json', '{"dataset": [}')]);
     expect(broken.code).toBe(3);
     expect(broken.out).toContain(
-      'broken.json:1:14: it is not JSON: "}" stands where a value is expected [catalogue-fault]',
+      'broken.json:1:14: it is not JSON: "}" found where a value is expected [catalogue-fault]',
     );
   });
 

@@ -88,7 +88,7 @@ describe('resources with a url', () => {
     expect((await place.publish(manifest)).code).toBe(0);
     const planned = await place.run(['plan', manifest]);
     expect(planned.out).toContain(
-      'fetch                  plain/d/a  (its server tells no versions: fetched and compared)',
+      'fetch                  plain/d/a  (its server offers no versions: fetched and compared)',
     );
     gateway.requests.length = 0;
     const second = await place.publish(manifest);
@@ -196,7 +196,7 @@ describe('resources with a url', () => {
     server.on('/liar.csv', fileAnswer('id\n1\n2\n', { etag: '"same"' }));
     expect((await place.publish(manifest)).report.counts.actions).toEqual({});
     const planned = await place.run(['plan', manifest, '--refresh']);
-    expect(planned.out).toContain('fetched and compared, as asked');
+    expect(planned.out).toContain('fetched and compared, as requested');
     const refreshed = await place.run(['publish', manifest, '--refresh', '--json']);
     const { counts } = reportSchema.parse(JSON.parse(refreshed.out));
     expect(counts.actions).toEqual({ attached: 1, imported: 1 });

@@ -43,7 +43,7 @@ it.each([
 
   await place.store.flushall();
   const rebuilt = await place.run(['rebuild', manifest]);
-  expect(rebuilt.out + rebuilt.err).toContain('9 items: 9 restored as wished');
+  expect(rebuilt.out + rebuilt.err).toContain('9 items: 9 restored and verified');
   const second = await place.publish(manifest);
   expect([second.code, second.report.counts.actions]).toEqual([0, {}]);
 

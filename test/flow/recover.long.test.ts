@@ -88,7 +88,7 @@ describe('docs/how-to/recover.md', () => {
     await place.store.flushall();
     const { code, out } = next('sluice rebuild');
     expect(code, out).toBe(0);
-    expect(out).toContain('16 items: 16 restored as wished');
+    expect(out).toContain('16 items: 16 restored and verified');
     expect(out).toContain('16 unchanged');
   });
 

@@ -92,7 +92,7 @@ describe('tables made of other files', () => {
       /prepare spending\.csv: 3 rows in, 2 rows of 3 columns out.*\n.*separated by ";"[\s\S]*cast: 4 cells changed[\s\S]*1 row dropped/,
     );
     expect((await place.run(['log', 'made/budget/shapes'])).out).toMatch(
-      /shapes\.zip holds no table .*: sent as it is/,
+      /shapes\.zip holds no table .*: sent unchanged/,
     );
 
     const from = gateway.requests.length;
@@ -102,7 +102,7 @@ describe('tables made of other files', () => {
     expect((await place.run(['verify', manifest, '--content'])).code).toBe(0);
 
     const changed = place.manifest(manifestOf([...steps, { select: ['department'] }]));
-    expect((await place.run(['plan', changed])).out).toContain('its table is made otherwise');
+    expect((await place.run(['plan', changed])).out).toContain('its transform steps changed');
     const third = await place.publish(changed);
     expect(itemOf(third.report, 'made/budget/spending')).toMatchObject({
       actions: ['attached', 'imported'],
@@ -114,11 +114,11 @@ describe('tables made of other files', () => {
     const same = place.manifest(
       manifestOf([...steps, { select: ['department'] }, { replace: { cell: 'Nowhere', with: '' } }]),
     );
-    expect((await place.run(['plan', same])).out).toContain('its table is made otherwise');
+    expect((await place.run(['plan', same])).out).toContain('its transform steps changed');
     const next = gateway.requests.length;
     expect((await place.publish(same)).report.counts.resource).toEqual({ unchanged: 7 });
     expect(writesFrom(next)).toEqual([]);
-    expect((await place.run(['plan', same])).out).not.toContain('its table is made otherwise');
+    expect((await place.run(['plan', same])).out).not.toContain('its transform steps changed');
   }, 120_000);
 
   it('leave bad rows out as far as they may, and publish nothing beyond', async () => {
@@ -206,7 +206,7 @@ describe('a table that was made', () => {
     const other = makeRemotePlace(gateway.url);
     other.write('data/t.ndjson', '{"n":1}\n{"n":2}\n');
     const manifest = other.manifest(oneTable('lost', content));
-    expect((await other.run(['rebuild', manifest])).out).toContain('2 items: 2 restored as wished');
+    expect((await other.run(['rebuild', manifest])).out).toContain('2 items: 2 restored and verified');
     const from = gateway.requests.length;
     expect((await other.publish(manifest)).report.counts.resource).toEqual({ unchanged: 1 });
     expect(writesFrom(from)).toEqual([]);

@@ -146,7 +146,7 @@ describe('rebuild', () => {
     const rebuilt = await place.run(['rebuild', manifest]);
     expect(rebuilt).toMatchObject({
       code: 0,
-      out: expect.stringContaining('400 items: 400 restored as wished, 0 to be'),
+      out: expect.stringContaining('400 items: 400 restored and verified, 0 to be'),
     });
     const second = await place.publish(manifest);
     expect(second.code).toBe(0);
@@ -193,7 +193,7 @@ describe('verify', () => {
     const without = await place.run(['verify', manifest]);
     expect(without.code).toBe(3);
     expect(lines(without.out)).toEqual([
-      `proof/title: node ${nid('title', false)}: title is not as wished: it is "Edited"`,
+      `proof/title: node ${nid('title', false)}: title is not what was wanted: it is "Edited"`,
       expect.stringMatching(/^proof\/size\/t: file .* has 21 bytes on the portal, 15 here$/),
       'proof/size/t: the datastore holds 2 rows, the file 1',
       expect.stringMatching(/^proof\/rows\/t: the datastore is not imported/),
@@ -213,7 +213,7 @@ describe('verify', () => {
     };
     const failing = await place.run(['verify', manifest]);
     gateway.before = () => undefined;
-    expect(failing.out).toContain('proof/sound/t: cannot be looked at: ');
+    expect(failing.out).toContain('proof/sound/t: cannot be read: ');
     expect(lines(failing.out).at(-1)).toBe('12 items checked, 6 faults');
 
     // What was found broken is sent again by the next publish; edits of fields stay with `onDrift`.

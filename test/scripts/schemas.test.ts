@@ -19,7 +19,7 @@ describe('files made from the schemas', () => {
 
 /** Keys in the lists of the page. */
 const documented = (page: string): string[] =>
-  [...readFileSync(join(root, page), 'utf8').matchAll(/^- `([^`]+)` \(/gm)].map(([, key = '']) => key);
+  [...readFileSync(join(root, page), 'utf8').matchAll(/^- `([^`]+)`(?: \(.*?\))?: /gm)].map(([, key = '']) => key);
 
 /** Keys of steps and schemas, which the page about tables describes without their parents. */
 const isOfTables = (key: string): boolean => /^datasets\[\]\.resources\[\]\.(table\[\]|schema)\./.test(key);
@@ -58,9 +58,9 @@ describe.each([
   });
 
   it('says what each key means', () => {
-    const lines = readFileSync(join(root, page), 'utf8').match(/^- `[^`]+` \(.*$/gm) ?? [];
+    const lines = readFileSync(join(root, page), 'utf8').match(/^- `[^`]+`(?: \(|:).*$/gm) ?? [];
     expect(lines).toHaveLength(pageKeys.length);
-    expect(lines.filter((line) => !/\): \S.{5,}\.$/.test(line))).toEqual([]);
+    expect(lines.filter((line) => !/: \S.{5,}\.$/.test(line))).toEqual([]);
   });
 });
 

@@ -114,7 +114,7 @@ describe('a run is closed as failed, with its reason,', () => {
     await waitUntil('the gate', async () => (await runtime.gate.state(target)).current === null);
     const shown = place.io();
     await statusCommand(undefined, place.options, shown.io);
-    expect(shown.out()).toContain('jobs-stuck: the run could not go on: its jobs are not in the queue');
+    expect(shown.out()).toContain('jobs-stuck: the run could not continue: its jobs are not in the queue');
   });
 
   it('when its job failed without a report', async () => {
@@ -128,11 +128,11 @@ describe('a run is closed as failed, with its reason,', () => {
     const { reason } = await reportOf(opened);
     expect(reason).toMatchObject({
       code: 'jobs-stuck',
-      message: 'the run could not go on: the data of the job is not understood',
+      message: 'the run could not continue: the data of the job is not understood',
     });
   });
 
-  it('when what it was asked for is not understood', async () => {
+  it('when its request is not understood', async () => {
     const opened = await open();
     await waitFor(opened, []);
     await opened.runtime.queues.runs.remove(runId);

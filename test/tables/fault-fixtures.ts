@@ -71,7 +71,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'Windows-1252, told by its quotation marks and the euro',
+    title: 'Windows-1252, recognised by quotation marks and euro sign',
     content: latin1('id,price\n1,\x80 5\n2,\x93caf\xe9\x94\n'),
     kind: 'other-encoding',
     verdict: 'mendable',
@@ -79,7 +79,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'Windows-1250, told by its words',
+    title: 'Windows-1250, recognised by its words',
     content: bytes('id,name\n1,Plze', [0xf2], '\n2,', [0xc8], 'esk', [0xe9], ' Bud', [0xec], 'jovice\n'),
     kind: 'other-encoding',
     verdict: 'mendable',
@@ -87,7 +87,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'another encoding, of which one word does not tell which',
+    title: 'an encoding that one word does not identify',
     content: bytes('id,name\n1,Plze', [0xf2], '\n2,Brno\n'),
     kind: 'other-encoding',
     verdict: 'faulty',
@@ -144,7 +144,7 @@ export const faultFixtures: FaultFixture[] = [
     line: 1,
   },
   {
-    title: 'line ends of old Macintosh systems',
+    title: 'CR line ends',
     content: 'id,name\r1,Ann\r2,Bob\r',
     kind: 'line-ends-old',
     verdict: 'sound',
@@ -158,7 +158,7 @@ export const faultFixtures: FaultFixture[] = [
     line: 1,
   },
   {
-    title: 'quotes behind a backslash',
+    title: 'quotes after a backslash',
     content: 'id,name\n1,"Ann \\"B\\""\n2,"Bob"\n',
     kind: 'quote-style',
     verdict: 'mendable',
@@ -180,7 +180,7 @@ export const faultFixtures: FaultFixture[] = [
     line: 1,
   },
   {
-    title: 'the line by which Excel is told the delimiter',
+    title: 'the `sep=` line of Excel',
     content: 'sep=;\nid;name\n1;Ann\n',
     kind: 'title-rows',
     verdict: 'mendable',
@@ -210,7 +210,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 3,
   },
   {
-    title: 'two columns of one name',
+    title: 'two columns with the same name',
     content: 'id,name,Name\n1,Ann,B.\n',
     kind: 'header-duplicate',
     verdict: 'mendable',
@@ -218,7 +218,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 3,
   },
   {
-    title: 'names that only differ behind character 64',
+    title: 'names that only differ after character 64',
     content: `id,${'a'.repeat(64)}1,${'a'.repeat(64)}2\n1,2,3\n`,
     kind: 'header-duplicate',
     verdict: 'mendable',
@@ -305,7 +305,7 @@ export const faultFixtures: FaultFixture[] = [
     line: 3,
   },
   {
-    title: 'rows with empty cells behind the last column',
+    title: 'rows with empty cells after the last column',
     content: 'id,name\n1,Ann\n2,Bob,,\n',
     kind: 'row-long-empty',
     verdict: 'mendable',
@@ -405,7 +405,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'text behind a closing quote',
+    title: 'text after a closing quote',
     content: 'id,name\n1,"Ann" B\n',
     kind: 'quote-text-after',
     verdict: 'faulty',
@@ -478,7 +478,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'dates of which nobody can tell day and month',
+    title: 'dates with ambiguous day and month',
     content: 'id,day\n1,01/02/2026\n2,03/04/2026\n',
     kind: 'dates-unclear',
     verdict: 'sound',

@@ -20,7 +20,7 @@ describe('faults of tables', () => {
     expect(Object.keys(findingKinds).filter((kind) => !kinds.has(kind as keyof typeof findingKinds))).toEqual([]);
   });
 
-  it('stand in the reference page as a publisher sees them (else run `node scripts/table-faults.ts`)', async () => {
+  it('are listed in the reference page (else run `node scripts/table-faults.ts`)', async () => {
     const { path, text } = await madeFaultPage(inspected);
     expect(readFileSync(join(import.meta.dirname, '../..', path), 'utf8')).toBe(text);
   });

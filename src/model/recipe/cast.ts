@@ -18,7 +18,7 @@ const castObject = z
   .strictObject({
     to: z.enum(castTypes).meta({ description: 'What the cells become.', examples: ['date'] }),
     from: optional(z.union([format, z.array(format).min(1)]), {
-      description: 'Notation of dates and times in the file, or several to try in turn.',
+      description: 'Format of dates and times in the file, or several to try in order.',
       examples: ['DD.MM.YYYY'],
     }),
     decimal: optional(z.enum(['.', ',']), {
@@ -27,7 +27,7 @@ const castObject = z
       examples: [','],
     }),
     group: optional(z.enum(['.', ',', ' ', "'"]), {
-      description: 'What groups the digits of numbers in the file; nothing when left out.',
+      description: 'Digit group separator of numbers in the file; none by default.',
       examples: ['.'],
     }),
     true: optional(z.array(scalar).min(1), { description: 'What means true.', examples: [['ja']] }),

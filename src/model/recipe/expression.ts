@@ -119,7 +119,7 @@ class Parser {
 
   #fail(wanted: string): never {
     const { kind, value, at } = this.#here;
-    const found = kind === 'end' ? 'it ends there' : `\`${value}\` stands there`;
+    const found = kind === 'end' ? 'it ends there' : `\`${value}\` was found`;
     throw new ExpressionFault(`expected ${wanted} at character ${at}, but ${found}`, at);
   }
 

@@ -5,7 +5,7 @@ import { castSchema } from './cast.ts';
 import { expressionText } from './expression.ts';
 
 const text = z.string().min(1);
-const column = text.meta({ description: 'Name of a column as it stands in the header.', examples: ['amount'] });
+const column = text.meta({ description: 'Name of a column in the header.', examples: ['amount'] });
 const columns = z.array(column).min(1);
 
 /** A value in YAML; a number or a truth value means its text. */
@@ -33,12 +33,12 @@ export const encodings = [
 const headerSchema = z.strictObject({
   row: optional(z.int().positive(), {
     default: 1,
-    description: 'Line that holds the header, from 1; what stands above is left out.',
+    description: 'Line of the header, from 1; lines above are skipped.',
     examples: [3],
   }),
   trim: optional(z.boolean(), {
     default: false,
-    description: 'Take spaces off the ends of the names, and make one of several.',
+    description: 'Trim and collapse spaces in names.',
     examples: [true],
   }),
   names: optional(columns, {
@@ -50,14 +50,14 @@ const headerSchema = z.strictObject({
 
 const replaceSchema = z
   .strictObject({
-    in: optional(columns, { description: 'Columns; all when left out.', examples: [['amount']] }),
+    in: optional(columns, { description: 'Columns; all by default.', examples: [['amount']] }),
     cell: optional(z.union([scalar, z.array(scalar).min(1)]), {
       description: 'Whole cells with this value, or one of these.',
       examples: ['n/a'],
     }),
-    text: optional(text, { description: 'This text wherever it stands in a cell.', examples: [' EUR'] }),
+    text: optional(text, { description: 'This text anywhere in a cell.', examples: [' EUR'] }),
     pattern: optional(text, { description: 'A regular expression (JavaScript, Unicode).', examples: ['\\s+'] }),
-    with: scalar.meta({ description: 'What comes in its place; `$1` is a group of `pattern`.', examples: [0] }),
+    with: scalar.meta({ description: 'The replacement; `$1` is a group of `pattern`.', examples: [0] }),
   })
   .refine(({ cell, text: part, pattern }) => [cell, part, pattern].filter((each) => each !== undefined).length === 1, {
     error: 'needs exactly one of `cell`, `text`, `pattern`',
@@ -95,7 +95,7 @@ const sortKey = z.strictObject({
 });
 
 const splitSchema = z.strictObject({
-  by: column.meta({ description: 'The column whose values tell the resources apart.', examples: ['region'] }),
+  by: column.meta({ description: 'The column that distinguishes the resources.', examples: ['region'] }),
   values: z
     .union([z.array(scalar).min(1), z.record(z.string(), text)], {
       error: 'must be a list of values, or titles by value',
@@ -105,7 +105,7 @@ const splitSchema = z.strictObject({
       examples: [['North', 'South']],
     }),
   only: optional(scalar, {
-    description: 'The value of this resource; set by itself for each of them.',
+    description: 'The value of this resource; set automatically.',
     examples: ['North'],
   }),
 });
@@ -122,19 +122,19 @@ export const isPattern = (pattern: string): boolean => {
 
 const stepShape = {
   encoding: optional(z.enum(encodings), {
-    description: 'Encoding of a text file that is not UTF-8. Stands first.',
+    description: 'Encoding of a text file that is not UTF-8. Must come first.',
     examples: ['windows-1252'],
   }),
   delimiter: optional(z.enum([',', ';', '|', 'tab']), {
-    description: 'What separates the cells; found by itself when left out. Stands first.',
+    description: 'Delimiter of the cells; detected by default. Must come first.',
     examples: [';'],
   }),
   skipRows: optional(z.int().positive(), {
-    description: 'Leave out so many lines at the top. Stands first.',
+    description: 'Number of lines to skip at the top. Must come first.',
     examples: [3],
   }),
   header: optional(headerSchema, {
-    description: 'Where the header stands and what its names become. Stands first.',
+    description: 'Position and names of the header. Must come first.',
     examples: [{ row: 3 }],
   }),
   select: optional(columns, {
@@ -144,12 +144,11 @@ const stepShape = {
   drop: optional(columns, { description: 'Leave out these columns.', examples: [['internal note']] }),
   rename: optional(renames, { description: 'New names by old ones.', examples: [{ Betrag: 'amount' }] }),
   filter: optional(expressionText, {
-    description: 'Keep the rows for which this holds.',
+    description: 'Keep the rows for which this is true.',
     examples: ['amount > 0 and department != "Test"'],
   }),
   cast: optional(z.record(column, castSchema), {
-    description:
-      'Write the cells of columns in one notation. Empty cells stay empty; a cell that does not fit is a bad row.',
+    description: 'Normalise columns. Empty cells stay empty; a cell that does not fit makes its row bad.',
     examples: [{ day: { to: 'date', from: 'DD.MM.YYYY' }, amount: { to: 'number', decimal: ',' } }],
   }),
   replace: optional(replaceSchema, {
@@ -158,7 +157,7 @@ const stepShape = {
   }),
   fill: optional(fillSchema, { description: 'Fill empty cells.', examples: [{ in: ['department'], with: 'unknown' }] }),
   dedupe: optional(columns, {
-    description: 'Keep the first row of those that agree in these columns.',
+    description: 'Keep the first of rows that are equal in these columns.',
     examples: [['id']],
   }),
   constant: optional(z.record(text, scalar), {
@@ -174,11 +173,11 @@ const stepShape = {
     examples: [['department']],
   }),
   split: optional(splitSchema, {
-    description: 'Make a resource of each value of a column, with ids and titles of their own.',
+    description: 'Create a resource for each value of a column.',
     examples: [{ by: 'region', values: ['North', 'South'] }],
   }),
   transform: optional(text, {
-    description: 'A step of your own: path of a module, relative to the manifest.',
+    description: 'Custom step: path of a module, relative to the manifest.',
     examples: ['./clean.ts'],
   }),
 };

@@ -20,7 +20,7 @@ const bound = z.union([z.number(), z.string()], { error: 'must be a number, or a
 
 const constraintsSchema = z.looseObject({
   required: optional(z.boolean(), { description: 'No cell may be empty.', examples: [true] }),
-  unique: optional(z.boolean(), { description: 'No value may stand twice.', examples: [true] }),
+  unique: optional(z.boolean(), { description: 'Values must be unique.', examples: [true] }),
   enum: optional(z.array(z.union([z.string(), z.number(), z.boolean()])).min(1), {
     description: 'The values that are allowed.',
     examples: [['open', 'closed']],
@@ -40,14 +40,14 @@ const fieldSchema = z
     name: z
       .string()
       .min(1)
-      .meta({ description: 'Name of a column behind all steps.', examples: ['amount'] }),
+      .meta({ description: 'Name of a column after all steps.', examples: ['amount'] }),
     type: optional(z.enum(fieldTypes), { default: 'any', description: 'What the cells are.', examples: ['number'] }),
     format: optional(z.string().min(1), {
-      description: 'Of dates and times their notation; of text `email`, `uri` or `uuid`.',
+      description: 'Format of dates and times; `email`, `uri` or `uuid` for text.',
       examples: ['%d.%m.%Y'],
     }),
     constraints: optional(constraintsSchema, {
-      description: 'What the cells must keep to.',
+      description: 'Constraints on the cells.',
       examples: [{ required: true }],
     }),
     trueValues: optional(z.array(z.string()).min(1), { description: 'What means true.', examples: [['yes']] }),
@@ -58,7 +58,7 @@ const fieldSchema = z
       examples: [','],
     }),
     groupChar: optional(z.enum(['.', ',', ' ', "'"]), {
-      description: 'What groups the digits of numbers.',
+      description: 'Digit group separator of numbers.',
       examples: ['.'],
     }),
   })
@@ -77,11 +77,11 @@ export const tableSchemaSchema = z.looseObject({
     .min(1)
     .meta({ description: 'The columns that are checked.', examples: [[{ name: 'id', type: 'integer' }]] }),
   missingValues: optional(z.array(z.string()), {
-    description: 'What stands for nothing; the empty cell when left out.',
+    description: 'Values that mean nothing; the empty cell by default.',
     examples: [['', 'n/a']],
   }),
   primaryKey: optional(z.union([z.string(), z.array(z.string()).min(1)]), {
-    description: 'Columns that together stand once, and are never empty.',
+    description: 'Columns that are unique together and never empty.',
     examples: [['id']],
   }),
 });

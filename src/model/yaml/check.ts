@@ -166,7 +166,7 @@ const wrongType = (expected: string, found: unknown): string => {
   const wanted = typeWords[expected] ?? expected;
   const quotable = typeof found === 'number' || typeof found === 'boolean';
   if (expected === 'string' && quotable) return `must be text; put it in quotes: "${found}"`;
-  if (found === null) return `must be ${wanted}, but nothing stands here`;
+  if (found === null) return `must be ${wanted}, but is empty`;
   return `must be ${wanted}, not ${article(found)}`;
 };
 

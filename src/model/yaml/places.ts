@@ -139,7 +139,7 @@ class Builder {
     const name = this.#text.slice(event.anchorStart, event.anchorEnd);
     const place = new Position(Math.max(0, event.anchorStart - 1));
     const target = this.#anchors.get(name);
-    if (target === 'open') this.#fault(`the alias \`*${name}\` stands inside what it stands for`);
+    if (target === 'open') this.#fault(`the alias \`*${name}\` is used inside its own value`);
     else if (target !== undefined) {
       place.target = target;
       place.size = target.size;
@@ -181,7 +181,7 @@ class Builder {
 
   #twice(key: string, earlier: number): void {
     this.#path.push(key);
-    this.#fault('this key stands twice; the first is', { end: 'key', earlier });
+    this.#fault('duplicate key; the first is', { end: 'key', earlier });
     this.#path.pop();
   }
 

@@ -106,7 +106,7 @@ const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Pr
   }
   const [first] = unmarked;
   if (!first) return { nid: null, doubt: null };
-  const message = `node ${first.nid} is a ${wish.type} with this title, and nothing tells whether it is ours`;
+  const message = `node ${first.nid} is a ${wish.type} with this title, and it is unclear whether sluice published it`;
   return {
     nid: null,
     doubt: { message, hint: '`sluice adopt` links it; `sluice publish --create-missing` makes another one' },
@@ -123,7 +123,7 @@ const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal
   return {
     nid: null,
     doubt: {
-      message: `lists hide drafts from this account, and ${hidden.unread} node ids are too many to look at each`,
+      message: `lists hide drafts from this account, and ${hidden.unread} node ids are too many to check one by one`,
       hint: 'publish with an account that sees all content (site manager, administrator), or `sluice publish --create-missing` if this draft was never published',
     },
   };

@@ -59,7 +59,7 @@ export const proveNodeOnly = async (
     node,
     broken: {},
     sent: isAsWished ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
-    faults: wrong.map((field) => `node ${nid}: ${field} is not as wished: it is ${shownField(node, field)}`),
+    faults: wrong.map((field) => `node ${nid}: ${field} is not what was wanted: it is ${shownField(node, field)}`),
     entry: {
       ...entry,
       nid,

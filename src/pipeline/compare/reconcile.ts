@@ -163,7 +163,7 @@ const orFault = async <T extends Proof>(
     if (!(error instanceof PortalError) || error instanceof PortalLoginError || error.request.status === undefined)
       throw error;
     const entry = newEntry({ key, uuid, title, kind: type });
-    return { entry, faults: [`cannot be looked at: ${error.message}`], sent: null, broken: {}, node: null };
+    return { entry, faults: [`cannot be read: ${error.message}`], sent: null, broken: {}, node: null };
   }
 };
 

@@ -91,6 +91,6 @@ export const driftHeld = (portal: Portal, node: PortalNode, fields: string[]): D
 
 /** Who made the revision of a node, and when: `by user 7 at 2026-11-21T03:15:00.000Z`. */
 export const editOf = (node: PortalNode): string => {
-  const by = typeof node.revision_uid === 'string' ? `by user ${node.revision_uid}` : 'by somebody';
+  const by = typeof node.revision_uid === 'string' ? `by user ${node.revision_uid}` : 'by an unknown user';
   return /^\d+$/.test(node.changed) ? `${by} at ${new Date(Number(node.changed) * 1000).toISOString()}` : by;
 };

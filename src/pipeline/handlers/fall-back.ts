@@ -93,7 +93,7 @@ export const restoreLastGood = async (
     state.entry = { ...state.entry, refused: null };
     await deps.ledger.settle(item.portal, state.entry);
     throw new ImportFailedError(refused.reason.message, {
-      hint: 'the previous good file is not kept on this host: publish again, or mend the file',
+      hint: 'this host has no copy of the last good file: publish again, or fix the file',
     });
   }
   await run(back, stepsBack);
@@ -132,7 +132,7 @@ const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
   ...reason,
   code: passing.has(reason.code) ? 'import-failed' : reason.code,
   message: `${reason.message}; the previous good file ${name} (${rows ?? '?'} rows) is attached again`,
-  hint: 'mend the file; this one is not sent again until it or its entry in the manifest changes, or by `sluice retry`',
+  hint: 'fix the file; this one is not sent again until it or its manifest entry changes, or by `sluice retry`',
 });
 
 const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {

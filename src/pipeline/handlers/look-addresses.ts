@@ -50,9 +50,9 @@ const lookAtAddress = async (
   { fetcher, signal, isDoubted }: LookHow,
 ): Promise<AddressLook | null> => {
   if (known.url !== url) return onlyBytesTell('its address is another one: fetched and compared');
-  if (isDoubted) return onlyBytesTell('fetched and compared, as asked');
+  if (isDoubted) return onlyBytesTell('fetched and compared, as requested');
   if (known.etag === null && known.lastModified === null)
-    return onlyBytesTell('its server tells no versions: fetched and compared');
+    return onlyBytesTell('its server offers no versions: fetched and compared');
   try {
     const looked = await fetcher.look(url, { known, signal, name: known.name, accept: acceptFor(known.name) });
     if (looked.status === 'unchanged') return null;

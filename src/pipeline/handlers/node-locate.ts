@@ -65,7 +65,7 @@ const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row
   if (row.type !== wish.type) {
     throw new NodeUnclearError(
       `${target.portal.name}: node ${row.nid} ("${row.title}") has the uuid of this ${wish.type} and is a ${row.type}`,
-      { hint: 'look at that node; without it, or with another name or id of the item, publishing goes on' },
+      { hint: 'check that node; remove it, or give the item another name or id' },
     );
   }
   if (entry.nid === row.nid) return { entry, node: null, row };

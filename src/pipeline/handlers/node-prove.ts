@@ -146,5 +146,5 @@ const notAsSent = (portal: Portal, wish: NodeWish, node: PortalNode, wrong: read
           `${field} is ${field === 'status' ? (node.status === '1' ? 'published' : 'unpublished') : shownField(node, field)}`,
       )
       .join(', ')}`,
-    { hint: 'the portal may not allow this user to set these fields; look at the node and the manifest' },
+    { hint: 'the portal may not allow this user to set these fields; check the node and the manifest' },
   );

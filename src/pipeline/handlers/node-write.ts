@@ -75,7 +75,7 @@ const recreate = async (
   entry: LedgerEntry,
   more: WriteMore,
 ): Promise<WrittenNode> => {
-  await target.item.note('creating it anew');
+  await target.item.note('recreating it');
   await target.item.did('recreated');
   await target.ledger.settle(target.item.portal, entry);
   return createNode(target, wish, entry, more);

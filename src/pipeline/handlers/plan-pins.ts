@@ -54,7 +54,7 @@ const isDown = (pin: PlanItem, entry: LedgerEntry | undefined): boolean =>
 
 const sourceMoved = (pin: PlanItem, now: PlanItem | undefined): string | null => {
   if (!now) return pin.metadata === null ? 'it is not missing any more' : 'it left the source';
-  if (pin.metadata === null && now.metadata !== null) return 'it is wished again';
+  if (pin.metadata === null && now.metadata !== null) return 'it is wanted again';
   if (pin.metadata !== null && now.metadata === null) return 'it left the source';
   if (now.metadata !== pin.metadata) return 'its metadata changed in the source';
   if (now.sha256 !== pin.sha256 && !pin.actions.includes('fetch')) return 'its file changed';

@@ -47,7 +47,7 @@ export const removePrepared = async ({ prepared }: ResourceState): Promise<void>
 };
 
 const outcomeOf = (prepared: Prepared): string => {
-  if (prepared.kind === 'as-is') return `${prepared.why}: sent as it is`;
+  if (prepared.kind === 'as-is') return `${prepared.why}: sent unchanged`;
   const { rowsIn, rowsOut, columns, bytes } = prepared;
   return `${rowsIn} rows in, ${rowsOut} rows of ${columns.length} columns out, ${bytes} bytes of CSV`;
 };

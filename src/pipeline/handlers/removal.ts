@@ -26,7 +26,7 @@ export const removeNode = async (
   if (entry.nid !== null && entry.removed !== how) {
     const located = await locateNode(target, wish, entry, null);
     found = located.entry;
-    if (found.nid === null) await item.note('nothing of ours is left to be taken down');
+    if (found.nid === null) await item.note('nothing left to remove');
     else await takeDown(deps, target, located, how);
     if (found.nid !== null || how === 'delete') await item.did(actionOf[how]);
   }

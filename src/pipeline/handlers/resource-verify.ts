@@ -72,7 +72,7 @@ const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<nu
   state.entry = { ...entry, datastore: 'failed' };
   await target.ledger.put(target.item.portal, state.entry);
   throw new VerifyFailedError(`${target.portal.name}: node ${entry.nid}: ${found}`, {
-    hint: 'the portal lost something on import; publish again, and if it persists look at its import log',
+    hint: 'the portal lost data on import; publish again, and if it persists check its import log',
   });
 };
 

@@ -54,8 +54,7 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
     );
   }
   const remarks = await deps.runs.remarks(runId);
-  if (isFirst && remarks.length > 0)
-    await job.note(`published otherwise than the source has it: ${remarks.join('; ')}`);
+  if (isFirst && remarks.length > 0) await job.note(`published differently from the source: ${remarks.join('; ')}`);
   await workThrough(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
   const proofs = await proveJobs(deps, job);
   await workThrough(deps, job, 'proofs', async (index) => proofs[index] ?? null);

@@ -46,7 +46,7 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Prom
   const unclear = await terms.learn(fresh, node);
   await terms.withdraw(unclear);
   if (unclear.length > 0 && !isForm)
-    await item.note(`the ids of these terms could not be told: ${unclear.map(({ name }) => name).join(', ')}`);
+    await item.note(`the ids of these terms are unknown: ${unclear.map(({ name }) => name).join(', ')}`);
   return { entry, node };
 };
 

@@ -17,7 +17,7 @@ export const guardVerdict = (counts: GuardedCounts, rules: GuardRules): string |
     return `the source names nothing at all, where ${known} items are known: an empty source never removes anything`;
   }
   const mayRemove = Math.max(rules.min, Math.floor(known * rules.maxRemovals));
-  if (removals > mayRemove) return `it would take down ${removals} of ${known} items, the guard allows ${mayRemove}`;
+  if (removals > mayRemove) return `it would remove ${removals} of ${known} items, the guard allows ${mayRemove}`;
   if (rules.maxUpdates !== null) {
     const mayUpdate = Math.max(rules.min, Math.floor(known * rules.maxUpdates));
     if (updates > mayUpdate) return `it would update ${updates} of ${known} items, the guard allows ${mayUpdate}`;

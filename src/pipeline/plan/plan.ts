@@ -173,7 +173,7 @@ const nodeNeed = (
   known: KnownState,
 ): Need => {
   if (!entry?.nid) return { actions: ['create'], why: ['not on the portal yet'] };
-  if (entry.removed) return { actions: ['update'], why: ['it was taken down and is wished again'] };
+  if (entry.removed) return { actions: ['update'], why: ['it was removed and is wanted again'] };
   const row = rowOf(known, entry);
   if (known.listed && !row && wish.published && entry.live) {
     return { actions: ['create'], why: ['it is not on the portal any more'] };
@@ -223,7 +223,7 @@ const plannedHash = (sha256: string, { recipe }: ResourceWish): string =>
 
 const whyAttach = (file: PortalFile | null | undefined, sha256: string): string => {
   if (!file) return 'its file is not attached yet';
-  return (file.from?.sha256 ?? file.sha256) === sha256 ? 'its table is made otherwise' : 'its file changed';
+  return (file.from?.sha256 ?? file.sha256) === sha256 ? 'its transform steps changed' : 'its file changed';
 };
 
 const unread = ({ source }: ResourceWish, entry: LedgerEntry | undefined): string => {

@@ -48,7 +48,7 @@ export async function* fileBytes(path: string, from: string, signal: AbortSignal
   } catch (cause) {
     if (!isErrno(cause)) throw cause;
     throw new SourceMissingError(`the catalogue ${from} cannot be read: ${cause.message}`, {
-      hint: 'check `catalogue` in the manifest; nothing was published, and nothing was taken down',
+      hint: 'check `catalogue` in the manifest; nothing was published or removed',
       cause,
     });
   }
@@ -70,7 +70,7 @@ const fetched = async (url: string, { fetcher, cacheDir, signal, log }: Catalogu
     name: 'data.json',
   });
   if (answer.status === 'unchanged' && known) return fileOf(folder, known.sha256);
-  if (answer.status === 'unchanged') throw new Error(`${url} is told unchanged, and no version of it is known`);
+  if (answer.status === 'unchanged') throw new Error(`${url} is reported unchanged, but no version of it is known`);
   const path = fileOf(folder, answer.sha256);
   await rename(answer.path, path);
   const note: z.infer<typeof noteSchema> = { url, sha256: answer.sha256, validators: answer.validators };

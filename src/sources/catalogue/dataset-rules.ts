@@ -48,7 +48,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'description',
     to: 'body',
-    how: 'As it stands; the portal shows Markdown and simple HTML.',
+    how: 'Unchanged; the portal shows Markdown and simple HTML.',
     take: (value, draft) => {
       const text = textOf(value);
       if (text !== null) draft.metadata.description = text;
@@ -57,7 +57,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'keyword',
     to: 'field_tags',
-    how: 'Terms by name, each once whatever its case; text is parted at commas.',
+    how: 'Terms by name, each once whatever its case; text is split at commas.',
     take: (value, draft) => {
       const words = typeof value === 'string' ? value.split(',') : textsOf(value);
       const terms = new Map<string, string>();
@@ -229,7 +229,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'references',
     to: 'field_related_content',
-    how: 'Each http(s) address as a link; text is parted at commas.',
+    how: 'Each http(s) address as a link; text is split at commas.',
     take: takeReferences,
   },
   fact('bureauCode', 'Bureau code'),

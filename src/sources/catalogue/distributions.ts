@@ -114,7 +114,7 @@ export const distributionRows: readonly DistributionRow[] = [
   },
   { from: 'accessURL', to: 'field_link_api', how: 'A link, where there is no `downloadURL`.' },
   { from: 'title', to: 'title', how: "One line, cut at 255 characters; the dataset's title where it has none." },
-  { from: 'description', to: 'body', how: 'As it stands.' },
+  { from: 'description', to: 'body', how: 'Unchanged.' },
   { from: 'format', to: 'field_format', how: 'A term by name, in lower case.' },
   { from: 'mediaType', to: 'field_format', how: 'Where there is no `format`: its common name, such as `csv`.' },
   { from: 'identifier, @id', to: '`uuid`', how: 'Makes the identity; where there is none, the address does.' },
@@ -207,7 +207,7 @@ const targetOf = (item: Record<string, unknown>, position: number, tools: Distri
     return null;
   }
   if (other !== undefined && addressText(item[other]) !== addressText(item[key]))
-    tools.remark(`distribution.${other}`, 'not published beside a downloadURL');
+    tools.remark(`distribution.${other}`, 'not published in addition to a downloadURL');
   if (textsOf(item[key]).length > 1) tools.remark(`distribution.${key}`, 'only the first of several is published');
   const text = addressText(item[key]) ?? '';
   const address = addressOf(text);

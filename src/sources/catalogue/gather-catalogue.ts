@@ -211,7 +211,7 @@ class Gathering {
         new EntryFaultError(
           `${nameOf(entry, names)} (${entry.line > 0 ? `line ${entry.line} of ` : ''}${catalogue.from}): ${faults.join('; ')}`,
           {
-            hint: 'tell those who publish the catalogue; the other entries are not touched by it',
+            hint: 'report it to the publisher of the catalogue; other entries are not affected',
           },
         ),
       ),

@@ -42,7 +42,7 @@ const over = ({ contexts, terms }: Applying, context: unknown): Applying => {
 
 const refusal = (path: (string | number)[], what: string): { fault: string; hint: string } => ({
   fault: `at \`${path.join('.')}\` more than ${what} at once`,
-  hint: 'give the document one context with the terms it uses; nothing of it was published, and nothing was taken down',
+  hint: 'give the document one context with the terms it uses; nothing was published or removed',
 });
 
 const format = (count: number): string => count.toLocaleString('en');
@@ -174,14 +174,14 @@ const documentOf = (bytes: Uint8Array): NodeObject => {
     throw new Unreadable(`it is not JSON: ${messageOf(cause)}`);
   }
   if (isDeeperThan(catalogueLimits.depth, document))
-    throw new Unreadable(`objects and lists stand more than ${catalogueLimits.depth} deep inside each other`);
+    throw new Unreadable(`objects and lists are nested more than ${catalogueLimits.depth} levels deep`);
   return document;
 };
 
 const flattened = async (document: NodeObject): Promise<FlatNode[]> => {
   const { default: jsonld } = await import('jsonld'); // large, and seldom needed
   const documentLoader = async (url: string): Promise<never> => {
-    throw new Error(`its @context is at ${url}, which is not fetched; the context must stand in the document`);
+    throw new Error(`its @context is at ${url}, which is not fetched; the context must be in the document`);
   };
   try {
     // Without a context to write it in, a flattened document is the list of its nodes.

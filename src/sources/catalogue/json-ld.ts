@@ -99,7 +99,7 @@ const fault = (
     what,
     { name, line: 1, column: 1 },
     {
-      hint: hint || 'nothing of it was published, and nothing was taken down',
+      hint: hint || 'nothing was published or removed',
       ...(cause === undefined ? {} : { cause }),
     },
   );

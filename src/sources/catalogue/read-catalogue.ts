@@ -171,7 +171,7 @@ class EntryReader {
       this.#offset = this.#read;
       this.#fault(
         `it ends early${inside}: ${this.#read.toLocaleString('en')} bytes came, and it is not complete`,
-        'fetch or write it again; nothing of it was published, and nothing was taken down',
+        'fetch or write it again; nothing was published or removed',
       );
     }
     if (!this.#hasList) this.#noList();
@@ -217,7 +217,7 @@ class EntryReader {
     if (this.#depth === 2 && this.#isOtherList && token === TokenType.LEFT_BRACE) this.#passedOver(String(this.#key));
     this.#depth += 1;
     if (this.#depth > this.#limits.depth)
-      this.#fault(`objects and lists stand more than ${this.#limits.depth} deep inside each other`);
+      this.#fault(`objects and lists are nested more than ${this.#limits.depth} levels deep`);
   }
 
   /** Faults of the syntax come as errors of the parser, in its words. */
@@ -232,11 +232,11 @@ class EntryReader {
       if (/not valid/.test(message) && error instanceof TypeError) {
         this.#fault('it is not valid UTF-8', 'save it as UTF-8, the encoding of JSON');
       }
-      this.#fault(`it is not JSON: ${wordsOf(message)}`, 'mend it where the place is told; a JSON checker helps');
+      this.#fault(`it is not JSON: ${wordsOf(message)}`, 'fix it at that position; a JSON validator helps');
     }
   }
 
-  #fault(what: string, hint = 'nothing of it was published, and nothing was taken down'): never {
+  #fault(what: string, hint = 'nothing was published or removed'): never {
     const { line, column } = this.#lines.at(this.#offset);
     throw new CatalogueFaultError(what, { name: this.#name, line, column }, { hint });
   }
@@ -252,5 +252,5 @@ const wordsOf = (message: string): string => {
   const wanted = { VALUE: 'a value', KEY: 'a key', COLON: 'a colon', COMMA: 'a comma or a closing bracket' }[
     state ?? ''
   ];
-  return `${shown} stands where ${wanted ?? 'the end'} is expected`;
+  return `${shown} found where ${wanted ?? 'the end'} is expected`;
 };

@@ -98,21 +98,21 @@ const tableSchemaOf = (draft: PackageDraft, schema: unknown, origin: Path): Tabl
   if (schema === undefined) return null;
   if (!isObject(schema) || !Array.isArray(schema.fields) || schema.fields.length === 0) {
     const what = typeof schema === 'string' ? 'a schema in a file of its own' : 'it has no `fields`';
-    draft.remark(origin, `the table is not held against it: ${what}`);
+    draft.remark(origin, `the table is not checked against it: ${what}`);
     return null;
   }
   const fields = schema.fields.map((field: unknown, index) => fieldOf(draft, field, [...origin, 'fields', index]));
   const { missingValues, ...rest } = schema;
   const missing = Array.isArray(missingValues) ? { missingValues: missingValues.map(plainValue) } : {};
   const { value, fault } = checked({ ...rest, ...missing, fields });
-  if (fault !== null) draft.remark(origin, `the table is not held against it: ${fault}`);
+  if (fault !== null) draft.remark(origin, `the table is not checked against it: ${fault}`);
   return value;
 };
 
 const fieldOf = (draft: PackageDraft, field: unknown, origin: Path): unknown => {
   const { fault } = checked({ fields: [field] });
   if (fault === null || !isObject(field)) return field;
-  draft.remark(origin, `cells of this field are not looked at: ${fault}`);
+  draft.remark(origin, `cells of this field are not checked: ${fault}`);
   return { name: field.name, type: 'any' };
 };
 

@@ -93,7 +93,7 @@ const withoutNulls = (value: unknown): unknown => {
 const deepest = 100;
 
 const refused = (problems: FileProblem[]): ManifestError =>
-  new ManifestError(problems, { hint: 'mend the data package; docs/how-to/datapackage.md tells what is understood' });
+  new ManifestError(problems, { hint: 'fix the data package' });
 
 const textOf = async (file: string): Promise<string> => {
   const problem = (message: string): ManifestError => refused([{ file, line: 1, column: 1, key: '', message }]);

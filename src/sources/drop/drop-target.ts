@@ -42,7 +42,7 @@ const ignored = (segments: string[]): boolean =>
   segments.some((segment) => segment.startsWith('.') || segment.startsWith('~') || segment.endsWith('~')) ||
   unfinished.test(segments.at(-1) ?? '');
 
-const tooDeep = 'lies deeper than <dataset>/<resource>.csv; `folders` of the manifest lists folders that hold datasets';
+const tooDeep = 'is deeper than <dataset>/<resource>.csv; list folders with datasets in `folders` of the manifest';
 
 const noId = (name: string): string =>
   `no id can be made of \`${name}\`: rename it to at most 64 of a-z, 0-9, \`.\`, \`_\`, \`-\``;

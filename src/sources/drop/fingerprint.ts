@@ -43,7 +43,7 @@ const wasQuiet = (known: SourceFingerprint): boolean => {
 const missing = (path: string, cause: unknown): SourceMissingError => {
   const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
   return new SourceMissingError(`cannot read ${path} (${why})`, {
-    hint: 'put the file there, or mend its path or its permissions; then publish again',
+    hint: 'put the file there, or correct its path or permissions; then publish again',
     cause,
   });
 };
@@ -103,7 +103,7 @@ export const fingerprintFile = async (
     : await readOnTheSide(path, before.bytes, signal);
   if (!sameFacts(before, read) || !sameFacts(before, after)) {
     throw new SourceChangedError(`${path} changed while it was being read`, {
-      hint: 'it is read again by itself once its writer is done',
+      hint: 'sluice reads it again once its writer is done',
     });
   }
   return { ...after, sha256, hashedAt };

@@ -29,7 +29,7 @@ const reasonText = (claim: Claim, reason: Reason, when: string): string =>
     dropped: new Date(claim.claimedAt).toISOString(),
     bytes: claim.bytes,
     sha256: claim.sha256,
-    resubmit: `mend the file and drop it into the inbox again as ${claim.dropped}; this copy and this note may then be deleted`,
+    resubmit: `fix the file and drop it into the inbox again as ${claim.dropped}; this copy and this note may then be deleted`,
   });
 
 export type { Claim } from './claim.ts';

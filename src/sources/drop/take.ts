@@ -12,7 +12,7 @@ export type Taken = { outcome: 'taken' | 'lost' } | { outcome: 'left'; reason: s
 const lost: Taken = { outcome: 'lost' };
 
 const refusals: Record<string, string> = {
-  EXDEV: 'lies on another file system than the inbox, so it cannot be claimed by a rename: drop it into a plain folder',
+  EXDEV: 'is on another file system than the inbox, so it cannot be claimed by a rename: drop it into a plain folder',
   EACCES: 'cannot be moved or read: the permissions of the file or its folder do not let sluice',
   EPERM: 'cannot be moved or read: the permissions of the file or its folder do not let sluice',
   EROFS: 'cannot be moved: the file system is read-only',

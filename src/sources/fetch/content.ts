@@ -68,7 +68,7 @@ export const countBytes = (count: (bytes: number) => void): Transform =>
 
 const unknownEncoding = (where: string, encoding: string): SourceRefusedError =>
   new SourceRefusedError(`${where} is sent with the content encoding ${printable(encoding)}, which is not known`, {
-    hint: 'gzip, br and deflate are; have its server send the file as it is',
+    hint: 'use gzip, br, deflate or none',
   });
 
 const tableName = /\.(csv|tsv|txt|json|jsonl|ndjson|geojson|xml|xlsx?|ods|zip|gz)$/i;
@@ -86,7 +86,7 @@ interface Expectation {
 export const wrongType = (type: string | null, { name }: Expectation, where: string): SourceRefusedError | null => {
   if (type === null || !neverData.test(type) || !tableName.test(name ?? '')) return null;
   return new SourceRefusedError(`${where} is of type ${printable(type)}, not what ${name} should hold`, {
-    hint: 'open the address in a browser and mend `url` or `name`',
+    hint: 'open the address in a browser and correct `url` or `name`',
   });
 };
 

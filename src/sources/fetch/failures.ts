@@ -20,21 +20,21 @@ export const statusFailure = (where: string, status: number, retryAfter: number 
   if (transient.has(status) || status >= 500) {
     const pause = retryAfter === undefined ? '' : ` and asked for a pause of ${Math.ceil(retryAfter / 1000)} s`;
     return new SourceUnreachableError(`${text}${pause}`, {
-      hint: 'its server has a problem or wants a pause; it is asked again by itself, after a long pause by the next run',
+      hint: 'its server has a problem or wants a pause; sluice retries, after a long pause in the next run',
       retryAfterMs: retryAfter,
     });
   }
   if (status === 404 || status === 410) {
     return new SourceMissingError(text, {
-      hint: 'the file is not there any more: mend `url`, or take the resource out of the manifest; what is published stays',
+      hint: 'the file is gone: correct `url`, or remove the resource from the manifest; what is published stays',
     });
   }
   if (status === 401 || status === 403 || status === 407) {
     return new SourceRefusedError(text, {
-      hint: 'only files that anybody may read can be fetched; mend `url`, or use `file`',
+      hint: 'only public files can be fetched; correct `url`, or use `file`',
     });
   }
-  return new SourceRefusedError(text, { hint: 'open the address in a browser and mend `url`' });
+  return new SourceRefusedError(text, { hint: 'open the address in a browser and correct `url`' });
 };
 
 const names: Record<number, string> = {
@@ -58,7 +58,7 @@ export const networkFailure = (where: string, cause: unknown): unknown => {
   if (code === '') return cause; // neither network nor disk: a bug
   if (diskFaults.has(code)) {
     return new SourceUnreachableError(`${where} could not be stored: ${message}`, {
-      hint: 'see that the state folder can be written and its disk has room; it is tried again by itself',
+      hint: 'make sure that the state folder is writable and has free space; sluice retries by itself',
       cause,
     });
   }
@@ -69,7 +69,7 @@ export const networkFailure = (where: string, cause: unknown): unknown => {
     });
   }
   return new SourceUnreachableError(`${where} could not be fetched: ${words[code] ?? message}`, {
-    hint: hints[code] ?? 'it is tried again by itself; check the address and the network if it stays so',
+    hint: hints[code] ?? 'sluice retries by itself; if it persists, check the address and the network',
     cause,
   });
 };
@@ -95,7 +95,7 @@ const words: Record<string, string> = {
 };
 
 const hints: Record<string, string> = {
-  ENOTFOUND: 'check the host in the address; it is tried again by itself',
+  ENOTFOUND: 'check the host in the address; sluice retries by itself',
 };
 
 /** Happy-eyeballs faults arrive as an AggregateError with an empty message, TLS faults as a cause. */

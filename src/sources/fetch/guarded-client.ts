@@ -42,7 +42,7 @@ class Pace {
     const quietMs = (quiet?.until ?? 0) - now;
     if (quiet && quietMs > longestWaitMs) {
       throw new SourceUnreachableError(`${host} ${quiet.why}: it is left alone for ${Math.ceil(quietMs / 1000)} s`, {
-        hint: 'nothing is asked of it meanwhile; it is asked again by itself, after a long pause by the next run',
+        hint: 'no requests are sent meanwhile; sluice retries, after a long pause in the next run',
         retryAfterMs: quietMs,
       });
     }

@@ -204,5 +204,5 @@ const readNote = async (into: string): Promise<Note | null> => {
 
 const moved = (into: string): SourceUnreachableError =>
   new SourceUnreachableError(`another process fetches ${into} as well`, {
-    hint: 'the fetch is tried again by itself; let only one worker use a state folder',
+    hint: 'sluice retries by itself; only one worker may use a state folder',
   });

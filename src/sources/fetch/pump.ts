@@ -102,7 +102,7 @@ const watchSilence = ({ body, where }: Answer, ms: number, sent: () => number): 
     if (now - before < leastBytes) {
       body.destroy(
         new SourceUnreachableError(`${where} could not be fetched: ${now - before} bytes came within ${ms} ms`, {
-          hint: 'its server is too slow; it is tried again by itself, and sources.body can be raised in the configuration',
+          hint: 'its server is too slow; sluice retries by itself; `sources.body` in the configuration can be raised',
         }),
       );
     }

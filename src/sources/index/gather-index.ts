@@ -43,7 +43,7 @@ export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredInde
     faults.push({ heading: '', message: noColumn(`one of ${sources.map((name) => `\`${name}\``).join(', ')}`) });
   if (faults.length > 0) {
     const problems = faults.map(({ heading, message }) => ({ file, line: 1, column: 1, key: heading, message }));
-    throw new ManifestError(problems, { hint: 'mend the heading, or name its columns in `index.columns`' });
+    throw new ManifestError(problems, { hint: 'fix the heading, or name its columns in `index.columns`' });
   }
   const gathering = new Gathering(manifest, columns.byHeading);
   for (const [index, row] of rows.entries()) {
@@ -209,5 +209,5 @@ const faultOf = (problems: FileProblem[]): EntryFaultError =>
           `${file}:${line}:${column}: ${key === '' ? '' : `${key}: `}${message}`,
       )
       .join('\n'),
-    { hint: 'mend these rows; the other datasets are not touched by them' },
+    { hint: 'fix these rows; other datasets are not affected' },
   );

@@ -42,7 +42,7 @@ const maxBytes = 256 * 1024 * 1024;
 export const readIndex = async (file: string, isWhole: (name: string) => boolean): Promise<IndexRows> => {
   const bytes = await readFile(file).catch((cause: Error) => {
     throw new SourceMissingError(`the index ${file} cannot be read: ${cause.message}`, {
-      hint: 'check `index:` in the manifest; nothing was published, and nothing was taken down',
+      hint: 'check `index:` in the manifest; nothing was published or removed',
       cause,
     });
   });
@@ -56,7 +56,7 @@ const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 const wrong = (file: string, line: number, message: string): ManifestError =>
   new ManifestError([{ file, line, column: 1, key: '', message } satisfies FileProblem], {
-    hint: 'mend the index; nothing was published, and nothing was taken down',
+    hint: 'fix the index; nothing was published or removed',
   });
 
 const refuseOtherEncodings = (file: string, body: Buffer): void => {

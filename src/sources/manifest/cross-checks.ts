@@ -42,7 +42,7 @@ const checkSchedule = (value: Mapping, report: Report): void => {
   checkTimezone(timezone, ['timezone'], report);
   if (typeof schedule === 'string') checkCron(schedule, ['schedule'], report);
   if (!isMapping(schedule)) return; // said already, or none
-  if (timezone !== undefined) report(['timezone'], 'belongs into `schedule`, beside its `cron`', 'key');
+  if (timezone !== undefined) report(['timezone'], 'belongs in `schedule`, next to `cron`', 'key');
   checkCron(schedule.cron, ['schedule', 'cron'], report);
   checkTimezone(schedule.timezone, ['schedule', 'timezone'], report);
   const [from, to] = typeof schedule.window === 'string' ? schedule.window.split('-').map((part) => part.trim()) : [];
@@ -66,7 +66,7 @@ const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
   }
   if (!Array.isArray(portals)) return; // said already, or none
   for (const [index, name] of portals.entries()) {
-    if (portals.indexOf(name) !== index) report(['portals', index], `\`${name}\` stands here twice`);
+    if (portals.indexOf(name) !== index) report(['portals', index], `\`${name}\` is listed twice`);
   }
 };
 
@@ -76,7 +76,7 @@ const checkIndex = ({ index }: Mapping, report: Report): void => {
   for (const name of Object.keys(mappingOf(mappingOf(index).columns))) {
     if (columnOf(name, known) !== undefined) continue;
     const meant = nearest(name, [...known.keys()]);
-    const advice = meant === undefined ? 'docs/how-to/csv-index.md lists them' : `did you mean \`${meant}\`?`;
+    const advice = meant === undefined ? '`sluice help manifest` lists the keys' : `did you mean \`${meant}\`?`;
     report(['index', 'columns', name], `is no name of a column; ${advice}`, 'key');
   }
 };

@@ -7,16 +7,16 @@ const text = z.string().trim().min(1);
 
 const longForm = z.strictObject({
   file: text.meta({
-    description: 'The list: CSV (also `;`, tab or `|` between cells), or JSON lines (`.jsonl`, `.ndjson`).',
+    description: 'The list: CSV, or JSON lines (`.jsonl`, `.ndjson`).',
     examples: ['resources.csv'],
   }),
   columns: optional(z.record(text, text), {
-    description: 'What columns are called in the file, where it is not by the name of their key.',
+    description: 'Headings of columns that are not named after their key.',
     examples: [{ dataset: 'Data set no.', 'dataset.title': 'Name' }],
   }),
   separator: optional(z.string().min(1).max(3), {
     default: ';',
-    description: 'What parts the entries of a cell with a list, such as tags.',
+    description: 'Separator in cells with lists, such as tags.',
     examples: [','],
   }),
 });
@@ -60,28 +60,28 @@ const plainValues = z.union([plainValue, z.array(plainValue).min(1)], {
 
 const catalogueObjectSchema = z.strictObject({
   from: text.meta({
-    description: 'Where the catalogue is: an address, or a path relative to the manifest or absolute.',
+    description: 'The catalogue: an address or a path.',
     examples: ['https://example.org/data.json'],
   }),
   files: optional(z.enum(['link', 'fetch']), {
     default: 'link',
-    description: '`link`: resources point to the files where they are; `fetch`: the files are fetched and sent.',
+    description: '`link` points to the files where they are; `fetch` publishes them.',
     examples: ['link'],
   }),
   filters: optional(z.record(entryPath, plainValues), {
-    description: 'Take only entries that have one of the values at each of these paths.',
+    description: 'Take only entries with one of the values at each path.',
     examples: [{ 'publisher.name': ['Parks Department', 'Water Works'] }],
   }),
   excludes: optional(z.record(entryPath, plainValues), {
-    description: 'Leave out entries that have one of the values at any of these paths.',
+    description: 'Skip entries with one of the values at any path.',
     examples: [{ accessLevel: 'non-public' }],
   }),
   overrides: optional(z.record(entryPath, z.json()), {
-    description: 'Values that every entry gets at these paths, whatever stands there.',
+    description: 'Values that replace those of every entry at these paths.',
     examples: [{ 'contactPoint.fn': 'Open data office' }],
   }),
   defaults: optional(z.record(entryPath, z.json()), {
-    description: 'Values that an entry gets at these paths where it has none.',
+    description: 'Values for entries that have none at these paths.',
     examples: [{ license: 'https://creativecommons.org/licenses/by/4.0/' }],
   }),
 });

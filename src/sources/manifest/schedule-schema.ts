@@ -47,16 +47,16 @@ const longForm = z.strictObject({
   }),
   jitter: optional(durationText, {
     default: '0s',
-    description: 'Begin by up to so much later, so that many manifests do not begin at once.',
+    description: 'Start up to this much later, so that manifests do not all start at once.',
     examples: ['10m'],
   }),
   window: optional(z.string({ error: windowRule }).regex(windowPattern, { error: windowRule }), {
-    description: 'When runs may begin; a run that is due outside waits for it.',
+    description: 'When runs may start; others wait for it.',
     examples: ['22:00-06:00'],
   }),
   catchUp: optional(z.enum(['once', 'skip']), {
     default: 'once',
-    description: 'What becomes of runs that were missed while nothing ran: one run at once, or none.',
+    description: 'What to do about runs missed while nothing was running: one run at once, or none.',
     examples: ['skip'],
   }),
 });

@@ -41,7 +41,7 @@ const share = z
 
 const published = optional(z.boolean(), {
   default: true,
-  description: 'False keeps the node unpublished on the portal.',
+  description: 'False keeps it unpublished on the portal.',
   examples: [false],
 });
 const importMode = optional(z.enum(['auto', 'never']), {
@@ -64,11 +64,11 @@ const resourceShape = {
 export const resourceSchema = z
   .strictObject({
     id: id.meta({
-      description: 'Name of the resource within its dataset; with the others it makes the key.',
+      description: 'Name of the resource in its dataset; part of its key.',
       examples: ['spending'],
     }),
     title: optional(titleSchema, {
-      description: 'What people read first; the id when left out.',
+      description: 'Title; the id by default.',
       examples: ['Spending by department'],
     }),
     file: optional(text, {
@@ -77,14 +77,14 @@ export const resourceSchema = z
     }),
     ...urlShape,
     link: optional(webAddress, {
-      description: 'Instead of a file: address of a page or file elsewhere.',
+      description: 'Instead of a file: a page or file elsewhere.',
       examples: ['https://example.org/data.zip'],
     }),
     api: optional(webAddress, {
-      description: 'Instead of a file: address of an API.',
+      description: 'Instead of a file: an API.',
       examples: ['https://example.org/api'],
     }),
-    renamedFrom: optional(id, { description: 'Former id; the resource keeps its identity.', examples: ['expenses'] }),
+    renamedFrom: optional(id, { description: 'Former id, whose identity it keeps.', examples: ['expenses'] }),
     ...resourceShape,
   })
   .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
@@ -92,11 +92,11 @@ export const resourceSchema = z
 /** A dataset as it stands in a manifest. */
 export const datasetSchema = z.strictObject({
   id: id.meta({
-    description: 'Name of the dataset within the manifest; with the others it makes the key.',
+    description: 'Name of the dataset in the manifest; part of its key.',
     examples: ['city-budget-2026'],
   }),
   title: titleSchema,
-  renamedFrom: optional(id, { description: 'Former id; the dataset keeps its identity.', examples: ['budget-2026'] }),
+  renamedFrom: optional(id, { description: 'Former id, whose identity it keeps.', examples: ['budget-2026'] }),
   ...datasetShape,
   resources: optional(z.array(resourceSchema), {
     description: 'Files and links of the dataset.',
@@ -117,26 +117,25 @@ const dropSchema = z.strictObject({
     z.union([text, z.array(text).min(1)], { error: 'must be a pattern such as `**/*.csv`, or a list of patterns' }),
     {
       default: '**/*.csv',
-      description: 'Which files are taken: a pattern or a list of them.',
+      description: 'Files to take: a pattern or a list.',
       examples: [['**/*.csv', '**/*.tsv']],
     },
   ),
   settle: optional(durationText, {
-    description: 'How long a file must stand still; `inbox.settle` of the configuration when left out.',
+    description: 'How long a file must be unchanged; default `inbox.settle`.',
     examples: ['10s'],
   }),
   folders: optional(z.record(folderName, z.strictObject(datasetShape)), {
-    description: 'Folders that hold datasets (`transport/<dataset>/<resource>.csv`), with what these share.',
+    description: 'Folders with datasets (`transport/<dataset>/<resource>.csv`), and common metadata of these.',
     examples: [{ transport: { topics: ['Transport'] } }],
   }),
   trusted: optional(z.boolean(), {
     default: false,
-    description:
-      'True: who may write into the folder may do what the manifest may, with `fields` of any kind, `groups` and `published` in the files beside the data.',
+    description: 'Whether files beside the data may set `groups`, any `fields`, and `published`.',
     examples: [true],
   }),
   marker: optional(z.string().regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' }), {
-    description: 'Take a file only once a marker stands beside it: `x.csv.done` for `.done`.',
+    description: 'Take a file only once its marker exists: `x.csv.done` for `.done`.',
     examples: ['.done'],
   }),
 });
@@ -148,114 +147,113 @@ export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index', 'datapac
 export const manifestFileSchema = z
   .strictObject({
     name: id.meta({
-      description: 'Name of the manifest, unique per portal: with the ids it makes every key.',
+      description: 'Name of the manifest, unique per portal; begins every key.',
       examples: ['city-finance'],
     }),
     portal: optional(id, {
       default: 'local',
-      description: 'Portal to publish to, as named in the configuration.',
+      description: 'Name of the portal in the configuration.',
       examples: ['city'],
     }),
     portals: optional(z.array(id).min(1), {
-      description: 'Instead of `portal`: several portals, each with runs and reports of its own.',
+      description: 'Instead of `portal`: several portals.',
       examples: [['city', 'county']],
     }),
     schedule: optional(scheduleFileSchema, {
-      description: 'When to run: a cron pattern, or a mapping of the keys below it.',
+      description: 'When to run: a cron pattern, or a mapping.',
       examples: [{ cron: '15 3 * * *', timezone: 'Europe/Berlin' }],
     }),
     timezone: optional(text, {
       default: 'UTC',
-      description: 'Time zone of a `schedule` that is a pattern alone.',
+      description: 'Time zone of a `schedule` that is a pattern.',
       examples: ['Europe/Berlin'],
     }),
-    renamedFrom: optional(id, { description: 'Former name; all keys keep their identity.', examples: ['finance'] }),
+    renamedFrom: optional(id, { description: 'Former name, whose identities are kept.', examples: ['finance'] }),
     onMissing: optional(z.enum(missingPolicies), {
       default: 'keep',
       description:
-        'What becomes of nodes that the manifest no longer names. `orphan` marks them and unpublishes them. Not in a `drop` manifest.',
+        'What to do with nodes the manifest no longer names; `orphan` unpublishes and marks them. Not with `drop`.',
       examples: ['orphan'],
     }),
     missingFor: optional(durationText, {
       default: '0s',
-      description: 'How long a node must have been missing before `onMissing` acts.',
+      description: 'How long an item must be missing before `onMissing` acts.',
       examples: ['7d'],
     }),
     onDrift: optional(z.enum(driftPolicies), {
       default: 'hold',
-      description: 'What to do with a node whose fields of ours somebody edited on the portal since our last write.',
+      description: 'What to do with items whose published fields were edited on the portal.',
       examples: ['overwrite'],
     }),
     guard: optional(
       z.strictObject({
         maxRemovals: optional(share, {
           default: '10%',
-          description: 'A run that would take down more of the known items is held whole.',
+          description: 'Holds a run that would remove more of the known items.',
           examples: ['10%'],
         }),
         min: optional(z.int().nonnegative(), {
           default: 5,
-          description: 'So many items may always be taken down or updated.',
+          description: 'Number of items that may always be removed or updated.',
           examples: [5],
         }),
         maxUpdates: optional(share, {
-          description: 'A run that would update more of the known items is held whole; no limit when left out.',
+          description: 'Holds a run that would update more of the known items.',
           examples: ['50%'],
         }),
       }),
       {
-        description: 'Limits beyond which a run is held before it touches anything.',
+        description: 'Limits beyond which a run is held before it changes anything.',
         examples: [{ maxRemovals: '10%' }],
       },
     ),
     notify: optional(
       z.strictObject({
         email: optional(recipientsSchema, {
-          description: 'E-mail addresses instead of those of the configuration, whose mail server sends.',
+          description: 'E-mail addresses instead of those in the configuration.',
           examples: [['budget@example.org']],
         }),
         webhook: optional(webAddress, {
-          description:
-            'Address instead of the webhook of the configuration; public unless `sources.allow` names it, and not signed.',
+          description: 'Webhook instead of the configured one; needs a public address or `sources.allow`; not signed.',
           examples: ['https://ops.example.org/finance'],
         }),
       }),
       {
-        description: 'Who is told about runs of this manifest, where it is not who the configuration names.',
+        description: 'Recipients of notices about this manifest, instead of the configured ones.',
         examples: [{ email: ['budget@example.org'] }],
       },
     ),
     defaults: optional(
       z.strictObject({
         dataset: optional(z.strictObject(datasetShape), {
-          description: 'For every dataset; any of its keys but `id`, `title`, `renamedFrom` and `resources`.',
+          description: 'For every dataset: any key but `id`, `title`, `renamedFrom` and `resources`.',
           examples: [{ license: 'cc-by' }],
         }),
         resource: optional(z.strictObject(resourceShape), {
-          description: 'For every resource; any of its keys but `id`, `title`, `renamedFrom` and its source.',
+          description: 'For every resource: any key but `id`, `title`, `renamedFrom` and its source.',
           examples: [{ import: 'never' }],
         }),
       }),
       { description: 'Values for what an entry leaves out. They merge shallowly; lists replace.' },
     ),
     datasets: optional(z.array(datasetSchema), {
-      description: 'What to publish, written down here.',
+      description: 'The datasets to publish.',
       examples: [[{ id: 'city-budget-2026', title: 'City budget 2026' }]],
     }),
     drop: optional(dropSchema, {
-      description: 'Publish what is dropped into a folder.',
+      description: 'Publish files dropped into a folder.',
       examples: [{ folder: 'inbox' }],
     }),
     index: optional(indexFileSchema, {
-      description: 'Publish what a list names, one resource a row: a CSV or JSON lines file, or a mapping.',
+      description: 'Publish a list, one resource per row: a CSV or JSON lines file, or a mapping.',
       examples: ['resources.csv'],
     }),
     datapackage: optional(datapackageFileSchema, {
-      description: 'Publish data packages (Frictionless), each a dataset: a `datapackage.json`, a pattern, or a list.',
+      description: 'Publish Frictionless data packages: a `datapackage.json`, a pattern, or a list.',
       examples: ['packages/*/datapackage.json'],
     }),
     catalogue: optional(catalogueSchema, {
-      description: 'Publish what a catalogue (`data.json`, DCAT-US) lists: its address or path, or a mapping.',
+      description: 'Harvest a catalogue (`data.json`, DCAT): its address or path, or a mapping.',
       examples: ['https://example.org/data.json'],
     }),
   })

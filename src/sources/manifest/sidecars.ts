@@ -95,7 +95,7 @@ export const describedBadly = async (manifest: DropManifest, path: string): Prom
     await resourceOfDrop(manifest, path);
     return null;
   } catch (error) {
-    if (error instanceof SluiceError) return `waits until its description is mended: ${error.message}`;
+    if (error instanceof SluiceError) return `waits until its description is fixed: ${error.message}`;
     throw error;
   }
 };

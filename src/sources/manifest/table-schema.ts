@@ -18,7 +18,7 @@ const shareOrCount = z.union(
 
 const shape = {
   table: optional(stepsSchema, {
-    description: 'What is done to the table before it is sent: steps in their order. The result is sent as CSV.',
+    description: 'Steps that transform the table, in order; the result is sent as CSV.',
     examples: [[{ skipRows: 2 }, { select: ['department', 'amount'] }]],
   }),
   sheet: optional(z.union([text, z.int().positive()], { error: 'must be the name of a sheet, or its number from 1' }), {
@@ -32,12 +32,12 @@ const shape = {
   badRows: optional(z.enum(badRowPolicies), {
     default: 'fail',
     description:
-      'Rows with too many or too few cells, with cells that cannot be cast, or against `schema`: `quarantine` publishes the others and writes the bad ones to a file, `skip` leaves them out.',
+      'Rows with too many or too few cells, cells that cannot be cast, or violations of `schema`: `quarantine` writes them to a file and publishes the rest, `skip` drops them.',
     examples: ['quarantine'],
   }),
   maxBadRows: optional(shareOrCount, {
     default: '0.5%',
-    description: 'More bad rows than this share, or this number, and nothing is published.',
+    description: 'Share or number of bad rows beyond which nothing is published.',
     examples: ['2%'],
   }),
 };
@@ -46,7 +46,7 @@ const shape = {
 export const tableShape = {
   ...shape,
   schema: optional(z.union([text, tableSchemaSchema]), {
-    description: 'Table Schema (Frictionless) that the table is held against: a mapping, or the path of a JSON file.',
+    description: 'Frictionless Table Schema to validate against: a mapping, or a JSON file.',
     examples: ['budget.schema.json'],
   }),
 };
@@ -56,10 +56,10 @@ export const droppedTableShape = {
   ...shape,
   table: stepsSchema
     .refine((steps) => steps.every((step) => step.transform === undefined), {
-      error: '`transform` runs code: it may only stand in the manifest',
+      error: '`transform` runs code: it is only allowed in the manifest',
     })
     .refine((steps) => steps.every((step) => step.split === undefined), {
-      error: '`split` makes several resources: it may only stand in a manifest with `datasets`',
+      error: '`split` creates several resources: it is only allowed in a manifest with `datasets`',
     })
     .exactOptional(),
   schema: tableSchemaSchema.exactOptional(),

@@ -18,8 +18,7 @@ const hasCredentials = (text: string): boolean => {
 /** See the head of this file. */
 export const urlShape = {
   url: optional(address, {
-    description:
-      'Instead of a file here: address of a file that is fetched and sent, and fetched again when it changed.',
+    description: 'Instead of a local file: one that is fetched, and fetched again when it changes.',
     examples: ['https://example.org/spending.csv'],
   }),
   name: optional(
@@ -28,7 +27,7 @@ export const urlShape = {
     }),
     {
       description:
-        'File name on the portal, for a `url`. When left out: the end of the address if it looks like a file name, else what its server says.',
+        'File name on the portal, for a `url`. Default: the end of the address if it looks like a file name, else what its server says.',
       examples: ['spending.csv'],
     },
   ),

@@ -152,7 +152,7 @@ const dates = (findings: Findings, column: number, { kinds }: ColumnFacts): void
     const message = `the column has dates in several notations: ${listed(notations)}`;
     findings.add('dates-mixed', { line, column, message, hint: 'write all dates as 2026-01-31' });
   } else if (unclear !== undefined && first === undefined) {
-    const message = 'in no date of the column can day and month be told apart, as in 01/02/2026';
+    const message = 'day and month are ambiguous in every date of the column, as in 01/02/2026';
     findings.add('dates-unclear', { line: unclear.line, column, message, hint: 'write dates as 2026-01-31' });
   }
 };

@@ -183,8 +183,7 @@ const wideHint = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma deli
 
 const unknownHint = ({ candidates }: EncodingVerdict): string => {
   const [first] = candidates;
-  if (first === undefined)
-    return 'nothing tells the encoding; save the file again as UTF-8 in the program it comes from';
+  if (first === undefined) return 'the encoding is unknown; save the file again as UTF-8 in the program it comes from';
   const names = candidates.map(({ key }) => key.slice('encoding: '.length));
   return `the letters do not tell for certain which encoding this is; it may be ${listed(names)}: name the right one with \`${first.key}\` or \`sluice check --encoding\`, or save the file again as UTF-8`;
 };

@@ -162,7 +162,7 @@ const remarksOf = (findings: Findings, { name, portalName, line, column, place }
   } else if (name !== name.trim()) {
     findings.add('header-spaces', {
       ...told,
-      message: 'spaces stand around the name',
+      message: 'spaces surround the name',
       mend: 'spaces around names are removed',
     });
   }

@@ -76,7 +76,7 @@ export class RaggedRows {
   end(rows: number): void {
     this.footerLine = this.#notes[0]?.line ?? null;
     for (const told of this.#notes) {
-      const message = 'a note stands below the last row of the table';
+      const message = 'a note follows the last row of the table';
       const hint = 'remove it, or publish it as description of the resource';
       this.#findings.add('footer', { ...told, message, hint, mend: leftOut });
     }
@@ -120,7 +120,7 @@ export class RaggedRows {
     this.#findings.add('row-split', {
       code: 'table-ragged',
       line: second,
-      message: `lines ${first} and ${second} together have as many cells as one row: a line break stands in a cell that is not in quotes`,
+      message: `lines ${first} and ${second} together have as many cells as one row: an unquoted cell contains a line break`,
       hint: 'put the cell with the line break in quotes',
       offset: offset ?? null,
       context: context ?? null,

@@ -191,7 +191,7 @@ export class RowInspector {
       const hex = (bytes[at] ?? 0).toString(16).toUpperCase().padStart(2, '0');
       this.#add(kind, at, {
         ...place,
-        message: `a control character (0x${hex}) stands in the cell`,
+        message: `a control character (0x${hex}) is in the cell`,
         mend: 'control characters are removed',
       });
       return;
@@ -215,7 +215,7 @@ export class RowInspector {
       if (end - start > 1) this.#remark('formula', row, cell, 'spreadsheets would run this cell as a formula');
       return;
     }
-    this.#remark('spaces', row, cell, 'spaces stand around the value; they are part of it');
+    this.#remark('spaces', row, cell, 'spaces surround the value; they are part of it');
   }
 
   #remark(kind: FindingKind, row: number, cell: number, message: string): void {

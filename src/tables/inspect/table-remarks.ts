@@ -37,7 +37,7 @@ const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine }
     findings.add('title-rows', {
       code: 'table-header',
       line: firstRowLine,
-      message: `titles or notes stand above the header, which is in line ${header.line}`,
+      message: `titles or notes precede the header in line ${header.line}`,
       hint: 'remove the lines above the header; a title belongs into the title of the resource',
       mend: leftOut,
       count: layout.titleRows,

@@ -112,7 +112,7 @@ export const raggedRow = (row: {
   found: number;
   expected: number;
 }): TableFaultError => {
-  const spans = row.lastLine > row.line ? ` (the row goes on to line ${row.lastLine})` : '';
+  const spans = row.lastLine > row.line ? ` (the row continues to line ${row.lastLine})` : '';
   const unclosed = row.lastLine > row.line ? 'a closing quote that is missing, ' : '';
   const cause =
     row.found > row.expected ? 'a cell that holds a delimiter but is not in quotes' : 'a delimiter that is missing';
@@ -146,7 +146,7 @@ export const textAfterQuote = (open: CellPosition, close: CellPosition): TableFa
         `text follows the closing quote of this cell`,
         { code: 'table-quote', ...open },
         {
-          hint: 'a quote inside a quoted cell is written twice; between a closing quote and the delimiter nothing may stand',
+          hint: 'double a quote inside a quoted cell; nothing may follow a closing quote but the delimiter',
         },
       )
     : new TableFaultError(
@@ -158,9 +158,9 @@ export const textAfterQuote = (open: CellPosition, close: CellPosition): TableFa
 /** A quote stands inside a cell that does not begin with one. */
 export const strayQuote = (place: CellPosition): TableFaultError =>
   new TableFaultError(
-    `a quote stands inside a cell that does not begin with one`,
+    `the cell contains a quote but does not begin with one`,
     { code: 'table-quote', ...place },
-    { hint: 'put the whole cell in quotes and write the inner quote twice' },
+    { hint: 'quote the whole cell and double the inner quote' },
   );
 
 /** Spaces stand between the quotes of a cell and its delimiters. */

@@ -108,8 +108,8 @@ export class BadRows {
         ...(line === undefined ? {} : { line: Number(line) }),
         hint:
           this.#policy === 'fail'
-            ? 'mend these rows, or let them be set aside: `badRows: quarantine`'
-            : 'mend these rows, or raise maxBadRows; the steps may not fit the file any more',
+            ? 'fix these rows, or set them aside with `badRows: quarantine`'
+            : 'fix these rows, or raise maxBadRows; the steps may no longer fit the file',
       },
     );
   }

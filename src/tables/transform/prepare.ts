@@ -75,7 +75,7 @@ const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
  */
 export const prepareTable = async (options: PrepareOptions): Promise<Prepared> => {
   const { path, name, recipe, folder, label, rejects, signal } = options;
-  if (recipe.fault !== null) throw new TableStepError(recipe.fault, { hint: 'mend the manifest or the file it names' });
+  if (recipe.fault !== null) throw new TableStepError(recipe.fault, { hint: 'fix the manifest or the file it names' });
   await mkdir(folder, { recursive: true });
   const into = join(folder, `${label}.${randomUUID()}.csv`);
   const rejected = `${into}.rejects`;
@@ -169,7 +169,7 @@ const errorOf = (
 ): Error => {
   if (answer.kind === 'unreadable' && isFullCode(answer.code)) {
     return new StateFullError(`the table of ${path} could not be written: ${answer.message}`, {
-      hint: 'make room on the disk of the state folder; it is tried again by itself',
+      hint: 'free space on the disk of the state folder; sluice retries by itself',
     });
   }
   if (answer.kind === 'unreadable') {

@@ -81,7 +81,7 @@ export const noHeader = (line: number): TableFaultError =>
   new TableFaultError(
     `there is no header row`,
     { code: 'table-empty', line },
-    { hint: 'the first line that is read must hold the column names; look at skipRows and header.row' },
+    { hint: 'the first line that is read must have the column names; check skipRows and header.row' },
   );
 
 /** A source that is sound, but not one table: it goes as it is where nobody asked for a table. */

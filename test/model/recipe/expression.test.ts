@@ -64,7 +64,7 @@ describe('an expression', () => {
 
   it.each([
     ['a >', 'expected a column, a number or text in quotes at character 4, but it ends there'],
-    ['a > 1 b', 'expected an operator or the end at character 7, but `b` stands there'],
+    ['a > 1 b', 'expected an operator or the end at character 7, but `b` was found'],
     ['(a', 'expected `)` at character 3, but it ends there'],
     ['a # 1', 'cannot be read from character 3 on (`# 1`)'],
     ['foo(a)', 'there is no function `foo`'],

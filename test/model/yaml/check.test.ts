@@ -36,7 +36,7 @@ describe('problems in words', () => {
     ['port: -1', '1:7 port: must be at least 0'],
     ['port: 1.5', '1:7 port: must be a whole number, not a fraction'],
     ['port: "80"', '1:7 port: must be a number, not text'],
-    ['port:', '1:1 port: must be a number, but nothing stands here'],
+    ['port:', '1:1 port: must be a number, but is empty'],
     ['title: 2026', '1:8 title: must be text; put it in quotes: "2026"'],
     ['title: ""', '1:8 title: must not be empty'],
     ['title: much too long', '1:8 title: must have at most 10 characters'],

@@ -72,7 +72,7 @@ describe('faults of the text', () => {
     ['', '1:1 : the file is empty'],
     ['# only words\n', '1:1 : the file is empty'],
     ['a: 1\n---\nb: 2', '1:1 : the file holds more than one YAML document; keep one (`---` separates them)'],
-    ['a: &a [*a]', '1:8 a.0: the alias `*a` stands inside what it stands for'],
+    ['a: &a [*a]', '1:8 a.0: the alias `*a` is used inside its own value'],
     ['? [x]\n: 1', '1:1 : a key must be plain text, not a list, a mapping or an alias'],
   ])('%j is refused', (text, fault) => {
     expect(faults(text)).toEqual([fault]);
@@ -80,8 +80,8 @@ describe('faults of the text', () => {
 
   it('every key that stands twice is named, with the line of the first', () => {
     expect(faults('a: 1\nb: {c: 1, c: 2}\na: 3\n')).toEqual([
-      '2:11 b.c: this key stands twice; the first is on line 2',
-      '3:1 a: this key stands twice; the first is on line 1',
+      '2:11 b.c: duplicate key; the first is on line 2',
+      '3:1 a: duplicate key; the first is on line 1',
     ]);
   });
 

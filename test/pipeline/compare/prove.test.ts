@@ -50,8 +50,8 @@ it('a field that differs is named, and the node is not live', async () => {
   const wish = datasetWish(uuid, { fields: { body: { und: [{ value: 'Green' }] } } });
   const { entry, faults, sent } = await proveNodeOnly(parts(), wish, found(nid));
   expect(faults).toEqual([
-    `node ${nid}: title is not as wished: it is "Parks and gardens"`,
-    `node ${nid}: body is not as wished: it is nothing`,
+    `node ${nid}: title is not what was wanted: it is "Parks and gardens"`,
+    `node ${nid}: body is not what was wanted: it is nothing`,
   ]);
   expect(sent).toBeNull();
   expect(entry).toMatchObject({ live: false, metadataFingerprint: null, baseline: null });
@@ -73,7 +73,7 @@ it('a field that the portal is known not to hold is no fault, unless it has chan
   expect(same).toMatchObject({ faults: [], entry: { live: true, notHeld: { body: 'Gr' } }, broken: {} });
   const other = await proveNodeOnly(parts(), wish, { nid, known: knownAs('Gre') });
   expect(other).toMatchObject({
-    faults: [`node ${nid}: body is not as wished: it is Gr`],
+    faults: [`node ${nid}: body is not what was wanted: it is Gr`],
     entry: { live: false, metadataFingerprint: null },
     // An edit is left to `onDrift`.
     broken: {},

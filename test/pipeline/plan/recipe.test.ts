@@ -56,8 +56,8 @@ it('the plan attaches when the source or the steps changed, and says which; its 
     return { actions: item?.actions, why: item?.why, pin: item?.sha256 };
   };
   expect(planned(one)).toMatchObject({ actions: [], why: null });
-  expect(planned(other)).toMatchObject({ actions: ['attach', 'import'], why: 'its table is made otherwise' });
-  expect(planned(null)).toMatchObject({ actions: ['attach', 'import'], why: 'its table is made otherwise' });
+  expect(planned(other)).toMatchObject({ actions: ['attach', 'import'], why: 'its transform steps changed' });
+  expect(planned(null)).toMatchObject({ actions: ['attach', 'import'], why: 'its transform steps changed' });
   expect(planned(one, sha('new'))).toMatchObject({ actions: ['attach', 'import'], why: 'its file changed' });
   expect(
     new Set([planned(one), planned(other), planned(null), planned(one, sha('new'))].map(({ pin }) => pin)).size,

@@ -134,7 +134,7 @@ describe('a DCAT-AP catalogue in JSON-LD', () => {
     ['a context elsewhere', { '@context': 'https://example.org/context.jsonld', '@graph': [] }, 'is not fetched'],
     ['no dataset', [{ '@id': 'urn:a', 'http://purl.org/dc/terms/title': 'x' }], 'it names no dataset'],
     ['a broken document', '{"@graph": [', 'it is not JSON'],
-    ['a nested document', `{"@graph": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'more than 40 deep'],
+    ['a nested document', `{"@graph": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'more than 40 levels deep'],
     ['no JSON-LD', '{"@context": {"a": 3}, "@graph": [{"a": 1}]}', 'it cannot be read as JSON-LD'],
   ])('that cannot be read is told: %s', async (_what, document, message) => {
     await expect(gather(document)).rejects.toMatchObject({

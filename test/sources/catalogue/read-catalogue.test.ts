@@ -61,9 +61,9 @@ describe('the entries of a catalogue', () => {
 
 describe('a catalogue that cannot be read', () => {
   it.each([
-    ['{"dataset": [{"a": 1},\n]}', 'a.json:2:1: it is not JSON: "]" stands where a value is expected'],
+    ['{"dataset": [{"a": 1},\n]}', 'a.json:2:1: it is not JSON: "]" found where a value is expected'],
     ['{"dataset": [\n  {"ä": tru }\n]}', 'a.json:2:12: it is not JSON: unexpected " "'],
-    ['{"dataset": [{"a" 1}]}', 'a.json:1:19: it is not JSON: 1 stands where a colon is expected'],
+    ['{"dataset": [{"a" 1}]}', 'a.json:1:19: it is not JSON: 1 found where a colon is expected'],
     ['{"dataset": [] } x', 'a.json:1:18: it is not JSON: unexpected "x"'],
     ['<!DOCTYPE html>', 'a.json:1:1: it is not JSON: unexpected "<"'],
     ['', 'a.json:1:1: it is empty'],
@@ -99,8 +99,8 @@ describe('limits', () => {
   const limits: CatalogueLimits = { depth: 5, entryValues: 10, entryBytes: 200, entries: 3 };
 
   it.each([
-    ['nesting', `{"dataset": [{"a": ${'['.repeat(50)}`, 'more than 5 deep'],
-    ['nesting outside of the entries', `{"x": ${'{"a":'.repeat(50)}`, 'more than 5 deep'],
+    ['nesting', `{"dataset": [{"a": ${'['.repeat(50)}`, 'more than 5 levels deep'],
+    ['nesting outside of the entries', `{"x": ${'{"a":'.repeat(50)}`, 'more than 5 levels deep'],
     ['many values', `{"dataset": [{"a": [${'[],'.repeat(50)}`, 'entry 1 has more than 10 values'],
     [
       'a long entry',

@@ -107,7 +107,7 @@ datasets:
       expect.stringMatching(/sources\.1: is not taken over, because it has no address$/),
       expect.stringMatching(/image: is not taken over$/),
       expect.stringMatching(
-        /resources\.0\.schema\.fields\.1: cells of this field are not looked at: type: `geopoint` is not allowed/,
+        /resources\.0\.schema\.fields\.1: cells of this field are not checked: type: `geopoint` is not allowed/,
       ),
       expect.stringMatching(/resources\.0\.dialect\.quoteChar: is not taken over/),
     ]);
@@ -152,10 +152,10 @@ datasets:
       null,
     ]);
     expect(remarks).toEqual([
-      expect.stringMatching(/fields\.1: cells of this field are not looked at: format: `any` would be a guess/),
-      expect.stringMatching(/fields\.2: cells of this field are not looked at: type: `list` is not allowed/),
-      expect.stringMatching(/resources\.1\.schema\.fields\.0: cells of this field are not looked at: name: /),
-      expect.stringMatching(/resources\.1\.schema: the table is not held against it: name: /),
+      expect.stringMatching(/fields\.1: cells of this field are not checked: format: `any` would be a guess/),
+      expect.stringMatching(/fields\.2: cells of this field are not checked: type: `list` is not allowed/),
+      expect.stringMatching(/resources\.1\.schema\.fields\.0: cells of this field are not checked: name: /),
+      expect.stringMatching(/resources\.1\.schema: the table is not checked against it: name: /),
     ]);
   });
 

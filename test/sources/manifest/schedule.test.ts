@@ -59,7 +59,7 @@ describe('the schedule of a manifest', () => {
   it('names the time zone once, and has a window that is one', async () => {
     expect(await faults('schedule: { cron: "0 6 * * *", window: 6:00-6:00 }\ntimezone: UTC')).toEqual([
       '2 schedule.window: begins and ends at the same time; leave it out',
-      '3 timezone: belongs into `schedule`, beside its `cron`',
+      '3 timezone: belongs in `schedule`, next to `cron`',
     ]);
     expect(await faults('schedule: 5')).toEqual(['2 schedule: cannot be a number']);
     expect(await faults('schedule: { timezone: UTC }')).toEqual(['2 schedule.cron: this key is required']);

@@ -143,7 +143,7 @@ describe('files beside dropped data', () => {
     );
     expect((await problemsOf(details('table: [{ transform: ./x.ts }]'))).join()).toContain('`transform` runs code');
     expect((await problemsOf(details('table: [{ split: { by: a, values: [b] } }]'))).join()).toContain(
-      '`split` makes several',
+      '`split` creates several',
     );
     expect((await problemsOf(details('schema: /etc/passwd'))).join()).toContain('must be a mapping');
   });

@@ -178,7 +178,7 @@ describe('tables without measure', () => {
       const book = await workbookOf([['a']], { parts: { [path]: `<x>${'<a>'.repeat(1_000_000)}` } });
       await expect(made('t.xlsx', book)).rejects.toMatchObject({
         code: 'table-input',
-        message: expect.stringContaining('more than 200 deep'),
+        message: expect.stringContaining('more than 200 levels deep'),
       });
     }
   });

@@ -60,7 +60,7 @@ const entriesOf = async (zip: ZipFile, name: string, cancelled: CancelFlag): Pro
       // Which of them is meant, programs see differently.
       if (entries.has(entry.fileName)) {
         throw new TableInputError(`${name} holds several files called ${shown(entry.fileName)}`, {
-          hint: 'make the archive anew with each file once',
+          hint: 'recreate the archive with each file once',
         });
       }
       entries.set(entry.fileName, entry);
@@ -75,7 +75,7 @@ const entriesOf = async (zip: ZipFile, name: string, cancelled: CancelFlag): Pro
 const badEntry = (name: string, error: Error): Error => {
   if (!/path|characters in fileName/i.test(error.message)) return isOurs(error) ? error : damaged(name, error);
   return new TableInputError(`${name} holds a name that leads out of the archive: ${error.message}`, {
-    hint: 'such an archive is not touched; make it anew with plain relative names',
+    hint: 'such an archive is not opened; recreate it with plain relative names',
     cause: error,
   });
 };
@@ -94,7 +94,7 @@ async function* contentOf(
   }
   if (!entry.canDecodeFileData()) {
     throw new TableInputError(`${what} is compressed by a method that is not understood`, {
-      hint: 'make the archive anew with the usual method (deflate)',
+      hint: 'recreate the archive with the usual method (deflate)',
     });
   }
   const stream = await zip.openReadStreamPromise(entry).catch((cause) => {

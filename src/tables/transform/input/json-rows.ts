@@ -72,7 +72,7 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
   } catch (cause) {
     throw new TableInputError(`row ${row} is no JSON`, {
       line: row,
-      hint: 'mend the file; each row is one object such as {"id": 1, "name": "Parks"}',
+      hint: 'fix the file; each row is one object such as {"id": 1, "name": "Parks"}',
       cause,
     });
   }

@@ -95,7 +95,7 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
   const entry = archive.entries.get(name);
   if (entry === undefined) {
     throw new TableInputError(`${archive.name} holds no ${shown(name)}; it holds ${listed(names)}`, {
-      hint: 'mend `member`',
+      hint: 'correct `member`',
     });
   }
   const others = names.filter((other) => other !== name);

@@ -94,7 +94,7 @@ const chosenSheet = (archive: Archive, sheets: Sheet[], wanted: string | number 
   const found = typeof wanted === 'number' ? sheets[wanted - 1] : sheets.find(({ name }) => name === wanted);
   if (found !== undefined) return found;
   throw new TableInputError(`${archive.name} has no sheet ${JSON.stringify(wanted)}; it has ${names}`, {
-    hint: 'mend `sheet`',
+    hint: 'correct `sheet`',
   });
 };
 

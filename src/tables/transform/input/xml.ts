@@ -39,7 +39,7 @@ export async function* readXml(
   let depth = 0;
   parser.on('opentag', (tag) => {
     loud();
-    if (++depth > deepest) fault ??= new Error(`elements stand more than ${deepest} deep inside each other`);
+    if (++depth > deepest) fault ??= new Error(`elements are nested more than ${deepest} levels deep`);
     events.open?.(bare(tag.name), tag);
   });
   parser.on('text', (piece) => {

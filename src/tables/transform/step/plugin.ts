@@ -143,6 +143,6 @@ const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
 
 const failed = (name: string, error: unknown): TableStepError =>
   new TableStepError(`transform ${name} failed: ${errorMessage(error)}`, {
-    hint: 'mend the module; the job log holds nothing more than this',
+    hint: 'fix the module; the job log has no more details',
     cause: error,
   });

@@ -144,8 +144,8 @@ export const filterStep = (columns: string[], text: string, { bad }: StepTools):
 export const splitStep = (columns: string[], split: NonNullable<Step['split']>, { bad }: StepTools): RowStep => {
   const { by, values, only } = split;
   if (only === undefined) {
-    throw new TableStepError('step split: the resources were not told apart', {
-      hint: '`split` stands in `table` of a resource below `datasets`, not elsewhere',
+    throw new TableStepError('step split: the resources cannot be distinguished', {
+      hint: '`split` is only possible in `table` of a resource below `datasets`',
     });
   }
   const at = placeOf('split', columns, by);

@@ -17,7 +17,7 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
   if (absent.length > 0) {
     throw new TableStepError(
       `the schema has fields that are no columns: ${absent.map(({ name }) => shown(name)).join(', ')}; the table has ${columns.map(shown).join(', ')}`,
-      { hint: 'mend the schema, or rename the columns with the step `rename`' },
+      { hint: 'fix the schema, or rename the columns with the step `rename`' },
     );
   }
   const keys = keyNames(schema);
