@@ -99,7 +99,7 @@ describe('a catalogue', () => {
     expect(gateway.takeWrites()).toEqual([]);
     const { report } = await place.publish(manifest);
     expect(report.remarks).toEqual(['`shoeSize` has no field on the portal (in "https://example.org/id/0")']);
-    expect((await place.run(['log', report.runId])).out).toContain('otherwise than the source has it: `shoeSize`');
+    expect((await place.run(['log', report.runId])).out).toContain('published differently from the source: `shoeSize`');
   });
 
   it('is checked by itself, too: a catalogue itself needs no manifest', async () => {

@@ -162,7 +162,7 @@ describe('a fault is told with its code, line and column', () => {
   it('says how many cells were found and how many were expected', async () => {
     const fault = await faultOf('a,b,c\n1,2\n');
     expect(fault.message).toBe('line 2: the row has 2 cells, the header has 3');
-    expect(fault.hint).toContain('a delimiter that is missing');
+    expect(fault.hint).toContain('a missing delimiter');
   });
 
   it('names the byte that is not UTF-8 and what it is in Windows-1252', async () => {

@@ -114,8 +114,7 @@ export const raggedRow = (row: {
 }): TableFaultError => {
   const spans = row.lastLine > row.line ? ` (the row continues to line ${row.lastLine})` : '';
   const unclosed = row.lastLine > row.line ? 'a closing quote that is missing, ' : '';
-  const cause =
-    row.found > row.expected ? 'a cell that holds a delimiter but is not in quotes' : 'a delimiter that is missing';
+  const cause = row.found > row.expected ? 'an unquoted cell with a delimiter' : 'a missing delimiter';
   return new TableFaultError(
     `the row has ${count(row.found, 'cell')}${spans}, the header has ${row.expected}`,
     { code: 'table-ragged', line: row.line },
