@@ -39,20 +39,20 @@ export const waitForRuns = async (
   const display = options.progress ? new Progress(io) : null;
   const reports = new Map<string, Report>();
   const pauses = new PauseLimit(runtime, options.pausedMs);
-  let checkedWorkers = 0;
+  let checkedAt = 0;
   try {
     while (reports.size < runs.length) {
       if (io.stop.aborted) throw interrupted(runs);
-      if (Date.now() - checkedWorkers > 1000) {
+      const open = runs.filter(({ runId }) => !reports.has(runId));
+      if (Date.now() - checkedAt > 1000) {
         if (!(await runtime.hasWorkers())) await runtime.startWorkers([...new Set(runs.map((run) => run.portal))]);
-        checkedWorkers = Date.now();
-        const open = runs.filter(({ runId }) => !reports.has(runId));
+        checkedAt = Date.now();
         for (const run of open) await refuseLost(runtime, run);
         await pauses.check(open);
       }
-      for (const run of runs) {
-        const report = reports.has(run.runId) ? null : await runtime.runs.report(run.runId);
-        if (report) reports.set(run.runId, report);
+      for (const { runId } of open) {
+        const report = await runtime.runs.report(runId);
+        if (report) reports.set(runId, report);
       }
       await display?.show(runtime, runs);
       if (reports.size < runs.length) await sleep(pollMs, undefined, { signal: io.stop }).catch(() => undefined);
