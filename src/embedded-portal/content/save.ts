@@ -7,12 +7,6 @@ import type { Store } from '../store/open.ts';
 import { aliasOf, releaseAlias } from './alias.ts';
 import { type Field, isNodeType, type NodeType } from './fields.ts';
 
-/** Who changes something, and when (Unix seconds). */
-export interface Change {
-  uid: number;
-  now: number;
-}
-
 /** A node as a request read it, with what it referred to. */
 export interface Copy {
   node: StoredNode;
@@ -21,6 +15,13 @@ export interface Copy {
 
 /** What a request read when it began, by nid; empty where nobody can have changed it meanwhile. */
 export type Copies = ReadonlyMap<number, Copy>;
+
+/** Who changes something, when (Unix seconds), and what the request had read by then. */
+export interface Change {
+  uid: number;
+  now: number;
+  copies: Copies;
+}
 
 /** Reads nodes with their references, for a save that does not write at once. */
 export const copyNodes = (store: Store, nids: Iterable<number>): Copies =>
@@ -73,9 +74,9 @@ const touch = (store: Store, nid: number, { uid, now }: Change): void => {
 const saveOther = (
   store: Store,
   nid: number,
-  { add, remove, copies, change }: { add?: number; remove?: number; copies: Copies; change: Change },
+  { add, remove, change }: { add?: number; remove?: number; change: Change },
 ): void => {
-  const copy = copies.get(nid);
+  const copy = change.copies.get(nid);
   if (copy !== undefined) {
     const alias = store.nodes.byNid(nid)?.alias ?? null;
     store.nodes.update({ ...copy.node, alias }, { newRevision: false });
@@ -93,14 +94,10 @@ const datasetLag = 60;
  * Saves, as a new revision, the datasets of a resource that was updated, where they changed more than a minute before it
  * (recorded behaviour 9).
  */
-export const renewDatasets = (
-  store: Store,
-  resource: { nid: number; title: string },
-  { change, copies }: { change: Change; copies: Copies },
-): void => {
+export const renewDatasets = (store: Store, resource: { nid: number; title: string }, change: Change): void => {
   for (const nid of new Set(store.nodes.targets(resource.nid))) {
     const now = store.nodes.byNid(nid);
-    const copy = copies.get(nid);
+    const copy = change.copies.get(nid);
     const node = copy?.node ?? now;
     if (now === null || node?.type !== 'dataset' || change.now - node.changed <= datasetLag) continue;
     const revision = {
@@ -139,22 +136,22 @@ export const otherSides = (
 const relink = (
   store: Store,
   node: { nid: number; type: NodeType },
-  { targets, copies, change }: { targets: number[]; copies: Copies; change: Change },
+  { targets, change }: { targets: number[]; change: Change },
 ): void => {
   const { added, removed } = otherSides(store, node, targets);
   store.nodes.setTargets(node.nid, targets);
-  for (const target of added) saveOther(store, target, { add: node.nid, copies, change });
-  for (const target of removed) saveOther(store, target, { remove: node.nid, copies, change });
+  for (const target of added) saveOther(store, target, { add: node.nid, change });
+  for (const target of removed) saveOther(store, target, { remove: node.nid, change });
 };
 
 const link = (
   store: Store,
   node: { nid: number; type: NodeType; fields: readonly Field[] },
-  { changes, change, copies }: { changes: FieldChanges; change: Change; copies: Copies },
+  { changes, change }: { changes: FieldChanges; change: Change },
 ): StoredFile[] => {
   // A node that is saved whole brings its references along, also those that the body does not mention.
-  const targets = changes.targets ?? copies.get(node.nid)?.targets;
-  if (targets !== undefined) relink(store, node, { targets, copies, change });
+  const targets = changes.targets ?? change.copies.get(node.nid)?.targets;
+  if (targets !== undefined) relink(store, node, { targets, change });
   return changes.fids === undefined ? [] : store.files.assign(node.nid, changes.fids);
 };
 
@@ -176,7 +173,7 @@ const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
 export const createNode = (
   store: Store,
   { type, fields }: { type: NodeType; fields: readonly Field[] },
-  { core, changes, change, copies }: { core: CoreChanges; changes: FieldChanges; change: Change; copies: Copies },
+  { core, changes, change }: { core: CoreChanges; changes: FieldChanges; change: Change },
 ): Saved => {
   const items = { ...initialItems(fields), ...changes.items };
   for (const field of fields) {
@@ -207,7 +204,7 @@ export const createNode = (
   const early = type !== 'resource' || changes.targets === undefined;
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;
   const nid = store.nodes.insert({ ...node, alias });
-  const droppedFiles = link(store, { nid, type, fields }, { changes, change, copies });
+  const droppedFiles = link(store, { nid, type, fields }, { changes, change });
   if (!early) store.nodes.setAlias(nid, aliasFor(store, { ...node, nid }));
   return { nid, droppedFiles };
 };
@@ -221,8 +218,7 @@ export const updateNode = (
     changes,
     change,
     fields,
-    copies,
-  }: { core: CoreChanges; changes: FieldChanges; change: Change; fields: readonly Field[]; copies: Copies },
+  }: { core: CoreChanges; changes: FieldChanges; change: Change; fields: readonly Field[] },
 ): Saved => {
   const { newRevision = true, ...rest } = core;
   const type = isNodeType(node.type) ? node.type : 'dataset';
@@ -235,7 +231,7 @@ export const updateNode = (
     vuuid: newRevision ? randomUUID() : node.vuuid,
     fields: { ...node.fields, ...changes.items },
   };
-  const droppedFiles = link(store, { nid: node.nid, type, fields }, { changes, change, copies });
+  const droppedFiles = link(store, { nid: node.nid, type, fields }, { changes, change });
   changed.alias = aliasFor(store, changed);
   if (changed.alias !== node.alias) releaseAlias(node.alias, store.nodes.aliasNumbers);
   store.nodes.update(changed, { newRevision });
@@ -243,14 +239,10 @@ export const updateNode = (
 };
 
 /** Removes a node; references to it go from the other nodes, its files go unless others use them. */
-export const deleteNode = (
-  store: Store,
-  node: StoredNode,
-  { change, copies }: { change: Change; copies: Copies },
-): StoredFile[] => {
+export const deleteNode = (store: Store, node: StoredNode, change: Change): StoredFile[] => {
   for (const source of store.nodes.sources(node.nid)) {
     if (source === node.nid) continue;
-    saveOther(store, source, { remove: node.nid, copies, change });
+    saveOther(store, source, { remove: node.nid, change });
   }
   const dropped = store.files.assign(node.nid, []);
   store.nodes.remove(node.nid);

@@ -40,7 +40,7 @@ export const renewDatasetsOf = (call: Call, nid: number, copies: Copies): void =
   const { store, profile, now } = call.portal;
   const node = store.nodes.byNid(nid);
   if (!profile.renewsDatasets || node?.type !== 'resource') return;
-  renewDatasets(store, node, { change: { uid: call.user.uid, now: now() }, copies });
+  renewDatasets(store, node, { uid: call.user.uid, now: now(), copies });
 };
 
 /** What the datastore is told of a node's file. */

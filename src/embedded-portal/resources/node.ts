@@ -111,8 +111,8 @@ const create = async (call: Call): Promise<Result> => {
       checkUuid(call, core.uuid);
       const changes = profile.readFields(body, context);
       checkOtherSides(call, { nid: null, type }, changes.targets);
-      const change = { uid: user.uid, now: portal.now() };
-      const made = createNode(store, { type, fields }, { core, changes, change, copies });
+      const change = { uid: user.uid, now: portal.now(), copies };
+      const made = createNode(store, { type, fields }, { core, changes, change });
       return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, []) };
     });
   const { saved, change } = await inRace(call, () => touchedBy(call, null, body), save);
@@ -145,8 +145,8 @@ const update = async (call: Call): Promise<Result> => {
       const changes = profile.readFields(body, context);
       checkOtherSides(call, { nid: node.nid, type: nodeType }, changes.targets);
       const before = changes.fids === undefined ? [] : store.files.ofNode(node.nid);
-      const change = { uid: user.uid, now: portal.now() };
-      const made = updateNode(store, node, { core, changes, change, fields, copies });
+      const change = { uid: user.uid, now: portal.now(), copies };
+      const made = updateNode(store, node, { core, changes, change, fields });
       renewDatasetsOf(call, node.nid, copies);
       return { saved: made, change: changes.fids === undefined ? sameFile : noteFileChange(portal, made.nid, before) };
     });
@@ -164,9 +164,7 @@ const remove = async (call: Call): Promise<Result> => {
     call,
     () => portal.store.nodes.sources(nid),
     (copies) =>
-      portal.store.write(() =>
-        deleteNode(portal.store, needNode(call), { change: { uid: user.uid, now: portal.now() }, copies }),
-      ),
+      portal.store.write(() => deleteNode(portal.store, needNode(call), { uid: user.uid, now: portal.now(), copies })),
   );
   removeBytes(portal, dropped);
   const { deleteAnswer } = portal.profile;

@@ -1,7 +1,7 @@
 // Uploaded files: a row each; the bytes lie under their uuid outside any web root.
 import type { DatabaseSync } from 'node:sqlite';
 import { FreeNumbers } from './free-numbers.ts';
-import { insertInto, prepareAll, type Statements } from './statements.ts';
+import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
 /** One uploaded file. */
 export interface StoredFile {
@@ -81,7 +81,7 @@ export class Files {
 
   /** Adds a file and returns its fid; to be called inside a write. */
   add(file: Omit<StoredFile, 'fid'>): number {
-    return Number(this.#sql.insert.run(file).lastInsertRowid);
+    return Number(this.#sql.insert.run(...valuesOf({ ...file }, columns)).lastInsertRowid);
   }
 
   /** Makes exactly `fids` the files of a node and returns the files nobody uses any more (their rows are gone); inside a write. */

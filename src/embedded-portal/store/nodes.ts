@@ -1,7 +1,7 @@
 // Nodes, their revisions, and the references between them.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { FreeNumbers } from './free-numbers.ts';
-import { insertInto, prepareAll, type Statements } from './statements.ts';
+import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
 /** Field items by field name, as a read shows them; a field without a value has no key. References and files excepted. */
 export type FieldItems = Record<string, Record<string, unknown>[]>;
@@ -73,18 +73,22 @@ const updated = 'vid language title uid status created changed comment promote s
 
 const revised = 'uid title log timestamp status fields'.split(' ');
 
-const assigned = (columns: readonly string[]): string => columns.map((name) => `${name} = :${name}`).join(', ');
+const added = ['type', ...updated];
+
+const addedRevision = ['nid', 'vuuid', ...revised];
+
+const assigned = (columns: readonly string[]): string => columns.map((name) => `${name} = ?`).join(', ');
 
 const statements = {
   byNid: `${selectNode} WHERE n.nid = ?`,
   byUuid: 'SELECT nid, type FROM node WHERE uuid = ? ORDER BY nid',
   byTitle: 'SELECT nid FROM node WHERE type = ? AND title = ? ORDER BY nid LIMIT 20',
   aliasOwner: 'SELECT nid FROM node WHERE alias = ?',
-  insertRevision: insertInto('revision', ['nid', 'vuuid', ...revised]),
-  insertNode: insertInto('node', ['type', ...updated]),
+  insertRevision: insertInto('revision', addedRevision),
+  insertNode: insertInto('node', added),
   linkRevision: 'UPDATE node SET vid = ? WHERE nid = ?',
-  updateNode: `UPDATE node SET ${assigned(updated)} WHERE nid = :nid`,
-  updateRevision: `UPDATE revision SET ${assigned(revised)} WHERE vid = :vid`,
+  updateNode: `UPDATE node SET ${assigned(updated)} WHERE nid = ?`,
+  updateRevision: `UPDATE revision SET ${assigned(revised)} WHERE vid = ?`,
   touchNode: 'UPDATE node SET changed = ? WHERE nid = ?',
   touchRevision: 'UPDATE revision SET timestamp = ?, uid = ? WHERE vid = (SELECT vid FROM node WHERE nid = ?)',
   setAlias: 'UPDATE node SET alias = ? WHERE nid = ?',
@@ -101,21 +105,13 @@ const statements = {
   count: 'SELECT count(*) AS n FROM node',
 };
 
-/** What is bound of a revision. */
-const revisionOf = ({ revisionUid, revisionTimestamp, title, log, status, fields }: NewNode) => ({
-  uid: revisionUid,
-  timestamp: revisionTimestamp,
-  title,
-  log,
-  status,
-  fields: JSON.stringify(fields),
-});
-
-/** What is bound of a node beside its keys. */
-const rowOf = (node: NewNode) => {
-  const { language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias } = node;
-  return { language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias };
+/** What a revision holds of a node. */
+const revisionOf = ({ revisionUid, revisionTimestamp, title, log, status, vuuid, fields }: NewNode) => {
+  return { uid: revisionUid, timestamp: revisionTimestamp, title, log, status, vuuid, fields: JSON.stringify(fields) };
 };
+
+/** What the node table holds of a node. */
+const rowOf = ({ fields: _, ...row }: NewNode) => row;
 
 /** The node, revision and reference tables. Methods that change something are to be called inside a write. */
 export class Nodes {
@@ -172,7 +168,7 @@ export class Nodes {
 
   /** Adds a node with its first revision; returns its nid. */
   insert(node: NewNode): number {
-    const nid = Number(this.#sql.insertNode.run({ ...rowOf(node), type: node.type, vid: 0 }).lastInsertRowid);
+    const nid = Number(this.#sql.insertNode.run(...valuesOf({ ...rowOf(node), vid: 0 }, added)).lastInsertRowid);
     this.#sql.linkRevision.run(this.#addRevision(nid, node), nid);
     return nid;
   }
@@ -181,8 +177,8 @@ export class Nodes {
   update(node: StoredNode, { newRevision }: { newRevision: boolean }): void {
     this.#known.delete(node.nid);
     const vid = newRevision ? this.#addRevision(node.nid, node) : node.vid;
-    if (!newRevision) this.#sql.updateRevision.run({ ...revisionOf(node), vid });
-    this.#sql.updateNode.run({ ...rowOf(node), vid, nid: node.nid });
+    if (!newRevision) this.#sql.updateRevision.run(...valuesOf(revisionOf(node), revised), vid);
+    this.#sql.updateNode.run(...valuesOf({ ...rowOf(node), vid }, updated), node.nid);
   }
 
   /** Moves "changed" without a new revision, as attaching a file and a reference written from the other side do. */
@@ -254,6 +250,8 @@ export class Nodes {
   }
 
   #addRevision(nid: number, node: NewNode): number {
-    return Number(this.#sql.insertRevision.run({ ...revisionOf(node), nid, vuuid: node.vuuid }).lastInsertRowid);
+    return Number(
+      this.#sql.insertRevision.run(...valuesOf({ ...revisionOf(node), nid }, addedRevision)).lastInsertRowid,
+    );
   }
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Permission } from '../../dataset-api/permissions.ts';
 import { defaultRoles, grantsOf, type RoleTable } from '../roles.ts';
-import { insertInto, prepareAll, type Statements } from './statements.ts';
+import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
 /** One account. `uid` 0 is nobody (anonymous). Times are Unix seconds. */
 export interface User {
@@ -62,10 +62,12 @@ type Account = Omit<User, 'permissions' | 'roleMap'>;
 const toAccount = ({ from_file: _, roles, ...row }: Record<string, unknown>): Account =>
   ({ ...row, roles: JSON.parse(String(roles)) }) as Account; // the columns of the table, written by save() only
 
+const columns = 'uid name mail pass given from_file status roles created uuid'.split(' ');
+
 const statements = {
   byUid: 'SELECT * FROM user WHERE uid = ?',
   byName: 'SELECT * FROM user WHERE name = ?',
-  insert: insertInto('user', 'uid name mail pass given from_file status roles created uuid'.split(' ')),
+  insert: insertInto('user', columns),
   update: `UPDATE user SET name = :name, mail = :mail, pass = :pass, given = :given, from_file = :from_file,
     status = :status, roles = :roles WHERE uid = :uid`,
   setPass: 'UPDATE user SET pass = ? WHERE uid = ?',
@@ -127,7 +129,7 @@ export class Users {
     const known = this.byName(input.name);
     const { uid, fromFile, created, ...rest } = input;
     const row = { ...rest, from_file: fromFile ? 1 : 0, roles: JSON.stringify(input.roles) };
-    if (known === null) this.#sql.insert.run({ ...row, uid, created, uuid: randomUUID() });
+    if (known === null) this.#sql.insert.run(...valuesOf({ ...row, uid, created, uuid: randomUUID() }, columns));
     else this.#sql.update.run({ ...row, uid: known.uid });
     this.#cache.clear();
     return this.byName(input.name) ?? this.#anonymous;

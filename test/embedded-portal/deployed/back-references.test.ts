@@ -51,17 +51,13 @@ describe.each(['dkan-7.18.16', 'dkan-7.18'] as const)('the list of a dataset of 
 describe('a dataset that changed long before its resource', () => {
   it('is saved with it, as a new revision with a log of its own', () => {
     const store = openStore(tempDir());
-    const change = { uid: 1, now: 1000 };
+    const change = { uid: 1, now: 1000, copies: new Map() };
     const make = (type: 'dataset' | 'resource', title: string, targets: number[]) =>
-      createNode(
-        store,
-        { type, fields: [] },
-        { core: { title }, changes: { items: {}, targets }, change, copies: new Map() },
-      ).nid;
+      createNode(store, { type, fields: [] }, { core: { title }, changes: { items: {}, targets }, change }).nid;
     const dataset = make('dataset', 'City', []);
     const resource = make('resource', 'Table', [dataset]);
     const renewAt = (now: number) => {
-      renewDatasets(store, { nid: resource, title: 'Table' }, { change: { uid: 1, now }, copies: new Map() });
+      renewDatasets(store, { nid: resource, title: 'Table' }, { ...change, now });
       return store.nodes.byNid(dataset);
     };
     const before = store.nodes.byNid(dataset);
