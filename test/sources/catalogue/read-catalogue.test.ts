@@ -126,7 +126,9 @@ describe('limits', () => {
       yield Buffer.from('{"dataset": [');
       for (; read < 100_000; read++) yield Buffer.from('[{"a":'.repeat(100));
     };
-    await expect(collect(readCatalogue(nested(), 'a.json'))).rejects.toThrow(`more than ${catalogueLimits.depth} levels deep`);
+    await expect(collect(readCatalogue(nested(), 'a.json'))).rejects.toThrow(
+      `more than ${catalogueLimits.depth} levels deep`,
+    );
     expect(read).toBeLessThan(3);
   });
 
