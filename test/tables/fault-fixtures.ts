@@ -166,6 +166,13 @@ export const faultFixtures: FaultFixture[] = [
   },
 
   {
+    title: 'a title of one word above two columns of text, or a table of one column',
+    content: 'Report\nname;town\nAnn;Bonn\nBob;Ulm\n',
+    kind: 'layout-unclear',
+    verdict: 'faulty',
+    line: 1,
+  },
+  {
     title: 'a title above the header',
     content: 'Spending of the city\n\nid,name,amount\n1,Ann,2\n2,Bob,3\n',
     kind: 'title-rows',
@@ -269,7 +276,7 @@ export const faultFixtures: FaultFixture[] = [
     title: 'no header: values in the first row',
     content: '2026-01-31,Ann,1.5\n2026-02-01,Bob,2.5\n',
     kind: 'header-values',
-    verdict: 'sound',
+    verdict: 'faulty',
     line: 1,
     column: 1,
   },
@@ -357,10 +364,24 @@ export const faultFixtures: FaultFixture[] = [
   {
     title: 'a note below the last row, with delimiters',
     content: 'id,name,amount\n1,Ann,2\nSource: register of the city,,\n',
+    kind: 'footer',
+    verdict: 'mendable',
+    line: 3,
+  },
+  {
+    title: 'a last row with one cell that reads like a note',
+    content: 'name,town,amount\nAnn,Bonn,2\nas of last May,,\n',
     kind: 'footer-padded',
     verdict: 'sound',
     line: 3,
     column: 1,
+  },
+  {
+    title: 'quotes that are text, between tabs',
+    content: 'id\ttitle\n1\t"High" noon\n2\tLow\n',
+    kind: 'quote-style',
+    verdict: 'mendable',
+    line: 1,
   },
   {
     title: 'a sum below the last row',

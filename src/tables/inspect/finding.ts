@@ -17,6 +17,7 @@ export const findingKinds = {
   control: 'control characters',
   replaced: 'characters that were lost in an earlier conversion (U+FFFD)',
   'twice-encoded': 'UTF-8 that was taken for Latin-1 and encoded again',
+  'layout-unclear': 'separator or header that the file does not decide',
   'title-rows': 'titles, notes or blank lines above the header',
   'blank-first': 'blank lines above the header',
   'header-empty': 'a header cell without a name',

@@ -79,6 +79,8 @@ interface HeaderFacts {
   facts: ColumnFacts[];
   rows: number;
   delimiter: string;
+  /** True when it is a row like all others. */
+  isRecord: boolean;
 }
 
 /** Datastores take at most so many columns: SQLite 1,999 beside the key; MySQL fewer. */
@@ -129,7 +131,7 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
       return;
     }
     const cut = kind === 'header-empty' && at >= tail;
-    if (!cut && kind === 'header-empty' && named < tail / 2) {
+    if (!cut && kind === 'header-empty' && named <= tail / 2) {
       findings.add(kind, { ...toldOf(fault), ...place, hint: mostlyEmpty });
       return;
     }
@@ -178,18 +180,26 @@ const remarksOf = (findings: Findings, { name, portalName, line, column, place }
 const valueLike = /^[+-]?\d+[.,]\d+$|^\d{4}-\d{2}-\d{2}|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$|^(?:true|false)$/i;
 
 /** A file without a header shows values in its first row. */
-const valuesInHeader = (findings: Findings, { cells, line, offsets, contexts }: HeaderFacts): void => {
+const valuesInHeader = (findings: Findings, { cells, line, offsets, contexts, isRecord }: HeaderFacts): void => {
   const numbers = cells.filter((cell) => /^\d+$/.test(cell) && !/^(?:1[6-9]|20)\d\d$/.test(cell)).length;
   const at = cells.findIndex((cell) => valueLike.test(cell));
-  if (at < 0 && numbers < cells.length / 2) return;
+  if (!isRecord && at < 0 && numbers < cells.length / 2) return;
   const column = Math.max(at, 0);
   findings.add('header-values', {
     line,
     column: column + 1,
     offset: offsets[column] ?? null,
     context: contexts[column] ?? null,
-    message: 'the first row has values where the names of the columns should be',
-    hint: 'add a row with names when the file has no header',
+    ...(isRecord
+      ? {
+          code: 'table-header' as const,
+          message: 'the file has no header: its first row holds values as all others do',
+          hint: 'add a row with names at the top, or name the columns in `table: [{header: {names: […]}}]`',
+        }
+      : {
+          message: 'the first row has values where the names of the columns should be',
+          hint: 'add a row with names when the file has no header',
+        }),
   });
 };
 

@@ -263,6 +263,7 @@ export class TableInspection {
       facts,
       rows,
       delimiter: this.#dialect.delimiter,
+      isRecord: this.#settings.layout.headerless === true,
     });
     if (header.cells.length <= mostColumns)
       columnRemarks(this.findings, { names: header.cells, facts, rows, line: header.line });

@@ -6,6 +6,7 @@ import { cellOffset, faultOfCell, oversizeFault, placeInRow } from '../scan/row-
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import type { ColumnKinds } from './columns.ts';
 import { type FindingKind, type Findings, type Told, toldOf } from './finding.ts';
+import { noteStart, PaddedNotes } from './padded-notes.ts';
 import { RaggedRows, type RowSettings } from './ragged-rows.ts';
 
 const empty = kindNumber('empty');
@@ -37,14 +38,15 @@ const quoteFixes: Partial<Record<FindingKind, string>> = {
 export class RowInspector {
   /** Rows below the header. */
   rows = 0;
-  /** The last row: how many of its cells hold something, its line, and whether it reads like a note or a sum. */
-  readonly last = { line: 0, filled: 0, note: false, total: false };
+  /** The last row: how many of its cells hold something, its line, and whether it reads like a note, one cut by delimiters, or a sum. */
+  readonly last = { line: 0, filled: 0, note: false, cutNote: false, total: false };
   #lastRow = -1;
   readonly #scanner: CellScanner;
   readonly #findings: Findings;
   readonly #kinds: ColumnKinds;
   readonly #settings: RowSettings;
   readonly #ragged: RaggedRows;
+  readonly #tail = new PaddedNotes();
 
   constructor(scanner: CellScanner, parts: { findings: Findings; kinds: ColumnKinds; settings: RowSettings }) {
     this.#scanner = scanner;
@@ -89,6 +91,8 @@ export class RowInspector {
       if (kind === text && isOdd(bytes[start], bytes[stop - 1])) this.#oddText(row, cell);
     }
     if ((all & badMarks) !== 0) this.#faultyCells(row);
+    if (filled < 2 && end - first > 1) this.#tail.add(this.#scanner, row, filled);
+    else this.#tail.reset();
     if (filled === 0) this.#emptyRow(row);
     else {
       this.#lastRow = row;
@@ -105,11 +109,13 @@ export class RowInspector {
   /** The table has ended. */
   end(): void {
     this.#ragged.end(this.rows);
+    this.#tail.tell(this.#findings);
   }
 
   /** Line of the first row of a footer that is left out by a mend; null when there is none. */
   get footerLine(): number | null {
-    return this.#ragged.footerLine;
+    const lines = [this.#ragged.footerLine, this.#tail.footerLine].filter((line) => line !== null);
+    return lines.length === 0 ? null : Math.min(...lines);
   }
 
   #rememberLast(row: number): void {
@@ -117,8 +123,18 @@ export class RowInspector {
     const first = rowCells[row] ?? 0;
     const mark = marks[first] ?? 0;
     this.last.note = (mark & has.space) !== 0 && (mark & has.text) !== 0;
-    const start = bytes.toString('latin1', starts[first] ?? 0, Math.min(ends[first] ?? 0, (starts[first] ?? 0) + 20));
+    const start = bytes.toString('utf8', starts[first] ?? 0, Math.min(ends[first] ?? 0, (starts[first] ?? 0) + 60));
+    const isCut = starts.subarray(first + 1, rowCells[row + 1]).some((at) => bytes[at] === space);
+    this.last.cutNote = isCut && (mark & has.quotes) === 0 && (noteStart.test(start) || this.#isApart(row));
     this.last.total = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i.test(start);
+  }
+
+  /** True when a blank line stands above a row, or one of delimiters only. */
+  #isApart(row: number): boolean {
+    const { bytes, rowStarts } = this.#scanner;
+    const start = rowStarts[row] ?? 0;
+    const above = bytes.toString('latin1', Math.max(0, start - 64), start);
+    return /(?:\n|\r(?!\n))[,;\t|]*(?:\r\n?|\n)$/.test(above);
   }
 
   #offset(at: number): number | null {
@@ -145,7 +161,11 @@ export class RowInspector {
       return;
     }
     this.#faultyCells(row);
+    if ((this.#scanner.rowCells[row + 1] ?? 0) - (this.#scanner.rowCells[row] ?? 0) > 1) this.#tail.reset();
     this.#ragged.add(row);
+    this.#lastRow = row;
+    this.last.line = this.#scanner.rowLines[row] ?? 1;
+    this.last.filled = this.#settings.width;
   }
 
   #faultyCells(row: number): void {

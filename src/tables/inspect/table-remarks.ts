@@ -1,7 +1,7 @@
 // What is said of the table as a whole: lines above, between and below its rows, line ends, quoting.
 import { delimiterName } from '../scan/dialect.ts';
 import { blankHeader } from '../scan/faults.ts';
-import type { Layout } from '../scan/layout.ts';
+import type { Layout, LayoutCandidate } from '../scan/layout.ts';
 import { type Findings, toldOf } from './finding.ts';
 
 /** What is known when the whole table was read. */
@@ -11,7 +11,7 @@ interface TableRead {
   /** The header's line; null where there is none. */
   header: { line: number; width: number } | null;
   /** The last row. */
-  last: { line: number; filled: number; note: boolean; total: boolean } | null;
+  last: { line: number; filled: number; note: boolean; cutNote: boolean; total: boolean } | null;
   rows: number;
   /** The line of the first row of all. */
   firstRowLine: number;
@@ -19,6 +19,7 @@ interface TableRead {
 
 /** Adds what is to be said. */
 export const tableRemarks = (findings: Findings, read: TableRead): void => {
+  unclear(findings, read);
   aboveHeader(findings, read);
   blankLines(findings, read);
   lineEnds(findings, read);
@@ -27,6 +28,30 @@ export const tableRemarks = (findings: Findings, read: TableRead): void => {
   if (read.rows === 0)
     findings.add('no-rows', { line: read.header.line, message: 'the table has a header and no rows' });
   lastRow(findings, read);
+};
+
+/** The step that decides for one of several ways to read a table. */
+const keyOf = ({ skipRows, delimiter }: LayoutCandidate, others: LayoutCandidate[]): string => {
+  if (skipRows > 0) return `skipRows: ${skipRows}`;
+  if (others.every((other) => other.delimiter === delimiter)) return 'header: {row: 1}';
+  return `delimiter: ${delimiter === '\t' ? 'tab' : JSON.stringify(delimiter)}`;
+};
+
+const unclear = (findings: Findings, { layout: { candidates = [] } }: TableRead): void => {
+  if (candidates.length === 0) return;
+  const told = candidates.map((one) => {
+    const reads = one.header.map((cell) => Buffer.from(cell, 'latin1').toString('utf8')).join(' | ');
+    return { key: keyOf(one, candidates), reads };
+  });
+  const keys = told.map(({ key }) => `\`${key}\``);
+  findings.add('layout-unclear', {
+    code: 'table-header',
+    line: 1,
+    message:
+      'the table can be read in several ways: the file does not tell which row is the header, or what separates the cells',
+    hint: `say which is right, by the first steps of \`table\`: ${keys.join(' or ')}`,
+    candidates: told,
+  });
 };
 
 const leftOut = 'the lines above the header are left out';
@@ -83,9 +108,11 @@ const lineEnds = (findings: Findings, { lines: { lf, crlf, cr, blank, firstBlank
 const quoteStyle = (findings: Findings, { layout: { dialect } }: TableRead): void => {
   if (dialect.quote === '"' && dialect.escape === '"') return;
   const message =
-    dialect.quote === '"'
-      ? 'quotes inside cells are written with a backslash (\\") instead of twice ("")'
-      : `cells stand in single quotes (')${dialect.escape === '\\' ? ', with backslashes for quotes inside' : ''} instead of double quotes`;
+    dialect.quote === ''
+      ? 'quotes are a part of the cells here, not around them: every row has its tabs without them'
+      : dialect.quote === '"'
+        ? 'quotes inside cells are written with a backslash (\\") instead of twice ("")'
+        : `cells stand in single quotes (')${dialect.escape === '\\' ? ', with backslashes for quotes inside' : ''} instead of double quotes`;
   findings.add('quote-style', {
     code: 'table-quote',
     line: 1,
@@ -97,11 +124,19 @@ const quoteStyle = (findings: Findings, { layout: { dialect } }: TableRead): voi
 
 const lastRow = (findings: Findings, { last, header, rows }: TableRead): void => {
   if (last === null || header === null || rows < 2) return;
-  if (header.width > 2 && last.filled === 1 && last.note) {
+  if (header.width > 2 && last.filled === 1 && last.note && findings.of('footer') === undefined) {
     findings.add('footer-padded', {
       line: last.line,
       column: 1,
       message: 'the last row has one cell only and reads like a note, not like a row',
+    });
+  }
+  if (last.cutNote) {
+    findings.add('footer', {
+      code: 'table-ragged',
+      line: last.line,
+      message: 'the last row reads like a note that holds delimiters, not like a row',
+      hint: 'remove it, or put its cells in quotes where it is a row',
     });
   }
   if (last.total) {

@@ -1,7 +1,7 @@
 // How a tabular file is written down: what separates cells and how they are quoted.
 
 /** Delimiters that are looked for and that portals understand. */
-export const delimiters = [',', ';', '\t', '|'] as const;
+export const delimiters = ['\t', ',', ';', '|'] as const;
 
 /** See {@link delimiters}. */
 export type Delimiter = (typeof delimiters)[number];

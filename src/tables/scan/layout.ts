@@ -1,96 +1,53 @@
 // How a table is written down, told from the first bytes of its file: delimiter, quotes, and where the header stands.
-import { has, quoteFaults } from './byte-class.ts';
-import { CellScanner } from './cell-scanner.ts';
 import { type Delimiter, delimiters, rfc4180, type TableDialect } from './dialect.ts';
-import { kindNumber, kindOf } from './value-kind.ts';
+import { type HeadRow, headerEvidence, headRows, isRecord, mayBeHeader } from './head-rows.ts';
+
+/** A way to read a table that may be the right one. */
+export interface LayoutCandidate {
+  delimiter: Delimiter;
+  /** Lines above the header. */
+  skipRows: number;
+  /** The cells of the header, one byte a character. */
+  header: string[];
+}
 
 /** What was found. */
 export interface Layout {
   dialect: TableDialect & { delimiter: Delimiter };
   /** Rows above the header, blank lines not counted. */
   titleRows: number;
-}
-
-/** What is looked at in one row of the head. */
-interface HeadRow {
-  line: number;
-  cells: number;
-  filled: number;
-  /** True when a quote stands where none may. */
-  faulty: boolean;
-  /** True when every cell stands in quotes. */
-  quoted: boolean;
-  /** True when the first cell has text with a space, or begins with `#`. */
-  prose: boolean;
-  /** True when every cell that is filled is text; not looked at below the rows that may be the header. */
-  textual: boolean;
+  /** Where the bytes do not decide: other ways to read the table, and this one. */
+  candidates?: LayoutCandidate[];
+  /** True when the first row is one of the table like all others: there is no header. */
+  headerless?: boolean;
 }
 
 const mostTitleRows = 20;
 
-const textKind = kindNumber('text');
-const sharp = 0x23;
-
-const headRow = (scanner: CellScanner, row: number, mayBeHeader: boolean): HeadRow => {
-  const { bytes, starts, ends, marks, rowCells, rowLines } = scanner;
-  const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-  const firstMark = marks[first] ?? 0;
-  const firstBegins = bytes[starts[first] ?? 0];
-  const facts: HeadRow = {
-    line: rowLines[row] ?? 1,
-    cells: end - first,
-    filled: 0,
-    faulty: false,
-    quoted: true,
-    prose: ((firstMark & has.space) !== 0 && (firstMark & (has.text | has.high)) !== 0) || firstBegins === sharp,
-    textual: true,
-  };
-  for (let cell = first; cell < end; cell++) {
-    const [start, stop, mark] = [starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0];
-    if ((mark & quoteFaults) !== 0) facts.faulty = true;
-    if ((mark & has.quotes) === 0) facts.quoted = false;
-    if (start === stop) continue;
-    facts.filled += 1;
-    if (mayBeHeader && kindOf(bytes, start, stop, mark) !== textKind) facts.textual = false;
-  }
-  return facts;
-};
-
-const headRows = (head: Buffer, dialect: TableDialect, whole: boolean): HeadRow[] => {
-  const scanner = new CellScanner(dialect, head.length + 1);
-  const rows: HeadRow[] = [];
-  const take = (): void => {
-    for (let row = 0; row < scanner.rows; row++) rows.push(headRow(scanner, row, rows.length <= mostTitleRows));
-  };
-  scanner.feed(head);
-  take();
-  if (whole || rows.length === 0) {
-    scanner.finish();
-    take();
-  }
-  scanner.release();
-  return rows;
-};
-
-/**
- * How well a reading explains the rows from `skip` on: the share with as many cells as the first of them, 0 for one cell.
- * Faults of quoting tell readings apart where the table begins at once, not where titles are looked for.
- */
-interface Fit {
+/** One way to read the head of a table. */
+interface Reading {
   dialect: TableDialect & { delimiter: Delimiter };
   rows: HeadRow[];
+}
+
+/** How well a reading explains the rows from `skip` on: the share with as many cells as the first of them, 0 for one cell. */
+interface Fit extends Reading {
+  skip: number;
   share: number;
   width: number;
 }
 
-const oneRowShare = 0.5;
+/** A row with faults of quoting speaks less for a reading than one without. */
+const [oneRowShare, faultyShare] = [0.5, 0.8];
 
-const fitOf = (dialect: Fit['dialect'], rows: HeadRow[], skip: number): Fit => {
+const fitOf = ({ dialect, rows }: Reading, skip: number): Fit => {
   const width = rows[skip]?.cells ?? 0;
-  const equal = rows.slice(skip).filter(({ cells, faulty }) => cells === width && (!faulty || skip > 0)).length;
+  const below = rows.length - skip;
+  const whole = rows.slice(skip).filter(({ cells }) => cells === width);
+  const equal = whole.reduce((sum, { faulty }) => sum + (faulty ? faultyShare : 1), 0);
   // One row agrees with itself, which says nothing.
-  const share = rows.length - skip === 1 ? oneRowShare : equal / (rows.length - skip);
-  return { dialect, rows, share: width < 2 ? 0 : share, width };
+  const share = below === 1 ? Math.min(oneRowShare, equal) : equal / below;
+  return { dialect, rows, skip, share: width < 2 ? 0 : share, width };
 };
 
 const better = (best: Fit, fit: Fit): Fit => {
@@ -98,49 +55,97 @@ const better = (best: Fit, fit: Fit): Fit => {
   return fit.width > best.width ? fit : best;
 };
 
-const isQuotedThroughout = ({ rows }: Fit): boolean => rows.length > 0 && rows.every(({ quoted }) => quoted);
+/** The rows of the table itself: those below that have as many cells as the header, and are no title or note among them. */
+const bodyOf = ({ rows, skip, width }: Fit): HeadRow[] =>
+  rows.slice(skip).filter(({ cells, filled, quoted }) => cells === width && (filled > 1 || quoted === cells));
 
-/** Another way of quoting must explain more than the usual one, or every cell. */
+const isQuotedThroughout = (fit: Fit): boolean => {
+  const body = bodyOf(fit);
+  return body.length > 0 && body.every(({ quoted, cells }) => quoted === cells);
+};
+
+/** Another way of quoting must explain more than the usual one, or every cell, and has no faults of its own. */
 const betterQuoting = (usual: Fit, other: Fit): Fit => {
+  if (isLiteral(other)) return isBetterLiteral(usual, other) ? other : usual;
+  if (other.dialect.quote === "'" && !isPaired(other)) return usual;
   if (other.share !== usual.share) return other.share > usual.share ? other : usual;
   return isQuotedThroughout(other) && !isQuotedThroughout(usual) ? other : usual;
+};
+
+const isLiteral = ({ dialect }: Reading): boolean => dialect.quote === '';
+
+/** Apostrophes are quotes where they pair up wherever they stand at the start of a cell. */
+const isPaired = (fit: Fit): boolean =>
+  bodyOf(fit).some(({ quoted }) => quoted > 0) && fit.rows.every(({ faulty }) => !faulty);
+
+/** Quotes are text where they are at fault as quotes, every row is whole without them, and most of them enclose no cell. */
+const isBetterLiteral = (usual: Fit, other: Fit): boolean => {
+  if (other.share < 1 || !usual.rows.some(({ faulty }) => faulty)) return false;
+  const enclosed = usual.rows.filter(({ quoted, faulty }) => quoted > 0 && !faulty).length;
+  return enclosed < usual.rows.filter(({ faulty }) => faulty).length;
 };
 
 /** From this share on, the rows are taken for the table although titles may stand above. */
 const [goodShare, titledShare] = [0.5, 0.6];
 
-/** True when the rows before `skip` look like titles above a table of this width. */
-const areTitles = ({ rows, width }: Fit, skip: number): boolean => {
+/** True when the rows before the header may be titles above a table of this width. */
+const mayBeTitles = ({ rows, width, skip }: Fit): boolean => {
   const [above, header] = [rows.slice(0, skip), rows[skip]];
   if (header === undefined || header.filled < Math.max(2, width / 2) || rows.length - skip < 2) return false;
-  if (above.some(({ cells, filled }) => cells >= width || filled > Math.max(1, width / 2))) return false;
-  const apart = header.line > (above.at(-1)?.line ?? 0) + 1;
-  return width > 2 || apart || above.every(({ prose }) => prose && skip > 1);
+  return above.every(({ cells, filled, sharp }) => sharp || (cells < width && filled <= Math.max(1, width / 2)));
 };
 
-/** Rows with one text and otherwise empty cells above a full row of text. */
-const paddedTitles = (rows: HeadRow[]): number => {
-  const width = rows[0]?.cells ?? 0;
-  if (width < 3) return 0;
-  const header = rows.findIndex(({ cells, filled }) => cells === width && filled >= width * 0.7);
-  if (header < 1 || header > mostTitleRows || rows[header]?.textual !== true) return 0;
-  return rows.slice(0, header).every(({ filled, prose, cells }) => filled === 1 && prose && cells === width)
-    ? header
-    : 0;
+/** True when such rows are titles beyond doubt, and no table of one column begins above. */
+const areTitles = (fit: Fit): boolean => {
+  const { rows, width, skip, dialect } = fit;
+  const above = rows.slice(0, skip);
+  if (width > 2 || dialect.delimiter === '\t' || above.every(({ sharp }) => sharp)) return true;
+  const isApart = (rows[skip]?.line ?? 0) > (above.at(-1)?.line ?? 0) + 1;
+  return isApart || isNamed(rows, skip) || (skip > 1 && above.every(({ prose }) => prose));
 };
 
-const withTitles = (readings: Fit[]): { fit: Fit; titleRows: number } | null => {
+/** True when the rows below prove that a row is their header. */
+const isNamed = (rows: HeadRow[], at: number): boolean => {
+  const header = rows[at];
+  return header !== undefined && mayBeHeader(header) && headerEvidence(rows, at).named > 0;
+};
+
+/** Rows above the header that have as many cells as the table: how many, and whether that is beyond doubt. */
+const paddedTitles = ({ rows, width }: Fit): { titleRows: number; isSure: boolean } => {
+  const none = { titleRows: 0, isSure: true };
+  const at = rows.findIndex(({ cells, filled }) => cells === width && filled > width / 2);
+  const [header, above] = [rows[at], rows.slice(0, at)];
+  if (header === undefined || at < 1 || at > mostTitleRows || !mayBeHeader(header)) return none;
+  if (!above.every(({ filled, cells }) => filled < 2 && cells <= width)) return none;
+  const isSure =
+    isNamed(rows, at) || (width > 2 && (above.some(({ filled }) => filled === 0) || above.every(({ prose }) => prose)));
+  return { titleRows: at, isSure };
+};
+
+/** Lines of comment above the header, which may be the last of them. */
+const commentRows = ({ rows }: Fit): { titleRows: number; isSure: boolean } => {
+  const at = rows.findIndex(({ sharp }) => !sharp);
+  if (at < 1 || at > mostTitleRows) return { titleRows: 0, isSure: true };
+  if (rows[at - 1]?.cells !== rows[at]?.cells || isNamed(rows, at)) return { titleRows: at, isSure: true };
+  return { titleRows: at - 1, isSure: isRecord(rows, at) };
+};
+
+const withTitles = (byQuoting: Reading[][]): { fit: Fit; isSure: boolean } | null => {
   for (let skip = 1; skip <= mostTitleRows; skip++) {
-    const fits = readings.map(({ dialect, rows }) => fitOf(dialect, rows, skip));
-    const fit = fits
-      .filter((one) => one.share >= titledShare && areTitles(one, skip))
-      .reduce<Fit | null>((best, one) => (best === null ? one : better(best, one)), null);
-    if (fit !== null) return { fit, titleRows: skip };
+    const best = byQuoting.flatMap((readings) => {
+      const fits = readings.map((reading) => fitOf(reading, skip));
+      const [first, ...others] = fits.filter((fit) => fit.share >= titledShare && mayBeTitles(fit));
+      return first === undefined ? [] : [others.reduce(better, first)];
+    });
+    const [usual, ...others] = best;
+    if (usual === undefined) continue;
+    const fit = others.reduce(betterQuoting, usual);
+    return { fit, isSure: areTitles(fit) };
   }
   return null;
 };
 
-const nothing = (): Fit => ({ dialect: { ...rfc4180, delimiter: ',' }, rows: [], share: 0, width: 0 });
+const nothing = (): Fit => ({ dialect: { ...rfc4180, delimiter: ',' }, rows: [], skip: 0, share: 0, width: 0 });
 
 /** Other ways of quoting, looked at only where the bytes hold a sign of them. */
 const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
@@ -148,16 +153,45 @@ const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
   ...(head.includes('\\"') ? [{ quote: '"', escape: '\\' }] : []),
   ...(head.includes("'") ? [{ quote: "'", escape: "'" }] : []),
   ...(head.includes("\\'") ? [{ quote: "'", escape: '\\' }] : []),
+  ...(head.includes('\t') && head.includes('"') ? [{ quote: '', escape: '' }] : []),
 ];
 
 /** `sep=;`, the line by which Excel is told the delimiter. */
 const separatorLine = /^sep=([,;\t|])\r?\n/i;
 
+const candidateOf = ({ dialect, rows }: Reading, at: number): LayoutCandidate => {
+  const { line = 1, texts = [] } = rows[at] ?? {};
+  return { delimiter: dialect.delimiter, skipRows: line - 1, header: texts };
+};
+
+/** Two readings by other delimiters, of which each explains all rows; a tab stands in no text. */
+const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
+  if (best.dialect.delimiter === '\t' || best.rows.length < 2) return undefined;
+  return fits.find(({ dialect, share }) => dialect.delimiter !== best.dialect.delimiter && share > clearShare);
+};
+
+const clearShare = 0.95;
+
+/** The layout of a reading whose first row belongs to the table, or is a title with as many cells. */
+const layoutOf = (best: Fit, fits: Fit[]): Layout => {
+  const { dialect, rows } = best;
+  const isCommented = rows[0]?.sharp === true;
+  const { titleRows, isSure } = isCommented ? commentRows(best) : paddedTitles(best);
+  const rival = rivalOf(best, fits);
+  const layout: Layout = { dialect, titleRows };
+  if (rival !== undefined) layout.candidates = [candidateOf(best, titleRows), candidateOf(rival, 0)];
+  else if (!isSure) layout.candidates = [titleRows, isCommented ? titleRows + 1 : 0].map((at) => candidateOf(best, at));
+  if (isRecord(rows, titleRows)) layout.headerless = true;
+  return layout;
+};
+
 /**
  * Looks at the first bytes of a table without a byte order mark; `whole` when they are all of it. The reading that gives
- * most rows as many cells as the header wins; of equals the one with more cells, then comma, semicolon, tab,
- * vertical bar. Quotes are double ones, written twice inside, unless another way explains more rows or quotes every cell. A table of one column counts as comma. Titles above the header are seen where the rows below
- * agree on a larger number of cells.
+ * most rows as many cells as the header wins; of equals the one with more cells, then tab, comma, semicolon, vertical
+ * bar. Quotes are double ones, written twice inside, unless another way explains more rows or quotes every cell, and
+ * text where only that makes every row of a table with tabs whole. A table of one column counts as comma. Titles above
+ * the header are seen where the rows below agree on a larger number of cells. What the bytes do not decide comes with
+ * candidates.
  */
 export const findLayout = (head: Buffer, whole: boolean, given?: Delimiter): Layout => {
   const separator = separatorLine.exec(head.toString('latin1', 0, 8))?.[1];
@@ -167,15 +201,25 @@ export const findLayout = (head: Buffer, whole: boolean, given?: Delimiter): Lay
   }
   // A separator that stands nowhere explains nothing.
   const candidates = given === undefined ? delimiters.filter((delimiter) => head.includes(delimiter)) : [given];
-  const read = ({ quote, escape: by }: Pick<TableDialect, 'quote' | 'escape'>): Fit[] =>
-    candidates.map((delimiter) => {
-      const dialect = { ...rfc4180, quote, escape: by, delimiter };
-      return fitOf(dialect, headRows(head, dialect, whole), 0);
-    });
+  const read = ({ quote, escape: by }: Pick<TableDialect, 'quote' | 'escape'>): Reading[] =>
+    candidates
+      .filter((delimiter) => quote !== '' || delimiter === '\t')
+      .map((delimiter) => {
+        const dialect = { ...rfc4180, quote, escape: by, delimiter };
+        return { dialect, rows: headRows(head, dialect, whole) };
+      });
   const [plain = [], ...others] = quotings(head).map(read);
-  const best = [plain, ...others].map((fits) => fits.reduce(better, nothing())).reduce(betterQuoting);
-  if (best.share >= goodShare) return { dialect: best.dialect, titleRows: paddedTitles(best.rows) };
-  const titled = withTitles([plain, ...others].flat());
-  if (titled !== null) return { dialect: titled.fit.dialect, titleRows: titled.titleRows };
-  return { dialect: best.share > 0 ? best.dialect : { ...rfc4180, delimiter: given ?? ',' }, titleRows: 0 };
+  const fits = [plain, ...others].map((readings) => readings.map((reading) => fitOf(reading, 0)));
+  const best = fits.map((some) => some.reduce(better, nothing())).reduce(betterQuoting);
+  if (best.share >= goodShare) return layoutOf(best, fits[0] ?? []);
+  const titled = withTitles([plain, ...others]);
+  const single = { ...rfc4180, delimiter: given ?? (',' as const) };
+  if (titled === null) return { dialect: best.share > 0 ? best.dialect : single, titleRows: 0 };
+  const { fit, isSure } = titled;
+  if (fit.rows[0]?.sharp === true) return layoutOf(fit, []);
+  const layout: Layout = { dialect: fit.dialect, titleRows: fit.skip };
+  if (isRecord(fit.rows, fit.skip)) layout.headerless = true;
+  if (isSure || best.share > 0) return layout;
+  const alone = { delimiter: ',' as const, skipRows: 0, header: [head.toString('latin1', 0, head.indexOf(0x0a))] };
+  return { dialect: single, titleRows: 0, candidates: [candidateOf(fit, fit.skip), alone] };
 };

@@ -1,0 +1,253 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { stringify } from 'csv-stringify/sync';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fixTable, inspectTable } from '../../src/tables/check.ts';
+import { encoderOf } from '../../src/tables/scan/encodings.ts';
+import { fileOf } from '../support/table-file.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const dir = tempDir();
+let targets = 0;
+
+/** The table that is read from a file, mended where it has to be; null where it is refused. */
+const readOf = async (content: string | Buffer): Promise<string[][] | null> => {
+  const path = fileOf(content);
+  const { verdict } = await inspectTable(path);
+  if (verdict === 'faulty') return null;
+  const target = join(dir, `read-${targets++}.csv`);
+  await fixTable(path, target, { separator: ',' });
+  return parse(readFileSync(target), { skip_empty_lines: true });
+};
+
+const rows = (...lines: string[]): string[][] => lines.map((line) => line.split(' '));
+
+describe('titles above the header are left out', () => {
+  const numbers = rows('Jahr Zahl', '2020 5', '2021 6');
+  it.each([
+    ['Bericht\nJahr;Zahl\n2020;5\n2021;6\n', numbers],
+    ['Bericht\nJahr\tZahl\n2020\t5\n2021\t6\n', numbers],
+    ['Bericht 1|2\nJahr\tZahl\n2020\t5\n2021\t6\n', numbers],
+    ['\nBericht\n\nJahr|Zahl\n2020|5\n2021|6\n', numbers],
+    ['Einwohner;\nJahr;Zahl\n2020;5\n2021;6\n', numbers],
+    ['Population,\n,\nby year,\nJahr,Zahl\n2020,5\n2021,6\n', numbers],
+    ['Habitants\t\t\n\t\t\nAn\t2000\t2001\nFR\t5\t6\n', rows('An 2000 2001', 'FR 5 6')],
+    ['Population;;\nby town;;\nYear;2000;2001\nDE;5;6\nFR;7;8\n', rows('Year 2000 2001', 'DE 5 6', 'FR 7 8')],
+    ['# made by x, y, z\n# and others\nid,n,m\n1,a,2\n', rows('id n m', '1 a 2')],
+    ['# a "b"\nid;n\n1;a\n2;b\n', rows('id n', '1 a', '2 b')],
+    ['#id\tn\tm\n1\ta\t2\n2\tb\t3\n', rows('#id n m', '1 a 2', '2 b 3')],
+  ])('%j', async (content, table) => {
+    expect(await readOf(content)).toEqual(table);
+  });
+});
+
+describe('what is no title stays', () => {
+  it.each([
+    [
+      'id\tjson\n1\t{"a":1,"b":2}\n2\t{"a":3,"b":4}\n',
+      [
+        ['id', 'json'],
+        ['1', '{"a":1,"b":2}'],
+        ['2', '{"a":3,"b":4}'],
+      ],
+    ],
+    [
+      'id;json\n1;{"a":1,"b":2}\n2;{"a":3}\n',
+      [
+        ['id', 'json'],
+        ['1', '{"a":1,"b":2}'],
+        ['2', '{"a":3}'],
+      ],
+    ],
+    [
+      'a\tb\nx "y", z\t5\np "q", r\t6\n',
+      [
+        ['a', 'b'],
+        ['x "y", z', '5'],
+        ['p "q", r', '6'],
+      ],
+    ],
+    [
+      'id\ttitle\n1\t"Hoch" hinaus\n2\tLow\n',
+      [
+        ['id', 'title'],
+        ['1', '"Hoch" hinaus'],
+        ['2', 'Low'],
+      ],
+    ],
+    [
+      "town,n\n's-Gravenhage,5\n't Harde,6\n",
+      [
+        ['town', 'n'],
+        ["'s-Gravenhage", '5'],
+        ["'t Harde", '6'],
+      ],
+    ],
+    [
+      "n;plaats\n5;'s-Hertogenbosch\n6;'t Zand\n7;Ede\n",
+      [
+        ['n', 'plaats'],
+        ['5', "'s-Hertogenbosch"],
+        ['6', "'t Zand"],
+        ['7', 'Ede'],
+      ],
+    ],
+    ['Year,2000,2001\nDE,5,6\n', rows('Year 2000 2001', 'DE 5 6')],
+    ['Stunde;1;2;3\nMo;5;6;7\n', rows('Stunde 1 2 3', 'Mo 5 6 7')],
+    ['Land;2020-01-31;2020-02-29\nDE;5;6\n', rows('Land 2020-01-31 2020-02-29', 'DE 5 6')],
+  ])('%j', async (content, table) => {
+    expect(await readOf(content)).toEqual(table);
+  });
+});
+
+describe('what the file does not decide is refused', () => {
+  it.each([
+    ['Report\nname;town\nAnn;Bonn\nBob;Ulm\n', ['skipRows: 1', 'delimiter: ","']],
+    ['Rapport\nnom|ville\nAnn|Bonn\nBob|Ulm\n', ['skipRows: 1', 'delimiter: ","']],
+    ['Einwohner;;\nName;Stadt;Land\nAnn;Bonn;DE\n', ['skipRows: 1', 'header: {row: 1}']],
+    ['Wert, netto;Wert, brutto\n1,5;2,5\n3,5;4,5\n', ['delimiter: ","', 'delimiter: ";"']],
+    ['#a,b,c\nd,e,f\ng,h,i\n', ['header: {row: 1}', 'skipRows: 1']],
+  ])('with the keys that decide: %j', async (content, keys) => {
+    const { verdict, findings } = await inspectTable(fileOf(content));
+    expect(verdict).toBe('faulty');
+    expect(findings.flatMap(({ candidates = [] }) => candidates.map(({ key }) => key))).toEqual(keys);
+  });
+
+  it.each([
+    '2026-01-31,Ann,1.5\n2026-02-01,Bob,2.5\n',
+    'Ann;5\nBob;6\nCid;7\n',
+    '12\tx\n7\ty\n',
+    'a|1987\nb|1990\nc|1955\n',
+  ])('as a file without a header: %j', async (content) => {
+    const { verdict, findings } = await inspectTable(fileOf(content));
+    expect(verdict).toBe('faulty');
+    expect(findings.map(({ kind }) => kind)).toContain('header-values');
+  });
+});
+
+describe('notes below the table, with delimiters,', () => {
+  const table = rows('id n m', '1 a 2', '3 b 4');
+  it.each([
+    ['id,n,m\n1,a,2\n3,b,4\n,,\nas of the last day of May,,\n', table],
+    ['id;n;m\n1;a;2\n3;b;4\nQuelle: das Amt;;\n* vorläufige Zahlen;;\n', table],
+    ['id\tn\tm\n1\ta\t2\n3\tb\t4\nSource: la mairie\t\t\nmis à jour hier\n', table],
+  ])('are left out: %j', async (content, expected) => {
+    expect(await readOf(content)).toEqual(expected);
+  });
+
+  it.each(['id,n,m\n1,a,2\nfirst one,,\n', 'n;m;o\na;1;2\nBad Ems;;\n', 'n\tm\to\na\t1\t2\nb c\t\t\n'])(
+    'are not supposed where it may be a row: %j',
+    async (content) => {
+      expect((await readOf(content))?.length).toBe(3);
+    },
+  );
+});
+
+/** Tables as people write them, of columns with kinds and a header of words. */
+const words = [
+  'Ort',
+  'Straße',
+  'Größe',
+  'Übersicht',
+  'Jahr',
+  'Name',
+  'Müller',
+  'Köln',
+  'x, y',
+  'a; b',
+  '5" Rohr',
+  "d'Orléans",
+  'a|b',
+  'p\tq',
+  '1\n2',
+];
+const column = fc.constantFrom<fc.Arbitrary<string>>(
+  fc.constantFrom(...words),
+  fc.integer({ min: 0, max: 9999 }).map(String),
+  fc.integer({ min: 10, max: 28 }).map((day) => `2026-01-${day}`),
+  fc.integer({ min: 1, max: 999 }).map((n) => `${n}.5`),
+  fc.constantFrom('', 'yes', 'Bad Ems', 'Ulm'),
+);
+const header = fc.uniqueArray(
+  fc.constantFrom('Nr', 'Ort', 'Betrag', 'Datum', 'Wert in Euro', 'Notiz', 'Menge', 'Typ'),
+  { minLength: 2, maxLength: 6 },
+);
+const tables = header.chain((names) =>
+  fc
+    .tuple(...names.map(() => column))
+    .chain((kinds) => fc.array(fc.tuple(...kinds), { minLength: 2, maxLength: 8 }))
+    .filter((body) => body.every((row) => row.filter((cell) => cell !== '').length > 1))
+    .map((body) => [names, ...body]),
+);
+const dialects = fc.record({
+  delimiter: fc.constantFrom(',', ';', '\t', '|'),
+  style: fc.constantFrom(
+    { quote: '"', escape: '"' },
+    { quote: '"', escape: '"' },
+    { quote: '"', escape: '\\' },
+    { quote: "'", escape: "'" },
+  ),
+  quoted: fc.boolean(),
+  end: fc.constantFrom('\n', '\r\n'),
+});
+const above = fc.constantFrom<string[][]>(
+  [],
+  [],
+  ['Einwohner'],
+  ['Bericht 2026'],
+  ['Bericht', ''],
+  ['Bericht 2026', 'der Stadt Köln', ''],
+  ['# made by hand'],
+  ['# a', '# b, c'],
+);
+const below = fc.constantFrom<string[][]>(
+  [],
+  [],
+  ['Quelle: Stadt Köln'],
+  ['', 'Stand gestern, vorläufig'],
+  ['Hinweis: ohne Gewähr; siehe dort'],
+);
+const encodings = fc.constantFrom(
+  'utf-8',
+  'utf-8',
+  'windows-1252',
+  'windows-1250',
+  'macintosh',
+  'ibm850',
+  'utf-16le',
+  'utf-16be',
+);
+
+describe('a table in any dialect, with titles and notes, in any encoding', () => {
+  it('is read back as it was written, or refused', async () => {
+    let [read, refused] = [0, 0];
+    const cases = fc.record({ table: tables, how: dialects, above, below, padded: fc.boolean(), encoding: encodings });
+    await fc.assert(
+      fc.asyncProperty(cases, async ({ table, how, padded, encoding, ...lines }) => {
+        const { delimiter, style, end } = how;
+        const quoted = how.quoted || style.quote !== style.escape || style.quote === "'";
+        const text = stringify(table, {
+          delimiter,
+          ...style,
+          quoted,
+          quoted_empty: quoted,
+          quoted_match: /[,;\t|"'\r\n]/,
+          record_delimiter: end,
+        });
+        const pad = padded ? delimiter.repeat((table[0]?.length ?? 1) - 1) : '';
+        const block = (some: string[]): string => some.map((line) => `${line}${pad}${end}`).join('');
+        const bytes = encoderOf(encoding)(`${block(lines.above)}${text}${block(lines.below)}`);
+        const found = await readOf(bytes);
+        if (found === null) refused += 1;
+        else {
+          read += 1;
+          expect(found).toEqual(table);
+        }
+      }),
+      { numRuns: 400, seed: 17 },
+    );
+    expect(read).toBeGreaterThan(refused);
+  });
+});
