@@ -5,6 +5,7 @@ import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
 import { errorMessage } from '../../model/errors.ts';
 import { datasetKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import { isConvertible, type TableRecipe } from '../../model/recipe/recipe.ts';
+import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../../model/wish.ts';
@@ -23,7 +24,8 @@ const defaultMaxBadRows = '0.5%';
  */
 export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'auto' | 'never'): TableRecipe | null => {
   if (!('name' in source)) return null;
-  const { table: steps = [], sheet = null, member = null, badRows = 'fail', maxBadRows = defaultMaxBadRows } = details;
+  const { sheet = null, member = null, badRows = 'fail', maxBadRows = defaultMaxBadRows } = details;
+  const steps = stepsOf(details, source.name);
   const asked =
     steps.length > 0 || sheet !== null || member !== null || details.schema !== undefined || badRows !== 'fail';
   if (!asked && (mode === 'never' || !isConvertible(source.name))) return null;
@@ -35,6 +37,19 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'a
     .update(JSON.stringify({ version, ...recipe, modules }))
     .digest('hex');
   return { fingerprint, ...recipe, fault: faults[0] ?? null };
+};
+
+const textTable = /\.(?:csv|tsv|txt|tab)(?:\.gz)?$/i;
+
+/** The steps of a table, with those about its input that stand beside them; a step of the same name counts more. */
+const stepsOf = ({ encoding, skipRows, table = [] }: TableDetails, name: string): Step[] => {
+  if (!textTable.test(name)) return table;
+  const has = (key: keyof Step): boolean => table.some((step) => step[key] !== undefined);
+  return [
+    ...(encoding === undefined || has('encoding') ? [] : [{ encoding }]),
+    ...(skipRows === undefined || has('skipRows') ? [] : [{ skipRows }]),
+    ...table,
+  ];
 };
 
 const limitOf = (limit: string | number): TableRecipe['maxBadRows'] =>

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { optional } from '../../model/optional-key.ts';
 import { badRowPolicies } from '../../model/recipe/recipe.ts';
-import { type Step, stepsSchema } from '../../model/recipe/steps.ts';
+import { encodings, type Step, stepsSchema } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 
 const text = z.string().trim().min(1);
@@ -17,6 +17,15 @@ const shareOrCount = z.union(
 );
 
 const shape = {
+  encoding: optional(z.enum(encodings), {
+    description:
+      'Encoding of a table of text (`.csv`, `.tsv`, `.txt`, `.tab`) that is not UTF-8; the same as the step of that name.',
+    examples: ['windows-1250'],
+  }),
+  skipRows: optional(z.int().positive(), {
+    description: 'Lines above the header of such a table, which are left out; the same as the step of that name.',
+    examples: [2],
+  }),
   table: optional(stepsSchema, {
     description: 'Steps that transform the table, in order; the result is sent as CSV.',
     examples: [[{ skipRows: 2 }, { select: ['department', 'amount'] }]],
@@ -67,6 +76,8 @@ export const droppedTableShape = {
 
 /** What a manifest says of a table; see {@link tableShape}. */
 export interface TableDetails {
+  encoding?: (typeof encodings)[number];
+  skipRows?: number;
   table?: Step[];
   sheet?: string | number;
   member?: string;

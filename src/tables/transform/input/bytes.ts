@@ -1,9 +1,9 @@
 // The bytes of a source: unfolded from gzip, counted against compression bombs, and decoded from a named encoding.
 import { basename } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
-import type { TextDecoder as Decoder } from 'node:util';
 import { createGunzip } from 'node:zlib';
 import { TableFaultError } from '../../../model/errors.ts';
+import { type ByteDecoder, decoderOf } from '../../scan/encodings.ts';
 import { fileChunks } from '../../scan/open-table.ts';
 import { hasBom } from '../../scan/sniff.ts';
 import { Utf8Check } from '../../scan/utf8.ts';
@@ -91,13 +91,13 @@ const markedEncoding = (head: Uint8Array): string | null =>
  * @throws TableFaultError (`table-encoding`) with the line of the first byte that cannot be read
  */
 export async function* decoded(bytes: Bytes, encoding: string | null): AsyncGenerator<string> {
-  let decoder: Decoder | null = null;
+  let decoder: ByteDecoder | null = null;
   let name = '';
   let lines = 1;
   for await (const chunk of bytes()) {
     if (decoder === null) {
       name = markedEncoding(chunk) ?? encoding ?? 'utf-8';
-      decoder = new TextDecoder(name, { fatal: true });
+      decoder = decoderOf(name, { fatal: true });
     }
     const text = decodeOr(decoder, chunk, () => unreadable(name, chunk, lines));
     lines += newlinesIn(text);
@@ -137,7 +137,7 @@ const linesIn = (chunk: Buffer): number => {
   return count;
 };
 
-const decodeOr = (decoder: Decoder, chunk: Buffer | null, fault: () => TableFaultError): string => {
+const decodeOr = (decoder: ByteDecoder, chunk: Buffer | null, fault: () => TableFaultError): string => {
   try {
     return chunk === null ? decoder.decode() : decoder.decode(chunk, { stream: true });
   } catch {
@@ -153,13 +153,13 @@ const newlinesIn = (text: string): number => {
 };
 
 const unreadable = (encoding: string, chunk: Buffer | null, linesBefore: number): TableFaultError => {
-  const lossy = chunk === null ? '' : new TextDecoder(encoding).decode(chunk);
+  const lossy = chunk === null ? '' : decoderOf(encoding).decode(chunk);
   const at = lossy.indexOf('\ufffd');
   const line = linesBefore + newlinesIn(lossy.slice(0, Math.max(0, at)));
   const hint =
     encoding === 'utf-8'
-      ? 'save the file as UTF-8, or name its encoding: `table: [{encoding: windows-1252}]`'
-      : 'name the right encoding in the step `encoding`';
+      ? 'save the file as UTF-8, or name its encoding, such as `encoding: windows-1252`'
+      : 'name the right one with `encoding`';
   return new TableFaultError(
     `the text is not valid ${encoding.toUpperCase()}`,
     { code: 'table-encoding', line },
