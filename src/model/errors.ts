@@ -90,10 +90,15 @@ export const errorCodes = {
 /** A code of the table above. */
 export type ErrorCode = keyof typeof errorCodes;
 
+/** The errors of one code, which carry nothing else. */
+const errorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
+  class extends SluiceError {
+    readonly code = code;
+    override readonly retryable = retryable;
+  };
+
 /** The command line is wrong. */
-export class UsageError extends SluiceError {
-  readonly code = 'usage';
-}
+export class UsageError extends errorOf('usage') {}
 
 /** One fault of a configuration file or manifest. Lines and columns count from 1. */
 export interface FileProblem {
@@ -105,66 +110,45 @@ export interface FileProblem {
   message: string;
 }
 
+/** A fault in one line, with its place. */
+export const problemLine = ({ file, line, column, key, message }: FileProblem): string =>
+  `${file}:${line}:${column}: ${key === '' ? '' : `${key}: `}${message}`;
+
 const listProblems = (what: string, problems: FileProblem[]): string =>
   [
     `${what}: ${problems.length} problem${problems.length === 1 ? '' : 's'}`,
-    ...problems.map((p) => `  ${p.file}:${p.line}:${p.column}: ${p.key === '' ? '' : `${p.key}: `}${p.message}`),
+    ...problems.map((problem) => `  ${problemLine(problem)}`),
   ].join('\n');
 
+const fileErrorOf = <Code extends 'config' | 'manifest'>(code: Code, what: string) =>
+  class extends SluiceError {
+    readonly code = code;
+    readonly problems: FileProblem[];
+
+    constructor(problems: FileProblem[], details: ErrorDetails = {}) {
+      super(listProblems(`the ${what} is invalid`, problems), {
+        hint: `fix these lines; \`sluice help ${code}\` lists every key`,
+        ...details,
+      });
+      this.problems = problems;
+    }
+  };
+
 /** A configuration file is wrong; holds all its problems at once. */
-export class ConfigError extends SluiceError {
-  readonly code = 'config';
-  readonly problems: FileProblem[];
-
-  constructor(problems: FileProblem[], details: ErrorDetails = {}) {
-    super(listProblems('the configuration is invalid', problems), {
-      hint: 'fix these lines; `sluice help config` lists every key',
-      ...details,
-    });
-    this.problems = problems;
-  }
-}
-
+export class ConfigError extends fileErrorOf('config', 'configuration') {}
 /** A manifest is wrong; holds all its problems at once. */
-export class ManifestError extends SluiceError {
-  readonly code = 'manifest';
-  readonly problems: FileProblem[];
-
-  constructor(problems: FileProblem[], details: ErrorDetails = {}) {
-    super(listProblems('the manifest is invalid', problems), {
-      hint: 'fix these lines; `sluice help manifest` lists every key',
-      ...details,
-    });
-    this.problems = problems;
-  }
-}
+export class ManifestError extends fileErrorOf('manifest', 'manifest') {}
 
 /** An external Redis was asked for and does not answer or cannot be used. There is no silent fallback. */
-export class RedisUnreachableError extends SluiceError {
-  readonly code = 'redis-unreachable';
-  override readonly retryable = true;
-}
-
+export class RedisUnreachableError extends errorOf('redis-unreachable', true) {}
 /** No Redis server binary could be found or fetched. */
-export class RedisMissingError extends SluiceError {
-  readonly code = 'redis-missing';
-}
-
+export class RedisMissingError extends errorOf('redis-missing') {}
 /** The embedded Redis server did not start. */
-export class RedisFailedError extends SluiceError {
-  readonly code = 'redis-failed';
-}
-
+export class RedisFailedError extends errorOf('redis-failed') {}
 /** A spool or state folder is paired with another Redis. */
-export class StateMismatchError extends SluiceError {
-  readonly code = 'state-mismatch';
-}
-
+export class StateMismatchError extends errorOf('state-mismatch') {}
 /** A disk or Redis takes no more data. What was going on is tried again: nothing is lost, and room may come. */
-export class StateFullError extends SluiceError {
-  readonly code = 'state-full';
-  override readonly retryable = true;
-}
+export class StateFullError extends errorOf('state-full', true) {}
 
 /** What is known of the request that failed. */
 export interface PortalRequestFacts {
@@ -193,37 +177,25 @@ export abstract class PortalError extends SluiceError {
   }
 }
 
+/** As {@link errorOf}, of one request. */
+const portalErrorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
+  class extends PortalError {
+    readonly code = code;
+    override readonly retryable = retryable;
+  };
+
 /** Class "transient": may succeed later. */
-export class PortalUnreachableError extends PortalError {
-  readonly code = 'portal-unreachable';
-  override readonly retryable = true;
-}
-
+export class PortalUnreachableError extends portalErrorOf('portal-unreachable', true) {}
 /** The portal's database could not take the request beside others; nothing was stored. */
-export class PortalBusyError extends PortalError {
-  readonly code = 'portal-busy';
-  override readonly retryable = true;
-}
-
+export class PortalBusyError extends portalErrorOf('portal-busy', true) {}
 /** Class "session": refused again after one fresh login. */
-export class PortalSessionError extends PortalError {
-  readonly code = 'portal-session';
-}
-
+export class PortalSessionError extends portalErrorOf('portal-session') {}
 /** The login itself was refused; never repeated by itself. */
-export class PortalLoginError extends PortalError {
-  readonly code = 'portal-login';
-}
-
+export class PortalLoginError extends portalErrorOf('portal-login') {}
 /** Class "gone": 404 on a node. */
-export class PortalGoneError extends PortalError {
-  readonly code = 'portal-gone';
-}
-
+export class PortalGoneError extends portalErrorOf('portal-gone') {}
 /** Class "refused": a reason came, a repeat would bring it again. */
-export class PortalRefusedError extends PortalError {
-  readonly code = 'portal-refused';
-}
+export class PortalRefusedError extends portalErrorOf('portal-refused') {}
 
 /** A create was refused because the uuid exists (409); `nid` when the portal tells it. */
 export class PortalConflictError extends PortalError {
@@ -237,36 +209,17 @@ export class PortalConflictError extends PortalError {
 }
 
 /** A node may be ours, and nothing proves or disproves it. */
-export class NodeUnclearError extends SluiceError {
-  readonly code = 'node-unclear';
-}
-
+export class NodeUnclearError extends errorOf('node-unclear') {}
 /** The address answers, but it is not this API. */
-export class PortalNotApiError extends PortalError {
-  readonly code = 'portal-not-api';
-}
-
+export class PortalNotApiError extends portalErrorOf('portal-not-api') {}
 /** The reply does not have the shape of this API. After a write the effect is unknown, so the job looks before it repeats. */
-export class PortalReplyError extends PortalError {
-  readonly code = 'portal-reply';
-  override readonly retryable = true;
-}
-
+export class PortalReplyError extends portalErrorOf('portal-reply', true) {}
 /** The file of a resource cannot be read. */
-export class SourceMissingError extends SluiceError {
-  readonly code = 'source-missing';
-}
-
+export class SourceMissingError extends errorOf('source-missing') {}
 /** The file changed under our hands; the next attempt reads it afresh. */
-export class SourceChangedError extends SluiceError {
-  readonly code = 'source-changed';
-  override readonly retryable = true;
-}
-
+export class SourceChangedError extends errorOf('source-changed', true) {}
 /** A path that must not be followed. */
-export class SourceRefusedError extends SluiceError {
-  readonly code = 'source-refused';
-}
+export class SourceRefusedError extends errorOf('source-refused') {}
 
 /** A job does not wait longer than this (ms) for a server that asks for a pause: the run would stay open. */
 const longestPauseMs = 600_000;
@@ -302,9 +255,7 @@ export class CatalogueFaultError extends SluiceError {
 }
 
 /** One entry of a catalogue or list is faulty; the message names its place and identifier. */
-export class EntryFaultError extends SluiceError {
-  readonly code = 'entry-fault';
-}
+export class EntryFaultError extends errorOf('entry-fault') {}
 
 /** Codes of faults in tabular files. */
 export type TableFaultCode = Exclude<
@@ -355,9 +306,7 @@ export class TableInputError extends SluiceError {
 }
 
 /** A step or schema does not fit a table. */
-export class TableStepError extends SluiceError {
-  readonly code = 'table-step';
-}
+export class TableStepError extends errorOf('table-step') {}
 
 /** Too many rows are bad; `line` is that of the first. */
 export class TableRowsError extends SluiceError {
@@ -371,91 +320,39 @@ export class TableRowsError extends SluiceError {
 }
 
 /** The portal says that the import failed. */
-export class ImportFailedError extends SluiceError {
-  readonly code = 'import-failed';
-}
-
+export class ImportFailedError extends errorOf('import-failed') {}
 /** The import did not end in time; a later attempt looks again. */
-export class ImportTimeoutError extends SluiceError {
-  readonly code = 'import-timeout';
-  override readonly retryable = true;
-}
-
+export class ImportTimeoutError extends errorOf('import-timeout', true) {}
 /** The portal holds something else than what was sent. */
-export class VerifyFailedError extends SluiceError {
-  readonly code = 'verify-failed';
-}
-
+export class VerifyFailedError extends errorOf('verify-failed') {}
 /** A job killed too often in one step. */
-export class PoisonJobError extends SluiceError {
-  readonly code = 'poison-job';
-}
-
+export class PoisonJobError extends errorOf('poison-job') {}
 /** A resource that was not tried because of its dataset. */
-export class DatasetFailedError extends SluiceError {
-  readonly code = 'dataset-failed';
-}
-
+export class DatasetFailedError extends errorOf('dataset-failed') {}
 /** A job of a run is not in the queue any more. */
-export class JobLostError extends SluiceError {
-  readonly code = 'job-lost';
-}
-
+export class JobLostError extends errorOf('job-lost') {}
 /** A run that nothing moved any more. */
-export class JobsStuckError extends SluiceError {
-  readonly code = 'jobs-stuck';
-}
-
+export class JobsStuckError extends errorOf('jobs-stuck') {}
 /** A guard held the run. */
-export class HeldError extends SluiceError {
-  readonly code = 'held';
-}
-
+export class HeldError extends errorOf('held') {}
 /** Somebody edited our fields on the portal. */
-export class DriftError extends SluiceError {
-  readonly code = 'drift';
-}
-
+export class DriftError extends errorOf('drift') {}
 /** Source or portal are not as they were when the plan was made. */
-export class PlanMovedError extends SluiceError {
-  readonly code = 'plan-moved';
-}
-
+export class PlanMovedError extends errorOf('plan-moved') {}
 /** The wait for a run ended before the run did. */
-export class UnfinishedError extends SluiceError {
-  readonly code = 'unfinished';
-}
-
+export class UnfinishedError extends errorOf('unfinished') {}
 /** A signal ended the command. */
-export class InterruptedError extends SluiceError {
-  readonly code = 'interrupted';
-}
-
+export class InterruptedError extends errorOf('interrupted') {}
 /** The embedded portal cannot listen, or its store is served by another process. */
-export class PortalPortError extends SluiceError {
-  readonly code = 'portal-port';
-}
-
+export class PortalPortError extends errorOf('portal-port') {}
 /** The store of the embedded portal cannot be opened or written. */
-export class PortalStoreError extends SluiceError {
-  readonly code = 'portal-store';
-}
-
+export class PortalStoreError extends errorOf('portal-store') {}
 /** The users file of the embedded portal is wrong. */
-export class UsersFileError extends SluiceError {
-  readonly code = 'users-file';
-}
-
+export class UsersFileError extends errorOf('users-file') {}
 /** A notice was not delivered; the next try may succeed. */
-export class NoticeFailedError extends SluiceError {
-  readonly code = 'notice-failed';
-  override readonly retryable = true;
-}
-
+export class NoticeFailedError extends errorOf('notice-failed', true) {}
 /** Nothing is known under that name. */
-export class NotFoundError extends SluiceError {
-  readonly code = 'not-found';
-}
+export class NotFoundError extends errorOf('not-found') {}
 
 /** Codes of the operating system for a disk that takes no more. */
 const fullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);
