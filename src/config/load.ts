@@ -5,6 +5,7 @@ import { ConfigError, type FileProblem, UsageError } from '../model/errors.ts';
 import { checkDocument } from '../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../model/yaml/document.ts';
 import { nearest } from '../model/yaml/nearest.ts';
+import { isObject } from '../util/json.ts';
 import { addressProblems, normalUrl, portalUrlFault } from './addresses.ts';
 import { type Config, type PortalConfig, remotePortal, resolveConfig } from './config.ts';
 import { redacting } from './redact.ts';
@@ -119,10 +120,10 @@ export const portalNameOf = (url: string): string =>
  */
 const withoutUnsupported = (document: YamlDocument, value: unknown): { value: unknown; problems: FileProblem[] } => {
   const { portals } = recordOf(value);
-  if (!isRecord(portals)) return { value, problems: [] };
+  if (!isObject(portals)) return { value, problems: [] };
   const problems: FileProblem[] = [];
   const kept = Object.entries(portals).map(([name, portal]) => {
-    if (!isRecord(portal) || !Object.hasOwn(portal, 'oauth')) return [name, portal];
+    if (!isObject(portal) || !Object.hasOwn(portal, 'oauth')) return [name, portal];
     const { oauth: _oauth, ...rest } = portal;
     const instead =
       portal.kind === 'remote' ? '`username` and `password`' : 'sessions, or access tokens (`tokens: true`)';
@@ -132,7 +133,4 @@ const withoutUnsupported = (document: YamlDocument, value: unknown): { value: un
   return { value: { ...recordOf(value), portals: Object.fromEntries(kept) }, problems };
 };
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);
-
-const recordOf = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {});
+const recordOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});

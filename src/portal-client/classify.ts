@@ -11,6 +11,7 @@ import {
   PortalSessionError,
   PortalUnreachableError,
 } from '../model/errors.ts';
+import { retryAfterMs } from '../util/http-fault.ts';
 import { formErrorFields, isHtmlPage, type Redact, wordsOf } from './words.ts';
 
 /** A complete reply of the portal, whatever its status. */
@@ -62,13 +63,13 @@ export const describe = (reply: Reply, portal: PortalFacts): string => {
 
 /** The facts of a reply's request. A write that was answered with 5xx may have happened. */
 export const factsOf = (reply: Reply): PortalRequestFacts => {
-  const retryAfterMs = retryAfter(reply.headers['retry-after'], Date.now());
+  const askedMs = retryAfterMs(reply.headers['retry-after'], Date.now());
   const formErrors = reply.status === 406 ? formErrorFields(reply.text) : [];
   return {
     method: reply.method,
     path: reply.path,
     status: reply.status,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(askedMs === undefined ? {} : { retryAfterMs: askedMs }),
     ...(formErrors.length === 0 ? {} : { formErrors }),
     ...(isHtmlPage(reply.text) ? { isPage: true } : {}),
     mayHaveHappened: reply.method !== 'GET' && (reply.status >= 500 || reply.status === 302 || reply.status === 303),
@@ -108,13 +109,6 @@ export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string):
 /** Hint of errors about an address that is not this API. */
 export const notApiHint =
   "check the portal's url: it must be the site's address (with its base path, if any) whose /api/dataset answers; `sluice check --portal` shows more";
-
-/** Milliseconds of a `Retry-After` header (seconds or an HTTP date), at most one day; undefined when absent or unreadable. */
-export const retryAfter = (header: string | undefined, now: number): number | undefined => {
-  if (header === undefined) return undefined;
-  const ms = /^\s*\d+\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
-  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 86_400_000) : undefined;
-};
 
 const missingArgument = /^Missing required argument/;
 

@@ -10,9 +10,9 @@ import {
   PortalRefusedError,
   PortalUnreachableError,
 } from '../model/errors.ts';
+import { isObject, parsedJson } from '../util/json.ts';
 import type { Caller } from './caller.ts';
 import { type Reply, wrongShape } from './classify.ts';
-import { jsonOf } from './replies.ts';
 import type { Traits } from './traits.ts';
 import { isHtmlPage } from './words.ts';
 
@@ -121,8 +121,8 @@ export class Datastore {
     const reply = await this.orNull(
       this.session.call({ ...call, body: JSON.stringify(queries), isRead: true }, signal),
     );
-    const answers = reply === null ? undefined : jsonOf(reply);
-    if (!isRecord(answers) || !uuids.some((_, index) => nameOf(index) in answers)) {
+    const answers = reply === null ? undefined : parsedJson(reply.text);
+    if (!isObject(answers) || !uuids.some((_, index) => nameOf(index) in answers)) {
       this.traits.learn({ counts: 'one' });
       return null;
     }
@@ -148,7 +148,7 @@ export class Datastore {
   private async count(uuid: string, signal: AbortSignal): Promise<TableSize | null | undefined> {
     const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
     const reply = await this.orNull(this.session.call({ action: 'count rows', method: 'GET', path }, signal));
-    const value = reply === null ? undefined : jsonOf(reply);
+    const value = reply === null ? undefined : parsedJson(reply.text);
     const size = sizeOf(value);
     const isOffered = reply !== null && !isHtmlPage(reply.text);
     if (size === undefined && !isOffered && this.traits.get('counts') === undefined)
@@ -229,16 +229,14 @@ const noTable = /doesn't exist|does not exist|not found|Exception Caught/i;
  * it cannot be read just now. Undefined for anything that is no answer of a search.
  */
 const sizeOf = (value: unknown): TableSize | null | undefined => {
-  if (isRecord(value) && 'error' in value) return noTable.test(JSON.stringify(value.error)) ? null : undefined;
-  const result = isRecord(value) ? value.result : undefined;
-  if (!isRecord(result)) return undefined;
+  if (isObject(value) && 'error' in value) return noTable.test(JSON.stringify(value.error)) ? null : undefined;
+  const result = isObject(value) ? value.result : undefined;
+  if (!isObject(result)) return undefined;
   const { total, fields } = result;
   const rows = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total;
   if (typeof rows !== 'number' || !Number.isInteger(rows) || rows < 0) return undefined;
   const columns = Array.isArray(fields)
-    ? fields.filter((field) => !isRecord(field) || field.id !== 'entry_id').length
+    ? fields.filter((field) => !isObject(field) || field.id !== 'entry_id').length
     : 0;
   return { rows, columns: columns === 0 ? null : columns };
 };
-
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -3,12 +3,14 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Pool, request as requestOnce } from 'undici';
 import { PortalReplyError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
-import { failureOf, isBusy, isTransient, type PortalFacts, type Reply, retryAfter } from './classify.ts';
+import { pause } from '../util/abortable.ts';
+import { retryAfterMs } from '../util/http-fault.ts';
+import { failureOf, isBusy, isTransient, type PortalFacts, type Reply } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
 import { Semaphore } from './semaphore.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { exchangeText } from './text-reply.ts';
-import { busyPause, busyRetries, pause, readPause } from './wait.ts';
+import { busyPause, busyRetries, readPause } from './wait.ts';
 
 /** A request before session headers are added. */
 export interface HttpRequest {
@@ -100,7 +102,7 @@ export class Http {
 
   /** Milliseconds until a read is repeated; undefined when the portal asked for a longer pause than is waited out here. */
   private pauseAfter(reply: Reply, attempt: number): number | undefined {
-    const askedMs = retryAfter(reply.headers['retry-after'], Date.now());
+    const askedMs = retryAfterMs(reply.headers['retry-after'], Date.now());
     const waitsFor = this.hooks.isPatient?.() === true ? 'command' : 'job';
     const waitMs = readPause(attempt, { askedMs, random: Math.random(), waitsFor });
     if (askedMs !== undefined && waitMs !== undefined && waitMs > 0) {

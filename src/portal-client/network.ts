@@ -1,5 +1,6 @@
 // Faults below HTTP: what they are called, and whether the request can have reached the portal.
 import { type PortalError, PortalNotApiError, PortalUnreachableError } from '../model/errors.ts';
+import { certificateFault, innermostFault } from '../util/http-fault.ts';
 import { notApiHint, type PortalFacts } from './classify.ts';
 
 /** Codes of faults that come before the first byte is sent. */
@@ -13,15 +14,13 @@ const beforeSending = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-const certificateFault = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|HOSTNAME_MISMATCH/;
-
 /** The error for a request that got no complete reply. `cause` is what undici raised. */
 export const networkFailure = (
   request: { method: string; path: string },
   cause: unknown,
   portal: PortalFacts,
 ): PortalError => {
-  const { code, message } = innermost(cause);
+  const { code, message } = innermostFault(cause);
   const text = `portal ${portal.name}: ${request.method} ${request.path} got no reply: ${portal.redact(message)}`;
   const certificate = certificateFault.test(code);
   const handshake = code === 'EPROTO' || code.startsWith('ERR_SSL');
@@ -57,15 +56,4 @@ const hints: Record<string, string> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection came about in time: check the url, the network and any firewall',
   UND_ERR_HEADERS_TIMEOUT: slow,
   UND_ERR_BODY_TIMEOUT: slow,
-};
-
-/** Happy-eyeballs faults arrive as an AggregateError with an empty message, TLS faults as a cause. */
-const innermost = (error: unknown): { code: string; message: string } => {
-  if (error instanceof AggregateError && error.errors.length > 0) return innermost(error.errors[0]);
-  if (!(error instanceof Error)) return { code: '', message: String(error) };
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (code === '' && error.cause instanceof Error) return innermost(error.cause);
-  // OpenSSL's messages name its own source files.
-  const wordy = code.startsWith('ERR_SSL') || error.message === '';
-  return { code, message: wordy ? code : error.message };
 };

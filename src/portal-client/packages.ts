@@ -1,8 +1,8 @@
 // A dataset as readers of the portal see it, where the portal offers that (`package_show`, beside the service).
 import { z } from 'zod';
 import { PortalError } from '../model/errors.ts';
+import { parsedJson } from '../util/json.ts';
 import type { Caller } from './caller.ts';
-import { jsonOf } from './replies.ts';
 import type { Traits } from './traits.ts';
 
 const termSchema = z.looseObject({ vocabulary_id: z.coerce.string().catch(''), name: z.string().catch('') });
@@ -42,7 +42,7 @@ export const publicDataset = async (
   const path = `/api/3/action/package_show?id=${encodeURIComponent(uuid)}&page=0`;
   try {
     const reply = await caller.call({ action: 'show package', method: 'GET', path }, signal);
-    const parsed = resultSchema.safeParse(jsonOf(reply));
+    const parsed = resultSchema.safeParse(parsedJson(reply.text));
     if (!parsed.success || !parsed.data.result) return null;
     traits.learn({ packages: true });
     const { id, tags, resources } = parsed.data.result;

@@ -1,11 +1,11 @@
 // What can be told about a portal without writing anything.
 import { paths } from '../dataset-api/paths.ts';
 import { type ErrorCode, PortalError, SluiceError } from '../model/errors.ts';
+import { parsedJson } from '../util/json.ts';
 import { wrongShape } from './classify.ts';
 import type { Datastore } from './datastore.ts';
 import type { Dialect } from './dialect.ts';
 import type { DialectChoice } from './dialect-choice.ts';
-import { jsonOf } from './replies.ts';
 import type { Identity, Session } from './session.ts';
 import type { Terms } from './terms.ts';
 
@@ -79,7 +79,7 @@ const lookAtApi = async ({ session }: Parts, probe: PortalProbe, signal: AbortSi
   try {
     const reply = await session.http.exchange({ method: 'GET', path: `${paths.nodes}?pagesize=1` }, signal);
     probe.reachable = true;
-    probe.api = Array.isArray(jsonOf(reply));
+    probe.api = Array.isArray(parsedJson(reply.text));
     probe.findings.push({ ok: true, what: `${url} answers`, hint: null });
     // Some portals show nothing to strangers; whether it is this API the login tells.
     if (!probe.api && reply.status < 400) throw wrongShape(reply, session.portal, 'a list of nodes');
@@ -138,7 +138,7 @@ const lookAtSearch = async ({ session }: Parts, probe: PortalProbe, signal: Abor
   const path = `${paths.datastoreSearch}?resource_id=${nobody}&limit=1`;
   try {
     const reply = await session.http.exchange({ method: 'GET', path, retries: 0 }, signal);
-    const value = jsonOf(reply);
+    const value = parsedJson(reply.text);
     const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
     probe.search = ['result', 'error', 'success', 'sql'].some((key) => keys.includes(key));
   } catch (error) {

@@ -1,5 +1,6 @@
 // The bodies this API answers with, as loose schemas: unknown keys pass, ids become strings.
 import { z } from 'zod';
+import { parsedJson } from '../util/json.ts';
 import { type PortalFacts, type Reply, wrongShape } from './classify.ts';
 
 /** A numeric id or timestamp; portals send strings, some numbers. */
@@ -83,18 +84,9 @@ export type LoginResult = z.infer<typeof loginResultSchema>;
  * @throws PortalNotApiError or PortalReplyError (the address was this API before) naming what was `expected`.
  */
 export const bodyOf = <T>(reply: Reply, schema: z.ZodType<T>, portal: PortalFacts, expected: string): T => {
-  const result = schema.safeParse(jsonOf(reply));
+  const result = schema.safeParse(parsedJson(reply.text));
   if (!result.success) throw wrongShape(reply, portal, expected);
   return result.data;
-};
-
-/** The JSON value of a body; undefined where the body is none. */
-export const jsonOf = (reply: Reply): unknown => {
-  try {
-    return JSON.parse(reply.text);
-  } catch {
-    return undefined;
-  }
 };
 
 /** The items of a node field: `{und: [...]}` (or another language) gives its list, `[]` and absence give none. */

@@ -1,14 +1,4 @@
-// Waiting: how long between the tries of a read.
-import { setTimeout as sleep } from 'node:timers/promises';
-
-/** Sleeps `ms` milliseconds; rejects with the signal's reason when it is aborted meanwhile. */
-export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
-  try {
-    await sleep(ms, undefined, { signal });
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  }
-};
+// How long between the tries of a read.
 
 const firstBackoffMs = 250;
 /** A longer `Retry-After` is left to the job's own retry, which everybody can see; where there is no job, it ends the command. */

@@ -1,4 +1,5 @@
 // The portal's own words in a reply, wherever that portal puts them.
+import { isObject, parsedJson } from '../util/json.ts';
 
 /** What is known of a reply before anybody judges it. */
 export interface ReplyText {
@@ -32,8 +33,8 @@ export const wordsOf = (reply: ReplyText, redact: Redact = (text) => text): stri
 /** The element names of a `{form_errors: {…}}` reply (`field_license`), empty for any other reply. */
 export const formErrorFields = (text: string): string[] => {
   const value = parsed(text);
-  const errors = isRecord(value) ? value.form_errors : undefined;
-  return isRecord(errors) ? Object.keys(errors).map(elementName) : [];
+  const errors = isObject(value) ? value.form_errors : undefined;
+  return isObject(errors) ? Object.keys(errors).map(elementName) : [];
 };
 
 const fromBody = (text: string): string => {
@@ -46,9 +47,9 @@ const fromBody = (text: string): string => {
 const fromValue = (value: unknown): string => {
   if (typeof value === 'string') return value;
   if (Array.isArray(value)) return value.map(fromValue).filter(Boolean).join('; ');
-  if (!isRecord(value)) return '';
+  if (!isObject(value)) return '';
   const errors = value.form_errors;
-  if (isRecord(errors)) {
+  if (isObject(errors)) {
     return Object.entries(errors)
       .map(([element, message]) => `${elementName(element)}: ${fromValue(message)}`)
       .join('; ');
@@ -78,14 +79,4 @@ const clean = (text: string): string =>
 
 const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#039': "'", '#39': "'", amp: '&' };
 
-const parsed = (text: string): unknown => {
-  if (!/^\s*["[{]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+const parsed = (text: string): unknown => (/^\s*["[{]/.test(text) ? parsedJson(text) : undefined);

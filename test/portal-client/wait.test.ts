@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { retryAfter } from '../../src/portal-client/classify.ts';
 import { readPause } from '../../src/portal-client/wait.ts';
+import { retryAfterMs } from '../../src/util/http-fault.ts';
 
 describe('the pause between tries of a read', () => {
   it('is what the portal asked for', () => {
@@ -35,10 +35,10 @@ describe('a Retry-After header', () => {
     ['Sat, 21 Nov 2026 09:00:00 GMT', 0],
     ['999999999', 86_400_000],
   ])('"%s" means %i ms', (header, ms) => {
-    expect(retryAfter(header, now)).toBe(ms);
+    expect(retryAfterMs(header, now)).toBe(ms);
   });
 
   it.each([undefined, 'soon', ''])('%s means nothing', (header) => {
-    expect(retryAfter(header, now)).toBeUndefined();
+    expect(retryAfterMs(header, now)).toBeUndefined();
   });
 });

@@ -1,8 +1,9 @@
 // Readers of the values of catalogues that have parts: organizations, contacts, dates, periods, links.
 import { titleSchema } from '../../dataset-api/metadata.ts';
 import { frequencyCode } from '../../dataset-api/values.ts';
+import { isObject } from '../../util/json.ts';
 import type { Draft } from './draft.ts';
-import { addressText, isObject, listOf, textOf, webAddressOf } from './values.ts';
+import { addressText, listOf, textOf, webAddressOf } from './values.ts';
 
 /** The end of a part of time, for dates that name only a year or month. */
 type Edge = 'begin' | 'end';

@@ -1,6 +1,7 @@
 // The distributions of a dataset as resources. Their ids come from identifiers or addresses, so that their order means nothing.
 import { isLinkable } from '../../dataset-api/fields.ts';
 import type { ResourceSource } from '../../model/wish.ts';
+import { isObject } from '../../util/json.ts';
 import { canonicalJson } from '../gather/dataset-wish.ts';
 import type { ResourceSpec } from '../manifest/schema.ts';
 import { urlSource } from '../manifest/url-schema.ts';
@@ -10,8 +11,8 @@ import {
   idOfAddress,
   idOfIdentifier,
   isNothing,
-  isObject,
-  oneLine,
+  longestText,
+  shortLine,
   textOf,
   textsOf,
 } from './values.ts';
@@ -174,18 +175,20 @@ const distribution = (item: unknown, position: number, tools: DistributionTools)
   const identifier = addressText(item.identifier) ?? addressText(item['@id']);
   const isIdentifier = identifier !== null && !identifier.startsWith('_:');
   const format = formatOf(textOf(item.format), textOf(item.mediaType));
+  const short = (text: string, key: string): string =>
+    shortLine(text, longestText, (what) => tools.remark(`distribution.${key}`, what));
   const description = descriptionOf(textOf(item.description), target);
   return {
     seed: isIdentifier ? identifier : target.url,
     isIdentifier,
     item,
     spec: {
-      title: short(textOf(item.title) ?? tools.title, 'distribution.title', tools),
+      title: short(textOf(item.title) ?? tools.title, 'title'),
       source: sourceOf(item, target, tools),
       details: {
         ...tools.defaults,
         ...(description === null ? {} : { description }),
-        ...(format === null ? {} : { format: short(format, 'distribution.format', tools) }),
+        ...(format === null ? {} : { format: short(format, 'format') }),
       },
     },
   };
@@ -244,13 +247,4 @@ const sourceOf = (item: Record<string, unknown>, { url, isFile }: Target, tools:
 const hasCredentials = (text: string): boolean => {
   const { username, password } = new URL(text);
   return username !== '' || password !== '';
-};
-
-const longestText = 255;
-
-const short = (text: string, part: string, { remark }: DistributionTools): string => {
-  const line = oneLine(text);
-  if (line.length <= longestText) return line;
-  remark(part, `cut to ${longestText} characters`);
-  return `${line.slice(0, longestText - 1).trimEnd()}…`;
 };

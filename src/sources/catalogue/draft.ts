@@ -1,10 +1,7 @@
 // A dataset in the making: what the rules of the mapping put together from one entry, and what they could not place.
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
 import type { NodeFields } from '../../model/wish.ts';
-import { oneLine } from './values.ts';
-
-/** Longest plain text of a portal's field (recorded-behaviour 15). */
-const longestText = 255;
+import { longestText, shortLine } from './values.ts';
 
 /** A friendly key with its value still changeable. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -37,10 +34,7 @@ export class Draft {
 
   /** One line of text that fits a plain field; what is too long is cut, and told. */
   short(part: string, text: string, longest = longestText): string {
-    const line = oneLine(text);
-    if (line.length <= longest) return line;
-    this.remark(part, `cut to ${longest} characters`);
-    return `${line.slice(0, longest - 1).trimEnd()}…`;
+    return shortLine(text, longest, (what) => this.remark(part, what));
   }
 
   /** Adds a further fact. An address that is too long is left out, because half an address leads nowhere. */

@@ -1,9 +1,11 @@
 // One entry of a catalogue as a dataset of a manifest, or why it cannot be published.
+
+import { isObject } from '../../util/json.ts';
 import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
 import { datasetRules } from './dataset-rules.ts';
 import { resourcesOf } from './distributions.ts';
 import { Draft, type Remark } from './draft.ts';
-import { addressText, idOfIdentifier, isNothing, isObject, oneLine, textOf } from './values.ts';
+import { addressText, idOfIdentifier, isNothing, oneLine, textOf } from './values.ts';
 
 /** What is known of an entry before anything else. */
 export interface EntryNames {

@@ -3,6 +3,7 @@
 import { EntryFaultError, type FileProblem, reasonOf } from '../../model/errors.ts';
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
+import { isObject } from '../../util/json.ts';
 import { datasetWish, type SkippedEntry } from '../gather/dataset-wish.ts';
 import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import type { CatalogueManifest } from '../manifest/schema.ts';
@@ -96,9 +97,6 @@ const put = (target: unknown, [step, ...rest]: string[], how: Put): void => {
 
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /** What is said of a catalogue beside its wishes. */
 export interface GatheredCatalogue {

@@ -4,8 +4,8 @@ import type { NodeObject } from 'jsonld';
 import { errorMessage } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
 import { beat, type Cancellable } from '../../tables/worker-pool.ts';
+import { isObject } from '../../util/json.ts';
 import { type CatalogueEntry, catalogueLimits } from './read-catalogue.ts';
-import { isObject } from './values.ts';
 
 /** Contexts that apply at one place: in one list, or inside each other. Honest documents have a few. */
 const mostContexts = 100;

@@ -1,5 +1,6 @@
 // Places as catalogues write them: names, boxes, GeoJSON and well-known text, to what the portal's two fields hold.
-import { isObject, textOf } from './values.ts';
+import { isObject } from '../../util/json.ts';
+import { textOf } from './values.ts';
 
 /** An area as the friendly key `spatial` takes it. */
 export interface Area {

@@ -3,10 +3,7 @@
 import { createHash } from 'node:crypto';
 import { isLinkable } from '../../dataset-api/fields.ts';
 import { idPattern } from '../../model/key.ts';
-
-/** True for a JSON object. */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);
+import { isObject } from '../../util/json.ts';
 
 /** True where nothing stands: null, empty text, an empty list or object. */
 export const isNothing = (value: unknown): boolean => {
@@ -46,6 +43,17 @@ export const textsOf = (value: unknown): string[] => [...new Set(listOf(value).f
 
 /** Text on one line; blanks within a line stay as they are. */
 export const oneLine = (text: string): string => text.replaceAll(/\s*[\t\v\f\r\n\u2028\u2029]\s*/g, ' ').trim();
+
+/** Longest plain text of a portal's field (recorded-behaviour 15). */
+export const longestText = 255;
+
+/** One line of text; what is too long is cut, and `tell` is told so. */
+export const shortLine = (text: string, longest: number, tell: (what: string) => void): string => {
+  const line = oneLine(text);
+  if (line.length <= longest) return line;
+  tell(`cut to ${longest} characters`);
+  return `${line.slice(0, longest - 1).trimEnd()}…`;
+};
 
 /** An address: its text, or the `@id` of an object. */
 export const addressText = (value: unknown): string | null => {

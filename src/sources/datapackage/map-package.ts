@@ -4,7 +4,8 @@ import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
 import { licenseCode } from '../../dataset-api/values.ts';
 import { idPattern } from '../../model/key.ts';
 import type { Path } from '../../model/yaml/document.ts';
-import { isAddress, mapResource } from './map-resource.ts';
+import { isAddress } from '../manifest/list-schemas.ts';
+import { mapResource } from './map-resource.ts';
 import { PackageDraft } from './package-draft.ts';
 import type { PackageFile, ReadPackage } from './read-package.ts';
 

@@ -7,11 +7,10 @@ import { encodings, type Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import type { Path } from '../../model/yaml/document.ts';
+import { isObject } from '../../util/json.ts';
+import { isAddress } from '../manifest/list-schemas.ts';
 import type { PackageDraft } from './package-draft.ts';
 import type { PackageResource } from './read-package.ts';
-
-/** True for an http(s) address. */
-export const isAddress = (text: string): boolean => /^https?:\/\//i.test(text);
 
 /** Adds a resource of the package to the draft; one without a file of its own is a fault. */
 export const mapResource = (draft: PackageDraft, resource: PackageResource, origin: Path): void => {
@@ -135,6 +134,3 @@ const checked = (schema: unknown): { value: TableSchema; fault: null } | { value
   const [first] = problems;
   return value === null ? { value, fault: `${first?.key ?? ''}: ${first?.message ?? ''}` } : { value, fault: null };
 };
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);

@@ -3,6 +3,7 @@ import { lstat, readdir, readFile, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { sourceFingerprintSchema } from '../../model/ledger-entry.ts';
+import { parsedJson } from '../../util/json.ts';
 import { unless, writeDurably } from './durable.ts';
 
 const claimIdPattern = /^\d{13}-[0-9a-f]{8}$/;
@@ -75,19 +76,12 @@ export const writeRecord = async (claim: Claim): Promise<void> => {
   await writeDurably(claimPaths(folderOfClaim(claim), claim.dropped).record, `${JSON.stringify(record, null, 2)}\n`);
 };
 
-const parseRecord = (text: string): ClaimRecord | null => {
-  try {
-    return recordSchema.parse(JSON.parse(text));
-  } catch {
-    return null; // a torn record is no record: the claim is completed afresh
-  }
-};
-
 /** Reads the claim in a spool folder; null when it has no sound record or its file is gone. */
 export const readClaim = async (folder: string): Promise<Claim | null> => {
-  const text = await unless(readFile(join(folder, 'claim.json'), 'utf8'), ['ENOENT', 'ENOTDIR'], null);
-  const record = text === null ? null : parseRecord(text);
-  if (record === null || record.id !== basename(folder)) return null;
+  const text = await unless(readFile(join(folder, 'claim.json'), 'utf8'), ['ENOENT', 'ENOTDIR'], '');
+  // A torn record is no record: the claim is completed afresh.
+  const record = recordSchema.safeParse(parsedJson(text)).data;
+  if (record?.id !== basename(folder)) return null;
   const path = claimPaths(folder, record.dropped).file;
   const stats = await unless(lstat(path), ['ENOENT', 'ENOTDIR'], null);
   return stats?.isFile() ? { ...record, path } : null;

@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StateMismatchError } from '../../model/errors.ts';
+import { parsedJson } from '../../util/json.ts';
 import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
 
 /**
@@ -95,7 +96,7 @@ export const openOwner = async (spool: string): Promise<Owner> => {
       if (other === token) return false;
       const text = await unless(readFile(pathOf(other), 'utf8'), ['ENOENT'], null);
       if (text === null) return true;
-      const parsed = ownerSchema.safeParse(safeJson(text));
+      const parsed = ownerSchema.safeParse(parsedJson(text));
       if (!parsed.success || parsed.data.host !== host) return await wasSilent(pathOf(other));
       if (parsed.data.pid === process.pid) return !livesHere.has(other);
       return !processLives(parsed.data.pid) || (await wasSilent(pathOf(other)));
@@ -106,12 +107,4 @@ export const openOwner = async (spool: string): Promise<Owner> => {
       await unless(unlink(own), ['ENOENT'], undefined);
     },
   };
-};
-
-const safeJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 };

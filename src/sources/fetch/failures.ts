@@ -1,18 +1,11 @@
 // The errors of fetches: what a status means, and what a network fault is called. Query strings are never shown: they hold keys.
 import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
+import { certificateFault, innermostFault } from '../../util/http-fault.ts';
 
 /** An address as messages show it: without its query. */
 export const shown = (url: URL): string => `${url.origin}${url.pathname}${url.search === '' ? '' : '?…'}`;
 
 const transient = new Set([408, 425, 429]);
-const longestRetryAfterMs = 86_400_000;
-
-/** Milliseconds of a Retry-After header (seconds or a date), at most a day; undefined without a usable one. */
-export const retryAfterMs = (header: string | undefined, now: number): number | undefined => {
-  if (header === undefined) return undefined;
-  const ms = /^\s*\d+\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
-  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), longestRetryAfterMs) : undefined;
-};
 
 /** The error for a status that brings no file. `where` is the address as it is shown. */
 export const statusFailure = (where: string, status: number, retryAfter: number | undefined): SluiceError => {
@@ -49,12 +42,10 @@ const names: Record<number, string> = {
   504: '(gateway time-out)',
 };
 
-const certificateFault = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|HOSTNAME_MISMATCH/;
-
 /** The error for a fetch that broke; our own errors and bugs as they are. */
 export const networkFailure = (where: string, cause: unknown): unknown => {
   if (cause instanceof SluiceError || !(cause instanceof Error)) return cause;
-  const { code, message } = innermost(cause);
+  const { code, message } = innermostFault(cause);
   if (code === '') return cause; // neither network nor disk: a bug
   if (diskFaults.has(code)) {
     return new SourceUnreachableError(`${where} could not be stored: ${message}`, {
@@ -96,13 +87,4 @@ const words: Record<string, string> = {
 
 const hints: Record<string, string> = {
   ENOTFOUND: 'check the host in the address; sluice retries by itself',
-};
-
-/** Happy-eyeballs faults arrive as an AggregateError with an empty message, TLS faults as a cause. */
-const innermost = (error: unknown): { code: string; message: string } => {
-  if (error instanceof AggregateError && error.errors.length > 0) return innermost(error.errors[0]);
-  if (!(error instanceof Error)) return { code: '', message: String(error) };
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (code === '' && error.cause instanceof Error) return innermost(error.cause);
-  return { code, message: error.message === '' || code.startsWith('ERR_SSL') ? code : error.message };
 };

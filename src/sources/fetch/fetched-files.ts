@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
+import { parsedJson } from '../../util/json.ts';
 import { isErrno, unless, writeDurably } from '../drop/durable.ts';
 import type { Fetcher } from './fetch.ts';
 import type { FetchOptions, Validators } from './policy.ts';
@@ -101,7 +102,7 @@ export class FetchedFiles {
   /** The whole file of an earlier fetch, or null. */
   private async whole(folder: string, url: string): Promise<Facts | null> {
     const text = await unless(readFile(noteOf(folder), 'utf8'), ['ENOENT'], null);
-    const note = text === null ? null : fetchedSchema.safeParse(parsed(text)).data;
+    const note = text === null ? null : fetchedSchema.safeParse(parsedJson(text)).data;
     const stats = await unless(stat(join(folder, 'content')), ['ENOENT'], null);
     if (!note || note.url !== url || stats?.size !== note.bytes || stats.mtimeMs > (await mtimeOf(noteOf(folder))))
       return null;
@@ -143,12 +144,4 @@ const validatorsOf = ({ etag, lastModified, finalUrl }: Facts): Validators | nul
 const present = ({ url, bytes, sha256, contentType, fileName, ...facts }: Facts, path: string): FetchedFile => {
   const { etag, lastModified, finalUrl } = facts;
   return { path, url, bytes, sha256, contentType, fileName, validators: { etag, lastModified, finalUrl } };
-};
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 };

@@ -1,10 +1,11 @@
 // Politeness and patience: how fast one host is asked, and when it is left alone for a while.
 
 import type { LookupFunction } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
+import { pause } from '../../util/abortable.ts';
+import { retryAfterMs } from '../../util/http-fault.ts';
 import {
   type AddressGuard,
   addressGuard,
@@ -13,7 +14,7 @@ import {
   refusalOfHost,
   refusalOfName,
 } from './connect.ts';
-import { networkFailure, retryAfterMs, shown } from './failures.ts';
+import { networkFailure, shown } from './failures.ts';
 import type { FetchPolicy } from './policy.ts';
 import { oneOf } from './response-headers.ts';
 
@@ -48,21 +49,13 @@ class Pace {
     }
     const at = Math.max(now, now + quietMs, this.next.get(host) ?? 0);
     this.next.set(host, at + this.spacingMs);
-    if (at > now) await this.wait(at - now, signal);
+    if (at > now) await pause(at - now, signal);
   }
 
   /** Leaves a host alone for `ms` milliseconds; `why` goes on after its name: `asked for a pause`. */
   quiet(host: string, ms: number, why: string): void {
     const until = Date.now() + ms;
     if (until > (this.quiets.get(host)?.until ?? 0)) this.quiets.set(host, { until, why });
-  }
-
-  private async wait(ms: number, signal: AbortSignal): Promise<void> {
-    try {
-      await sleep(ms, undefined, { signal });
-    } catch (error) {
-      throw signal.aborted ? signal.reason : error;
-    }
   }
 }
 

@@ -1,7 +1,7 @@
 // The wishes of data packages: each is a dataset.
 import { glob } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { EntryFaultError, type FileProblem, ManifestError, reasonOf } from '../../model/errors.ts';
+import { EntryFaultError, type FileProblem, ManifestError, problemLine, reasonOf } from '../../model/errors.ts';
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
@@ -98,11 +98,8 @@ const skippedOf = (
   title: id ?? basename(dirname(file)),
   isKnown: id !== null,
   reason: reasonOf(
-    new EntryFaultError(
-      problems
-        .map((at) => `${at.file}:${at.line}:${at.column}: ${at.key === '' ? '' : `${at.key}: `}${at.message}`)
-        .join('\n'),
-      { hint: 'mend this data package; the others are not touched by it' },
-    ),
+    new EntryFaultError(problems.map(problemLine).join('\n'), {
+      hint: 'mend this data package; the others are not touched by it',
+    }),
   ),
 });

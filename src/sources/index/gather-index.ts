@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { slugOf, titleOfName } from '../../dataset-api/slug.ts';
-import { EntryFaultError, type FileProblem, ManifestError, reasonOf } from '../../model/errors.ts';
+import { EntryFaultError, type FileProblem, ManifestError, problemLine, reasonOf } from '../../model/errors.ts';
 import { datasetKey, idPattern, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
@@ -202,12 +202,6 @@ const cellValue = (value: unknown, { kind }: IndexColumn, separator: string): un
 const booleans: Record<string, boolean> = { true: true, yes: true, '1': true, false: false, no: false, '0': false };
 
 const faultOf = (problems: FileProblem[]): EntryFaultError =>
-  new EntryFaultError(
-    problems
-      .map(
-        ({ file, line, column, key, message }) =>
-          `${file}:${line}:${column}: ${key === '' ? '' : `${key}: `}${message}`,
-      )
-      .join('\n'),
-    { hint: 'fix these rows; other datasets are not affected' },
-  );
+  new EntryFaultError(problems.map(problemLine).join('\n'), {
+    hint: 'fix these rows; other datasets are not affected',
+  });

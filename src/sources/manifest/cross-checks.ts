@@ -4,13 +4,14 @@ import { slugOf } from '../../dataset-api/slug.ts';
 import type { FileProblem } from '../../model/errors.ts';
 import type { PlacedValue, YamlDocument } from '../../model/yaml/document.ts';
 import { nearest } from '../../model/yaml/nearest.ts';
+import { isObject } from '../../util/json.ts';
 import { columnOf, indexColumns } from './index-columns.ts';
 import { cronFault, timezoneFault } from './schedule-schema.ts';
 import { manifestKinds } from './schema.ts';
 
 /** All problems that lie between keys: ids, sources, the kind of manifest, its schedule, limited access. */
 export const crossProblems = (document: YamlDocument): FileProblem[] => {
-  if (!isMapping(document.value)) return []; // said already
+  if (!isObject(document.value)) return []; // said already
   const problems: FileProblem[] = [];
   const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));
   checkKind(document.value, report);
@@ -41,7 +42,7 @@ const checkSchedule = (value: Mapping, report: Report): void => {
   const { schedule, timezone } = value;
   checkTimezone(timezone, ['timezone'], report);
   if (typeof schedule === 'string') checkCron(schedule, ['schedule'], report);
-  if (!isMapping(schedule)) return; // said already, or none
+  if (!isObject(schedule)) return; // said already, or none
   if (timezone !== undefined) report(['timezone'], 'belongs in `schedule`, next to `cron`', 'key');
   checkCron(schedule.cron, ['schedule', 'cron'], report);
   checkTimezone(schedule.timezone, ['schedule', 'timezone'], report);
@@ -170,9 +171,6 @@ const checkSource = (resource: Mapping, path: PropertyKey[], report: Report): vo
     report([...path, 'name'], 'is for a `url` only: a file has its own name', 'key');
 };
 
-const isMapping = (value: unknown): value is Mapping =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);
-
-const mappingOf = (value: unknown): Mapping => (isMapping(value) ? value : {});
+const mappingOf = (value: unknown): Mapping => (isObject(value) ? value : {});
 
 const listOf = (value: unknown): Mapping[] => (Array.isArray(value) ? value.map(mappingOf) : []);

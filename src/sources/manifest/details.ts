@@ -4,6 +4,7 @@ import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
 import { type FileProblem, ManifestError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../../model/yaml/document.ts';
+import { isObject } from '../../util/json.ts';
 import {
   type DatasetDetails,
   datasetDetailsFileSchema,
@@ -49,12 +50,12 @@ const plainValue = z.strictObject({
 /** The faults of a sidecar that nobody vouches for; `defaults` is what the manifest says for what it leaves out. */
 const untrustedProblems = (document: YamlDocument, defaults: { published?: boolean }): FileProblem[] => {
   const { value } = document;
-  if (!isMapping(value)) return []; // said already
+  if (!isObject(value)) return []; // said already
   const problems: FileProblem[] = [];
   if (value.groups !== undefined) problems.push(document.problem(['groups'], only('refers to nodes'), 'key'));
   if (value.published === true && defaults.published === false)
     problems.push(document.problem(['published'], only('releases what the manifest holds back'), 'key'));
-  if (isMapping(value.fields)) {
+  if (isObject(value.fields)) {
     for (const [name, field] of Object.entries(value.fields)) {
       if (plainFields.has(name) && plainValue.safeParse(field).success) continue;
       const what = plainFields.has(name) ? 'holds more than plain text' : 'is no field of plain text';
@@ -66,9 +67,6 @@ const untrustedProblems = (document: YamlDocument, defaults: { published?: boole
 
 const only = (what: string): string =>
   `${what}: that may only stand in the manifest, or here with \`drop.trusted: true\``;
-
-const isMapping = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Largest file that describes dropped data, bytes. */
 const maxBytes = 1024 * 1024;
