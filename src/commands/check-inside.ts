@@ -4,10 +4,10 @@ import type { ResourceWish } from '../model/wish.ts';
 import { fileBytes } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
 import { gatherPackages } from '../sources/gather/datapackages.ts';
-import { gatherManifest } from '../sources/gather/dataset-wish.ts';
+import { type GatheredList, gatherManifest } from '../sources/gather/dataset-wish.ts';
 import { gatherIndex } from '../sources/index/gather-index.ts';
 import { isAddress, resolveCatalogue } from '../sources/manifest/list-schemas.ts';
-import { type CatalogueManifest, defaultRules, type Manifest } from '../sources/manifest/schema.ts';
+import { type CatalogueManifest, defaultRules, type Manifest, type ManifestBase } from '../sources/manifest/schema.ts';
 import type { PublishedFile } from './check-finding.ts';
 import { plural } from './io.ts';
 
@@ -18,12 +18,6 @@ export interface Inside {
   problems: FileProblem[];
   /** What else is worth knowing. */
   notes?: string[];
-}
-
-interface Gathered {
-  wishes: { resources: ResourceWish[] }[];
-  problems: FileProblem[];
-  remarks: string[];
 }
 
 /** See the head of this file. Throws what gathering throws where a list as a whole cannot be read. */
@@ -53,32 +47,22 @@ const lookInsideCatalogue = async (manifest: CatalogueManifest, signal: AbortSig
 
 /** As {@link lookInside}, of a catalogue that no manifest names. */
 export const lookAtCatalogue = (path: string, signal: AbortSignal): Promise<Inside> =>
-  lookInsideCatalogue(
-    {
-      ...defaultRules,
-      path,
-      name: 'catalogue',
-      portal: 'local',
-      catalogue: resolveCatalogue(path, '/'),
-      defaults: { dataset: {}, resource: {} },
-    },
-    signal,
-  );
+  lookInsideCatalogue({ ...unwritten('catalogue', path), catalogue: resolveCatalogue(path, '/') }, signal);
 
 /** As {@link lookInside}, of a data package that no manifest names. */
 export const lookAtPackage = async (path: string): Promise<Inside> =>
-  insideOf(
-    await gatherPackages({
-      ...defaultRules,
-      path,
-      name: 'package',
-      portal: 'local',
-      datapackages: [path],
-      defaults: { dataset: {}, resource: {} },
-    }),
-  );
+  insideOf(await gatherPackages({ ...unwritten('package', path), datapackages: [path] }));
 
-const insideOf = ({ wishes, problems, remarks }: Gathered): Inside => ({
+/** A manifest that nobody has written. */
+const unwritten = (name: string, path: string): ManifestBase => ({
+  ...defaultRules,
+  path,
+  name,
+  portal: 'local',
+  defaults: { dataset: {}, resource: {} },
+});
+
+const insideOf = ({ wishes, problems, remarks }: Omit<GatheredList, 'skipped'>): Inside => ({
   sources: filesOf(wishes),
   problems,
   notes: [...fetchedLater(wishes), ...remarks],

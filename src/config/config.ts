@@ -2,78 +2,27 @@
 
 import { join, resolve } from 'node:path';
 import type { Vocabulary } from '../dataset-api/fields.ts';
-import type { Permission } from '../dataset-api/permissions.ts';
 import { durationMs, sizeBytes } from '../util/quantity.ts';
 import { normalUrl } from './addresses.ts';
 import { defaults } from './defaults.ts';
-import type { PortalFile, portalOperations } from './portal-schema.ts';
+import type { PortalFile } from './portal-schema.ts';
 import { redacting } from './redact.ts';
 import type { ConfigFile } from './schema.ts';
 import { resolveSources } from './sources-schema.ts';
 
-/** What every portal has. */
-interface PortalConfigBase {
-  /** Name of the portal: its key in the file. */
-  name: string;
-  username: string;
-  /**
-   * In clear, for the login. Null only for an embedded portal without one: then the password that it made itself is meant.
-   * JSON.stringify, util.inspect and the log show `[redacted]` instead, also of a spread copy (see `redact.ts`).
-   */
+/**
+ * A password is in clear, for the login. Null only for an embedded portal without one: then the password that it made itself
+ * is meant. JSON.stringify, util.inspect and the log show `[redacted]` instead, also of a spread copy (see `redact.ts`).
+ */
+interface Passworded {
   password: string | null;
-  dialect: 'auto' | 'entity' | 'form';
-  /** Requests sent at once; up to twice as many datasets and resources are in work. */
-  concurrency: number;
-  /** 0 is no limit. */
-  requestsPerSecond: number;
-  importTimeoutMs: number;
-  /** Whether datastore imports may run beside each other. */
-  imports: 'serial' | 'parallel';
-  /** Numbers of vocabularies, and of terms by name, that somebody stated. */
-  vocabularies: Partial<Record<Vocabulary, string>>;
-  terms: Partial<Record<Vocabulary, Readonly<Record<string, string>>>>;
 }
 
 /** A portal that `start` runs itself. */
-export interface EmbeddedPortalConfig extends PortalConfigBase {
-  kind: 'embedded';
-  profile: 'spec' | 'dkan-7.18.16' | 'dkan-7.18' | 'dkan-7.14';
-  /** Whether requests that overlap get in each other's way; null: as the profile has it. */
-  races: boolean | null;
-  host: string;
-  /** 0 takes a free one. */
-  port: number;
-  /** Absolute path of the users file. */
-  users: string | null;
-  /** Absolute. */
-  dataDir: string;
-  attachWaitMs: number;
-  /** Address before a proxy, without a slash at the end; null where it is reached directly. */
-  publicUrl: string | null;
-  /** Proxies whose X-Forwarded-For is believed: addresses and networks. */
-  trustedProxies: string[];
-  /** Permissions of the roles that the file names; see `portal-schema.ts`. */
-  roles: Record<string, Permission[]>;
-  /** Operations that exist by resource; null for all. */
-  expose: Partial<Record<keyof typeof portalOperations, string[]>> | null;
-  /** Access tokens let in. */
-  tokens: boolean;
-  /** The XML-RPC server answers. */
-  xmlrpc: boolean;
-}
+export type EmbeddedPortalConfig = ReturnType<typeof embeddedPortal> & Passworded;
 
-/** A portal elsewhere. */
-interface RemotePortalConfig extends PortalConfigBase {
-  kind: 'remote';
-  password: string;
-  /** Goes before username and password; redacted like the password. */
-  token: string | null;
-  /** Base address without a slash at the end. */
-  url: string;
-}
-
-/** See its two kinds. */
-export type PortalConfig = EmbeddedPortalConfig | RemotePortalConfig;
+/** A portal of either kind. */
+export type PortalConfig = EmbeddedPortalConfig | ReturnType<typeof remotePortal>;
 
 /** What the file alone does not tell. */
 interface ResolveContext {
@@ -195,45 +144,49 @@ const resolvePortal = (name: string, file: PortalFile, context: ResolveContext):
 export const remotePortal = (
   name: string,
   file: Omit<Extract<PortalFile, { kind: 'remote' }>, 'username' | 'password' | 'token'> &
-    Pick<RemotePortalConfig, 'username' | 'password' | 'token'>,
-): RemotePortalConfig => {
+    Record<'username' | 'password', string> & { token: string | null },
+) => {
   const { url, username, password, token, ...rest } = file;
   const base = portalBase(name, { imports: 'serial', ...defaults.remote, ...rest, username });
-  return redacting({ ...base, kind: 'remote', url: normalUrl(url), password, token }, 'password', 'token');
+  const kind = 'remote' as const;
+  // The token goes before username and password.
+  return redacting({ ...base, kind, url: normalUrl(url), password, token }, 'password', 'token');
 };
 
 const embeddedPortal = (
   name: string,
   file: Extract<PortalFile, { kind: 'embedded' }>,
   { dir, stateDir }: ResolveContext,
-): Omit<EmbeddedPortalConfig, 'password'> => {
+) => {
   const all = { ...defaults.embedded, ...file };
   return {
     ...portalBase(name, { imports: (file.races ?? all.profile !== 'spec') ? 'serial' : 'parallel', ...all }),
-    kind: 'embedded',
+    kind: 'embedded' as const,
     profile: all.profile,
+    /** Null: as the profile has it. */
     races: file.races ?? null,
     host: all.host,
     port: all.port,
     users: file.users === undefined ? null : resolve(dir, file.users),
     dataDir: file.dataDir === undefined ? join(stateDir, 'portal', name) : resolve(dir, file.dataDir),
     attachWaitMs: durationMs(all.attachWait),
+    /** Null where it is reached directly. */
     publicUrl: file.publicUrl === undefined ? null : normalUrl(file.publicUrl),
     trustedProxies: file.trustedProxies ?? [],
     roles: file.roles ?? {},
+    /** Null for all operations. */
     expose: file.expose ?? null,
     tokens: all.tokens,
     xmlrpc: all.xmlrpc,
   };
 };
 
-type PortalBase = Omit<PortalConfigBase, 'password'>;
-
+/** What every portal has. */
 const portalBase = (
   name: string,
-  file: Pick<PortalBase, 'username' | 'concurrency' | 'requestsPerSecond' | 'imports'> &
-    Partial<Pick<PortalFile, 'dialect' | 'importTimeout' | 'vocabularies' | 'terms'>>,
-): PortalBase => ({
+  file: Required<Pick<PortalFile, 'username' | 'concurrency' | 'requestsPerSecond' | 'imports'>> &
+    Pick<PortalFile, 'dialect' | 'importTimeout' | 'vocabularies' | 'terms'>,
+) => ({
   name,
   username: file.username,
   dialect: file.dialect ?? defaults.portal.dialect,

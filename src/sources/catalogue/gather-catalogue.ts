@@ -4,7 +4,7 @@ import { EntryFaultError, type FileProblem, reasonOf } from '../../model/errors.
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { isObject } from '../../util/json.ts';
-import { datasetWish, type SkippedEntry } from '../gather/dataset-wish.ts';
+import { datasetWish, type GatheredList, type SkippedEntry } from '../gather/dataset-wish.ts';
 import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import type { CatalogueManifest } from '../manifest/schema.ts';
 import { datasetOf, type EntryNames, namesOf } from './entry.ts';
@@ -99,14 +99,7 @@ const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 
 /** What is said of a catalogue beside its wishes. */
-export interface GatheredCatalogue {
-  /** Entries that cannot be published; what they published before stays as it is. */
-  skipped: SkippedEntry[];
-  /** What is published otherwise than it stands in the catalogue, or not at all. */
-  remarks: string[];
-  /** The faulty entries with their places. */
-  problems: FileProblem[];
-}
+export type GatheredCatalogue = Omit<GatheredList, 'wishes'>;
 
 /**
  * Gathers the catalogue whose bytes are given, each wish as soon as it is read, in the order of the catalogue. Of several

@@ -3,30 +3,17 @@ import { glob } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { EntryFaultError, type FileProblem, ManifestError, problemLine, reasonOf } from '../../model/errors.ts';
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
-import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { mapPackage } from '../datapackage/map-package.ts';
 import { readPackage } from '../datapackage/read-package.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
 import { resolveDataset } from '../manifest/load.ts';
 import { type DatasetSpec, datasetSchema, type PackageManifest } from '../manifest/schema.ts';
-import { datasetWish, type SkippedEntry } from './dataset-wish.ts';
+import { datasetWish, type GatheredList, type SkippedEntry } from './dataset-wish.ts';
 
-/** What data packages ask for. */
-export interface GatheredPackages {
-  /** In the order of their paths. */
-  wishes: DatasetWish[];
-  /** Faulty packages; what they published before stays as it is. */
-  skipped: SkippedEntry[];
-  /** Properties that are not taken over, and patterns that fit no file. */
-  remarks: string[];
-  /** Every fault with its place. */
-  problems: FileProblem[];
-}
-
-/** Gathers the packages of a manifest. A fault skips its package; the others go on. */
-export const gatherPackages = async (manifest: PackageManifest): Promise<GatheredPackages> => {
-  const gathered: GatheredPackages = { wishes: [], skipped: [], remarks: [], problems: [] };
+/** Gathers the packages of a manifest, in the order of their paths. A fault skips its package; the others go on. */
+export const gatherPackages = async (manifest: PackageManifest): Promise<GatheredList> => {
+  const gathered: GatheredList = { wishes: [], skipped: [], remarks: [], problems: [] };
   const files = new Map<string, string>();
   for (const file of await filesOf(manifest.datapackages, gathered.remarks)) {
     const { id, spec, problems, remarks } = await readDataset(file, manifest);

@@ -2,7 +2,7 @@
 import { createHash, hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
-import { errorMessage } from '../../model/errors.ts';
+import { errorMessage, type FileProblem } from '../../model/errors.ts';
 import { datasetKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import { isConvertible, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
@@ -108,6 +108,18 @@ export interface SkippedEntry {
   reason: Reason;
   /** False when it cannot be told which dataset it would be: then it may be any of those that seem to be missing. */
   isKnown: boolean;
+}
+
+/** What a list of datasets asks for. */
+export interface GatheredList {
+  /** In the order of the list. */
+  wishes: DatasetWish[];
+  /** Faulty datasets; what they published before stays as it is. */
+  skipped: SkippedEntry[];
+  /** What is not taken over, or published otherwise than it stands in the list. */
+  remarks: string[];
+  /** Every fault with its place. */
+  problems: FileProblem[];
 }
 
 /** Tells whether a key belongs to a skipped entry, so that it is not missing whatever the other entries say. */

@@ -6,7 +6,7 @@ import { EntryFaultError, type FileProblem, ManifestError, problemLine, reasonOf
 import { datasetKey, idPattern, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
-import { datasetWish, type SkippedEntry } from '../gather/dataset-wish.ts';
+import { datasetWish, type GatheredList, type SkippedEntry } from '../gather/dataset-wish.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
 import { columnOf, type IndexColumn, indexColumns } from '../manifest/index-columns.ts';
 import { resolveDataset } from '../manifest/load.ts';
@@ -14,24 +14,12 @@ import { datasetSchema, type IndexManifest } from '../manifest/schema.ts';
 import { DraftDataset, resolveColumns } from './draft-dataset.ts';
 import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';
 
-/** What an index asks for. */
-export interface GatheredIndex {
-  /** In the order of the index. */
-  wishes: DatasetWish[];
-  /** Datasets with a faulty row; what they published before stays as it is. */
-  skipped: SkippedEntry[];
-  /** Columns that are not used. */
-  remarks: string[];
-  /** Every fault of a row with its place. */
-  problems: FileProblem[];
-}
-
 /**
  * Gathers the index of a manifest. A fault in a row skips its dataset.
  *
  * @throws SourceMissingError where the file cannot be read, ManifestError where it is no index as a whole
  */
-export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredIndex> => {
+export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList> => {
   const { file } = manifest.index;
   const { headings, rows, isCsv } = await readIndex(file, isWhole);
   const columns = resolveColumns(headings, manifest.index, isCsv);
@@ -94,7 +82,7 @@ class Gathering {
   }
 
   /** Checks the datasets, a few at a time: a run must go on renewing its lock. */
-  async end(): Promise<Pick<GatheredIndex, 'wishes' | 'skipped' | 'problems'>> {
+  async end(): Promise<Omit<GatheredList, 'remarks'>> {
     const wishes: DatasetWish[] = [];
     const skipped: SkippedEntry[] = this.#lost.map((problem) => this.#skippedRow(problem));
     const problems = [...this.#lost];

@@ -24,20 +24,14 @@ const longForm = z.strictObject({
 /** `index:` of a manifest: a file alone, or a mapping with all that is to be said. */
 export const indexFileSchema = z.union([text, longForm]);
 
-/** A list of resources, resolved. */
-export interface IndexSpec {
-  /** Absolute. */
-  file: string;
-  /** Headings by the name of the column. */
-  columns: Record<string, string>;
-  separator: string;
-}
-
 /** Resolves a checked `index`; the path is relative to `dir`. */
-export const resolveIndex = (file: z.infer<typeof indexFileSchema>, dir: string): IndexSpec => {
+export const resolveIndex = (file: z.infer<typeof indexFileSchema>, dir: string) => {
   const { file: path, columns = {}, separator = ';' } = typeof file === 'string' ? { file } : file;
   return { file: resolve(dir, path), columns, separator };
 };
+
+/** A list of resources: `columns` has headings by the name of the column. */
+export type IndexSpec = ReturnType<typeof resolveIndex>;
 
 /** `datapackage:` of a manifest: data packages, each of which is a dataset. */
 export const datapackageFileSchema = z.union([text, z.array(text).min(1)], {
@@ -89,28 +83,12 @@ const catalogueObjectSchema = z.strictObject({
 /** `catalogue:` of a manifest: an address or path alone, or with what is done to its entries. */
 export const catalogueSchema = z.union([text, catalogueObjectSchema]);
 
-/** See {@link catalogueSchema}. */
-type CatalogueFile = z.infer<typeof catalogueSchema>;
-
-/** Values at dotted paths of an entry. */
-type ValuesByPath<Value> = Record<string, Value>;
-
-/** A catalogue as its manifest wants it harvested. */
-export interface CatalogueSpec {
-  /** An http(s) address, or an absolute path. */
-  from: string;
-  files: 'link' | 'fetch';
-  filters: ValuesByPath<(string | number | boolean)[]>;
-  excludes: ValuesByPath<(string | number | boolean)[]>;
-  overrides: ValuesByPath<unknown>;
-  defaults: ValuesByPath<unknown>;
-}
-
 /** Resolves a checked `catalogue:`; paths are relative to `dir`. */
-export const resolveCatalogue = (file: CatalogueFile, dir: string): CatalogueSpec => {
+export const resolveCatalogue = (file: z.infer<typeof catalogueSchema>, dir: string) => {
   const given = typeof file === 'string' ? { from: file } : file;
   const { from, files = 'link', filters = {}, excludes = {}, overrides = {}, defaults = {} } = given;
   return {
+    /** An http(s) address, or an absolute path. */
     from: isAddress(from) ? from : resolve(dir, from),
     files,
     filters: lists(filters),
@@ -120,8 +98,11 @@ export const resolveCatalogue = (file: CatalogueFile, dir: string): CatalogueSpe
   };
 };
 
+/** A catalogue as its manifest wants it harvested; values by their dotted paths in an entry. */
+export type CatalogueSpec = ReturnType<typeof resolveCatalogue>;
+
 /** True for an http(s) address, which is fetched; anything else is a path. */
 export const isAddress = (from: string): boolean => /^https?:\/\//i.test(from);
 
-const lists = <Value>(byPath: ValuesByPath<Value | Value[]>): ValuesByPath<Value[]> =>
+const lists = <Value>(byPath: Record<string, Value | Value[]>): Record<string, Value[]> =>
   Object.fromEntries(Object.entries(byPath).map(([path, value]) => [path, Array.isArray(value) ? value : [value]]));

@@ -2,10 +2,8 @@
 import { z } from 'zod';
 import { recipientsSchema } from '../../config/notify-schema.ts';
 import {
-  type DatasetMetadata,
   datasetMetadataShape,
   passedFieldsSchema,
-  type ResourceMetadata,
   resourceMetadataShape,
   titleSchema,
 } from '../../dataset-api/metadata.ts';
@@ -13,7 +11,7 @@ import { idPattern } from '../../model/key.ts';
 import { optional } from '../../model/optional-key.ts';
 import { driftPolicies, missingPolicies, type OnDrift, type OnMissing } from '../../model/policy.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
-import type { NodeFields, ResourceSource } from '../../model/wish.ts';
+import type { ResourceSource } from '../../model/wish.ts';
 import { durationText } from '../../util/quantity.ts';
 import {
   type CatalogueSpec,
@@ -23,7 +21,7 @@ import {
   indexFileSchema,
 } from './list-schemas.ts';
 import { scheduleFileSchema } from './schedule-schema.ts';
-import { droppedTableShape, type TableDetails, tableShape } from './table-schema.ts';
+import { droppedTableShape, tableShape } from './table-schema.ts';
 import { urlShape } from './url-schema.ts';
 
 const idRule = 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit';
@@ -59,6 +57,9 @@ const resourceShape = {
   ...tableShape,
   fields: passedFieldsSchema.exactOptional(),
 };
+
+const datasetDetailsSchema = z.strictObject(datasetShape);
+const resourceDetailsSchema = z.strictObject(resourceShape);
 
 /** A resource as it stands in a manifest. */
 export const resourceSchema = z
@@ -125,7 +126,7 @@ const dropSchema = z.strictObject({
     description: 'How long a file must be unchanged; default `inbox.settle`.',
     examples: ['10s'],
   }),
-  folders: optional(z.record(folderName, z.strictObject(datasetShape)), {
+  folders: optional(z.record(folderName, datasetDetailsSchema), {
     description: 'Folders with datasets (`transport/<dataset>/<resource>.csv`), and common metadata of these.',
     examples: [{ transport: { topics: ['Transport'] } }],
   }),
@@ -225,11 +226,11 @@ export const manifestFileSchema = z
     ),
     defaults: optional(
       z.strictObject({
-        dataset: optional(z.strictObject(datasetShape), {
+        dataset: optional(datasetDetailsSchema, {
           description: 'For every dataset: any key but `id`, `title`, `renamedFrom` and `resources`.',
           examples: [{ license: 'cc-by' }],
         }),
-        resource: optional(z.strictObject(resourceShape), {
+        resource: optional(resourceDetailsSchema, {
           description: 'For every resource: any key but `id`, `title`, `renamedFrom` and its source.',
           examples: [{ import: 'never' }],
         }),
@@ -273,17 +274,10 @@ export const resourceDetailsFileSchema = z.strictObject({
 export type ManifestFile = z.infer<typeof manifestFileSchema>;
 
 /** What may be said of a dataset beside its id, title and resources. */
-export interface DatasetDetails extends DatasetMetadata {
-  published?: boolean;
-  fields?: NodeFields;
-}
+export type DatasetDetails = z.infer<typeof datasetDetailsSchema>;
 
 /** What may be said of a resource beside its id, title and source. */
-export interface ResourceDetails extends ResourceMetadata, TableDetails {
-  published?: boolean;
-  import?: 'auto' | 'never';
-  fields?: NodeFields;
-}
+export type ResourceDetails = z.infer<typeof resourceDetailsSchema>;
 
 /** A resource as the manifest wants it, defaults merged in. */
 export interface ResourceSpec {

@@ -3,17 +3,15 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { optional } from '../../model/optional-key.ts';
 import { badRowPolicies } from '../../model/recipe/recipe.ts';
-import { encodings, type Step, stepsSchema } from '../../model/recipe/steps.ts';
-import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
+import { encodings, stepsSchema } from '../../model/recipe/steps.ts';
+import { tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 
 const text = z.string().trim().min(1);
 
 const shareOrCountRule = 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows';
 const shareOrCount = z.union(
   [z.string().regex(/^(?:100|\d{1,2})(?:\.\d+)?%$/, { error: shareOrCountRule }), z.int().nonnegative()],
-  {
-    error: 'must be a share such as `0.5%`, from 0% to 100%, or a number of rows',
-  },
+  { error: shareOrCountRule },
 );
 
 const shape = {
@@ -74,17 +72,10 @@ export const droppedTableShape = {
   schema: tableSchemaSchema.exactOptional(),
 };
 
+const tableDetailsSchema = z.object(tableShape);
+
 /** What a manifest says of a table; see {@link tableShape}. */
-export interface TableDetails {
-  encoding?: (typeof encodings)[number];
-  skipRows?: number;
-  table?: Step[];
-  sheet?: string | number;
-  member?: string;
-  badRows?: (typeof badRowPolicies)[number];
-  maxBadRows?: string | number;
-  schema?: string | TableSchema;
-}
+export type TableDetails = z.infer<typeof tableDetailsSchema>;
 
 /** The same details with the paths they name made absolute; `dir` is the folder of the manifest. */
 export const resolveTable = <Details extends TableDetails>(details: Details, dir: string): Details => ({

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ManifestError, SourceMissingError } from '../../../src/model/errors.ts';
+import type { GatheredList } from '../../../src/sources/gather/dataset-wish.ts';
 import { sparedBy } from '../../../src/sources/gather/dataset-wish.ts';
-import { type GatheredIndex, gatherIndex } from '../../../src/sources/index/gather-index.ts';
+import { gatherIndex } from '../../../src/sources/index/gather-index.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { problemsOf, writeText } from '../../support/yaml-file.ts';
@@ -23,7 +24,7 @@ const gather = async (text: string | Uint8Array, { keys = '', index, file = 'lis
   return { dir, ...(await gatherIndex(manifest)) };
 };
 
-const faults = ({ problems }: Pick<GatheredIndex, 'problems'>): string[] =>
+const faults = ({ problems }: Pick<GatheredList, 'problems'>): string[] =>
   problems.map(({ line, column, key, message }) => `${line}:${column} ${key}: ${message}`);
 
 describe('an index', () => {
