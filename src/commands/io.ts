@@ -41,3 +41,10 @@ export const warn = (io: Io, line: string): void => {
 /** `1 dataset`, `2 datasets`. */
 export const plural = (count: number, noun: string): string =>
   `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+
+/** Resolves when the command is told to stop. */
+export const stopped = ({ stop }: Io): Promise<void> =>
+  new Promise((done) => {
+    if (stop.aborted) done();
+    else stop.addEventListener('abort', () => done(), { once: true });
+  });

@@ -8,7 +8,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
-import { configOf, withRuntime } from './session.ts';
+import { withRuntimeOf } from './session.ts';
 
 const followMs = 300;
 
@@ -17,9 +17,8 @@ export const logCommand = async (
   what: string,
   options: CommonOptions & { follow?: boolean },
   io: Io,
-): Promise<number> => {
-  const config = await configOf(options, io);
-  return withRuntime({ config, options, role: 'log' }, io, async (runtime) => {
+): Promise<number> =>
+  withRuntimeOf('log', options, io, async (runtime) => {
     const source = await findLog(runtime, what);
     let from = 0;
     for (;;) {
@@ -31,7 +30,6 @@ export const logCommand = async (
       await sleep(followMs, undefined, { signal: io.stop }).catch(() => undefined);
     }
   });
-};
 
 interface LogSource {
   read(from: number): Promise<string[]>;

@@ -4,22 +4,22 @@ import { InterruptedError, NotFoundError, UsageError } from '../model/errors.ts'
 import { removalModes } from '../model/policy.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodeOfReports, exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
-import { showReports } from './publish.ts';
-import { configOf, withRuntime } from './session.ts';
-import { type AwaitedRun, waitForRuns } from './wait.ts';
+import { awaitReports } from './publish.ts';
+import { withRuntimeOf } from './session.ts';
+import type { AwaitedRun } from './wait.ts';
 
 /** Lets a held run do what it was held for, and nothing it was not held for. */
 export const releaseCommand = async (runId: string, options: CommonOptions, io: Io): Promise<number> =>
-  operate('release', options, io, async (runtime) => {
+  withRuntimeOf('release', options, io, async (runtime) => {
     const held = await runtime.plans.heldRun(runId);
     return oneRun(runtime, held, { release: runId, plan: held.plan }, options, io);
   });
 
 /** Forgets a held run: nothing of it is done. */
 export const discardCommand = async (runId: string, options: CommonOptions, io: Io): Promise<number> =>
-  operate('discard', options, io, async (runtime) => {
+  withRuntimeOf('discard', options, io, async (runtime) => {
     const held = await runtime.plans.heldRun(runId);
     await runtime.plans.dropHeld(runId);
     const text = `run ${runId} of ${held.manifest} is discarded; nothing was changed`;
@@ -37,7 +37,7 @@ export const removeCommand = async (
   if (!how) {
     throw new UsageError(`--how ${options.how} is not known`, { hint: `it is one of ${removalModes.join(', ')}` });
   }
-  return operate('remove', options, io, async (runtime) => {
+  return withRuntimeOf('remove', options, io, async (runtime) => {
     const targets: KnownTarget[] = [];
     for (const target of await runtime.targetsOfKey(key)) {
       const entry = await runtime.ledger.entry(target.portal, key);
@@ -46,16 +46,6 @@ export const removeCommand = async (
     if (targets.length > 0) return awaitRuns(runtime, targets, { remove: { key, how } }, options, io);
     throw new NotFoundError(`no published key "${key}" is known`, { hint: '`sluice status` lists the keys' });
   });
-};
-
-const operate = async (
-  role: string,
-  options: CommonOptions,
-  io: Io,
-  work: (runtime: Runtime) => Promise<number>,
-): Promise<number> => {
-  const config = await configOf(options, io);
-  return withRuntime({ config, options, role }, io, work);
 };
 
 /** Asks for a run that stands for itself alone, as soon as no other run of the target is under way, and awaits it. */
@@ -83,9 +73,7 @@ const awaitRuns = async (
     });
     runs.push({ runId, manifest, portal: runtime.portalOf(asked) });
   }
-  const reports = await waitForRuns(runtime, runs, { progress: !options.json, pausedMs: 60_000 }, io);
-  showReports(reports, options, io);
-  return exitCodeOfReports(reports);
+  return awaitReports(runtime, runs, options, io);
 };
 
 /** `sluice release`, `discard` and `remove` on the command line. */

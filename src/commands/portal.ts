@@ -13,7 +13,7 @@ import { createLog, type Log } from '../model/log.ts';
 import { embeddedPortal, serverSettings } from '../service/portal-access.ts';
 import { type CommandDeclarations, parsePort, placeOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type Io, plural, say } from './io.ts';
+import { type Io, plural, say, stopped } from './io.ts';
 import { type ChosenEmbedded, chosenEmbedded, type PortalChoice, storeDirOf } from './portal-settings.ts';
 import { tokenDeclaration } from './portal-token.ts';
 
@@ -46,12 +46,6 @@ const racesOf = (word: string): boolean => {
   if (word === 'on' || word === 'off') return word === 'on';
   throw new UsageError(`--races takes on or off, not "${word}"`, { hint: 'omit it for the default of the profile' });
 };
-
-const stopped = (signal: AbortSignal): Promise<void> =>
-  new Promise((done) => {
-    if (signal.aborted) done();
-    else signal.addEventListener('abort', () => done(), { once: true });
-  });
 
 const announce = (io: Io, server: PortalServer, { url, profile }: { url: string; profile: ProfileName }): void => {
   say(io, `portal ready at ${url} (profile ${profile}, store ${server.dataDir})`);
@@ -129,7 +123,7 @@ export const portalCommand = async (options: PortalCommandOptions, io: Io): Prom
     const url = switchboard?.url ?? server.url;
     if (chosen.fromFile) await storeAddress(server.dataDir, url);
     announce(io, server, { url, profile });
-    await stopped(io.stop);
+    await stopped(io);
     io.force.addEventListener('abort', () => process.exit(exitCodes.interrupted));
     if (switchboard) say(io, `faults injected: ${JSON.stringify(switchboard.counts())}`);
   } finally {

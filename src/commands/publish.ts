@@ -59,6 +59,18 @@ export const publish = async (
   return waitForRuns(runtime, runs, { progress: !options.json, pausedMs: options.wait ?? 60_000 }, io);
 };
 
+/** Waits for runs and shows their reports; returns the exit code. */
+export const awaitReports = async (
+  runtime: Runtime,
+  runs: AwaitedRun[],
+  options: CommonOptions,
+  io: Io,
+): Promise<number> => {
+  const reports = await waitForRuns(runtime, runs, { progress: !options.json, pausedMs: 60_000 }, io);
+  showReports(reports, options, io);
+  return exitCodeOfReports(reports);
+};
+
 /** Shows reports as text, or as JSON: one object for one run, a list for several. */
 export const showReports = (reports: Report[], options: CommonOptions, io: Io): void => {
   if (options.json) say(io, JSON.stringify(reports.length === 1 ? reports[0] : reports, null, 2));

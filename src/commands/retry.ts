@@ -7,16 +7,15 @@ import { gatherManifestSources, type SourceTools } from '../service/sources.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodeOfReports, exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
-import { showReports } from './publish.ts';
-import { configOf, withRuntime } from './session.ts';
-import { type AwaitedRun, waitForRuns } from './wait.ts';
+import { awaitReports } from './publish.ts';
+import { withRuntimeOf } from './session.ts';
+import type { AwaitedRun } from './wait.ts';
 
 /** Runs the failed items of a run, or one key, again and waits for the report. */
-export const retryCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> => {
-  const config = await configOf(options, io);
-  return withRuntime({ config, options, role: 'retry' }, io, async (runtime) => {
+export const retryCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> =>
+  withRuntimeOf('retry', options, io, async (runtime) => {
     const { targets, keys } = what.includes('/') ? await ofKey(runtime, what) : await ofRun(runtime, what);
     if (keys.length === 0) {
       if (options.json) say(io, '[]');
@@ -29,11 +28,8 @@ export const retryCommand = async (what: string, options: CommonOptions, io: Io)
       const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
       runs.push({ runId, manifest: target.manifest, portal: target.portal });
     }
-    const reports = await waitForRuns(runtime, runs, { progress: !options.json, pausedMs: 60_000 }, io);
-    showReports(reports, options, io);
-    return exitCodeOfReports(reports);
+    return awaitReports(runtime, runs, options, io);
   });
-};
 
 /** Those of the keys that the manifest still names; NotFoundError when it names none. */
 const stillWished = async (manifest: Manifest, keys: string[], tools: SourceTools): Promise<string[]> => {

@@ -14,11 +14,11 @@ import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type LastRun, lastRuns } from '../state/last-runs.ts';
 import { lastTriggers, type TriggerRecord } from '../state/triggers.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodeOfReports, exitCodes } from './exit-code.ts';
+import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say, warn } from './io.ts';
-import { showReports } from './publish.ts';
-import { configOf, withRuntime } from './session.ts';
-import { type AwaitedRun, waitForRuns } from './wait.ts';
+import { awaitReports } from './publish.ts';
+import { withRuntimeOf } from './session.ts';
+import type { AwaitedRun } from './wait.ts';
 
 /** One line of the list. Times are ISO 8601, UTC. */
 export interface ScheduleRow {
@@ -39,9 +39,8 @@ export interface ScheduleRow {
 }
 
 /** Lists schedules; 2 when a manifest is faulty, else 0. */
-export const schedulesCommand = async (paths: string[], options: CommonOptions, io: Io): Promise<number> => {
-  const config = await configOf(options, io);
-  return withRuntime({ config, options, role: 'schedules' }, io, async (runtime) => {
+export const schedulesCommand = async (paths: string[], options: CommonOptions, io: Io): Promise<number> =>
+  withRuntimeOf('schedules', options, io, async (runtime) => {
     const kept = await keptSchedules(runtime.queues);
     const asked = paths.length > 0 ? paths.map((path) => resolve(io.cwd, path)) : await knownPaths(runtime, kept);
     const { manifests, faulty } = await loadKnown(asked);
@@ -53,7 +52,6 @@ export const schedulesCommand = async (paths: string[], options: CommonOptions, 
     for (const { path, error } of faulty) warn(io, `left out: ${path}: ${error.message}`);
     return faulty.length > 0 ? exitCodes.usage : exitCodes.ok;
   });
-};
 
 const rowsOf = async (
   runtime: Runtime,
@@ -167,9 +165,8 @@ export interface RunNowOptions extends CommonOptions {
 }
 
 /** Asks for a run of each named manifest on each of its portals; returns the exit code of the reports, or 0 without waiting. */
-export const runNowCommand = async (named: string[], options: RunNowOptions, io: Io): Promise<number> => {
-  const config = await configOf(options, io);
-  return withRuntime({ config, options, role: 'run-now' }, io, async (runtime) => {
+export const runNowCommand = async (named: string[], options: RunNowOptions, io: Io): Promise<number> =>
+  withRuntimeOf('run-now', options, io, async (runtime) => {
     const kept = await keptSchedules(runtime.queues);
     const manifests: Manifest[] = [];
     for (const what of named) manifests.push(await manifestOf(runtime, what, { cwd: io.cwd, kept }));
@@ -184,11 +181,8 @@ export const runNowCommand = async (named: string[], options: RunNowOptions, io:
       }
     }
     if (options.wait === false) return tellQueued(runs, { options, served }, io);
-    const reports = await waitForRuns(runtime, runs, { progress: !options.json, pausedMs: 60_000 }, io);
-    showReports(reports, options, io);
-    return exitCodeOfReports(reports);
+    return awaitReports(runtime, runs, options, io);
   });
-};
 
 const tellQueued = (
   runs: AwaitedRun[],

@@ -47,6 +47,14 @@ export const withRuntime = async <T>(
   }
 };
 
+/** As {@link withRuntime}, with the configuration that the options name. */
+export const withRuntimeOf = async <T>(
+  role: string,
+  options: CommonOptions,
+  io: Io,
+  work: (runtime: Runtime) => Promise<T>,
+): Promise<T> => withRuntime({ config: await configOf(options, io), options, role }, io, work);
+
 /** One line for each embedded portal whose `admin` was made just now: the password is never shown again. */
 export const passwordLines = (runtime: Runtime): string[] =>
   runtime.portals

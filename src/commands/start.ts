@@ -8,7 +8,7 @@ import { Runtime } from '../service/runtime.ts';
 import { Service } from '../service/service.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type CommonOptions, type Io, warn } from './io.ts';
+import { type CommonOptions, type Io, stopped, warn } from './io.ts';
 import { configOf, passwordLines, watchRedis } from './session.ts';
 
 /** Runs the service until it is told to stop; a drained stop is exit code 0. */
@@ -70,7 +70,7 @@ const serve = async (
   const endWatch = watchRedis(runtime, io.stop, (line) => log.error(line));
   try {
     end = await begin(runtime);
-    await stopped(io.stop);
+    await stopped(io);
     log.info(
       { signal: String(io.stop.reason) },
       'stopping: jobs in a write finish it, the others go back to the queue',
@@ -87,12 +87,6 @@ const serve = async (
   log.info('stopped');
   return exitCodes.ok;
 };
-
-const stopped = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 
 /** `sluice start` and `sluice worker` on the command line. */
 export const commands = {

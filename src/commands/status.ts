@@ -16,7 +16,7 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
 import { reasonLines, rejectedText } from './report-text.ts';
-import { configOf, withRuntime } from './session.ts';
+import { withRuntimeOf } from './session.ts';
 import { standstillText } from './wait.ts';
 
 /** One key as `status` shows it. */
@@ -25,12 +25,10 @@ interface KeyStatus extends LedgerEntry {
 }
 
 /** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run, else 3. */
-export const statusCommand = async (what: string | undefined, options: CommonOptions, io: Io): Promise<number> => {
-  const config = await configOf(options, io);
-  return withRuntime({ config, options, role: 'status' }, io, async (runtime) =>
+export const statusCommand = async (what: string | undefined, options: CommonOptions, io: Io): Promise<number> =>
+  withRuntimeOf('status', options, io, (runtime) =>
     what === undefined ? overview(runtime, options, io) : single(runtime, what, options, io),
   );
-};
 
 /** All targets, or those of the portal that `--portal` chooses. */
 const shownTargets = async (runtime: Runtime): Promise<KnownTarget[]> => {

@@ -1,6 +1,6 @@
 // The wishes of a catalogue: every sound entry a dataset, every faulty one a reason.
 
-import { EntryFaultError, type FileProblem, reasonOf } from '../../model/errors.ts';
+import { EntryFaultError, reasonOf } from '../../model/errors.ts';
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { isObject } from '../../util/json.ts';
