@@ -135,7 +135,7 @@ const showLive = async (portal: Portal, items: ReportItem[], io: Io): Promise<bo
   let fine = true;
   for (const item of items) {
     if (item.nid === null || item.reason) continue;
-    const node = await portal.readNode(item.nid, signal);
+    const node = await portal.nodes.read(item.nid, signal);
     const rows = item.kind === 'resource' ? await portal.countRows(node.uuid, signal) : null;
     if (node.status !== '1' || (item.rows !== null && rows !== item.rows)) fine = false;
     const name = item.kind === 'dataset' ? node.title : `  ${node.title}`;

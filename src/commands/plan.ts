@@ -186,7 +186,7 @@ const explainEdit = async (
   const entry = known.entries.get(item.key);
   const row = entry && known.listed?.get(entry.uuid.toLowerCase());
   if (!entry || !row || entry.vid === null || row.vid === entry.vid) return;
-  const node = await (await runtime.openPortal(portal)).readNode(row.nid, signal);
+  const node = await (await runtime.openPortal(portal)).nodes.read(row.nid, signal);
   const fields = driftedFields(entry, known.sent.get(item.key) ?? null, node);
   const what = fields.length > 0 ? fields.join(', ') : 'no field of ours';
   item.why = [item.why, `edited on the portal ${editOf(node)}: ${what}`].filter(Boolean).join('; ');

@@ -1,20 +1,18 @@
-// The client of one portal: every call of the Dataset REST API that sluice makes.
-import type { DatastoreNumbers } from '../dataset-api/datastore-status.ts';
 import { paths } from '../dataset-api/paths.ts';
 import { PortalConflictError } from '../model/errors.ts';
 import { Caller, type WriteLease } from './caller.ts';
-import { Datastore, type TableDialectSettings, type TableSize } from './datastore.ts';
+import { Datastore } from './datastore.ts';
 import type { Dialect } from './dialect.ts';
 import { DialectChoice } from './dialect-choice.ts';
-import { type Attached, Files, filePath, type PortalFile } from './files.ts';
+import { Files, filePath } from './files.ts';
 import { Groups } from './groups.ts';
 import { type HiddenNodes, hiddenNodes } from './hidden-nodes.ts';
 import { UuidLookup } from './lookup.ts';
-import { type ListQuery, type NodeChanges, type NodeInput, Nodes } from './nodes.ts';
+import { type NodeInput, Nodes } from './nodes.ts';
 import { type PublicDataset, publicDataset } from './packages.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
-import type { NodeRow, PortalNode } from './replies.ts';
+import type { NodeRow } from './replies.ts';
 import { type Identity, Session } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { surveyTerms, topicIds, topicsNamed } from './survey.ts';
@@ -68,9 +66,13 @@ export class Portal {
   /** Address without credentials and trailing slash. */
   readonly url: string;
   readonly #shared: SharedParts;
+  /** Calls about nodes; {@link createNode} looks before it repeats. */
+  readonly nodes: Omit<Nodes, 'create'>;
+  /** Uploads. */
+  readonly files: Files;
+  /** Tables of resources. */
+  readonly datastore: Datastore;
   readonly #nodes: Nodes;
-  readonly #files: Files;
-  readonly #datastore: Datastore;
 
   private constructor(shared: SharedParts, lease: WriteLease | null) {
     const { session, settings, traits, dialect } = shared;
@@ -79,8 +81,9 @@ export class Portal {
     this.name = settings.name;
     this.url = session.http.url;
     this.#nodes = new Nodes(caller, dialect);
-    this.#files = new Files(caller, settings.timeouts);
-    this.#datastore = new Datastore(caller, traits, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
+    this.nodes = this.#nodes;
+    this.files = new Files(caller, settings.timeouts);
+    this.datastore = new Datastore(caller, traits, settings.timeouts.importMs ?? settings.timeouts.uploadMs);
   }
 
   /** See {@link openPortal}. */
@@ -127,7 +130,7 @@ export class Portal {
   probe(signal: AbortSignal): Promise<PortalProbe> {
     const { session, dialect, terms } = this.#shared;
     const survey = (until: AbortSignal) => this.surveyTerms(until);
-    return probePortal({ session, dialect, datastore: this.#datastore, terms, survey }, signal);
+    return probePortal({ session, dialect, datastore: this.datastore, terms, survey }, signal);
   }
 
   /** The dialect writes are made in; found by at most two reads the first time. */
@@ -153,44 +156,6 @@ export class Portal {
     });
   }
 
-  /**
-   * Updates a node with one PUT; keys that are not given stay. `node` as it was read before: editing forms lose, or refuse,
-   * what is not sent along. @throws PortalGoneError when the node is gone.
-   */
-  updateNode(nid: string, changes: NodeChanges, signal: AbortSignal, node?: PortalNode): Promise<void> {
-    return this.#nodes.update(nid, changes, signal, node);
-  }
-
-  /** Why fields cannot be said in the portal's dialect, by name; such a field is left out of what is sent. */
-  unsendable(fields: NodeInput['fields'], signal: AbortSignal): Promise<Record<string, string[]>> {
-    return this.#nodes.unsendable(fields, signal);
-  }
-
-  /** Deletes a node. @throws PortalGoneError when it is gone already. */
-  deleteNode(nid: string, signal: AbortSignal): Promise<void> {
-    return this.#nodes.remove(nid, signal);
-  }
-
-  /** Reads a node; `fieldItems` of `replies.ts` takes its fields apart. @throws PortalGoneError when it is gone. */
-  readNode(nid: string, signal: AbortSignal): Promise<PortalNode> {
-    return this.#nodes.read(nid, signal);
-  }
-
-  /** A node, or null where there is none. @throws PortalRefusedError (403) for one that this account may not read. */
-  findNode(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
-    return this.#nodes.find(nid, signal);
-  }
-
-  /** A node, or null where there is none that this account may read. */
-  visibleNode(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
-    return this.#nodes.visible(nid, signal);
-  }
-
-  /** One page of nodes. Unpublished ones are hidden from ordinary users. */
-  listNodes(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]> {
-    return this.#nodes.list(query, signal);
-  }
-
   /** The listed node with that uuid, or null; calls within a few milliseconds share one list request (up to 20 uuids). */
   findByUuid(uuid: string, signal: AbortSignal, options: { recent?: boolean } = {}): Promise<NodeRow | null> {
     return this.#shared.lookup.find(uuid, signal, options);
@@ -199,11 +164,6 @@ export class Portal {
   /** Asks beforehand for uuids that are looked for soon (`recent`), up to 20 in one list request. */
   expectNodes(uuids: readonly string[]): void {
     this.#shared.lookup.expect(uuids);
-  }
-
-  /** Listed nodes of a type with exactly that title, by nid. */
-  findByTitle(type: string, title: string, signal: AbortSignal): Promise<NodeRow[]> {
-    return this.#nodes.titled(type, title, signal);
   }
 
   /** Nodes that this account may read and that no list shows it: its own drafts. Looked for once in five minutes. */
@@ -245,66 +205,16 @@ export class Portal {
     return (await this.dialectInUse(signal)) === 'entity' && this.traits.get('linksByList') !== false;
   }
 
-  /** One read of one row, sent once: does the portal answer? Logs in when needed. */
-  ping(signal: AbortSignal): Promise<void> {
-    return this.#nodes.ping(signal);
-  }
-
   /** The highest listed node id, "0" on an empty portal. */
   async highestNid(signal: AbortSignal): Promise<string> {
     const orderBy = { column: 'nid', direction: 'DESC' } as const;
-    const [row] = await this.#nodes.list({ fields: ['nid'], pageSize: 1, orderBy }, signal);
+    const [row] = await this.nodes.list({ fields: ['nid'], pageSize: 1, orderBy }, signal);
     return row?.nid ?? '0';
-  }
-
-  /**
-   * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). `fid` is null where the portal
-   * does not tell it. @throws SourceMissingError, SourceChangedError about the local file.
-   */
-  attachFile(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
-    return this.#files.attach(nid, file, signal);
-  }
-
-  /** True where the portal has datastore endpoints; asked once, with one read. */
-  hasDatastore(signal: AbortSignal): Promise<boolean> {
-    return this.#datastore.isOffered(signal);
-  }
-
-  /**
-   * The integers of the datastore status. Null where there is none to see: the portal has no such endpoint
-   * (`hasDatastore` is false), or it has (`hasDatastore` is true) but this node is no resource with a table file, may
-   * not be seen by this account (403), or is gone (404; `readNode` tells).
-   */
-  datastoreStatus(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
-    return this.#datastore.status(nid, signal);
-  }
-
-  /** Imports the resource's file; waits up to `importMs`. The reply says nothing about success: look at the status. */
-  importDatastore(nid: string, signal: AbortSignal): Promise<void> {
-    return this.#datastore.import(nid, signal);
-  }
-
-  /** Removes the datastore table of a resource. */
-  deleteDatastore(nid: string, signal: AbortSignal): Promise<void> {
-    return this.#datastore.remove(nid, signal);
-  }
-
-  /** Sets how the file of a resource is read by its next import. @throws PortalRefusedError where that is not offered. */
-  configureDatastore(nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> {
-    return this.#datastore.configure(nid, dialect, signal);
-  }
-
-  /**
-   * Sizes of the datastore tables of the resources with these uuids, where the portal tells them; null for a table that is
-   * not there or cannot be read just now. Where the portal takes several queries at once, 20 tables are one request.
-   */
-  tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
-    return this.#datastore.tableSizes(uuids, signal);
   }
 
   /** Rows in the datastore of the resource with that uuid, 0 without a table; null where the portal offers no search. */
   async countRows(uuid: string, signal: AbortSignal): Promise<number | null> {
-    const size = (await this.tableSizes([uuid], signal)).get(uuid);
+    const size = (await this.datastore.tableSizes([uuid], signal)).get(uuid);
     return size === undefined ? null : (size?.rows ?? 0);
   }
 

@@ -51,7 +51,11 @@ export class Datastore {
     return this.traits.find('datastore', () => this.ask(), signal);
   }
 
-  /** See `Portal.datastoreStatus`. */
+  /**
+   * The integers of the datastore status. Null where there is none to see: the portal has no such endpoint
+   * (`isOffered` is false), or it has (`isOffered` is true) but this node is no resource with a table file, may
+   * not be seen by this account (403), or is gone (404; reading it tells).
+   */
   async status(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
     const call = { action: 'read datastore status', method: 'GET', path: paths.datastore(nid) } as const;
     try {
@@ -71,7 +75,7 @@ export class Datastore {
     }
   }
 
-  /** Starts the import and waits for its reply, which says nothing about success: look at the status. */
+  /** Imports the resource's file; waits up to `importMs`. The reply says nothing about success: look at the status. */
   async import(nid: string, signal: AbortSignal): Promise<void> {
     const { importMs } = this;
     await this.command('import datastore', 'POST', paths.datastoreImport(nid), signal, {
@@ -85,7 +89,7 @@ export class Datastore {
     await this.command('delete datastore', 'DELETE', paths.datastore(nid), signal, {});
   }
 
-  /** Sets how the file of a resource is to be read; takes effect with the next import. */
+  /** Sets how the file of a resource is read by its next import. @throws PortalRefusedError where that is not offered. */
   async configure(nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> {
     const body = JSON.stringify({ manager: '', configuration: dialect });
     const headers = { 'content-type': 'application/json' };
@@ -94,7 +98,10 @@ export class Datastore {
     if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'null');
   }
 
-  /** See `Portal.tableSizes`. */
+  /**
+   * Sizes of the datastore tables of the resources with these uuids, where the portal tells them; null for a table that is
+   * not there or cannot be read just now. Where the portal takes several queries at once, 20 tables are one request.
+   */
   async tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
     const sizes = new Map<string, TableSize | null>();
     for (let at = 0; at < uuids.length; at += tablesAtOnce) {

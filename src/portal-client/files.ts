@@ -47,7 +47,10 @@ export class Files {
     this.timeouts = timeouts;
   }
 
-  /** See `Portal.attachFile`. */
+  /**
+   * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). `fid` is null where the portal
+   * does not tell it. @throws SourceMissingError, SourceChangedError about the local file.
+   */
   async attach(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
     const { headersMs, uploadMs } = this.timeouts;
     // The portal may import the file before it answers, so a larger file is given longer.

@@ -76,7 +76,10 @@ export class Nodes {
     return { nid };
   }
 
-  /** See `Portal.updateNode`. */
+  /**
+   * Updates a node with one PUT; keys that are not given stay. `node` as it was read before: editing forms lose, or refuse,
+   * what is not sent along. @throws PortalGoneError when the node is gone.
+   */
   async update(nid: string, changes: NodeChanges, signal: AbortSignal, node?: PortalNode): Promise<void> {
     const { fields, ...core } = changes;
     const path = paths.node(nid);
@@ -92,12 +95,12 @@ export class Nodes {
     bodyOf(reply, nodeResultSchema, this.session.portal, 'the nid of the updated node');
   }
 
-  /** See `Portal.unsendable`. */
+  /** Why fields cannot be said in the portal's dialect, by name; such a field is left out of what is sent. */
   async unsendable(fields: NodeFields, signal: AbortSignal): Promise<Record<string, string[]>> {
     return fieldsFor(await this.dialect.current(signal), fields).problems;
   }
 
-  /** See `Portal.deleteNode`. The reply is empty or `[true]`. */
+  /** Deletes a node. @throws PortalGoneError when it is gone already. */
   async remove(nid: string, signal: AbortSignal): Promise<void> {
     const headers = { 'content-type': 'application/json' };
     const call = { action: 'delete node', method: 'DELETE', path: paths.node(nid), headers } as const;
@@ -105,7 +108,7 @@ export class Nodes {
     if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, 'an empty body or [true]');
   }
 
-  /** See `Portal.readNode`. */
+  /** Reads a node; `fieldItems` of `replies.ts` takes its fields apart. @throws PortalGoneError when it is gone. */
   async read(nid: string, signal: AbortSignal): Promise<PortalNode> {
     const reply = await this.session.call({ action: 'read node', method: 'GET', path: paths.node(nid) }, signal);
     const node = bodyOf(reply, portalNodeSchema, this.session.portal, 'a node');
@@ -113,7 +116,7 @@ export class Nodes {
     return node;
   }
 
-  /** See `Portal.findNode`. */
+  /** A node, or null where there is none. @throws PortalRefusedError (403) for one that this account may not read. */
   async find(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
     try {
       return await this.read(nid, signal);
@@ -123,7 +126,7 @@ export class Nodes {
     }
   }
 
-  /** See `Portal.visibleNode`. */
+  /** A node, or null where there is none that this account may read. */
   async visible(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
     try {
       return await this.find(nid, signal);
@@ -133,13 +136,13 @@ export class Nodes {
     }
   }
 
-  /** See `Portal.listNodes`. */
+  /** One page of nodes. Unpublished ones are hidden from ordinary users. */
   async list(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]> {
     const call = { action: 'list nodes', method: 'GET', path: `${paths.nodes}?${queryString(query)}` } as const;
     return bodyOf(await this.session.call(call, signal), nodeRowsSchema, this.session.portal, 'a list of nodes');
   }
 
-  /** See `Portal.findByTitle`. */
+  /** Listed nodes of a type with exactly that title, by nid. */
   async titled(type: string, title: string, signal: AbortSignal): Promise<NodeRow[]> {
     // A comma in the title would be read as a list of titles; then all nodes of the type are looked through.
     const parameters = title.includes(',') ? { type } : { type, title };
@@ -152,7 +155,7 @@ export class Nodes {
     }
   }
 
-  /** See `Portal.ping`. */
+  /** One read of one row, sent once: does the portal answer? Logs in when needed. */
   async ping(signal: AbortSignal): Promise<void> {
     const path = `${paths.nodes}?${queryString({ fields: ['nid'], pageSize: 1 })}`;
     const reply = await this.session.call(

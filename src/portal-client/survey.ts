@@ -5,7 +5,7 @@ import { itemsOfField, type Vocabulary } from '../dataset-api/fields.ts';
 import { slugOf } from '../dataset-api/slug.ts';
 import { PortalError } from '../model/errors.ts';
 import type { Http } from './http.ts';
-import type { ListQuery } from './nodes.ts';
+import type { Nodes } from './nodes.ts';
 import type { PublicDataset } from './packages.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Terms } from './terms.ts';
@@ -19,9 +19,8 @@ const datasetsOfLost = 20;
 interface Surveyed {
   readonly traits: Traits;
   readonly terms: Terms;
+  readonly nodes: Pick<Nodes, 'list' | 'read'>;
   dialectInUse(signal: AbortSignal): Promise<string>;
-  listNodes(query: ListQuery, signal: AbortSignal): Promise<NodeRow[]>;
-  readNode(nid: string, signal: AbortSignal): Promise<PortalNode>;
   findByUuid(uuid: string, signal: AbortSignal): Promise<NodeRow | null>;
   publicDataset(uuid: string, signal: AbortSignal): Promise<PublicDataset | null>;
 }
@@ -42,17 +41,22 @@ export const surveyTerms = async (portal: Surveyed, signal: AbortSignal, isLost:
     pageSize: isLost ? datasetsOfLost : datasets,
     orderBy,
   };
-  for (const { nid, uuid } of await portal.listNodes(query, signal)) {
+  for (const { nid, uuid } of await portal.nodes.list(query, signal)) {
     const seen = await portal.publicDataset(uuid, signal);
     if (seen === null) continue;
     const names = seen.tags.map(({ name, vocabulary }) =>
       vocabulary === portal.terms.vocabularyId('tags') ? name : '',
     );
-    await learn(portal, 'tags', names, tidsOf(await portal.readNode(nid, signal), 'field_tags'));
+    await learn(portal, 'tags', names, tidsOf(await portal.nodes.read(nid, signal), 'field_tags'));
     const resource = seen.resources.find(({ format }) => format !== '');
     const row = resource && (await portal.findByUuid(resource.uuid, signal));
     if (row)
-      await learn(portal, 'format', [resource.format], tidsOf(await portal.readNode(row.nid, signal), 'field_format'));
+      await learn(
+        portal,
+        'format',
+        [resource.format],
+        tidsOf(await portal.nodes.read(row.nid, signal), 'field_format'),
+      );
   }
   traits.learn({ surveyed: true });
 };

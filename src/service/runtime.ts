@@ -229,7 +229,7 @@ export class Runtime {
       handlers: this.#handlers(),
       role: this.#role,
       limits: Object.fromEntries(portals.map((name) => [name, this.limits(name)])),
-      probe: async (name, signal) => (await this.openPortal(name)).ping(signal),
+      probe: async (name, signal) => (await this.openPortal(name)).nodes.ping(signal),
       gate: this.gate,
       isClosed: (runId) => this.runs.isClosed(runId),
     });

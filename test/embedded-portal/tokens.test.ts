@@ -57,9 +57,9 @@ describe('access tokens', () => {
     const core = { title: 'By token', uuid: randomUUID(), log: '', fields: {} } as const;
     const { nid } = await client.createNode({ ...core, type: 'dataset', status: 1 }, signal);
     expect(await portal.anonymous.read(nid)).toMatchObject({ name: 'creator', title: 'By token' });
-    await client.updateNode(nid, { title: 'Changed', log: '' }, signal);
+    await client.nodes.update(nid, { title: 'Changed', log: '' }, signal);
     const other = openForTest(portal.url, { username: '', password: '', token: 'wrong' });
-    await expect(other.deleteNode(nid, signal)).rejects.toMatchObject({ code: 'portal-login' });
+    await expect(other.nodes.remove(nid, signal)).rejects.toMatchObject({ code: 'portal-login' });
     expect(await portal.anonymous.read(nid)).toMatchObject({ title: 'Changed' });
   });
 

@@ -46,42 +46,45 @@ describe('a datastore status', () => {
     ['no such node', refusal(404, 'Node 5 could not be found'), true],
   ])('is null for %s, and hasDatastore tells why', async (_, reply, offered) => {
     const { server, portal } = await withReply(route, reply);
-    expect(await portal.datastoreStatus('5', calm)).toBeNull();
-    expect(await Promise.all([portal.hasDatastore(calm), portal.hasDatastore(calm)])).toEqual([offered, offered]);
-    expect(await portal.hasDatastore(calm)).toBe(offered);
+    expect(await portal.datastore.status('5', calm)).toBeNull();
+    expect(await Promise.all([portal.datastore.isOffered(calm), portal.datastore.isOffered(calm)])).toEqual([
+      offered,
+      offered,
+    ]);
+    expect(await portal.datastore.isOffered(calm)).toBe(offered);
     expect(server.requests('GET', route)).toHaveLength(2);
   });
 
   it('is an error where the portal fails or answers something else', async () => {
     const failing = await withReply(route, refusal(500, 'x'));
-    expect(await failureFrom(failing.portal.datastoreStatus('5', calm))).toMatchObject({ code: 'portal-unreachable' });
-    expect(await failureFrom(failing.portal.hasDatastore(calm))).toMatchObject({ code: 'portal-unreachable' });
+    expect(await failureFrom(failing.portal.datastore.status('5', calm))).toMatchObject({ code: 'portal-unreachable' });
+    expect(await failureFrom(failing.portal.datastore.isOffered(calm))).toMatchObject({ code: 'portal-unreachable' });
     const odd = await withReply(route, page(200, 'Hello'));
-    expect(await failureFrom(odd.portal.datastoreStatus('5', calm))).toMatchObject({ code: 'portal-reply' });
+    expect(await failureFrom(odd.portal.datastore.status('5', calm))).toMatchObject({ code: 'portal-reply' });
   });
 
   it('comes with the datastore of a node', async () => {
     const { server, portal } = await withReply('/none', {});
     server.nodes.set('5', { nid: '5' });
-    expect(await portal.datastoreStatus('5', calm)).toEqual({ storage: 1, data_import: 6 });
+    expect(await portal.datastore.status('5', calm)).toEqual({ storage: 1, data_import: 6 });
   });
 });
 
 describe('import and removal', () => {
   it.each([{ body: [true] }, text('---\n- true\n'), { body: '' }])('take %j for an answer', async (reply) => {
     const { portal } = await withReply(route, reply);
-    await portal.importDatastore('5', calm);
-    await portal.deleteDatastore('5', calm);
+    await portal.datastore.import('5', calm);
+    await portal.datastore.remove('5', calm);
   });
 
   it.each([{ body: [false] }, text('---\n- false\n')])('fail on %j', async (reply) => {
     const { portal } = await withReply(route, reply);
-    expect(await failureFrom(portal.importDatastore('5', calm))).toBeInstanceOf(ImportFailedError);
+    expect(await failureFrom(portal.datastore.import('5', calm))).toBeInstanceOf(ImportFailedError);
   });
 
   it('are refused where the portal has no datastore', async () => {
     const { portal } = await withReply(route, unknownRoute('Could not find resource datastore.'));
-    expect(await failureFrom(portal.importDatastore('5', calm))).toMatchObject({
+    expect(await failureFrom(portal.datastore.import('5', calm))).toMatchObject({
       code: 'portal-refused',
       message: expect.stringContaining(
         'POST /api/dataset/datastore/5/import answered 404: Could not find resource datastore.',

@@ -165,7 +165,7 @@ describe('the dialect of a portal', () => {
       field_frequency: { und: { value: '1' } },
     });
     expect(sent('POST')[0]).not.toHaveProperty('uid');
-    await portal.readNode(nid, calm);
+    await portal.nodes.read(nid, calm);
     expect(learnt).toEqual(['form']);
   });
 
@@ -185,7 +185,7 @@ describe('the dialect of a portal', () => {
     expect(learnt).toEqual(['entity']);
     const { nid } = await portal.createNode({ ...input, fields: license }, calm);
     expect(sent('POST').at(-1)).toMatchObject({ ...license, uid: '3' });
-    await portal.readNode(nid, calm);
+    await portal.nodes.read(nid, calm);
     expect(learnt).toEqual(['entity']);
   });
 
@@ -217,9 +217,11 @@ describe('the dialect of a portal', () => {
   it('leaves out what the portal cannot take, and says why', async () => {
     const { portal, sent } = await open({ dialect: 'form' }, { known: 'form' });
     const fields = { field_frequency: { und: [{ value: 'R/PT1H' }] }, field_rights: { und: [{ value: 'none' }] } };
-    await portal.updateNode('1', { log: 'l', fields }, calm).catch(() => undefined);
+    await portal.nodes.update('1', { log: 'l', fields }, calm).catch(() => undefined);
     expect(JSON.parse(sent('PUT')[0]?.body ?? '{}')).not.toHaveProperty('field_frequency');
-    expect(await portal.unsendable(fields, calm)).toEqual({ field_frequency: [expect.stringContaining('R/PT1H')] });
+    expect(await portal.nodes.unsendable(fields, calm)).toEqual({
+      field_frequency: [expect.stringContaining('R/PT1H')],
+    });
   });
 });
 

@@ -51,23 +51,23 @@ describe('the client on the embedded portal', () => {
     const resource = { ...dataset('Spending'), type: 'resource' as const, fields: reference };
     const { nid: resourceNid } = await portal.createNode(resource, calm);
     const file = await table(1555);
-    const { fid } = await portal.attachFile(resourceNid, file, calm);
+    const { fid } = await portal.files.attach(resourceNid, file, calm);
 
-    const node = await portal.readNode(nid, calm);
+    const node = await portal.nodes.read(nid, calm);
     const { uid } = await portal.identity(calm);
     expect(node).toMatchObject({ nid, uuid: wish.uuid, title: 'Budget', status: '1', log: 'sluice test', uid });
     expect(fieldItems(node, 'field_license')[0]).toMatchObject({ value: 'cc-by' });
     expect(fieldItems(node, 'field_frequency')[0]).toMatchObject({ value: 'R/P1Y' });
     expect(fieldItems(node, 'field_tags')).toHaveLength(1);
     expect(fieldItems(node, 'field_resources').map((item) => String(item.target_id))).toEqual([resourceNid]);
-    const [upload] = fieldItems(await portal.readNode(resourceNid, calm), 'field_upload');
+    const [upload] = fieldItems(await portal.nodes.read(resourceNid, calm), 'field_upload');
     expect(upload).toMatchObject({ fid, filename: 'spending.csv', filesize: String(file.bytes) });
 
-    const status = await portal.datastoreStatus(resourceNid, calm);
+    const status = await portal.datastore.status(resourceNid, calm);
     expect(status === null ? null : datastoreState(status)).toBe('imported');
     expect(await portal.countRows(resource.uuid, calm)).toBe(1555);
-    await portal.deleteDatastore(resourceNid, calm);
-    await portal.importDatastore(resourceNid, calm);
+    await portal.datastore.remove(resourceNid, calm);
+    await portal.datastore.import(resourceNid, calm);
     expect(await portal.countRows(resource.uuid, calm)).toBe(1555);
   });
 
@@ -76,7 +76,7 @@ describe('the client on the embedded portal', () => {
     const { nid } = await portal.createNode({ ...dataset('Large'), type: 'resource' }, calm);
     const file = await table(200_000, 'large.csv');
     expect(file.bytes).toBeGreaterThan(2 * 1024 * 1024);
-    await portal.attachFile(nid, file, calm);
+    await portal.files.attach(nid, file, calm);
     const reply = await fetch(`${server.url}/sites/default/files/large.csv`);
     const sha256 = (content: Uint8Array | string) => createHash('sha256').update(content).digest('hex');
     expect(sha256(await reply.bytes())).toBe(sha256(file.content));
@@ -96,17 +96,17 @@ describe('the client on the embedded portal', () => {
   it('sees what is updated and what is gone', async () => {
     const portal = openForTest(server.url);
     const { nid } = await portal.createNode(dataset(), calm);
-    const before = await portal.readNode(nid, calm);
-    await portal.updateNode(nid, { title: 'Budget 2', log: 'second' }, calm);
-    const after = await portal.readNode(nid, calm);
+    const before = await portal.nodes.read(nid, calm);
+    await portal.nodes.update(nid, { title: 'Budget 2', log: 'second' }, calm);
+    const after = await portal.nodes.read(nid, calm);
     expect(after).toMatchObject({ title: 'Budget 2', log: 'second' });
     expect(after.vid).not.toBe(before.vid);
     expect(await portal.highestNid(calm)).toBe(nid);
-    await portal.deleteNode(nid, calm);
+    await portal.nodes.remove(nid, calm);
     for (const call of [
-      portal.readNode(nid, calm),
-      portal.deleteNode(nid, calm),
-      portal.updateNode(nid, { log: 'l' }, calm),
+      portal.nodes.read(nid, calm),
+      portal.nodes.remove(nid, calm),
+      portal.nodes.update(nid, { log: 'l' }, calm),
     ]) {
       expect(await failureFrom(call)).toBeInstanceOf(PortalGoneError);
     }
@@ -116,15 +116,15 @@ describe('the client on the embedded portal', () => {
     const portal = openForTest(server.url, { dialect: 'form' });
     const fields = { field_license: { und: [{ value: 'cc-by' }] }, field_tags: { und: [{ name: 'older' }] } };
     const { nid } = await portal.createNode({ ...dataset(), fields }, calm);
-    const node = await portal.readNode(nid, calm);
+    const node = await portal.nodes.read(nid, calm);
     expect(fieldItems(node, 'field_license')[0]).toMatchObject({ value: 'cc-by' });
   });
 
   it('has null for what has no datastore', async () => {
     const portal = openForTest(server.url);
     const { nid } = await portal.createNode({ ...dataset('Empty'), type: 'resource' }, calm);
-    expect(await portal.datastoreStatus(nid, calm)).toBeNull();
-    expect(await portal.hasDatastore(calm)).toBe(true);
+    expect(await portal.datastore.status(nid, calm)).toBeNull();
+    expect(await portal.datastore.isOffered(calm)).toBe(true);
   });
 
   it('is refused and told why', async () => {
@@ -136,7 +136,7 @@ describe('the client on the embedded portal', () => {
       'portal city: POST /api/dataset/node answered 403: Access denied for user reader',
     );
     const stranger = openForTest(server.url, { password: 'wrong' });
-    expect(await failureFrom(stranger.listNodes({}, calm))).toBeInstanceOf(PortalLoginError);
+    expect(await failureFrom(stranger.nodes.list({}, calm))).toBeInstanceOf(PortalLoginError);
   });
 
   it('probes it without a write', async () => {

@@ -45,13 +45,13 @@ describe('a read', () => {
     ['a 425', () => refusal(425, 'Early')],
   ])('is repeated after %s', async (_, fault) => {
     const server = await startPlanned((turn, _seen, response) => (turn === 0 ? fault(response) : undefined));
-    expect(await openForTest(server.url).listNodes({}, calm)).toEqual([]);
+    expect(await openForTest(server.url).nodes.list({}, calm)).toEqual([]);
     expect(server.requests('GET', '/api/dataset/node')).toHaveLength(2);
   });
 
   it('is given up after readRetries, with status and words of the last reply', async () => {
     const server = await startPlanned(() => page(502, 'Bad Gateway'));
-    const error = await failureFrom(openForTest(server.url).listNodes({ fields: ['nid'] }, calm));
+    const error = await failureFrom(openForTest(server.url).nodes.list({ fields: ['nid'] }, calm));
     expect(error).toBeInstanceOf(PortalUnreachableError);
     expect(error).toHaveProperty(
       'message',
@@ -65,12 +65,12 @@ describe('a read', () => {
     const server = await startPlanned((turn) =>
       turn === 0 ? { ...refusal(429, 'Too many'), headers: { 'retry-after': '0' } } : undefined,
     );
-    expect(await openForTest(server.url).listNodes({}, calm)).toEqual([]);
+    expect(await openForTest(server.url).nodes.list({}, calm)).toEqual([]);
   });
 
   it('leaves a long Retry-After to the caller', async () => {
     const server = await startPlanned(() => ({ ...refusal(429, 'Too many'), headers: { 'retry-after': '120' } }));
-    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    const error = await failureFrom(openForTest(server.url).nodes.list({}, calm));
     expect(error).toMatchObject({ retryable: true, request: { status: 429, retryAfterMs: 120_000 } });
     expect(server.requests('GET', '/api/dataset/node')).toHaveLength(1);
   });
@@ -78,7 +78,7 @@ describe('a read', () => {
   it('is given up when the portal hangs, and says so', async () => {
     const server = await startPlanned(() => hang);
     const timeouts = { connectMs: 500, headersMs: 300, bodyMs: 300, uploadMs: 1000 };
-    const error = await failureFrom(openForTest(server.url, { timeouts, readRetries: 0 }).listNodes({}, calm));
+    const error = await failureFrom(openForTest(server.url, { timeouts, readRetries: 0 }).nodes.list({}, calm));
     expect(error).toMatchObject({ code: 'portal-unreachable', hint: expect.stringContaining('hangs') });
   });
 
@@ -90,10 +90,10 @@ describe('a read', () => {
       return hang;
     });
     const portal = openForTest(server.url, { connections: 1 });
-    const first = portal.listNodes({}, calm);
+    const first = portal.nodes.list({}, calm);
     await waitUntil('the first to hang', () => answer);
-    const second = portal.listNodes({ page: 1 }, calm);
-    await portal.ping(calm);
+    const second = portal.nodes.list({ page: 1 }, calm);
+    await portal.nodes.ping(calm);
     const seen = () => server.requests('GET', '/api/dataset/node').map(({ path }) => path);
     expect(seen()).toHaveLength(2);
     expect(seen().join()).not.toContain('page=1');
@@ -110,7 +110,7 @@ describe('a read', () => {
       return true;
     });
     const timeouts = { connectMs: 500, headersMs: 1000, bodyMs: 400, uploadMs: 1000 };
-    const error = await failureFrom(openForTest(server.url, { timeouts, readRetries: 0 }).listNodes({}, calm));
+    const error = await failureFrom(openForTest(server.url, { timeouts, readRetries: 0 }).nodes.list({}, calm));
     expect(error).toMatchObject({ code: 'portal-unreachable', message: expect.stringContaining('400 ms') });
   });
 
@@ -124,7 +124,7 @@ describe('a read', () => {
       more();
       return true;
     });
-    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    const error = await failureFrom(openForTest(server.url).nodes.list({}, calm));
     expect(error).toMatchObject({ code: 'portal-reply', message: expect.stringContaining('more than 16777216 bytes') });
   });
 
@@ -132,10 +132,10 @@ describe('a read', () => {
     const server = await startPlanned((turn, seen) =>
       turn === 0 ? { status: 301, headers: { location: `${seen.path}&moved=1` } } : undefined,
     );
-    expect(await openForTest(server.url).listNodes({}, calm)).toEqual([]);
+    expect(await openForTest(server.url).nodes.list({}, calm)).toEqual([]);
 
     const round = await startPlanned((_turn, seen) => ({ status: 302, headers: { location: seen.path } }));
-    expect(await failureFrom(openForTest(round.url).listNodes({}, calm))).toBeInstanceOf(PortalRefusedError);
+    expect(await failureFrom(openForTest(round.url).nodes.list({}, calm))).toBeInstanceOf(PortalRefusedError);
     expect(round.requests('GET', '/api/dataset/node')).toHaveLength(6);
   });
 
@@ -146,7 +146,7 @@ describe('a read', () => {
       status: 302,
       headers: { location: `${other.url}/login?token=secret` },
     }));
-    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    const error = await failureFrom(openForTest(server.url).nodes.list({}, calm));
     expect(other.seen).toHaveLength(0);
     expect(error).toMatchObject({ code: 'portal-refused', hint: expect.stringContaining(`${other.url}/login`) });
     expect(String(error)).not.toContain('secret');
@@ -154,7 +154,7 @@ describe('a read', () => {
 
   it('that answers with a page after the portal was proven is a failure of the portal, not another site', async () => {
     const server = await startPlanned(() => page(200, 'Please wait'));
-    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    const error = await failureFrom(openForTest(server.url).nodes.list({}, calm));
     expect(error).toMatchObject({
       code: 'portal-reply',
       retryable: true,
@@ -225,11 +225,11 @@ describe('a write', () => {
     const portal = openForTest(server.url, {}, { traits: { dialect: 'entity' } });
     await portal.identity(calm);
     const { nid } = await create(portal);
-    await portal.updateNode(nid, { title: 'U', log: 'l' }, calm);
-    await portal.readNode(nid, calm);
-    await portal.importDatastore(nid, calm);
-    await portal.deleteDatastore(nid, calm);
-    await portal.deleteNode(nid, calm);
+    await portal.nodes.update(nid, { title: 'U', log: 'l' }, calm);
+    await portal.nodes.read(nid, calm);
+    await portal.datastore.import(nid, calm);
+    await portal.datastore.remove(nid, calm);
+    await portal.nodes.remove(nid, calm);
     expect(server.seen).toHaveLength(7);
   });
 });
@@ -239,7 +239,7 @@ describe('every request', () => {
     let tokens = 0;
     const server = await startPlanned((turn) => (turn === 0 ? refusal(503, 'busy') : undefined));
     const takeToken = async () => void tokens++;
-    await openForTest(server.url, {}, { takeToken }).listNodes({}, calm);
+    await openForTest(server.url, {}, { takeToken }).nodes.list({}, calm);
     expect(server.seen).toHaveLength(3);
     expect(tokens).toBe(3);
   });
@@ -247,14 +247,14 @@ describe('every request', () => {
   it('ends with the reason of an aborted signal, also while it waits to repeat', async () => {
     const server = await startPlanned(() => ({ ...refusal(429, 'Too many'), headers: { 'retry-after': '9' } }));
     const stop = new AbortController();
-    const ended = failureFrom(openForTest(server.url).listNodes({}, stop.signal));
+    const ended = failureFrom(openForTest(server.url).nodes.list({}, stop.signal));
     await waitUntil('the first try', () => server.requests('GET', '/api/dataset/node').length === 1);
     stop.abort(new Error('stopped'));
     expect(await ended).toHaveProperty('message', 'stopped');
 
     const hanging = await startPlanned(() => hang);
     const also = new AbortController();
-    const cut = failureFrom(openForTest(hanging.url).listNodes({}, also.signal));
+    const cut = failureFrom(openForTest(hanging.url).nodes.list({}, also.signal));
     await waitUntil('the request', () => hanging.requests('GET', '/api/dataset/node').length === 1);
     also.abort(new Error('cut off'));
     expect(await cut).toHaveProperty('message', 'cut off');
@@ -269,7 +269,7 @@ describe('every request', () => {
     onTestFinished(() => void server.close());
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    expect(await failureFrom(openForTest(`http://127.0.0.1:${port}`).listNodes({}, calm))).toBeInstanceOf(
+    expect(await failureFrom(openForTest(`http://127.0.0.1:${port}`).nodes.list({}, calm))).toBeInstanceOf(
       PortalNotApiError,
     );
   });
@@ -278,11 +278,11 @@ describe('every request', () => {
     const server = await startSmallPortal();
     onTestFinished(() => server.close());
     const portal = openForTest(server.url);
-    await portal.listNodes({}, calm);
+    await portal.nodes.list({}, calm);
     await portal.close();
     await portal.close();
     expect(server.requests('POST', '/api/dataset/user/logout')).toHaveLength(1);
-    expect(await failureFrom(portal.listNodes({}, calm))).toBeInstanceOf(PortalUnreachableError);
+    expect(await failureFrom(portal.nodes.list({}, calm))).toBeInstanceOf(PortalUnreachableError);
     expect(server.seen).toHaveLength(3);
   });
 });

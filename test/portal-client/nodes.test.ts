@@ -19,7 +19,7 @@ describe('nodes', () => {
     const { server, portal } = await start();
     const fields = { body: { und: [{ value: 'Text' }] }, field_tags: { und: [{ tid: '9' }] } };
     const { nid } = await portal.createNode({ ...input, fields, uid: '17' }, calm);
-    const node = await portal.readNode(nid, calm);
+    const node = await portal.nodes.read(nid, calm);
     expect(node).toMatchObject({
       nid,
       vid: nid,
@@ -34,19 +34,19 @@ describe('nodes', () => {
     expect(fieldItems(node, 'body')).toEqual([{ value: 'Text' }]);
     expect(fieldItems(node, 'field_upload')).toEqual([]);
 
-    await portal.updateNode(nid, { title: 'Budget 2', log: 'again' }, calm);
+    await portal.nodes.update(nid, { title: 'Budget 2', log: 'again' }, calm);
     const [put] = server.requests('PUT', '/api/dataset/node/1');
     expect(JSON.parse(put?.body.toString() ?? '')).toEqual({ title: 'Budget 2', log: 'again' });
 
-    await portal.deleteNode(nid, calm);
-    expect(await failureFrom(portal.readNode(nid, calm))).toBeInstanceOf(PortalGoneError);
-    expect(await failureFrom(portal.deleteNode(nid, calm))).toBeInstanceOf(PortalGoneError);
-    expect(await failureFrom(portal.updateNode(nid, { log: 'l' }, calm))).toBeInstanceOf(PortalGoneError);
+    await portal.nodes.remove(nid, calm);
+    expect(await failureFrom(portal.nodes.read(nid, calm))).toBeInstanceOf(PortalGoneError);
+    expect(await failureFrom(portal.nodes.remove(nid, calm))).toBeInstanceOf(PortalGoneError);
+    expect(await failureFrom(portal.nodes.update(nid, { log: 'l' }, calm))).toBeInstanceOf(PortalGoneError);
   });
 
   it('are deleted with an empty reply as well', async () => {
     const { portal } = await start((seen) => (seen.method === 'DELETE' ? { body: '' } : undefined));
-    await expect(portal.deleteNode('1', calm)).resolves.toBeUndefined();
+    await expect(portal.nodes.remove('1', calm)).resolves.toBeUndefined();
   });
 
   it('may have numbers for ids', async () => {
@@ -54,16 +54,16 @@ describe('nodes', () => {
       seen.path.startsWith('/api/dataset/node') ? { body: { nid: 12, vid: 15, title: null } } : undefined,
     );
     expect(await portal.createNode(input, calm)).toEqual({ nid: '12' });
-    expect(await portal.readNode('12', calm)).toMatchObject({ nid: '12', vid: '15', title: '', path: null });
+    expect(await portal.nodes.read('12', calm)).toMatchObject({ nid: '12', vid: '15', title: '', path: null });
   });
 
   it('whose body is not a node are a faulty reply', async () => {
     const { portal } = await start((seen) =>
       seen.path.startsWith('/api/dataset/node') ? { body: [false] } : undefined,
     );
-    expect(await failureFrom(portal.readNode('1', calm))).toBeInstanceOf(PortalReplyError);
-    expect(await failureFrom(portal.listNodes({}, calm))).toBeInstanceOf(PortalReplyError);
-    expect(await failureFrom(portal.updateNode('1', { log: 'l' }, calm))).toMatchObject({
+    expect(await failureFrom(portal.nodes.read('1', calm))).toBeInstanceOf(PortalReplyError);
+    expect(await failureFrom(portal.nodes.list({}, calm))).toBeInstanceOf(PortalReplyError);
+    expect(await failureFrom(portal.nodes.update('1', { log: 'l' }, calm))).toMatchObject({
       request: { mayHaveHappened: true },
     });
   });
@@ -85,7 +85,7 @@ describe('nodes', () => {
 describe('lists', () => {
   it('send columns, filters, order and page as this API spells them', async () => {
     const { server, portal } = await start();
-    await portal.listNodes(
+    await portal.nodes.list(
       {
         fields: ['nid', 'title'],
         parameters: { type: 'dataset', uuid: ['a', 'b'] },

@@ -21,7 +21,7 @@ describe('a session', () => {
     const server = await start();
     const portal = openForTest(server.url);
     expect(server.seen).toHaveLength(0);
-    await Promise.all(Array.from({ length: 20 }, () => portal.listNodes({}, calm)));
+    await Promise.all(Array.from({ length: 20 }, () => portal.nodes.list({}, calm)));
     expect(logins(server)).toBe(1);
   });
 
@@ -29,7 +29,7 @@ describe('a session', () => {
     const server = await start();
     const portal = openForTest(server.url, { dialect: 'entity' });
     const { nid } = await portal.createNode({ ...input, uuid }, calm);
-    await portal.readNode(nid, calm);
+    await portal.nodes.read(nid, calm);
     const [write] = server.requests('POST', '/api/dataset/node');
     const [read] = server.requests('GET', '/api/dataset/node/');
     expect(write?.headers).toMatchObject({
@@ -60,7 +60,7 @@ describe('a session', () => {
       tokenInLogin: false,
       intercept: (seen) => (seen.path.startsWith('/services') ? page(404, 'Page not found | City') : undefined),
     });
-    expect(await openForTest(bare.url).listNodes({}, calm)).toEqual([]);
+    expect(await openForTest(bare.url).nodes.list({}, calm)).toEqual([]);
   });
 
   it('uses session name and id of the login result where no cookie is set', async () => {
@@ -77,7 +77,7 @@ describe('a session', () => {
             }
           : undefined,
     });
-    await openForTest(server.url).listNodes({}, calm);
+    await openForTest(server.url).nodes.list({}, calm);
     expect(server.requests('GET', '/api/dataset/node')[0]?.headers.cookie).toBe('SESSplain=plain-id');
   });
 
@@ -85,8 +85,10 @@ describe('a session', () => {
     const server = await start({ basePath: '/sub' });
     const portal = openForTest(`${server.url}/`);
     expect(portal.url).toBe(server.url);
-    expect(await portal.listNodes({}, calm)).toEqual([]);
-    expect(await failureFrom(portal.readNode('77', calm))).toMatchObject({ request: { path: '/api/dataset/node/77' } });
+    expect(await portal.nodes.list({}, calm)).toEqual([]);
+    expect(await failureFrom(portal.nodes.read('77', calm))).toMatchObject({
+      request: { path: '/api/dataset/node/77' },
+    });
   });
 });
 
@@ -122,7 +124,7 @@ describe('a session that the portal forgot', () => {
     await portal.createNode({ ...input, uuid }, calm);
     server.forgetSessions();
     const changes = { title: 'New', log: 'sluice' };
-    await Promise.all(Array.from({ length: 20 }, () => portal.updateNode('1', changes, calm)));
+    await Promise.all(Array.from({ length: 20 }, () => portal.nodes.update('1', changes, calm)));
     expect(logins(server)).toBe(2);
     const answered = server.requests('PUT', '/api/dataset/node/1').map((seen) => seen.headers.cookie);
     expect(answered.filter((cookie) => cookie === 'SESSabc=session-number-2')).toHaveLength(20);
@@ -139,7 +141,7 @@ describe('a session that the portal forgot', () => {
     const portal = openForTest(server.url, { dialect: 'entity' });
     await portal.createNode({ ...input, uuid }, calm);
     broken = true;
-    await Promise.all(Array.from({ length: 20 }, () => portal.updateNode('1', { log: 'sluice' }, calm)));
+    await Promise.all(Array.from({ length: 20 }, () => portal.nodes.update('1', { log: 'sluice' }, calm)));
     expect(logins(server)).toBe(2);
     expect(server.requests('POST', '/api/dataset/user/login')[1]?.headers.cookie).toBeUndefined();
   });
@@ -169,7 +171,7 @@ describe('a session that the portal forgot', () => {
       intercept: (seen) => (seen.method === 'PUT' ? refusal(401, 'CSRF validation failed') : undefined),
     });
     const portal = openForTest(server.url, { dialect: 'entity' });
-    const error = await failureFrom(portal.updateNode('1', { log: 'x' }, calm));
+    const error = await failureFrom(portal.nodes.update('1', { log: 'x' }, calm));
     expect(error).toBeInstanceOf(PortalSessionError);
     expect(error).toHaveProperty(
       'message',
@@ -188,9 +190,9 @@ describe('a 403', () => {
         closed && seen.method === 'GET' ? refusal(403, 'Access denied for user creator') : undefined,
     });
     const portal = openForTest(server.url);
-    await portal.listNodes({}, calm);
+    await portal.nodes.list({}, calm);
     closed = true;
-    const error = await failureFrom(portal.listNodes({}, calm));
+    const error = await failureFrom(portal.nodes.list({}, calm));
     expect(error).toBeInstanceOf(PortalRefusedError);
     expect(error).toMatchObject({ retryable: false, hint: expect.stringContaining('role') });
     expect(logins(server)).toBe(1);
@@ -202,9 +204,9 @@ describe('a 403', () => {
       intercept: (seen) => (closed && seen.method === 'GET' ? refusal(403, 'Forbidden here') : undefined),
     });
     const portal = openForTest(server.url);
-    await portal.listNodes({}, calm);
+    await portal.nodes.list({}, calm);
     closed = true;
-    expect(await failureFrom(portal.listNodes({}, calm))).toBeInstanceOf(PortalRefusedError);
+    expect(await failureFrom(portal.nodes.list({}, calm))).toBeInstanceOf(PortalRefusedError);
     expect(logins(server)).toBe(2);
   });
 
@@ -212,7 +214,7 @@ describe('a 403', () => {
     const server = await start({
       intercept: (seen) => (seen.method === 'DELETE' ? refusal(403, 'Forbidden here') : undefined),
     });
-    expect(await failureFrom(openForTest(server.url).deleteNode('1', calm))).toBeInstanceOf(PortalRefusedError);
+    expect(await failureFrom(openForTest(server.url).nodes.remove('1', calm))).toBeInstanceOf(PortalRefusedError);
     expect(logins(server)).toBe(1);
   });
 });
@@ -226,7 +228,7 @@ describe('a refused login', () => {
       { password: 'wrong-word' },
       { onLoginRefused: async (error) => void told.push(error) },
     );
-    const errors = await Promise.all(Array.from({ length: 20 }, () => failureFrom(portal.listNodes({}, calm))));
+    const errors = await Promise.all(Array.from({ length: 20 }, () => failureFrom(portal.nodes.list({}, calm))));
     for (const error of errors) expect(error).toBeInstanceOf(PortalLoginError);
     expect(await failureFrom(portal.createNode({ ...input, uuid }, calm))).toBeInstanceOf(PortalLoginError);
     expect(server.seen).toHaveLength(1);
@@ -245,13 +247,13 @@ describe('a refused login', () => {
           : undefined,
     });
     const portal = openForTest(server.url);
-    expect(await failureFrom(portal.listNodes({}, calm))).toHaveProperty(
+    expect(await failureFrom(portal.nodes.list({}, calm))).toHaveProperty(
       'message',
       'portal city: POST /api/dataset/user/login answered 403: The username creator is blocked.',
     );
     wrong = false;
     await portal.login(calm);
-    expect(await portal.listNodes({}, calm)).toEqual([]);
+    expect(await portal.nodes.list({}, calm)).toEqual([]);
   });
 
   it('because too many failed is no verdict: it is tried again after some minutes, without a person', async () => {
@@ -261,20 +263,20 @@ describe('a refused login', () => {
         blocked && seen.path.endsWith('/login') ? refusal(406, 'This IP address is temporarily blocked.') : undefined,
     });
     const portal = openForTest(server.url);
-    expect(await failureFrom(portal.listNodes({}, calm))).toMatchObject({
+    expect(await failureFrom(portal.nodes.list({}, calm))).toMatchObject({
       code: 'portal-unreachable',
       retryable: true,
       request: { retryAfterMs: 300_000 },
     });
     blocked = false;
-    expect(await portal.listNodes({}, calm)).toEqual([]);
+    expect(await portal.nodes.list({}, calm)).toEqual([]);
   });
 
   it('never shows the password, even when the portal repeats it', async () => {
     const server = await start({
       intercept: (seen) => (seen.path.endsWith('/login') ? refusal(401, `no: ${seen.body.toString()}`) : undefined),
     });
-    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    const error = await failureFrom(openForTest(server.url).nodes.list({}, calm));
     expect(JSON.stringify([error, String(error)])).not.toContain('open-sesame');
     expect(String(error)).toContain('[redacted]');
   });
@@ -289,13 +291,13 @@ describe('a refused login', () => {
     const server = await start({
       intercept: (seen) => (seen.path.endsWith('/login') ? refusal(401, repeated(password)) : undefined),
     });
-    const error = await failureFrom(openForTest(server.url, { password }).listNodes({}, calm));
+    const error = await failureFrom(openForTest(server.url, { password }).nodes.list({}, calm));
     expect(JSON.stringify([error, String(error)])).not.toMatch(/open|sesam/);
   });
 
   it('needs no request where there is no username', async () => {
     const server = await start();
-    expect(await failureFrom(openForTest(server.url, { username: '' }).listNodes({}, calm))).toBeInstanceOf(
+    expect(await failureFrom(openForTest(server.url, { username: '' }).nodes.list({}, calm))).toBeInstanceOf(
       PortalLoginError,
     );
     expect(server.seen).toHaveLength(0);
@@ -307,12 +309,12 @@ describe('a refused login', () => {
       intercept: (seen) => (failing && seen.path.endsWith('/login') ? page(503, 'Site under maintenance') : undefined),
     });
     const portal = openForTest(server.url);
-    expect(await failureFrom(portal.listNodes({}, calm))).toMatchObject({
+    expect(await failureFrom(portal.nodes.list({}, calm))).toMatchObject({
       code: 'portal-unreachable',
       retryable: true,
     });
     failing = false;
-    expect(await portal.listNodes({}, calm)).toEqual([]);
+    expect(await portal.nodes.list({}, calm)).toEqual([]);
   });
 
   it('as "Already logged in" is answered by one more try on a new connection', async () => {
@@ -324,7 +326,7 @@ describe('a refused login', () => {
         return refusal(406, 'Already logged in as creator.');
       },
     });
-    expect(await openForTest(server.url).listNodes({}, calm)).toEqual([]);
+    expect(await openForTest(server.url).nodes.list({}, calm)).toEqual([]);
     expect(logins(server)).toBe(2);
   });
 });
@@ -338,7 +340,7 @@ describe('an address that is not this API', () => {
     ['a login that is a list', { body: [] }],
   ])('is told apart: %s', async (_, reply) => {
     const server = await start({ intercept: () => reply });
-    const error = await failureFrom(openForTest(server.url).listNodes({}, calm));
+    const error = await failureFrom(openForTest(server.url).nodes.list({}, calm));
     expect(error).toBeInstanceOf(PortalNotApiError);
     expect(error).toMatchObject({ retryable: false, hint: expect.stringContaining('url') });
   });
@@ -361,8 +363,8 @@ describe('a signal', () => {
     });
     const portal = openForTest(server.url);
     const gone = new AbortController();
-    const impatient = failureFrom(portal.listNodes({}, gone.signal));
-    const patient = portal.listNodes({}, calm);
+    const impatient = failureFrom(portal.nodes.list({}, gone.signal));
+    const patient = portal.nodes.list({}, calm);
     const reason = new Error('stop now');
     gone.abort(reason);
     expect(await impatient).toBe(reason);

@@ -36,7 +36,7 @@ export const findDataset = async (
 ): Promise<Found> => {
   const known = await byIdentity(portal, { ...wish, type: 'dataset' }, options, signal);
   if (!options.byTitle || (known && known.how !== 'unclear')) return known ?? { how: 'none' };
-  return oneOf(await portal.findByTitle('dataset', wish.title, signal), known);
+  return oneOf(await portal.nodes.titled('dataset', wish.title, signal), known);
 };
 
 /** Finds the node of a resource; by title only among those that belong to the dataset node. */
@@ -51,8 +51,8 @@ export const findResource = async (
   if (known && known.how !== 'unclear') return known;
   if (!options.byTitle || datasetNid === null) return known ?? { how: 'none' };
   const ours: NodeRow[] = [];
-  for (const row of await portal.findByTitle('resource', wish.title, signal)) {
-    const node = await portal.readNode(row.nid, signal);
+  for (const row of await portal.nodes.titled('resource', wish.title, signal)) {
+    const node = await portal.nodes.read(row.nid, signal);
     const reference = { field_dataset_ref: { und: [{ target_id: datasetNid }] } };
     if (missingFields(reference, node).length === 0) ours.push(row);
   }
@@ -98,8 +98,8 @@ export const findUnlisted = async (portal: Portal, wish: SoughtNode, signal: Abo
 /** By type and title; one that has the title and not our mark is doubtful. */
 const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
   const unmarked: NodeRow[] = [];
-  for (const row of await portal.findByTitle(wish.type, wish.title, signal)) {
-    const node = await portal.visibleNode(row.nid, signal);
+  for (const row of await portal.nodes.titled(wish.type, wish.title, signal)) {
+    const node = await portal.nodes.visible(row.nid, signal);
     if (node === null || node.type !== wish.type) continue;
     if (bearsMark(node, wish.key)) return { nid: node.nid, doubt: null };
     if (!node.log.startsWith('sluice ')) unmarked.push(row);

@@ -45,7 +45,7 @@ export const proveNodeOnly = async (
   const { key, uuid, title, identifier } = wish;
   const entry = newEntry({ key, uuid, title, identifier, kind: wish.type });
   const missing = (fault: string) => ({ entry, faults: [fault], sent: null, node: null, broken: {} });
-  const node = await portal.findNode(nid, signal);
+  const node = await portal.nodes.find(nid, signal);
   if (node === null) return missing(`node ${nid} is not on the portal`);
   if (node.type !== wish.type) return missing(`node ${nid} is a ${node.type}, not a ${wish.type}`);
   const dialect = await portal.dialectInUse(signal);
@@ -191,12 +191,12 @@ const proveDatastore = async (
   { nid, uuid, table }: { nid: string; uuid: string; table: TableShape | null },
 ): Promise<ProvenDatastore> => {
   const nothing = { rows: null, rowsDropped: 0 };
-  const status = await portal.datastoreStatus(nid, signal);
+  const status = await portal.datastore.status(nid, signal);
   if (status === null) return { datastore: 'none', ...nothing, fault: null };
   const state = datastoreState(status);
   if (state !== 'imported')
     return { datastore: 'pending', ...nothing, fault: `the datastore is not imported (${state})` };
   if (!table) return { datastore: 'imported', ...nothing, fault: null };
-  const proven = await proveTable((await portal.tableSizes([uuid], signal)).get(uuid), table);
+  const proven = await proveTable((await portal.datastore.tableSizes([uuid], signal)).get(uuid), table);
   return { ...proven, datastore: proven.fault === null ? 'imported' : 'failed' };
 };

@@ -45,7 +45,7 @@ export const findRenamed = async (
 /** Resource nodes of the dataset that we wrote for this manifest and that no wish names any more. */
 const freeNodes = async (dataset: PortalNode, options: RenamedOptions): Promise<PortalNode[]> => {
   const { portal, manifest, wished, tools } = options;
-  const nodes = await Promise.all(linkedNids(dataset).map((nid) => portal.readNode(nid, tools.signal)));
+  const nodes = await Promise.all(linkedNids(dataset).map((nid) => portal.nodes.read(nid, tools.signal)));
   return nodes.filter((node) => !wished.has(node.uuid) && node.log.startsWith(`sluice ${manifest}/`));
 };
 

@@ -56,7 +56,7 @@ export const refuseDrift = async (deps: HandlerDeps, item: Item, work: DatasetWo
   if (isPublished(entry, wish) && !work.verify) return;
   const located = await locateNode(target, wish, entry, null);
   if (located.entry.nid !== entry.nid) return;
-  const node = located.node ?? (await target.portal.readNode(entry.nid, item.signal));
+  const node = located.node ?? (await target.portal.nodes.read(entry.nid, item.signal));
   const { fields } = await target.portal.terms.resolve(wish.fields);
   await editsOf(target, { ...wish, fields }, entry, node);
 };

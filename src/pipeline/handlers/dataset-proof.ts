@@ -37,9 +37,9 @@ export const completeLinks = async (
     const why = missing.length === 0 ? 'in another order' : `without ${missing.length} of ${links.length} resources`;
     await item.note(`the list of the dataset is ${why}: writing it`);
     const fields = grows && missing.length > 0 ? linksField([], [...held, ...missing]) : linksField(held, links);
-    await portal.updateNode(now.nid, { log: marker, fields }, item.signal, now);
+    await portal.nodes.update(now.nid, { log: marker, fields }, item.signal, now);
     await item.did('updated');
-    now = await portal.readNode(now.nid, item.signal);
+    now = await portal.nodes.read(now.nid, item.signal);
     // Lists are not stored as sent here: the other side is written instead.
     if (!grows && !holdsLinks(linkedNids(now), links)) now = await linkFromResources(target, now, links);
   }
@@ -55,11 +55,11 @@ const linkFromResources = async (
   if (missing.length === 0) return dataset;
   portal.traits.learn({ linksByList: false });
   for (const nid of missing) {
-    const resource = await portal.readNode(nid, item.signal);
+    const resource = await portal.nodes.read(nid, item.signal);
     const fields = { field_dataset_ref: { und: [{ target_id: dataset.nid }] } };
-    await portal.updateNode(nid, { log: resource.log, fields }, item.signal, resource);
+    await portal.nodes.update(nid, { log: resource.log, fields }, item.signal, resource);
   }
-  return portal.readNode(dataset.nid, item.signal);
+  return portal.nodes.read(dataset.nid, item.signal);
 };
 
 const missingLinks = ({ portal }: NodeTarget, node: PortalNode, missing: readonly string[]): VerifyFailedError =>

@@ -13,7 +13,7 @@ import type { ResourceState } from './resource-state.ts';
 export const importFile = async (state: ResourceState): Promise<void> => {
   const { item, portal } = state.target;
   if (state.entry.datastore === 'imported') return;
-  if (!(await portal.hasDatastore(item.signal))) {
+  if (!(await portal.datastore.isOffered(item.signal))) {
     state.entry = { ...state.entry, datastore: 'none' };
     return;
   }
@@ -61,7 +61,7 @@ interface ImportStart {
 
 const importWithLook = async (state: ResourceState, start: ImportStart, signal: AbortSignal): Promise<string> => {
   const { item, portal } = state.target;
-  const status = await portal.datastoreStatus(state.entry.nid ?? '', signal);
+  const status = await portal.datastore.status(state.entry.nid ?? '', signal);
   if (start.resumed) await item.note(`an interrupted import: the portal says ${formatStatus(status)}`);
   if (status === null) {
     state.entry = { ...state.entry, datastore: 'none' };
@@ -113,7 +113,7 @@ const importAndWait = async (
       return await imported(state);
     } catch (error) {
       if (!(error instanceof ImportFailedError) || orders === mostOrders) throw error;
-      if ((await portal.tableSizes([state.entry.uuid], signal)).get(state.entry.uuid) !== null) throw error;
+      if ((await portal.datastore.tableSizes([state.entry.uuid], signal)).get(state.entry.uuid) !== null) throw error;
       await item.note(
         'the import failed because its table is not there: removing what the portal knows of it, and again',
       );
@@ -130,7 +130,7 @@ const importGoodFile = async (state: ResourceState, found: DatastoreNumbers, sig
   const nid = state.entry.nid ?? '';
   let status = found;
   if (datastoreState(status) === 'running' && (await endsByItself(state, signal)))
-    status = (await portal.datastoreStatus(nid, signal)) ?? status;
+    status = (await portal.datastore.status(nid, signal)) ?? status;
   const whole = await isWhole(state, signal);
   if (importedOnAttach(status) && (whole || !needsDialect(state))) return imported(state);
   return importAndWait(
@@ -146,7 +146,7 @@ const formatStatus = (status: DatastoreNumbers | null): string =>
 /** True when the portal's table has the rows and columns of the file. */
 export const isWhole = async ({ target, table, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
   if (!table || table.rows === 0) return false;
-  const size = (await target.portal.tableSizes([entry.uuid], signal)).get(entry.uuid);
+  const size = (await target.portal.datastore.tableSizes([entry.uuid], signal)).get(entry.uuid);
   return !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });
 };
 
@@ -167,9 +167,9 @@ const order = async (
   const { item, ledger, portal } = state.target;
   const nid = state.entry.nid ?? '';
   await ledger.begin(item.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
-  if (isForeign) await portal.deleteDatastore(nid, signal);
+  if (isForeign) await portal.datastore.remove(nid, signal);
   if (needsDialect(state)) await tellDialect(state, status, signal);
-  await portal.importDatastore(nid, signal);
+  await portal.datastore.import(nid, signal);
 };
 
 /**
@@ -186,7 +186,7 @@ const tellDialect = async (
   const readsRfc = status && (importedOnAttach(status) || (status.storage === 0 && status.data_import === 7));
   const dialect = { delimiter, quote: '"', trailing_delimiter: false, ...(readsRfc ? {} : { escape: '\\' }) };
   await item.note(`telling the portal that columns are separated by ${JSON.stringify(delimiter)}`);
-  await portal.configureDatastore(state.entry.nid ?? '', dialect, signal);
+  await portal.datastore.configure(state.entry.nid ?? '', dialect, signal);
 };
 
 /** Done or paused with rows that cannot be those of the new file. After a failure (7) the rows are kept: better old than none. */
@@ -204,9 +204,9 @@ const endsByItself = async ({ target, entry }: ResourceState, signal: AbortSigna
   let rows = -1;
   let grewAt = Date.now();
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2000)) {
-    const status = await portal.datastoreStatus(nid, signal);
+    const status = await portal.datastore.status(nid, signal);
     if (status === null || datastoreState(status) !== 'running') return true;
-    const now = (await portal.tableSizes([uuid], signal)).get(uuid)?.rows ?? rows;
+    const now = (await portal.datastore.tableSizes([uuid], signal)).get(uuid)?.rows ?? rows;
     if (now > rows) grewAt = Date.now();
     rows = now;
     if (Date.now() - grewAt > standsStillMs) return false;
@@ -220,7 +220,7 @@ const waitForImport = async ({ deps, target, entry }: ResourceState, signal: Abo
   const limitMs = deps.settings.importTimeoutMs(item.portal);
   const deadline = Date.now() + limitMs;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 5000)) {
-    const status = await portal.datastoreStatus(nid, signal);
+    const status = await portal.datastore.status(nid, signal);
     const now = status === null ? 'unknown' : datastoreState(status);
     if (now === 'imported') return;
     if (now === 'failed') {

@@ -118,7 +118,7 @@ const isFileAtFault = async (state: ResourceState, error: unknown): Promise<bool
   if (error instanceof ImportTimeoutError) return true;
   if (!(error instanceof PortalUnreachableError || error instanceof PortalReplyError)) return false;
   // Some portals answer 500 to what they cannot import. One that is down cannot be blamed on the file.
-  const answers = portal.datastoreStatus(state.entry.nid ?? '', item.signal);
+  const answers = portal.datastore.status(state.entry.nid ?? '', item.signal);
   return answers.then(
     () => true,
     () => false,

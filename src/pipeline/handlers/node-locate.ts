@@ -58,7 +58,7 @@ export const locateNode = async (
   const nid = intent?.action === 'create' ? await createdAbove(target, wish, intent) : await unlisted(target, wish);
   if (nid === null && intent?.action === 'create') await item.note('an interrupted create left nothing: creating it');
   if (nid === null) return { entry, node: null, row: null };
-  return { entry: { ...entry, nid }, node: await portal.readNode(nid, item.signal), row: null };
+  return { entry: { ...entry, nid }, node: await portal.nodes.read(nid, item.signal), row: null };
 };
 
 const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row: NodeRow): Promise<Located> => {
@@ -75,7 +75,7 @@ const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row
 
 const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<Located> => {
   const { item, portal } = target;
-  const node = await portal.findNode(nid, item.signal).catch((error: unknown) => {
+  const node = await portal.nodes.find(nid, item.signal).catch((error: unknown) => {
     // One of ours that was published could be read: another one stands there.
     if (isForbidden(error) && (entry.live || target.createMissing)) return null;
     if (!isForbidden(error)) throw error;
@@ -94,7 +94,7 @@ const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid
   const elsewhere = await unlisted(target, wish);
   const lost = unknownNode(entry);
   if (elsewhere === null) return { entry: lost, node: null, row: null };
-  return { entry: { ...lost, nid: elsewhere }, node: await portal.readNode(elsewhere, item.signal), row: null };
+  return { entry: { ...lost, nid: elsewhere }, node: await portal.nodes.read(elsewhere, item.signal), row: null };
 };
 
 /** What is left of an entry whose node is not there any more, or is another one: nothing that was known of it holds. */
@@ -127,7 +127,7 @@ export const nidOnPortal = async (
 ): Promise<string | null> => {
   const row = await portal.findByUuid(entry.uuid, signal);
   if (row) return row.nid;
-  const node = await portal.visibleNode(entry.nid ?? '', signal);
+  const node = await portal.nodes.visible(entry.nid ?? '', signal);
   return node !== null && sameUuid(node.uuid, entry.uuid) ? node.nid : null;
 };
 
@@ -143,7 +143,7 @@ const createdAbove = async (
   if (intent.highestNid === '') return null; // the list was trusted when the create began
   const highest = Number(await portal.highestNid(item.signal));
   for (let nid = Number(intent.highestNid) + 1; nid <= highest + hiddenBeyond; nid++) {
-    const node = await portal.visibleNode(String(nid), item.signal);
+    const node = await portal.nodes.visible(String(nid), item.signal);
     if (node?.type === wish.type && node.title === wish.title && node.log === intent.marker) return node.nid;
   }
   return null;

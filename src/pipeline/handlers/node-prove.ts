@@ -70,8 +70,8 @@ const growItems = async ({ item, portal }: NodeTarget, wish: NodeWish, read: Por
     });
     if (short.length === 0) break;
     await item.note(`the portal took some items of ${short.map(([name]) => name).join(', ')}: sending the next`);
-    await portal.updateNode(node.nid, { log: markerOf(wish), fields: Object.fromEntries(short) }, item.signal, node);
-    node = await portal.readNode(node.nid, item.signal);
+    await portal.nodes.update(node.nid, { log: markerOf(wish), fields: Object.fromEntries(short) }, item.signal, node);
+    node = await portal.nodes.read(node.nid, item.signal);
     const now = node;
     hasGrown = short.some(([name]) => itemsIn(now[name]) > itemsIn(before[name]));
   }
@@ -86,7 +86,7 @@ const nodeWrites: ReadonlySet<ItemAction> = new Set<ItemAction>(['created', 'upd
 
 const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<PortalNode> => {
   const { item, portal } = target;
-  const node = await portal.readNode(entry.nid ?? '', item.signal);
+  const node = await portal.nodes.read(entry.nid ?? '', item.signal);
   if (isOurs(node, wish, entry.uuid, await portal.dialectInUse(item.signal))) return node;
   const request = { method: 'GET', path: `node ${node.nid}`, status: 200 };
   throw new PortalGoneError(
@@ -109,7 +109,7 @@ const settled = async (
 ): Promise<ProvenNode> => {
   const essential = wrong.filter((field) => isEssential(field));
   if (essential.length > 0) throw notAsSent(target.portal, wish, node, essential);
-  const unsent = wrong.length === 0 ? {} : await target.portal.unsendable(wish.fields, target.item.signal);
+  const unsent = wrong.length === 0 ? {} : await target.portal.nodes.unsendable(wish.fields, target.item.signal);
   const got = (field: string): string => [shownField(node, field), ...(unsent[field] ?? [])].join('; ');
   for (const field of wrong)
     await target.item.note(`the portal does not hold ${field} as sent: it holds ${got(field)}`);

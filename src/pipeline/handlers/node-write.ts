@@ -260,7 +260,7 @@ const updateNode = async (
   const { entry } = located;
   const nid = entry.nid ?? '';
   const marker = markerOf(wish);
-  const before = located.node ?? (await portal.readNode(nid, item.signal));
+  const before = located.node ?? (await portal.nodes.read(nid, item.signal));
   const fieldNames = Object.keys(wish.fields);
   const more = also?.(before) ?? null;
   if (intent && intent.marker === marker && before.vid !== intent.vid && before.log === marker && more === null) {
@@ -344,7 +344,7 @@ const sendUpdate = (
     await retryWhileBusy(
       target,
       async () => {
-        await portal.updateNode(nid, changes, signal, before);
+        await portal.nodes.update(nid, changes, signal, before);
         return nid;
       },
       async () => null, // a database that undid the update is asked again: the same update twice is one

@@ -70,7 +70,7 @@ const lookAtTables = async (
 ): Promise<Map<string, string>> => {
   const wrong = new Map<string, string>();
   if (entries.length === 0) return wrong;
-  const sizes = await portal.tableSizes(
+  const sizes = await portal.datastore.tableSizes(
     entries.map(({ uuid }) => uuid),
     signal,
   );
@@ -79,7 +79,7 @@ const lookAtTables = async (
     if (size !== undefined && rows !== null && (size?.rows ?? 0) !== rows) {
       wrong.set(key, `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`);
     } else if (asksStates) {
-      const status = await portal.datastoreStatus(nid ?? '', signal);
+      const status = await portal.datastore.status(nid ?? '', signal);
       const state = status === null ? 'imported' : datastoreState(status);
       if (state !== 'imported') wrong.set(key, `its datastore is not imported (${state})`);
     }
@@ -95,7 +95,7 @@ export const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Ma
   for (let first = 0; ; first += pagesAtOnce) {
     const pages = await Promise.all(
       Array.from({ length: pagesAtOnce }, (_, index) =>
-        portal.listNodes({ fields, page: first + index, pageSize, orderBy }, signal),
+        portal.nodes.list({ fields, page: first + index, pageSize, orderBy }, signal),
       ),
     );
     for (const row of pages.flat()) listed.set(row.uuid.toLowerCase(), row);

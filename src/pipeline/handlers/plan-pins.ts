@@ -76,7 +76,7 @@ const nodeMoved = async (portal: Portal, pinned: Pinned, signal: AbortSignal): P
   const listed = await portal.findByUuid(pin.uuid, signal);
   if (pin.nid === null) return listed ? `node ${listed.nid} appeared on the portal` : null;
   // The list may hide it.
-  const { vid } = (listed?.nid === pin.nid ? listed : await portal.findNode(pin.nid, signal)) ?? { vid: null };
+  const { vid } = (listed?.nid === pin.nid ? listed : await portal.nodes.find(pin.nid, signal)) ?? { vid: null };
   if (vid === null) return pin.actions.includes('create') ? null : `node ${pin.nid} vanished from the portal`;
   if (pin.actions.includes('create')) return `node ${pin.nid} is on the portal again`;
   if (pin.vid === null || vid === pin.vid) return null;
@@ -95,7 +95,7 @@ const isOursUnchanged = async (
 ): Promise<boolean> => {
   const [entry, sent] = [known.entries.get(pin.key), known.sent.get(pin.key)];
   if (!entry || !sent || entry.nid !== pin.nid || entry.removed || entry.syncedAt > Date.parse(madeAt)) return false;
-  return unlikeProven(entry, sent, await portal.readNode(entry.nid ?? '', signal)).length === 0;
+  return unlikeProven(entry, sent, await portal.nodes.read(entry.nid ?? '', signal)).length === 0;
 };
 
 /** Resources cannot go below a dataset that is not created. */

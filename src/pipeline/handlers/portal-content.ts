@@ -60,7 +60,7 @@ const isSetBack = async (portal: Portal, gone: readonly IndexedEntry[], signal: 
   if (gone.length === 0) return false;
   const highest = Math.max(...gone.map(({ nid }) => Number(nid)));
   if (Number(await portal.highestNid(signal)) < highest) return true;
-  for (const { nid } of gone.slice(0, newest)) if (await portal.visibleNode(nid ?? '', signal)) return true;
+  for (const { nid } of gone.slice(0, newest)) if (await portal.nodes.visible(nid ?? '', signal)) return true;
   return false;
 };
 

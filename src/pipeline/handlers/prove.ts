@@ -60,7 +60,7 @@ const lookAtTables = async (
     const record = records[index];
     return record?.unproven && !record.ended ? [{ key, unproven: record.unproven }] : [];
   });
-  const sizes = await portal.tableSizes(
+  const sizes = await portal.datastore.tableSizes(
     open.map(({ unproven }) => unproven.uuid),
     signal,
   );
@@ -69,7 +69,7 @@ const lookAtTables = async (
   await eachAtOnce(open, atOnce, async ({ key, unproven }) => {
     const size = sizes.get(unproven.uuid);
     const isToAsk = !deps.settings.importsTogether(portalName) || size === undefined;
-    seen.set(key, { unproven, size, state: isToAsk ? await portal.datastoreStatus(unproven.nid, signal) : null });
+    seen.set(key, { unproven, size, state: isToAsk ? await portal.datastore.status(unproven.nid, signal) : null });
   });
   return seen;
 };

@@ -54,7 +54,7 @@ const takeDown = (deps: HandlerDeps, target: NodeTarget, located: Located, how: 
       try {
         // The table of a resource goes with its node.
         if (how !== 'delete') await hide(target, located, how, signal);
-        else await oneAtATime({ deps, target }, signal, () => target.portal.deleteNode(nid ?? '', signal));
+        else await oneAtATime({ deps, target }, signal, () => target.portal.nodes.remove(nid ?? '', signal));
       } catch (error) {
         if (!(error instanceof PortalGoneError)) throw error;
         await item.note(`node ${nid} is gone already`);
@@ -72,8 +72,8 @@ const hide = async (
 ): Promise<void> => {
   const nid = entry.nid ?? '';
   const log = `sluice ${entry.key} ${how}`;
-  const node = read ?? (await portal.readNode(nid, signal));
+  const node = read ?? (await portal.nodes.read(nid, signal));
   if (node.status === '0' && node.log === log) return item.note(`node ${nid} was taken down before the interruption`);
   const fields = how === 'orphan' ? { field_orphan: { und: [{ value: '1' }] } } : {};
-  await portal.updateNode(nid, { status: 0, fields, log }, signal, node);
+  await portal.nodes.update(nid, { status: 0, fields, log }, signal, node);
 };

@@ -112,11 +112,11 @@ const attach = async (state: ResourceState): Promise<void> => {
       const { path, name } = file;
       const content = state.table?.content;
       const upload = { path, name, bytes, content, contentType: contentTypeOf(name) };
-      const sent = await portal.attachFile(nid, upload, signal).catch(async (error: unknown) => {
+      const sent = await portal.files.attach(nid, upload, signal).catch(async (error: unknown) => {
         if (!(error instanceof PortalBusyError)) throw error;
         await item.note(`${error.message}: looking whether the file arrived`);
         const arrived = await arrivedFile(state, begun);
-        return arrived ? { fid: arrived.fid, sha256: null } : portal.attachFile(nid, upload, signal);
+        return arrived ? { fid: arrived.fid, sha256: null } : portal.files.attach(nid, upload, signal);
       });
       await refuseIfMoved(state, file, sent.sha256 ?? (await fingerprintFile(path, file.source, signal)).sha256);
       await settleAttach(state, file, sent.fid ?? '');
@@ -130,7 +130,7 @@ const attach = async (state: ResourceState): Promise<void> => {
 const fidBefore = async ({ entry, node: read, target }: ResourceState): Promise<string | null> => {
   if (entry.file) return entry.file.fid;
   if (target.item.actions.includes('created') || target.item.actions.includes('recreated')) return null;
-  return fileOf(read ?? (await target.portal.readNode(entry.nid ?? '', target.item.signal)))?.fid ?? null;
+  return fileOf(read ?? (await target.portal.nodes.read(entry.nid ?? '', target.item.signal)))?.fid ?? null;
 };
 
 /** The file of the node, if it is another one than before the attach and has the size of what was sent. */
@@ -138,7 +138,7 @@ const arrivedFile = async (
   { target }: ResourceState,
   intent: Extract<Intent, { action: 'attach' }>,
 ): Promise<FileItem | null> => {
-  const file = fileOf(await target.portal.readNode(intent.nid, target.item.signal));
+  const file = fileOf(await target.portal.nodes.read(intent.nid, target.item.signal));
   return file !== null && file.fid !== intent.fid && file.filesize === intent.bytes ? file : null;
 };
 

@@ -60,7 +60,7 @@ const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<nu
   let found = '';
   for (const pauseMs of [0, 200, 1000]) {
     if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
-    const size = (await target.portal.tableSizes([uuid], signal)).get(uuid);
+    const size = (await target.portal.datastore.tableSizes([uuid], signal)).get(uuid);
     const proven = await proveTable(size, shape);
     if (proven.fault === null) {
       state.entry = { ...entry, rowsDropped: proven.rowsDropped };

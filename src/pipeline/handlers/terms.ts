@@ -42,7 +42,7 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Prom
     if (error instanceof PortalRefusedError) await terms.withdraw(fresh);
     throw error;
   });
-  const node = await portal.readNode(entry.nid ?? '', item.signal);
+  const node = await portal.nodes.read(entry.nid ?? '', item.signal);
   const unclear = await terms.learn(fresh, node);
   await terms.withdraw(unclear);
   if (unclear.length > 0 && !isForm)
@@ -84,7 +84,7 @@ const afterOtherMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): P
     const maker = await terms.makerOf(resolved.fresh, wish.uuid);
     if (!maker) return resolved;
     const row = await portal.findByUuid(maker.uuid, item.signal);
-    const other = row && (await portal.readNode(row.nid, item.signal));
+    const other = row && (await portal.nodes.read(row.nid, item.signal));
     // It was killed right there: its node tells what it made.
     const isToWaitFor = other === null || (await terms.learn([maker.term], other)).length > 0;
     if (isToWaitFor) await sleep(lookMs, undefined, { signal: item.signal });
