@@ -1,3 +1,4 @@
+// The client of one portal: every call of the Dataset REST API that sluice makes.
 import { paths } from '../dataset-api/paths.ts';
 import { PortalConflictError } from '../model/errors.ts';
 import { Caller, type WriteLease } from './caller.ts';

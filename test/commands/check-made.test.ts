@@ -70,7 +70,7 @@ datasets:
     writeText(dir, 'm.yaml', 'name: m\ndatasets: [{ id: d, title: D, resources: [{ id: r, file: shapes.json }] }]\n');
     expect(await check(dir, ['m.yaml'])).toMatchObject({
       code: 0,
-      lines: [expect.anything(), 'shapes.json: shapes.json is no array of rows: sent as it is', '2 files, all sound'],
+      lines: [expect.anything(), 'shapes.json: shapes.json is no array of rows: sent unchanged', '2 files, all sound'],
     });
   });
 });

@@ -123,7 +123,7 @@ describe('everything else is refused with field, reason and what is allowed, and
     [{ language: 'en' }, 'language', /und/],
     [{ vid: '1' }, 'vid', /set by the portal/],
     [{ changed: 5 }, 'changed', /set by the portal/],
-    [{ name: 'editor' }, 'name', /administers nodes/],
+    [{ name: 'editor' }, 'name', /administer nodes/],
     [{ revision: 0 }, 'revision', /revision/],
   ])('%j', async (sent, field, reason) => {
     const nid = await user.create({ type: 'dataset', title: 'Kept', body: 'kept' });

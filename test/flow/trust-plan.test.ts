@@ -169,8 +169,8 @@ describe('plan and apply', () => {
     expect(code).toBe(4);
     expect(refused(report)).toEqual({
       'gone/parks': expect.stringContaining('vanished from the portal'),
-      'gone/water': expect.stringContaining('is wished again'),
-      'gone/water/table': expect.stringContaining('is wished again'),
+      'gone/water': expect.stringContaining('is wanted again'),
+      'gone/water/table': expect.stringContaining('is wanted again'),
     });
     expect(gateway.takeWrites()).toEqual([]);
   });

@@ -78,7 +78,7 @@ describe('an address', () => {
     expect(parseRedisUrl('rediss+sentinel://a,b:5000/main')).toEqual([
       { sentinels, name: 'main', tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true },
     ]);
-    expect(() => parseRedisUrl('redis+sentinel://a,b:5000')).toThrow('by which name');
+    expect(() => parseRedisUrl('redis+sentinel://a,b:5000')).toThrow('lacks the name');
   });
 
   test.each([

@@ -46,7 +46,7 @@ const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow =
   const isLookedAt = isClose && facts.cells <= closeCells;
   for (let cell = first; cell < end; cell++) {
     const [start, stop, mark] = [starts[cell] ?? 0, ends[cell] ?? 0, marks[cell] ?? 0];
-    if ((mark & quoteFaults) !== 0) facts.faulty = true;
+    if ((mark & quoteFaults & ~has.quoteSpaces) !== 0) facts.faulty = true;
     if ((mark & has.quotes) !== 0) facts.quoted += 1;
     if (start !== stop) facts.filled += 1;
     if (!isLookedAt) continue;

@@ -1,5 +1,3 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SearchWish } from '../../../src/embedded-portal/datastore/query.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -158,35 +156,6 @@ describe('the first rows of a table that was just imported', () => {
     const again = openDatastore(dir);
     expect(long).toEqual(await answers(again, '1'));
     expect(short).toEqual(await again.rows('2'));
-    await again.close();
-  });
-
-  it('need no file, and are forgotten with their table', async () => {
-    const dir = tempDir();
-    const own = openDatastore(dir);
-    const ages = async (nid: string) =>
-      (await own.datastore.search({ nid, resourceUuid: 'u', fields: 'age' })).result.records.map(({ age }) => age);
-    await own.attach('1', 'age\n1\n2\n');
-    await own.attach('1', 'age\n3\n');
-    expect(await ages('1')).toEqual(['3']);
-    await own.attach('2', 'age\n4\n');
-    for (const table of own.tables()) rmSync(join(dir, 'tables', table));
-    expect(await ages('2')).toEqual(['4']);
-    await expect(own.datastore.search({ nid: '2', resourceUuid: 'u', sort: 'age' })).rejects.toThrow();
-    await own.close();
-  });
-
-  it('are not kept where they have very many cells', async () => {
-    const dir = tempDir();
-    const own = openDatastore(dir);
-    const columns = Array.from({ length: 1000 }, (_, column) => `c${column}`).join(',');
-    await own.attach('1', `${columns}\n${','.repeat(999)}\n`);
-    expect(await own.rows('1')).toHaveLength(1);
-    await own.close();
-    const again = openDatastore(dir);
-    await again.attach('2', `${columns}\n${','.repeat(999)}\n`);
-    for (const table of again.tables()) rmSync(join(dir, 'tables', table));
-    await expect(again.rows('2')).rejects.toThrow();
     await again.close();
   });
 

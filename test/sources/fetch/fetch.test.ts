@@ -110,7 +110,7 @@ describe('a fetch', () => {
     const before = server.asked.length;
     const second = await failure(own.toFile(`${server.url}/busy`, place(), plain));
     expect(second.message).toMatch(/asked for a pause: it is left alone for 1(20|19) s/);
-    expect(second).toMatchObject({ hint: expect.stringContaining('by the next run') });
+    expect(second).toMatchObject({ hint: expect.stringContaining('in the next run') });
     expect(server.asked.length).toBe(before);
     server.on('/closed', (_request, response) => response.writeHead(503, { 'retry-after': '86400' }).end());
     const closed = await failure(open().toFile(`${server.url}/closed`, place(), plain));
