@@ -101,8 +101,24 @@ const json = 'application/json';
 /** Browsers ask for a page first, and take anything. */
 const isOfBrowser = (accept: string): boolean => /text\/html/i.test(accept) && /\*\/\*/.test(accept);
 
-const matchPreferringJson = (accept: string): MimeMatch =>
-  isOfBrowser(accept) ? { type: json, fitness: 110 } : matchMime(accept.toLowerCase(), [...byMime.keys()], json);
+/** Keeps what headers match: clients send the same few again and again, and a match is a tenth of a read. */
+const memoized = (match: (accept: string) => MimeMatch): ((accept: string) => MimeMatch) => {
+  const known = new Map<string, MimeMatch>();
+  return (accept) => {
+    const found = known.get(accept);
+    if (found !== undefined) return found;
+    const made = match(accept);
+    if (known.size >= 200) known.clear();
+    if (accept.length < 1000) known.set(accept, made);
+    return made;
+  };
+};
+
+const matchPreferringJson = memoized((accept) =>
+  isOfBrowser(accept) ? { type: json, fitness: 110 } : matchMime(accept.toLowerCase(), [...byMime.keys()], json),
+);
+
+const matchAsRecorded = memoized((accept) => matchMime(accept, [...byMime.keys()]));
 
 const byMime = new Map(Object.values(formats).flatMap((format) => format.mimeTypes.map((type) => [type, format.name])));
 
@@ -119,7 +135,7 @@ export const chooseFormat = ({ suffix, accept, defaultFormat }: FormatWish): For
     return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]), vary: false };
   }
   if (accept === undefined || accept.trim() === '') return openChoice(defaultFormat.none);
-  const match = defaultFormat.prefersJson ? matchPreferringJson(accept) : matchMime(accept, [...byMime.keys()]);
+  const match = defaultFormat.prefersJson ? matchPreferringJson(accept) : matchAsRecorded(accept);
   if ('malformed' in match) return { malformed: match.malformed, vary: true };
   const format = match.type === null ? undefined : byMime.get(match.type);
   if (match.type === null || format === undefined) return { unsupported: true, vary: true };
