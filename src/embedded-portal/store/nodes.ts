@@ -86,7 +86,7 @@ const statements = {
   aliasOwner: 'SELECT nid FROM node WHERE alias = ?',
   insertRevision: insertInto('revision', addedRevision),
   insertNode: insertInto('node', added),
-  linkRevision: 'UPDATE node SET vid = ? WHERE nid = ?',
+  lastVid: "SELECT seq FROM sqlite_sequence WHERE name = 'revision'",
   updateNode: `UPDATE node SET ${assigned(updated)} WHERE nid = ?`,
   updateRevision: `UPDATE revision SET ${assigned(revised)} WHERE vid = ?`,
   touchNode: 'UPDATE node SET changed = ? WHERE nid = ?',
@@ -168,8 +168,9 @@ export class Nodes {
 
   /** Adds a node with its first revision; returns its nid. */
   insert(node: NewNode): number {
-    const nid = Number(this.#sql.insertNode.run(...valuesOf({ ...rowOf(node), vid: 0 }, added)).lastInsertRowid);
-    this.#sql.linkRevision.run(this.#addRevision(nid, node), nid);
+    const vid = Number(this.#sql.lastVid.get()?.seq ?? 0) + 1;
+    const nid = Number(this.#sql.insertNode.run(...valuesOf({ ...rowOf(node), vid }, added)).lastInsertRowid);
+    this.#addRevision(nid, node);
     return nid;
   }
 

@@ -1,5 +1,8 @@
 // Durable writes: every acknowledged write is fsynced; writes that arrive together share one fsync.
 import type { DatabaseSync } from 'node:sqlite';
+import { prepareAll, type Statements } from './statements.ts';
+
+const statements = { begin: 'BEGIN IMMEDIATE', commit: 'COMMIT', save: 'SAVEPOINT job', release: 'RELEASE job' };
 
 interface Job {
   work: () => unknown;
@@ -15,6 +18,7 @@ type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
  */
 export class Writer {
   readonly #db: DatabaseSync;
+  readonly #sql: Statements<typeof statements>;
   readonly #onChange: () => void;
   readonly #onUndo: () => void;
   #queue: Job[] = [];
@@ -29,6 +33,7 @@ export class Writer {
     { onChange = () => undefined, onUndo = () => undefined }: { onChange?: () => void; onUndo?: () => void } = {},
   ) {
     this.#db = db;
+    this.#sql = prepareAll(db, statements);
     this.#onChange = onChange;
     this.#onUndo = onUndo;
   }
@@ -55,9 +60,9 @@ export class Writer {
     if (jobs.length === 0) return;
     let outcomes: Outcome[];
     try {
-      this.#db.exec('BEGIN IMMEDIATE');
+      this.#sql.begin.run();
       outcomes = jobs.map((job) => this.#attempt(job));
-      this.#db.exec('COMMIT');
+      this.#sql.commit.run();
       this.#onChange();
     } catch (error) {
       if (this.#db.isOpen && this.#db.isTransaction) this.#db.exec('ROLLBACK');
@@ -73,10 +78,10 @@ export class Writer {
   }
 
   #attempt(job: Job): Outcome {
-    this.#db.exec('SAVEPOINT job');
+    this.#sql.save.run();
     try {
       const value = job.work();
-      this.#db.exec('RELEASE job');
+      this.#sql.release.run();
       return { ok: true, value };
     } catch (error) {
       // A full disk rolls the whole transaction back by itself; then the batch as a whole has failed.
