@@ -52,6 +52,7 @@ const partSize = 100;
  * queue. Must run in full on every attempt: a parent that was killed may wait for what has ended, or for nothing at all.
  */
 export const runPages = async (run: ParentJob, pages: JobPages): Promise<void> => {
+  await forgetLast(run, pages);
   for (let settled = pages.settled; ; ) {
     let [open, hasMore] = [0, false];
     for (let index = settled; ; index++) {
@@ -132,13 +133,22 @@ const statesOf = async ({ parent, queues }: ParentJob, children: ChildJob[]): Pr
   return states as State[]; // what the script gives
 };
 
-/** Removes the children of a settled page, and what their parent keeps of those that have ended. */
+/** Removes the children of a settled page, the last one last, and what their parent keeps of those that have ended. */
 const forget = async ({ parent, queues }: ParentJob, page: ChildJob[]): Promise<void> => {
   for (const part of partsOf(page)) {
     const queue = queueOf(queues, part);
     await Promise.all(idsOf(part).map((id) => queue.remove(id, { removeChildren: false })));
   }
   await queues.connection.del(booksOf(parent, 'processed'), booksOf(parent, 'failed'));
+};
+
+/** Forgets the page that was settled last, where a kill came before that. */
+const forgetLast = async (run: ParentJob, pages: JobPages): Promise<void> => {
+  const page = pages.settled > 0 ? await pages.page(pages.settled - 1) : null;
+  const last = page?.at(-1);
+  if (!page || !last) return;
+  const isThere = await run.queues.connection.exists(queueOf(run.queues, page).toKey(last.id));
+  if (isThere === 1) await forget(run, page);
 };
 
 /** Name of what the engine keeps of the children of a job. */

@@ -68,7 +68,8 @@ export class JobLogs {
     const key = this.#keys.itemLogs(id.slice(0, id.indexOf('.')));
     for (;;) {
       const found = await this.#redis.lrangeBuffer(key, known.chunks, known.chunks + chunksAtOnce - 1);
-      for (const packed of found) known.lines.push(...linesOf(id, (await inflate(packed)).toString()));
+      const texts = await Promise.all(found.map((packed) => inflate(packed)));
+      for (const text of texts) known.lines.push(...linesOf(id, text.toString()));
       known.chunks += found.length;
       if (found.length < chunksAtOnce) return known.lines;
     }

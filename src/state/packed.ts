@@ -1,5 +1,6 @@
 // How large values are stored: what is looked up often as JSON, then a newline, then the rest as deflated JSON.
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { uuidOfKey } from '../model/key.ts';
 
 /**
  * What most values have in common, the most frequent last. Stored values cannot be read without it, so it never changes;
@@ -46,3 +47,19 @@ export const unpack = (value: Buffer): unknown => {
   const rest: object = JSON.parse(inflateRawSync(value.subarray(end + 1), settings).toString());
   return end === 0 ? rest : { ...JSON.parse(value.toString('utf8', 0, end)), ...rest };
 };
+
+/** Stands for the uuid that follows from the key of an item; no stored text holds it otherwise. */
+const ownUuid = '\u0000';
+
+const replaceIn = <T extends object>(item: T, from: string, to: string): T => {
+  const texts = Object.entries(item).filter(
+    ([name, value]) => ['uuid', 'url', 'jobId'].includes(name) && typeof value === 'string' && value.includes(from),
+  );
+  return { ...item, ...Object.fromEntries(texts.map(([name, value]) => [name, value.replaceAll(from, to)])) };
+};
+
+/** An item as it is stored: without the uuid that follows from its key, which no compression makes smaller. */
+export const withoutOwnUuid = <T extends object>(key: string, item: T): T => replaceIn(item, uuidOfKey(key), ownUuid);
+
+/** What {@link withoutOwnUuid} was made from. */
+export const withOwnUuid = <T extends object>(key: string, item: T): T => replaceIn(item, ownUuid, uuidOfKey(key));

@@ -20,7 +20,7 @@ import {
 } from '../model/report.ts';
 import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
 import { rememberRun } from './last-runs.ts';
-import { pack, unpack } from './packed.ts';
+import { pack, unpack, withOwnUuid, withoutOwnUuid } from './packed.ts';
 import { fieldsOf, writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
 
@@ -410,7 +410,8 @@ export class Runs {
   /** Stores the report; from now on the run counts as done. */
   async close(report: Report): Promise<void> {
     const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
-    const packed = await deflate(JSON.stringify(report));
+    const items = report.items.map((item) => withoutOwnUuid(item.key, item));
+    const packed = await deflate(JSON.stringify({ ...report, items }));
     const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
     await this.#redis.hset(this.#keys.run(report.runId), { report: packed, ...reason });
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
@@ -439,7 +440,8 @@ export class Runs {
     if (packed === null) return null;
     // Earlier versions stored the text itself.
     const text = packed.toString('latin1', 0, 1) === '{' ? packed : await inflate(packed);
-    return reportSchema.parse(JSON.parse(text.toString()));
+    const report = reportSchema.parse(JSON.parse(text.toString()));
+    return { ...report, items: report.items.map((item) => withOwnUuid(item.key, item)) };
   }
 
   /** The target of a run that has begun, or null. */

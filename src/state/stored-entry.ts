@@ -8,7 +8,7 @@ import {
   ledgerEntrySchema,
   newEntry,
 } from '../model/ledger-entry.ts';
-import { pack, unpack, unpackHead } from './packed.ts';
+import { pack, unpack, unpackHead, withOwnUuid, withoutOwnUuid } from './packed.ts';
 
 /** The value of an entry in the hash of its target. */
 export const storedEntry = (entry: LedgerEntry): Buffer => {
@@ -17,12 +17,12 @@ export const storedEntry = (entry: LedgerEntry): Buffer => {
   const { head = [], rest = [] } = Object.groupBy(known, ([name]) =>
     name in indexedEntrySchema.shape ? 'head' : 'rest',
   );
-  return pack(Object.fromEntries(rest), Object.fromEntries(head));
+  return pack(withoutOwnUuid(entry.key, Object.fromEntries(rest)), Object.fromEntries(head));
 };
 
 /** The entry of a stored value; null for one of an unknown shape. */
 export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null => {
-  const stored = withNamesOfToday(unpack(value) as Stored);
+  const stored = withOwnUuid(key, withNamesOfToday(unpack(value) as Stored));
   return 'title' in stored ? parsed(ledgerEntrySchema, { ...emptyEntry(key), ...stored }) : null;
 };
 

@@ -60,8 +60,12 @@ class Settled {
   pages = 0;
 }
 
-/** Takes the run's job and works on its pages; `kill` ends that when it would be settled or wait. */
-const work = async (children: ChildJob[][], settled: Settled, kill: 'settle' | 'wait' | null = null): Promise<void> => {
+/** Takes the run's job and works on its pages; `kill` ends that when it would settle one, forget it, or wait. */
+const work = async (
+  children: ChildJob[][],
+  settled: Settled,
+  kill: 'settle' | 'forget' | 'wait' | null = null,
+): Promise<void> => {
   const token = kill ?? 'next';
   const parent = await takeRun(token);
   const killed = async (): Promise<void> => {
@@ -78,6 +82,7 @@ const work = async (children: ChildJob[][], settled: Settled, kill: 'settle' | '
           for (const [key, outcome] of outcomes) settled.outcomes.set(key, outcome);
           if (kill === 'settle') await killed();
           settled.pages = index + 1;
+          if (kill === 'forget') await killed();
         },
         waits: async (hasMore) => void settled.more.push(hasMore),
       },
@@ -205,6 +210,19 @@ describe('a parent of many pages', () => {
     await work(pages, settled);
     expect([settled.pages, settled.outcomes.size]).toEqual([2, 20]);
     expect(done).toHaveLength(20);
+  });
+
+  it('that was killed before it removed the jobs of a settled one removes them', async () => {
+    const settled = new Settled();
+    const pages = inPages(childrenOf(20), 10);
+    await queues.runs.add('run', {}, queues.runOptions('r'));
+    await expect(work(pages, settled)).rejects.toThrow(WaitingChildrenError);
+    startWorker();
+    await waitUntil('all to end', () => ended(20));
+    await expect(work(pages, settled, 'forget')).rejects.toThrow('killed');
+    expect([settled.pages, await inQueue()]).toEqual([1, 20]);
+    await work(pages, settled);
+    expect([settled.pages, await inQueue()]).toEqual([2, 0]);
   });
 
   it('passes pages without children', async () => {

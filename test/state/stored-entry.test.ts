@@ -1,5 +1,6 @@
 // Stored ledger entries: small, exact, and as readable as those of earlier versions.
 import { describe, expect, it } from 'vitest';
+import { uuidOfKey } from '../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../src/model/ledger-entry.ts';
 import { unpack, unpackHead } from '../../src/state/packed.ts';
 import { entryOfStored, indexedOfStored, storedEntry } from '../../src/state/stored-entry.ts';
@@ -71,6 +72,13 @@ describe('a stored entry', () => {
 
   it('takes less than half of its text', () => {
     expect(storedEntry(entry).length).toBeLessThan(JSON.stringify(entry).length / 2);
+  });
+
+  it('leaves out the uuid that follows from its key', () => {
+    const own = uuidOfKey(key);
+    const mine = { ...entry, uuid: own, url: `http://city.example/dataset/resource/${own}` };
+    expect(JSON.stringify(unpack(storedEntry(mine)))).not.toContain(own);
+    expect(entryOfStored(key, storedEntry(mine))).toEqual(mine);
   });
 
   it('of a release that stored the text itself is read, under its names of then', () => {

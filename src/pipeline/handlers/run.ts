@@ -91,6 +91,20 @@ const workThrough = async (
   });
 };
 
+/** Removes the jobs of pages that are still in the queue: of those not settled, and of the last one that is. */
+const closePages = async (
+  deps: HandlerDeps,
+  { data: { runId, portal } }: JobContext<'run'>,
+  kind: ChildKind,
+  page: (index: number) => Promise<(DatasetData | ProveData)[] | null>,
+): Promise<void> => {
+  for (let index = Math.max(0, (await deps.runs.settledPages(runId, kind)) - 1); ; index++) {
+    const children = await page(index);
+    if (!children) return;
+    await deps.closeJobs(portal, children.map(childId));
+  }
+};
+
 /** The jobs of a page of the plan; null behind the last one. */
 const datasetJobs = async (
   { runs }: HandlerDeps,
@@ -197,12 +211,9 @@ const ownReason = (item: ReportItem, report: Report): Reason | null => {
 /** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {
   await deps.notify(report, job.data);
-  for (let page = 0; ; page++) {
-    const jobs = await datasetJobs(deps, job, page);
-    if (!jobs) break;
-    await deps.closeJobs(job.data.portal, jobs.map(childId));
-  }
-  await deps.closeJobs(job.data.portal, (await proveJobs(deps, job)).flat().map(childId));
+  const proofs = await proveJobs(deps, job);
+  await closePages(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
+  await closePages(deps, job, 'proofs', async (index) => proofs[index] ?? null);
   await deps.runs.drop(report.runId);
   await deps.openGate(job.data, report.runId);
 };
