@@ -98,7 +98,9 @@ const lookAtOther: Look = async (path, finding) => {
 /** Looks at a file that is brought into CSV by itself; false for others, and for JSON that is no table. */
 const lookAtConvertible = async (path: string, finding: FileFinding, context: CheckContext): Promise<boolean> => {
   const name = basename(path);
-  const recipe = recipeOf({}, { kind: 'file', path, name }, 'auto');
+  const { encoding, skipRows } = context.reading;
+  const told = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
+  const recipe = recipeOf(told, { kind: 'file', path, name }, 'auto');
   if (recipe === null) return false;
   await lookAtMade({ path, name, recipe }, finding, context);
   return finding.kind === 'table' || extname(path) !== '.json';
@@ -127,12 +129,12 @@ const addInside = (finding: FileFinding, { sources, problems, notes }: Inside, c
   );
 };
 
-const lookAtTable: Look = async (path, finding, { io, config, encoding }) => {
+const lookAtTable: Look = async (path, finding, { io, config, reading }) => {
   finding.kind = 'table';
   const { mend: _, ...inspection } = await inspectTable(path, {
     signal: io.stop,
     rowBytes: config?.limits.rowBytes,
-    encoding,
+    ...reading,
   });
   finding.inspection = inspection;
   finding.faults.push(...faultsOfTable(inspection, finding.file));
@@ -247,7 +249,7 @@ const lookAtMade = async (
     }
     finding.kind = 'table';
     finding.notes = [...made.said, ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : [])];
-    const { mend: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes });
+    const { mend: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
     // What is made anew each time is mended by steps or in its source, not by `--fix`.
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     finding.inspection = inspection;

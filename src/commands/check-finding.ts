@@ -2,7 +2,8 @@
 import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { TableRecipe } from '../model/recipe/recipe.ts';
-import type { TableReport } from '../tables/check.ts';
+import type { encodings } from '../model/recipe/steps.ts';
+import type { CheckOptions, TableReport } from '../tables/check.ts';
 import type { Finding } from '../tables/inspect/finding.ts';
 import type { Inspection as WholeInspection } from '../tables/inspect/inspect-file.ts';
 import { type Io, plural } from './io.ts';
@@ -45,13 +46,18 @@ export interface FileFinding {
   notes?: string[];
 }
 
+/** How tables are read, as far as somebody told; see `CheckOptions`. */
+export type Reading = Pick<CheckOptions, 'skipRows' | 'delimiter'> & {
+  encoding: (typeof encodings)[number] | undefined;
+};
+
 /** What a check goes by. */
 export interface CheckContext {
   io: Io;
   /** The configuration in force; null when it cannot be loaded. */
   config: Config | null;
-  /** Of tables, where it was told. */
-  encoding?: string | undefined;
+  /** How tables are read, where it was told. */
+  reading: Reading;
 }
 
 /** A file that a manifest publishes. */

@@ -2,11 +2,13 @@
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { TableFaultError, UsageError } from '../model/errors.ts';
+import { encodings } from '../model/recipe/steps.ts';
 import { isTabular } from '../pipeline/plan/plan.ts';
 import { fixTable } from '../tables/check.ts';
 import type { FixReport } from '../tables/fix/row-fixer.ts';
 import type { Delimiter } from '../tables/scan/dialect.ts';
 import { encodingNamed } from '../tables/scan/encodings.ts';
+import type { Reading } from './check-finding.ts';
 import { htmlOfFix } from './check-html.ts';
 import { exitCodes } from './exit-code.ts';
 import { type Io, plural, say } from './io.ts';
@@ -20,6 +22,10 @@ export interface FixOptions {
   output?: string;
   /** Encoding of the table, a name that TextDecoder knows. */
   encoding?: string;
+  /** Lines above the header. */
+  skipRows?: string;
+  /** Of the table as it is, one of {@link separatorNames}. */
+  delimiter?: string;
   /** One of {@link separatorNames}; the table keeps its own when absent. */
   separator?: string;
   report?: string;
@@ -46,7 +52,7 @@ export const fixCommand = async (
     signal: io.stop,
     rowBytes: config?.limits.rowBytes,
     separator: separator === undefined ? undefined : separatorNames[separator],
-    encoding: knownEncoding(options.encoding),
+    ...readingOf(options),
   }).catch((error: unknown) => {
     if (error instanceof TableFaultError) return null;
     throw error;
@@ -56,11 +62,23 @@ export const fixCommand = async (
   return exitCodes.ok;
 };
 
+/** How tables are read, by the command line. Throws a UsageError for an encoding or number that is none. */
+export const readingOf = ({ encoding, skipRows, delimiter }: FixOptions): Reading => {
+  if (skipRows !== undefined && !/^\d{1,6}$/.test(skipRows)) {
+    throw new UsageError(`--skip-rows: ${JSON.stringify(skipRows)} is no number of lines`, { hint: 'such as 2' });
+  }
+  return {
+    encoding: knownEncoding(encoding),
+    skipRows: skipRows === undefined ? undefined : Number(skipRows),
+    delimiter: delimiter === undefined ? undefined : separatorNames[delimiter],
+  };
+};
+
 /** The name of an encoding; undefined for UTF-8, which is seen. Throws a UsageError for a name that is none. */
-export const knownEncoding = (name: string | undefined): string | undefined => {
+const knownEncoding = (name: string | undefined): Reading['encoding'] => {
   if (name === undefined) return undefined;
-  const encoding = encodingNamed(name);
-  if (encoding !== null) return encoding === 'utf-8' ? undefined : encoding;
+  const encoding = encodings.find((known) => known === encodingNamed(name));
+  if (encoding !== undefined) return encoding === 'utf-8' ? undefined : encoding;
   throw new UsageError(`unknown encoding ${JSON.stringify(name)}`, {
     hint: 'such as windows-1250, windows-1251, iso-8859-2, cp852, macintosh or shift_jis',
   });

@@ -16,7 +16,7 @@ import {
   moreLines,
   remarkLines,
 } from './check-finding.ts';
-import { type FixOptions, fixCommand, knownEncoding } from './check-fix.ts';
+import { type FixOptions, fixCommand, readingOf } from './check-fix.ts';
 import { htmlOfFiles } from './check-html.ts';
 import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
@@ -62,7 +62,7 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
   const asked = paths.length > 0 || options.portal !== undefined ? paths : await servedFiles(config);
   await checkAll(
     [...new Set(asked.map((path) => resolve(io.cwd, path)))],
-    { io, config, encoding: knownEncoding(options.encoding) },
+    { io, config, reading: readingOf(options) },
     show,
   );
   if (files.length > 1) print([summaryLine(files)]);
@@ -208,6 +208,11 @@ export const commands = {
     options: {
       ...commonOptions,
       '--encoding <name>': 'encoding of the tables, if it cannot be detected, such as windows-1251',
+      '--skip-rows <count>': 'lines above the header of the tables, if they cannot be told apart; 0 for none',
+      '--delimiter <name>': {
+        text: 'delimiter of the tables, if it cannot be detected',
+        choices: ['comma', 'semicolon', 'tab', 'bar'],
+      },
       '--fix': 'write a fixed copy of one table',
       '-o, --output <file>': 'file for --fix; must not exist',
       '--separator <name>': {

@@ -30,6 +30,8 @@ export interface CheckOptions {
   rowBytes?: number | undefined;
   /** A name that TextDecoder knows, where the file is neither UTF-8 nor UTF-16 and no evidence tells what it is. */
   encoding?: string | undefined;
+  /** Lines above the header, where the file does not tell; 0: the first line is the header. */
+  skipRows?: number | undefined;
   /** Size of the file in bytes where that is known: {@link checkTable} checks a small one at once. */
   bytes?: number | undefined;
 }
@@ -85,6 +87,7 @@ export const inspectTable = async (path: string, options: CheckOptions = {}): Pr
 const inspect = async (task: CheckTask, options: CheckOptions): Promise<Inspection> => {
   if (options.delimiter !== undefined) task.delimiter = knownDelimiter(options.delimiter);
   if (options.encoding !== undefined) task.encoding = options.encoding;
+  if (options.skipRows !== undefined) task.skipRows = options.skipRows;
   const { path } = task;
   const answer = await answerOf(task, options.signal);
   if (answer.kind === 'inspected') return answer.inspection;
@@ -142,8 +145,8 @@ export const fixTable = async (path: string, target: string, options: FixTableOp
   const inspection = await inspectTable(path, options);
   const unfixable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
   if (unfixable !== null) throw unfixable;
-  const { rowBytes = defaultRowBytes, separator = inspection.delimiter, encoding } = options;
-  const told = encoding === undefined ? {} : { encoding };
+  const { rowBytes = defaultRowBytes, separator = inspection.delimiter, encoding, skipRows } = options;
+  const told = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
   const answer = await fixPool.run({ path, target, rowBytes, separator, inspection, ...told }, options.signal);
   if (answer.kind === 'mended') return answer.report;
   if (answer.kind === 'unwritable') {

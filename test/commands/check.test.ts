@@ -49,6 +49,25 @@ describe('checking tables', () => {
     });
   });
 
+  it('tries at once what an error suggests, also with --fix', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.csv', 'Report\nname;town\nAnn;Bonn\nBob;Ulm\n');
+    expect((await check(dir, ['a.csv'])).out).toContain('try it with `sluice check --skip-rows`');
+    expect(await check(dir, ['a.csv'], { skipRows: '0' })).toMatchObject({
+      code: 0,
+      lines: ['a.csv: sound, 3 rows, 1 column, separated by commas', '  columns: Report (text)'],
+    });
+    expect((await check(dir, ['a.csv'], { skipRows: '1' })).out).toContain('mendable, 2 rows, 2 columns');
+    expect((await check(dir, ['a.csv'], { skipRows: '1', fix: true, output: 'b.csv' })).code).toBe(0);
+    expect(readFileSync(join(dir, 'b.csv'), 'utf8')).toBe('name;town\nAnn;Bonn\nBob;Ulm\n');
+    await expect(check(dir, ['a.csv'], { skipRows: 'two' })).rejects.toThrow(UsageError);
+    writeText(dir, 'c.csv', 'Wert, netto;Wert, brutto\n1,5;2,5\n3,5;4,5\n');
+    expect((await check(dir, ['c.csv'])).out).toContain('try it with `sluice check --delimiter`');
+    expect((await check(dir, ['c.csv'], { delimiter: 'semicolon' })).lines[0]).toMatch(
+      /^c.csv: sound, 2 rows, 2 columns/,
+    );
+  });
+
   it('tells remarks, which fail nothing', async () => {
     const dir = tempDir();
     writeText(dir, 'a.csv', 'day\n2026-01-31\n31.01.2026\n');

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { legacyEncodings } from '../../src/model/recipe/steps.ts';
 import { fixTable, inspectTable } from '../../src/tables/check.ts';
-import { decoderOf, encoderOf, encodingNamed, legacyEncodings } from '../../src/tables/scan/encodings.ts';
+import { decoderOf, encoderOf, encodingNamed } from '../../src/tables/scan/encodings.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { languageTexts } from './language-texts.ts';

@@ -104,11 +104,11 @@ describe('what is no title stays', () => {
 
 describe('what the file does not decide is refused', () => {
   it.each([
-    ['Report\nname;town\nAnn;Bonn\nBob;Ulm\n', ['skipRows: 1', 'delimiter: ","']],
-    ['Rapport\nnom|ville\nAnn|Bonn\nBob|Ulm\n', ['skipRows: 1', 'delimiter: ","']],
-    ['Einwohner;;\nName;Stadt;Land\nAnn;Bonn;DE\n', ['skipRows: 1', 'header: {row: 1}']],
+    ['Report\nname;town\nAnn;Bonn\nBob;Ulm\n', ['skipRows: 1', 'skipRows: 0']],
+    ['Rapport\nnom|ville\nAnn|Bonn\nBob|Ulm\n', ['skipRows: 1', 'skipRows: 0']],
+    ['Einwohner;;\nName;Stadt;Land\nAnn;Bonn;DE\n', ['skipRows: 1', 'skipRows: 0']],
     ['Wert, netto;Wert, brutto\n1,5;2,5\n3,5;4,5\n', ['delimiter: ","', 'delimiter: ";"']],
-    ['#a,b,c\nd,e,f\ng,h,i\n', ['header: {row: 1}', 'skipRows: 1']],
+    ['#a,b,c\nd,e,f\ng,h,i\n', ['skipRows: 0', 'skipRows: 1']],
   ])('with the keys that decide: %j', async (content, keys) => {
     const { verdict, findings } = await inspectTable(fileOf(content));
     expect(verdict).toBe('faulty');

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { sniffTable } from '../../src/tables/scan/sniff.ts';
+import { findLayout } from '../../src/tables/scan/layout.ts';
+import { refuseWide } from '../../src/tables/scan/sniff.ts';
 
-const delimiterOf = (text: string): string => sniffTable(Buffer.from(text), true).delimiter;
+const delimiterOf = (text: string): string => findLayout(Buffer.from(text), true).dialect.delimiter;
 
 describe('the delimiter is found from the head of a file', () => {
   it.each([
@@ -20,15 +21,11 @@ describe('the delimiter is found from the head of a file', () => {
 
   it('does not count the row that the end of the head cuts', () => {
     const head = Buffer.from('a;b;c\n1;2;3\n4,5,6,7');
-    expect(sniffTable(head, false).delimiter).toBe(';');
-  });
-
-  it('tells a byte order mark', () => {
-    expect(sniffTable(Buffer.from('\ufeffa;b\n'), true)).toEqual({ bom: true, delimiter: ';' });
+    expect(findLayout(head, false).dialect.delimiter).toBe(';');
   });
 
   it('refuses UTF-16 and UTF-32 by name', () => {
-    expect(() => sniffTable(Buffer.from([0xfe, 0xff, 0, 0x61]), true)).toThrow('UTF-16');
-    expect(() => sniffTable(Buffer.from([0xff, 0xfe, 0, 0, 0x61, 0, 0, 0]), true)).toThrow('UTF-32');
+    expect(() => refuseWide(Buffer.from([0xfe, 0xff, 0, 0x61]))).toThrow('UTF-16');
+    expect(() => refuseWide(Buffer.from([0xff, 0xfe, 0, 0, 0x61, 0, 0, 0]))).toThrow('UTF-32');
   });
 });

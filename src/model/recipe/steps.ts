@@ -13,14 +13,11 @@ const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'must be 
 
 const renames = z.record(column, text);
 
-/** Encodings that can be named; UTF-8 is assumed, and refused where it is not. */
-export const encodings = [
-  'utf-8',
-  'utf-16le',
-  'utf-16be',
+/** Encodings that tables are looked at in where they are not UTF-8; of those that read a file alike the first is told. */
+export const legacyEncodings = [
+  'windows-1252',
   'windows-1250',
   'windows-1251',
-  'windows-1252',
   'windows-1253',
   'windows-1254',
   'windows-1255',
@@ -28,16 +25,6 @@ export const encodings = [
   'windows-1257',
   'windows-1258',
   'windows-874',
-  'cp1250',
-  'cp1251',
-  'cp1252',
-  'cp1253',
-  'cp1254',
-  'cp1255',
-  'cp1256',
-  'cp1257',
-  'cp1258',
-  'iso-8859-1',
   'iso-8859-2',
   'iso-8859-3',
   'iso-8859-4',
@@ -45,7 +32,6 @@ export const encodings = [
   'iso-8859-6',
   'iso-8859-7',
   'iso-8859-8',
-  'iso-8859-9',
   'iso-8859-10',
   'iso-8859-13',
   'iso-8859-14',
@@ -55,9 +41,7 @@ export const encodings = [
   'koi8-u',
   'macintosh',
   'x-mac-cyrillic',
-  'x-mac-ce',
-  'x-mac-greek',
-  'x-mac-turkish',
+  'ibm866',
   'ibm437',
   'ibm737',
   'ibm775',
@@ -66,7 +50,35 @@ export const encodings = [
   'ibm855',
   'ibm857',
   'ibm862',
-  'ibm866',
+  'x-mac-ce',
+  'x-mac-greek',
+  'x-mac-turkish',
+  'shift_jis',
+  'euc-jp',
+  'gb18030',
+  'big5',
+  'euc-kr',
+] as const;
+
+/** Encodings that can be named; UTF-8 is assumed, and refused where it is not. */
+export const encodings = [
+  'utf-8',
+  'utf-16le',
+  'utf-16be',
+  ...legacyEncodings,
+  'iso-8859-1',
+  'iso-8859-9',
+  'iso-2022-jp',
+  'gbk',
+  'cp1250',
+  'cp1251',
+  'cp1252',
+  'cp1253',
+  'cp1254',
+  'cp1255',
+  'cp1256',
+  'cp1257',
+  'cp1258',
   'cp437',
   'cp737',
   'cp775',
@@ -76,13 +88,6 @@ export const encodings = [
   'cp857',
   'cp862',
   'cp866',
-  'shift_jis',
-  'euc-jp',
-  'iso-2022-jp',
-  'gb18030',
-  'gbk',
-  'big5',
-  'euc-kr',
 ] as const;
 
 const headerSchema = z.strictObject({
@@ -184,8 +189,8 @@ const stepShape = {
     description: 'Delimiter of the cells; detected by default. Must come first.',
     examples: [';'],
   }),
-  skipRows: optional(z.int().positive(), {
-    description: 'Number of lines to skip at the top. Must come first.',
+  skipRows: optional(z.int().nonnegative(), {
+    description: 'Number of lines to skip at the top; 0: the first line is the header. Must come first.',
     examples: [3],
   }),
   header: optional(headerSchema, {

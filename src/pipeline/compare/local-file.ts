@@ -7,7 +7,7 @@ import { type ResourceSource, type ResourceWish, sentName } from '../../model/wi
 import { factsOf, fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { FetchedFile, FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import { nameOfFetched } from '../../sources/fetch/response-headers.ts';
-import { checkTable } from '../../tables/check.ts';
+import { type CheckOptions, checkTable } from '../../tables/check.ts';
 import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
 import {
   type Prepared,
@@ -32,6 +32,8 @@ export interface SentFile {
 export interface PreparedFile extends SentFile {
   /** False where the source holds no table and goes as it is. */
   isMade: boolean;
+  /** How a made one is written down. */
+  reading: Pick<CheckOptions, 'delimiter' | 'skipRows'>;
   rejected: { rows: number; path: string | null } | null;
 }
 
@@ -59,14 +61,15 @@ export const prepareFile = async (
     });
   }
   const from = { sha256: facts.sha256, recipe: recipe.fingerprint };
-  if (made.kind === 'as-is') return { file: { ...raw, from, isMade: false, rejected: null }, made };
-  const { rejected, rejects, sha256 } = made;
+  if (made.kind === 'as-is') return { file: { ...raw, from, isMade: false, reading: {}, rejected: null }, made };
+  const { rejected, rejects, sha256, reading } = made;
   const file = {
     path: made.path,
     name: sentName({ source, recipe }),
     source: { ...factsOf(await stat(made.path, { bigint: true })), sha256, hashedAt: Date.now() },
     from,
     isMade: true,
+    reading,
     rejected: rejected.rows > 0 ? { rows: rejected.rows, path: rejects } : null,
   };
   return { file, made };
@@ -202,12 +205,14 @@ const withSentFile = async <T>(local: LocalFile, tools: LocalTools, work: Work<T
   const raw: SentFile = { path: wish.source.path, name: wish.source.name, source };
   const { preparedDir: folder, maxFileBytes: maxBytes, maxRowBytes: rowBytes, signal } = tools;
   const how = { folder, label: randomUUID(), rejects: null, maxBytes, rowBytes, signal };
-  const made = recipe ? await orNull(prepareFile(raw, { ...wish, recipe }, how)) : { file: { ...raw, isMade: false } };
+  const made = recipe
+    ? await orNull(prepareFile(raw, { ...wish, recipe }, how))
+    : { file: { ...raw, isMade: false, reading: {} } };
   if (made === null) return work(local);
-  const { path, name, source: facts, from, isMade } = made.file;
+  const { path, name, source: facts, from, isMade, reading } = made.file;
   try {
     const sent = { bytes: facts.bytes, sha256: facts.sha256, ...(from ? { from } : {}) };
-    return await work({ ...local, sent, table: await tableOf(path, name, tools) });
+    return await work({ ...local, sent, table: await tableOf(path, { name, reading }, tools) });
   } finally {
     if (isMade) await removePreparedFile(path);
   }
@@ -215,10 +220,10 @@ const withSentFile = async <T>(local: LocalFile, tools: LocalTools, work: Work<T
 
 const tableOf = async (
   path: string,
-  name: string,
+  { name, reading }: Pick<PreparedFile, 'name' | 'reading'>,
   { maxRowBytes: rowBytes, signal }: LocalTools,
 ): Promise<TableShape | null> => {
-  const table = isTabular(name) ? await orNull(checkTable(path, { signal, rowBytes })) : null;
+  const table = isTabular(name) ? await orNull(checkTable(path, { signal, rowBytes, ...reading })) : null;
   if (table === null) return null;
   const { rows, columns } = table;
   return { rows, columns: columns.length, dropped: async () => (await rowsDropped(path, rows, signal)).length };

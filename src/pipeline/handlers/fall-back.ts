@@ -151,7 +151,12 @@ const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<Resou
   if (path === null) return null;
   const [source, table] = await Promise.all([
     fingerprintFile(path, null, item.signal),
-    checkTable(path, { signal: item.signal, rowBytes: deps.settings.maxRowBytes }),
+    checkTable(path, {
+      signal: item.signal,
+      rowBytes: deps.settings.maxRowBytes,
+      skipRows: 0, // it was sound when it was published
+      delimiter: good.delimiter ?? undefined,
+    }),
   ]);
   if (source.sha256 !== good.sha256 || table.sha256 !== good.sha256) {
     await item.note(`${path} is not the file that was published: it cannot be attached again`);

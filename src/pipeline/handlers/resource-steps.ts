@@ -56,7 +56,8 @@ const check = async (state: ResourceState): Promise<void> => {
   state.table = await state.target.item.step(
     { name: 'check', on: sent.name, light: isSmall(bytes) },
     async (signal) => {
-      const table = await checkTable(sent.path, { signal, bytes, rowBytes: state.deps.settings.maxRowBytes });
+      const { maxRowBytes: rowBytes } = state.deps.settings;
+      const table = await checkTable(sent.path, { signal, bytes, rowBytes, ...state.prepared?.reading });
       if (table.sha256 !== sent.source.sha256) throw changed(state);
       return table;
     },

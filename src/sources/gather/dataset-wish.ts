@@ -26,8 +26,9 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'a
   if (!('name' in source)) return null;
   const { sheet = null, member = null, badRows = 'fail', maxBadRows = defaultMaxBadRows } = details;
   const steps = stepsOf(details, source.name);
+  const own = /\.zip$/i.test(source.name) ? (details.table ?? []) : steps;
   const asked =
-    steps.length > 0 || sheet !== null || member !== null || details.schema !== undefined || badRows !== 'fail';
+    own.length > 0 || sheet !== null || member !== null || details.schema !== undefined || badRows !== 'fail';
   if (!asked && (mode === 'never' || !isConvertible(source.name))) return null;
   const faults: string[] = [];
   const schema = schemaOf(details.schema, faults);
@@ -39,7 +40,8 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'a
   return { fingerprint, ...recipe, fault: faults[0] ?? null };
 };
 
-const textTable = /\.(?:csv|tsv|txt|tab)(?:\.gz)?$/i;
+/** Names of texts, and of archives that may hold one. */
+const textTable = /\.(?:(?:csv|tsv|txt|tab)(?:\.gz)?|zip)$/i;
 
 /** The steps of a table, with those about its input that stand beside them; a step of the same name counts more. */
 const stepsOf = ({ encoding, skipRows, table = [] }: TableDetails, name: string): Step[] => {

@@ -17,11 +17,12 @@ const shareOrCount = z.union(
 const shape = {
   encoding: optional(z.enum(encodings), {
     description:
-      'Encoding of a table of text (`.csv`, `.tsv`, `.txt`, `.tab`) that is not UTF-8; the same as the step of that name.',
+      'Encoding of a table of text (`.csv`, `.tsv`, `.txt`, `.tab`, also in `.gz` and `.zip`) that is not UTF-8; the same as the step of that name.',
     examples: ['windows-1250'],
   }),
-  skipRows: optional(z.int().positive(), {
-    description: 'Lines above the header of such a table, which are left out; the same as the step of that name.',
+  skipRows: optional(z.int().nonnegative(), {
+    description:
+      'Lines above the header of such a table, which are left out; 0 for none. The same as the step of that name.',
     examples: [2],
   }),
   table: optional(stepsSchema, {

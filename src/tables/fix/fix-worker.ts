@@ -18,6 +18,7 @@ export interface FixTask {
   separator: Delimiter;
   /** Told by somebody; see `openTable`. */
   encoding?: string;
+  skipRows?: number;
   /** Of the file at `path`, without a fault that has no mend. */
   inspection: Inspection;
 }
@@ -48,12 +49,17 @@ const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTa
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
 const write = (task: Cancellable<FixTask>, fd: number, rewrites: boolean): RowFixer => {
-  const { path, rowBytes, inspection, cancelled } = task;
+  const { path, rowBytes, inspection, skipRows, cancelled } = task;
   const encoding = task.encoding ?? (inspection.encoding.startsWith('UTF-') ? undefined : inspection.encoding);
-  const table = openTable({ path, delimiter: inspection.delimiter, encoding, cancelled });
+  const table = openTable({ path, delimiter: inspection.delimiter, encoding, skipRows, cancelled });
   const plan = planOf(task, rewrites);
   const scanner = new CellScanner(plan.dialect, rowBytes);
   const fixer = new RowFixer(scanner, plan);
+  if (table.skipped !== null) {
+    const { lines, skipper } = table.skipped;
+    scanner.beginBelow(skipper.bytes, lines);
+    fixer.noteSkipped(skipper.kept);
+  }
   let last = 0;
   try {
     for (const chunk of table.chunks) {

@@ -90,6 +90,15 @@ export class RowFixer {
     this.#keeps = dialect.quote === '"' && dialect.escape === '"' && dialect.delimiter === separator && emptyTail === 0;
   }
 
+  /** Notes the lines above the table that are no part of what is scanned. */
+  noteSkipped(lines: Buffer): void {
+    const texts = lines.toString('utf8').split(/\r\n|\n|\r/);
+    if (texts.at(-1) === '') texts.pop();
+    for (const [at, text] of texts.entries()) {
+      this.#noteAt(at + 1, [{ column: null, before: this.#inFile(text), after: null }]);
+    }
+  }
+
   /** The mended bytes of the complete rows of the scanner; the line end of each is written with the next. */
   take(): Buffer {
     const parts: Buffer[] = [];
@@ -243,12 +252,15 @@ export class RowFixer {
   }
 
   #note(row: number, places: Omit<FixedPlace, 'line'>[]): void {
+    this.#noteAt(this.#scanner.rowLines[row] ?? 1, places);
+  }
+
+  #noteAt(line: number, places: Omit<FixedPlace, 'line'>[]): void {
     this.changed += 1;
     if (this.shown.length + places.length > mostShown) {
       this.unshown += 1;
       return;
     }
-    const line = this.#scanner.rowLines[row] ?? 1;
     for (const { column, before, after } of places)
       this.shown.push({ line, column, before, after: after === null ? null : shownText(Buffer.from(after)) });
   }

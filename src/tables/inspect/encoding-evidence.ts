@@ -1,6 +1,7 @@
 // Tells the encoding of text that is not UTF-8 by the languages it could be written in: each encoding is tried, and what
 // it reads is held against how often letters follow each other in each language.
-import { decoderOf, legacyEncodings } from '../scan/encodings.ts';
+import { legacyEncodings } from '../../model/recipe/steps.ts';
+import { decoderOf } from '../scan/encodings.ts';
 import { letterPairs } from './letter-pairs.ts';
 
 /** What is known of the letters of a language. */

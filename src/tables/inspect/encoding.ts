@@ -206,6 +206,13 @@ const evidenceOf = (verdict: EncodingVerdict): { hint: string; mend: string | nu
   };
 };
 
+/** What to do about text that is made into a table and is not UTF-8. */
+export const encodingHint = (verdict: EncodingVerdict): string => {
+  const { encoding } = verdict;
+  if (encoding === 'mixed' || encoding === 'unknown') return evidenceOf(verdict).hint;
+  return `by its words the file is ${encoding}: save it as UTF-8, or name it with \`encoding: ${encoding.toLowerCase()}\``;
+};
+
 /** Adds what is to be said of the encoding. */
 export const encodingFinding = (findings: Findings, facts: EncodingFacts): void => {
   const { encoding, count, places, bom } = facts;

@@ -16,6 +16,8 @@ export interface CheckTask {
   delimiter?: Delimiter;
   /** Told by somebody; see `openTable`. */
   encoding?: string;
+  /** Told by somebody; see `openTable`. */
+  skipRows?: number;
   rowBytes: number;
 }
 
@@ -61,7 +63,7 @@ const inspectTable = (
   table: OpenTable,
   { rowBytes, encoding }: Pick<CheckTask, 'rowBytes' | 'encoding'>,
 ): Inspected => {
-  const { signature, bom, decodedFrom, layout, chunks } = table;
+  const { signature, bom, decodedFrom, layout, skipped, chunks } = table;
   if (signature !== null || decodedFrom === 'UTF-32') {
     for (const _ of chunks); // the sum is of all bytes
     return noTable(table);
@@ -72,6 +74,7 @@ const inspectTable = (
     bom: bom && decodedFrom === null,
     decodedFrom,
     isTold: encoding !== undefined,
+    ...(skipped === null ? {} : { skipped: { lines: skipped.lines, bytes: skipped.skipper.bytes } }),
   });
   for (const chunk of chunks) inspection.feed(chunk);
   const { facts, mend } = inspection.end();

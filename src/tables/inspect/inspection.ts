@@ -63,6 +63,8 @@ interface InspectionSettings {
   decodedFrom: string | null;
   /** True where somebody told the encoding. */
   isTold?: boolean;
+  /** Lines above the first row that somebody told to leave out, and their bytes. */
+  skipped?: { lines: number; bytes: number };
 }
 
 /** Signs of text that an earlier conversion spoiled. */
@@ -105,7 +107,8 @@ export class TableInspection {
     this.#dialect = settings.layout.dialect;
     this.#titleRows = settings.layout.titleRows;
     this.#scanner = new CellScanner(this.#dialect, settings.rowBytes);
-    this.#scanner.base = settings.bom ? 3 : 0;
+    const { bytes, lines } = settings.skipped ?? { bytes: 0, lines: 0 };
+    this.#scanner.beginBelow(bytes + (settings.bom ? 3 : 0), lines);
   }
 
   /** Takes the next bytes. */
@@ -294,6 +297,7 @@ export class TableInspection {
       last: this.#rows?.last ?? null,
       rows: this.#rows?.rows ?? 0,
       firstRowLine: this.#firstRowLine,
+      skipped: this.#settings.skipped?.lines ?? 0,
     });
   }
 

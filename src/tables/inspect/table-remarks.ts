@@ -1,7 +1,7 @@
 // What is said of the table as a whole: lines above, between and below its rows, line ends, quoting.
 import { delimiterName } from '../scan/dialect.ts';
-import { blankHeader } from '../scan/faults.ts';
-import type { Layout, LayoutCandidate } from '../scan/layout.ts';
+import { blankHeader, keyOf, titlesAbove, unclearLayout } from '../scan/faults.ts';
+import type { Layout } from '../scan/layout.ts';
 import { type Findings, toldOf } from './finding.ts';
 
 /** What is known when the whole table was read. */
@@ -15,6 +15,8 @@ interface TableRead {
   rows: number;
   /** The line of the first row of all. */
   firstRowLine: number;
+  /** Lines above that which somebody told to leave out. */
+  skipped: number;
 }
 
 /** Adds what is to be said. */
@@ -30,50 +32,32 @@ export const tableRemarks = (findings: Findings, read: TableRead): void => {
   lastRow(findings, read);
 };
 
-/** The step that decides for one of several ways to read a table. */
-const keyOf = ({ skipRows, delimiter }: LayoutCandidate, others: LayoutCandidate[]): string => {
-  if (skipRows > 0) return `skipRows: ${skipRows}`;
-  if (others.every((other) => other.delimiter === delimiter)) return 'header: {row: 1}';
-  return `delimiter: ${delimiter === '\t' ? 'tab' : JSON.stringify(delimiter)}`;
-};
-
 const unclear = (findings: Findings, { layout: { candidates = [] } }: TableRead): void => {
   if (candidates.length === 0) return;
   const told = candidates.map((one) => {
     const reads = one.header.map((cell) => Buffer.from(cell, 'latin1').toString('utf8')).join(' | ');
     return { key: keyOf(one, candidates), reads };
   });
-  const keys = told.map(({ key }) => `\`${key}\``);
-  findings.add('layout-unclear', {
-    code: 'table-header',
-    line: 1,
-    message:
-      'the table can be read in several ways: the file does not tell which row is the header, or what separates the cells',
-    hint: `say which is right, by the first steps of \`table\`: ${keys.join(' or ')}`,
-    candidates: told,
-  });
+  findings.add('layout-unclear', { ...toldOf(unclearLayout(candidates)), candidates: told });
 };
 
 const leftOut = 'the lines above the header are left out';
 
-const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine }: TableRead): void => {
+const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine, skipped }: TableRead): void => {
   if (header === null) return;
   if (layout.titleRows > 0) {
-    findings.add('title-rows', {
-      code: 'table-header',
-      line: firstRowLine,
-      message: `titles or notes precede the header in line ${header.line}`,
-      hint: 'remove the lines above the header; a title belongs into the title of the resource',
-      mend: leftOut,
-      count: layout.titleRows,
-    });
+    const count = layout.titleRows;
+    findings.add('title-rows', { ...toldOf(titlesAbove(firstRowLine, header.line)), mend: leftOut, count });
+  } else if (skipped > 0) {
+    const message = 'lines above the header are left out, as they were told to be';
+    findings.add('title-rows', { code: 'table-header', line: 1, message, mend: leftOut, count: skipped });
   } else if (lines.firstBlank === 1)
     findings.add('blank-first', { ...toldOf(blankHeader()), offset: 0, mend: leftOut, count: header.line - 1 });
 };
 
-const blankLines = (findings: Findings, { lines, header }: TableRead): void => {
-  const above = header === null ? 0 : header.line - 1;
-  if (lines.blank === 0 || (lines.firstBlank <= above && lines.blank <= above)) return;
+const blankLines = (findings: Findings, { lines, header, skipped }: TableRead): void => {
+  const above = header === null ? 0 : header.line - 1 - skipped;
+  if (lines.blank === 0 || (lines.firstBlank <= above + skipped && lines.blank <= above)) return;
   const line = lines.firstBlank;
   findings.add('blank-lines', {
     line,

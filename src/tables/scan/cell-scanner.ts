@@ -134,6 +134,13 @@ export class CellScanner implements CellMemory {
     this.rowOver[0] = 0;
   }
 
+  /** The stream begins so many bytes and lines further down in its file. */
+  beginBelow(bytes: number, lines: number): void {
+    this.base = bytes;
+    this.#line = lines + 1;
+    this.rowLines[0] = this.#line;
+  }
+
   /** How many of {@link bytes} are valid. */
   get end(): number {
     return this.#end;

@@ -66,43 +66,6 @@ const fromTable = (bytes: Uint8Array, upper: string): string =>
     .toString('latin1')
     .replace(/[\x80-\xff]/g, (character) => upper[character.charCodeAt(0) - 0x80] ?? '');
 
-/** Encodings that tables are looked at in where they are not UTF-8; of those that read a file alike the first is told. */
-export const legacyEncodings: readonly string[] = [
-  'windows-1252',
-  'windows-1250',
-  'windows-1251',
-  'windows-1253',
-  'windows-1254',
-  'windows-1255',
-  'windows-1256',
-  'windows-1257',
-  'windows-1258',
-  'windows-874',
-  'iso-8859-2',
-  'iso-8859-3',
-  'iso-8859-4',
-  'iso-8859-5',
-  'iso-8859-6',
-  'iso-8859-7',
-  'iso-8859-8',
-  'iso-8859-10',
-  'iso-8859-13',
-  'iso-8859-14',
-  'iso-8859-15',
-  'iso-8859-16',
-  'koi8-r',
-  'koi8-u',
-  'macintosh',
-  'x-mac-cyrillic',
-  'ibm866',
-  ...Object.keys(others),
-  'shift_jis',
-  'euc-jp',
-  'gb18030',
-  'big5',
-  'euc-kr',
-];
-
 const titles: Record<string, string> = { shift_jis: 'Shift_JIS', big5: 'Big5', macintosh: 'Macintosh' };
 
 /** How an encoding is called in a sentence: `Windows-1250` for windows-1250. */

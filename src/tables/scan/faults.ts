@@ -1,6 +1,7 @@
 // The faults of tabular files in the words of the person who made the file: what, where, what to do.
 import { TableFaultError } from '../../model/errors.ts';
 import { delimiterName } from './dialect.ts';
+import type { LayoutCandidate } from './layout.ts';
 
 /** A place in a table. Lines count from 1; a column is the number of the cell in its row, from 1. */
 export interface CellPosition {
@@ -65,6 +66,35 @@ export const blankHeader = (): TableFaultError =>
     { code: 'table-header', line: 1 },
     { hint: 'remove the blank lines at the top of the file' },
   );
+
+/** Titles or notes stand above the header. */
+export const titlesAbove = (line: number, header: number): TableFaultError =>
+  new TableFaultError(
+    `titles or notes precede the header in line ${header}`,
+    { code: 'table-header', line },
+    {
+      hint: `remove the lines above the header, or leave them out with \`skipRows: ${header - 1}\`; a title belongs into the title of the resource`,
+    },
+  );
+
+/** The key that decides for one of several ways to read a table. */
+export const keyOf = ({ skipRows, delimiter }: LayoutCandidate, others: LayoutCandidate[]): string => {
+  if (others.some((other) => other.skipRows !== skipRows)) return `skipRows: ${skipRows}`;
+  return `delimiter: ${delimiter === '\t' ? 'tab' : JSON.stringify(delimiter)}`;
+};
+
+/** The file does not decide how it is to be read. */
+export const unclearLayout = (candidates: LayoutCandidate[]): TableFaultError => {
+  const keys = candidates.map((one) => keyOf(one, candidates));
+  const key = keys[0]?.replace(/:.*/, '') ?? '';
+  const option = key === 'skipRows' ? '--skip-rows' : '--delimiter';
+  const place = key === 'skipRows' ? 'the manifest' : 'the first step of `table`';
+  return new TableFaultError(
+    'the table can be read in several ways: the file does not tell which row is the header, or what separates the cells',
+    { code: 'table-header', line: 1 },
+    { hint: `say which is right in ${place}: \`${keys.join('` or `')}\`; try it with \`sluice check ${option}\`` },
+  );
+};
 
 /** A header cell is empty; `trailing` when only empty cells follow it. */
 export const emptyHeaderCell = (place: CellPosition, trailing: boolean, delimiter: string): TableFaultError =>

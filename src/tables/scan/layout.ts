@@ -22,6 +22,13 @@ export interface Layout {
   headerless?: boolean;
 }
 
+/** What somebody told of a layout. */
+export interface LayoutTold {
+  delimiter?: Delimiter | undefined;
+  /** True where the first row is the header. */
+  isHeader?: boolean;
+}
+
 const mostTitleRows = 20;
 
 /** One way to read the head of a table. */
@@ -172,6 +179,16 @@ const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
 
 const clearShare = 0.95;
 
+/** The layout of a table whose first row is its header, as somebody told. */
+const toldLayout = (best: Fit, fits: Fit[], given: Delimiter = ','): Layout => {
+  if (best.share === 0) return { dialect: { ...rfc4180, delimiter: given }, titleRows: 0 };
+  const rival = rivalOf(best, fits);
+  const layout: Layout = { dialect: best.dialect, titleRows: 0 };
+  if (rival !== undefined) layout.candidates = [best, rival].map((fit) => ({ ...candidateOf(fit, 0), skipRows: 0 }));
+  if (isRecord(best.rows, 0)) layout.headerless = true;
+  return layout;
+};
+
 /** The layout of a reading whose first row belongs to the table, or is a title with as many cells. */
 const layoutOf = (best: Fit, fits: Fit[]): Layout => {
   const { dialect, rows } = best;
@@ -193,10 +210,14 @@ const layoutOf = (best: Fit, fits: Fit[]): Layout => {
  * the header are seen where the rows below agree on a larger number of cells. What the bytes do not decide comes with
  * candidates.
  */
-export const findLayout = (head: Buffer, whole: boolean, given?: Delimiter): Layout => {
+export const findLayout = (
+  head: Buffer,
+  whole: boolean,
+  { delimiter: given, isHeader = false }: LayoutTold = {},
+): Layout => {
   const separator = separatorLine.exec(head.toString('latin1', 0, 8))?.[1];
-  if (separator !== undefined && given === undefined) {
-    const below = findLayout(head.subarray(head.indexOf(0x0a) + 1), whole, separator as Delimiter); // one of the pattern's
+  if (separator !== undefined && given === undefined && !isHeader) {
+    const below = findLayout(head.subarray(head.indexOf(0x0a) + 1), whole, { delimiter: separator as Delimiter }); // one of the pattern's
     return { ...below, titleRows: below.titleRows + 1 };
   }
   // A separator that stands nowhere explains nothing.
@@ -211,6 +232,7 @@ export const findLayout = (head: Buffer, whole: boolean, given?: Delimiter): Lay
   const [plain = [], ...others] = quotings(head).map(read);
   const fits = [plain, ...others].map((readings) => readings.map((reading) => fitOf(reading, 0)));
   const best = fits.map((some) => some.reduce(better, nothing())).reduce(betterQuoting);
+  if (isHeader) return toldLayout(best, fits[0] ?? [], given);
   if (best.share >= goodShare) return layoutOf(best, fits[0] ?? []);
   const titled = withTitles([plain, ...others]);
   const single = { ...rfc4180, delimiter: given ?? (',' as const) };

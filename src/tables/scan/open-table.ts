@@ -4,6 +4,7 @@ import { type CancelFlag, throwIfCancelled } from '../worker-pool.ts';
 import type { Delimiter } from './dialect.ts';
 import { decoderOf } from './encodings.ts';
 import { findLayout, type Layout } from './layout.ts';
+import { LineSkipper } from './skip-lines.ts';
 import { hasBom, signatureOf, sniffBytes, wideOf } from './sniff.ts';
 
 const chunkBytes = 256 * 1024;
@@ -44,6 +45,8 @@ export interface OpenTable {
   /** What {@link chunks} were decoded from; null for bytes as they stand in the file. */
   decodedFrom: string | null;
   layout: Layout;
+  /** Where lines were to be left out: how many, and what stood in them. They are no part of {@link chunks}. */
+  skipped: { lines: number; skipper: LineSkipper } | null;
   /** The bytes without a byte order mark; each chunk only until the next is asked for. */
   chunks: Generator<Buffer>;
 }
@@ -56,6 +59,8 @@ interface OpenOptions {
   delimiter?: Delimiter | undefined;
   /** The encoding, a name that `encodingNamed` knows, where somebody told it; UTF-8 and UTF-16 are seen. */
   encoding?: string | undefined;
+  /** Lines above the header, where somebody told them; 0: the first line is the header. */
+  skipRows?: number | undefined;
   /** Throw a TypeError where the bytes stand for nothing in that encoding. */
   fatal?: boolean;
   cancelled: CancelFlag;
@@ -83,21 +88,34 @@ function* decoded(chunks: Iterable<Buffer>, encoding: string, fatal: boolean): G
   if (last !== '') yield Buffer.from(last);
 }
 
+function* withoutLines(chunks: Generator<Buffer>, skipper: LineSkipper): Generator<Buffer> {
+  for (const chunk of chunks) {
+    const rest = skipper.rest(chunk);
+    if (rest.length > 0) yield rest;
+  }
+}
+
 /** Opens a file; throws the system's error when it cannot be read. `chunks` must be read or returned to close it. */
 export const openTable = (options: OpenOptions): OpenTable => {
   const raw = rawChunks(options);
   const head = raw.next().value ?? Buffer.alloc(0);
   const whole = head.length < sniffBytes;
-  const facts = { signature: signatureOf(head), bom: false, decodedFrom: null };
+  const skipped =
+    options.skipRows === undefined ? null : { lines: options.skipRows, skipper: new LineSkipper(options.skipRows) };
+  const facts = { signature: signatureOf(head), bom: false, decodedFrom: null, skipped };
+  const told = { delimiter: options.delimiter, isHeader: skipped !== null };
   const wide = options.encoding === undefined ? wideOf(head) : { encoding: options.encoding, marked: false };
   if (wide !== null && wide.encoding !== 'UTF-32') {
-    const chunks = decoded(following(head, raw), wide.encoding, options.fatal ?? false);
+    const text = decoded(following(head, raw), wide.encoding, options.fatal ?? false);
+    const chunks = skipped === null ? text : withoutLines(text, skipped.skipper);
     const first = chunks.next().value ?? Buffer.alloc(0);
-    const layout = findLayout(first.subarray(0, sniffBytes), whole, options.delimiter);
+    const layout = findLayout(first.subarray(0, sniffBytes), whole, told);
     return { ...facts, bom: wide.marked, decodedFrom: wide.encoding, layout, chunks: following(first, chunks) };
   }
   const bom = hasBom(head);
-  const text = head.subarray(bom ? 3 : 0);
-  const layout = findLayout(text.subarray(0, sniffBytes), whole, options.delimiter);
-  return { ...facts, bom, decodedFrom: wide?.encoding ?? null, layout, chunks: following(text, raw) };
+  const text = following(head.subarray(bom ? 3 : 0), raw);
+  const chunks = skipped === null ? text : withoutLines(text, skipped.skipper);
+  const first = chunks.next().value ?? Buffer.alloc(0);
+  const layout = findLayout(first.subarray(0, sniffBytes), whole, told);
+  return { ...facts, bom, decodedFrom: wide?.encoding ?? null, layout, chunks: following(first, chunks) };
 };

@@ -1,7 +1,5 @@
 // How a file begins: byte order marks, encodings, and files that are no tables whatever their name says.
-import type { Delimiter } from './dialect.ts';
 import { wideEncoding } from './faults.ts';
-import { findLayout } from './layout.ts';
 
 const magics: [string, string][] = [
   ['a ZIP archive or an Excel workbook (.xlsx)', '504b0304'],
@@ -27,13 +25,6 @@ export const signatureOf = (head: Buffer): string | null => {
 
 /** How many bytes from the start of a file are looked at. */
 export const sniffBytes = 64 * 1024;
-
-/** What the head of a file tells. */
-interface Sniffed {
-  /** True when the file begins with a UTF-8 byte order mark (three bytes that are no data). */
-  bom: boolean;
-  delimiter: Delimiter;
-}
 
 const startsWith = (head: Uint8Array, ...bytes: number[]): boolean => bytes.every((byte, i) => head[i] === byte);
 
@@ -77,14 +68,3 @@ export const refuseWide = (head: Uint8Array): void => {
 
 /** True when `head` begins with a UTF-8 byte order mark. */
 export const hasBom = (head: Uint8Array): boolean => startsWith(head, 0xef, 0xbb, 0xbf);
-
-/**
- * Looks at the first bytes of a file (up to {@link sniffBytes}; `whole` when they are all of it). The delimiter is the
- * one that {@link findLayout} finds. Throws a TableFaultError for UTF-16 and UTF-32.
- */
-export const sniffTable = (head: Buffer, whole: boolean): Sniffed => {
-  refuseWide(head);
-  const bom = hasBom(head);
-  const { dialect } = findLayout(head.subarray(bom ? 3 : 0, sniffBytes), whole && head.length <= sniffBytes);
-  return { bom, delimiter: dialect.delimiter };
-};

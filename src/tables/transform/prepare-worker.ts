@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { TableFaultError, TableInputError, TableRowsError, TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
+import type { CheckOptions } from '../check.ts';
 import { beat, type CancelFlag, type Cancellable } from '../worker-pool.ts';
 import { BadRows } from './bad-rows.ts';
 import { CsvFile, csvLine } from './csv.ts';
@@ -33,6 +34,8 @@ export interface MadeTable {
   rejected: { rows: number; told: string[] };
   /** What was done, a line a step. */
   said: string[];
+  /** How it is written down, for whoever checks it. */
+  reading: Pick<CheckOptions, 'delimiter' | 'skipRows'>;
 }
 
 /** The answer across the thread border, where errors would lose their class. */
@@ -131,6 +134,7 @@ const make = async (task: Cancellable<PrepareTask>, table: Table, said: string[]
       rowsOut,
       rejected: { rows, told },
       said: [...said, ...pipeline.tell()],
+      reading: { delimiter: ',', ...(tellsHeader(recipe) ? { skipRows: 0 } : {}) },
     };
   } catch (error) {
     rmSync(into, { force: true });
@@ -141,6 +145,10 @@ const make = async (task: Cancellable<PrepareTask>, table: Table, said: string[]
     file.close();
   }
 };
+
+/** True where the steps say which row is the header. */
+const tellsHeader = ({ steps }: TableRecipe): boolean =>
+  steps.some(({ skipRows, header }) => skipRows !== undefined || header?.row !== undefined);
 
 /** Shows with each batch that the work goes on. */
 async function* beating(batches: AsyncIterable<Row[]>, flag: CancelFlag): AsyncGenerator<Row[]> {

@@ -30,7 +30,7 @@ describe('delimited text', () => {
     await expect(made('t.csv.gz', gzipSync(latin))).rejects.toMatchObject({
       code: 'table-encoding',
       line: 3,
-      hint: expect.stringContaining('encoding: windows-1252'),
+      hint: expect.stringContaining('`encoding: iso-8859-1`'),
     });
   });
 

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { TableFaultError } from '../../../model/errors.ts';
+import { EncodingWatch, encodingHint } from '../../inspect/encoding.ts';
 import { type ByteDecoder, decoderOf } from '../../scan/encodings.ts';
 import { fileChunks } from '../../scan/open-table.ts';
 import { hasBom } from '../../scan/sniff.ts';
@@ -123,13 +124,21 @@ export async function* utf8Bytes(bytes: Bytes, encoding: string | null): AsyncGe
     }
     const isFirst = check === null;
     check ??= new Utf8Check();
-    if (check.feed(chunk) >= 0) throw unreadable('utf-8', chunk, lines);
+    if (check.feed(chunk) >= 0) throw await notUtf8(bytes, unreadable('utf-8', chunk, lines));
     lines += linesIn(chunk);
     yield isFirst && hasBom(chunk) ? chunk.subarray(3) : chunk;
   }
-  if (check !== null && check.end() >= 0) throw unreadable('utf-8', null, lines);
+  if (check !== null && check.end() >= 0) throw await notUtf8(bytes, unreadable('utf-8', null, lines));
   if (name !== null && name !== 'utf-8') for await (const text of decoded(bytes, name)) yield Buffer.from(text);
 }
+
+/** The fault of text that is not UTF-8, with the encodings that it may be in. */
+const notUtf8 = async (bytes: Bytes, { what, code, line, hint }: TableFaultError): Promise<TableFaultError> => {
+  const watch = new EncodingWatch();
+  for await (const chunk of bytes()) watch.feed(chunk);
+  if (watch.bad === 0) return new TableFaultError(what, { code, line }, hint === undefined ? {} : { hint });
+  return new TableFaultError(what, { code, line }, { hint: encodingHint(watch.verdict()) });
+};
 
 const linesIn = (chunk: Buffer): number => {
   let count = 0;

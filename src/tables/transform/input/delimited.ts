@@ -3,37 +3,51 @@ import { TableFaultError } from '../../../model/errors.ts';
 import { has } from '../../scan/byte-class.ts';
 import { CellScanner } from '../../scan/cell-scanner.ts';
 import { unescapeOf } from '../../scan/cell-text.ts';
-import { rfc4180 } from '../../scan/dialect.ts';
+import type { Delimiter, TableDialect } from '../../scan/dialect.ts';
+import { titlesAbove, unclearLayout } from '../../scan/faults.ts';
+import { findLayout, type Layout } from '../../scan/layout.ts';
 import { faultOfRow } from '../../scan/row-fault.ts';
-import { sniffBytes, sniffTable } from '../../scan/sniff.ts';
+import { LineSkipper } from '../../scan/skip-lines.ts';
+import { refuseWide, sniffBytes } from '../../scan/sniff.ts';
 import { type Limits, noHeader, type Row, shown, type Table } from '../row.ts';
 import { type Bytes, utf8Bytes } from './bytes.ts';
 
 /** How a source is read; what is null is found out or not there. */
 export interface ReadingOptions {
   encoding: string | null;
-  delimiter: string | null;
-  /** Lines above the header that are left out. */
-  skip: number;
+  delimiter: Delimiter | null;
+  /** Lines above the header that are left out; null where nobody told. */
+  skip: number | null;
   limits: Limits;
 }
 
-/** Opens delimited text; `said` gets a line about how it is read. */
+/**
+ * Opens delimited text; `said` gets a line about how it is read. Throws a TableFaultError where the file does not decide
+ * how, and where titles stand above the header of which nobody told.
+ */
 export const openDelimited = async (
   bytes: Bytes,
   options: ReadingOptions,
   said: (line: string) => void,
 ): Promise<Table> => {
-  const { encoding, skip, limits } = options;
-  const delimiter = options.delimiter ?? (await findDelimiter(bytes, { encoding, skip }));
+  const { encoding, limits } = options;
+  const skip = options.skip ?? 0;
+  const { dialect, titleRows, candidates = [] } = await layoutOf(bytes, options);
+  if (candidates.length > 0) throw unclearLayout(candidates);
+  const { delimiter } = dialect;
   said(`read as ${encoding ?? 'UTF-8'} text, separated by ${delimiter === '\t' ? 'tabs' : shown(delimiter)}`);
-  const rows = readRows(utf8Bytes(bytes, encoding), { delimiter, skip, limits });
-  let first: Row[] = [];
+  const rows = readRows(utf8Bytes(bytes, encoding), { dialect, skip, limits });
+  let above = titleRows;
   for (let header: Row | undefined; ; ) {
     const next = await rows.next();
     if (next.done) throw noHeader(skip + 1);
-    first = next.value;
+    const first = next.value;
+    above -= first.splice(0, above).length;
     header = first.shift();
+    if (header !== undefined && titleRows > 0) {
+      await rows.return(undefined);
+      throw titlesAbove(1, header.line);
+    }
     if (header?.fault !== undefined) {
       await rows.return(undefined);
       throw header.fault;
@@ -50,45 +64,16 @@ export async function* resumed(first: Row[], rest: AsyncGenerator<Row[]>): Async
   yield* rest;
 }
 
-const findDelimiter = async (
-  bytes: Bytes,
-  { encoding, skip }: { encoding: string | null; skip: number },
-): Promise<string> => {
+const layoutOf = async (bytes: Bytes, { encoding, delimiter, skip }: ReadingOptions): Promise<Layout> => {
   let head: Buffer = Buffer.alloc(0);
-  for await (const piece of withoutLines(utf8Bytes(bytes, encoding), skip)) {
+  for await (const piece of withoutLines(utf8Bytes(bytes, encoding), skip ?? 0)) {
     head = Buffer.concat([head, piece]);
     if (head.length > sniffBytes) break;
   }
-  return sniffTable(head, head.length <= sniffBytes).delimiter;
+  refuseWide(head);
+  const told = { delimiter: delimiter ?? undefined, isHeader: skip !== null };
+  return findLayout(head.subarray(0, sniffBytes), head.length <= sniffBytes, told);
 };
-
-const lf = 10;
-const cr = 13;
-
-/** Leaves lines out, piece by piece. */
-class LineSkipper {
-  #left: number;
-  /** A line ended with CR at the end of a piece; an LF at the start of the next one belongs to it. */
-  #afterReturn = false;
-
-  constructor(count: number) {
-    this.#left = count;
-  }
-
-  /** What is left of the next piece. */
-  rest(piece: Buffer): Buffer {
-    let at = this.#afterReturn && piece[0] === lf ? 1 : 0;
-    this.#afterReturn = false;
-    for (; this.#left > 0 && at < piece.length; at++) {
-      const byte = piece[at];
-      if (byte !== lf && byte !== cr) continue;
-      this.#left--;
-      if (byte === cr && piece[at + 1] === lf) at++;
-      this.#afterReturn = byte === cr && at + 1 === piece.length;
-    }
-    return piece.subarray(at);
-  }
-}
 
 /** Bytes without the first lines. */
 async function* withoutLines(source: AsyncIterable<Buffer>, count: number): AsyncGenerator<Buffer> {
@@ -101,20 +86,26 @@ async function* withoutLines(source: AsyncIterable<Buffer>, count: number): Asyn
 
 async function* readRows(
   source: AsyncIterable<Buffer>,
-  { delimiter, skip, limits }: { delimiter: string; skip: number; limits: Limits },
+  { dialect, skip, limits }: { dialect: TableDialect; skip: number; limits: Limits },
 ): AsyncGenerator<Row[]> {
-  const scanner = new CellScanner({ ...rfc4180, delimiter }, limits.rowBytes);
+  const scanner = new CellScanner(dialect, limits.rowBytes);
+  const how = { unescaped: unescapeOf(dialect), skip, limits };
   for await (const piece of withoutLines(source, skip)) {
     scanner.feed(piece);
-    if (scanner.rows > 0) yield rowsOf(scanner, { skip, limits });
+    if (scanner.rows > 0) yield rowsOf(scanner, how);
   }
   scanner.finish();
-  if (scanner.rows > 0) yield rowsOf(scanner, { skip, limits });
+  if (scanner.rows > 0) yield rowsOf(scanner, how);
 }
 
-const unescaped = unescapeOf(rfc4180);
+/** How rows are taken from the scanner. */
+interface RowReading {
+  unescaped: (text: string) => string;
+  skip: number;
+  limits: Limits;
+}
 
-const rowsOf = (scanner: CellScanner, { skip, limits }: { skip: number; limits: Limits }): Row[] => {
+const rowsOf = (scanner: CellScanner, { unescaped, skip, limits }: RowReading): Row[] => {
   const { bytes, starts, ends, marks, rowCells, rowLines, rowStarts } = scanner;
   const rows: Row[] = [];
   // One byte is one character here, so that offsets hold; cells with other characters are decoded for themselves.

@@ -109,17 +109,18 @@ const listed = (names: string[]): string =>
     : names.map(shown).join(', ');
 
 const textTable = async (bytes: Bytes, name: string, { recipe, limits, said }: OpenOptions): Promise<Table> => {
-  const { encoding = null, delimiter = null, skipRows = 0, header = {} } = readingOf(recipe.steps);
+  const { encoding = null, delimiter = null, skipRows, header = {} } = readingOf(recipe.steps);
   const bare = name.replace(/\.gz$/i, '');
   if (/\.(?:ndjson|jsonl|json|geojson)$/i.test(bare)) {
-    refuseTextSteps({ encoding, delimiter }, name);
-    if (skipRows > 0 || header.row !== undefined)
-      throw misplaced(skipRows > 0 ? 'skipRows' : 'header.row', name, 'text');
+    if (recipe.asked) refuseTextSteps({ encoding, delimiter }, name);
+    if (recipe.asked && (skipRows !== undefined || header.row !== undefined))
+      throw misplaced(skipRows !== undefined ? 'skipRows' : 'header.row', name, 'text');
     const format = /\.(?:ndjson|jsonl)$/i.test(bare) ? 'lines' : 'array';
     said(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
     return withHeader(await openJson(bytes, format, limits), header, { limits, said });
   }
-  const skip = skipRows + (header.row ?? 1) - 1;
+  const isTold = skipRows !== undefined || header.row !== undefined;
+  const skip = isTold ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
   const mark = delimiter === 'tab' ? '\t' : delimiter;
   return withHeader(await openDelimited(bytes, { encoding, delimiter: mark, skip, limits }, said), header, {
     limits,

@@ -1,0 +1,139 @@
+// How a table is read where somebody has to tell: by `check` and its fixes, and by the steps of a recipe.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { type CheckOptions, fixTable, inspectTable } from '../../src/tables/check.ts';
+import { encoderOf } from '../../src/tables/scan/encodings.ts';
+import { fileOf } from '../support/table-file.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { type Details, textOf } from './transform/support/made.ts';
+import { zipOf } from './transform/support/zip.ts';
+
+/** Files that can be read in two ways: the key for each, and the table it gives; null where it is refused all the same. */
+const unclear: [content: string, readings: [Details & CheckOptions, string | null][]][] = [
+  [
+    'Report\nname;town\nAnn;Bonn\nBob;Ulm\n',
+    [
+      [{ skipRows: 1 }, 'name,town\nAnn,Bonn\nBob,Ulm\n'],
+      [{ skipRows: 0 }, 'Report\nname;town\nAnn;Bonn\nBob;Ulm\n'],
+    ],
+  ],
+  [
+    'Rapport\nnom|ville\nAnn|Bonn\nBob|Ulm\n',
+    [
+      [{ skipRows: 1 }, 'nom,ville\nAnn,Bonn\nBob,Ulm\n'],
+      [{ skipRows: 0 }, 'Rapport\nnom|ville\nAnn|Bonn\nBob|Ulm\n'],
+    ],
+  ],
+  [
+    'Einwohner;;\nName;Stadt;Land\nAnn;Bonn;DE\n',
+    [
+      [{ skipRows: 1 }, 'Name,Stadt,Land\nAnn,Bonn,DE\n'],
+      [{ skipRows: 0 }, null],
+    ],
+  ],
+  [
+    '#a,b,c\nd,e,f\ng,h,i\n',
+    [
+      [{ skipRows: 1 }, 'd,e,f\ng,h,i\n'],
+      [{ skipRows: 0 }, '#a,b,c\nd,e,f\ng,h,i\n'],
+    ],
+  ],
+  [
+    'Wert, netto;Wert, brutto\n1,5;2,5\n3,5;4,5\n',
+    [
+      [{ table: [{ delimiter: ';' }], delimiter: ';' }, '"Wert, netto","Wert, brutto"\n"1,5","2,5"\n"3,5","4,5"\n'],
+      [{ table: [{ delimiter: ',' }], delimiter: ',' }, 'Wert, netto;Wert, brutto\n1,5;2,5\n3,5;4,5\n'],
+    ],
+  ],
+];
+
+const readings = unclear.flatMap(([content, each]) => each.map(([told, text]) => ({ content, told, text })));
+
+/** Steps that ask for a table and change nothing. */
+const steps = { table: [{ replace: { cell: 'never there', with: '' } }] };
+
+describe('a table that can be read in several ways', () => {
+  it.each(unclear)('%j is refused with the keys that decide, also where steps transform it', async (content) => {
+    const refusal = {
+      code: 'table-header',
+      hint: expect.stringMatching(/`(?:skipRows|delimiter): .*` or `.*sluice check --/),
+    };
+    const { findings } = await inspectTable(fileOf(content));
+    expect(findings.find(({ kind }) => kind === 'layout-unclear')).toMatchObject(refusal);
+    await expect(textOf('t.csv', content, steps)).rejects.toMatchObject(refusal);
+    await expect(textOf('t.csv.gz', gzipSync(content))).rejects.toMatchObject(refusal);
+    await expect(textOf('t.zip', await zipOf({ 't.csv': content }))).rejects.toMatchObject(refusal);
+  });
+
+  it.each(readings)('$content is read as $told.skipRows $told.delimiter tell', async ({ content, told, text }) => {
+    const { skipRows, delimiter, ...details } = told;
+    const { findings } = await inspectTable(fileOf(content), { skipRows, delimiter });
+    expect(findings.some(({ kind }) => kind === 'layout-unclear')).toBe(false);
+    const keys = { ...details, ...(skipRows === undefined ? {} : { skipRows }) };
+    if (text !== null) expect(await textOf('t.csv', content, keys)).toBe(text);
+    if (text !== null && skipRows !== undefined)
+      expect(await textOf('t.zip', await zipOf({ 't.csv': content }), keys)).toBe(text);
+  });
+});
+
+describe('titles above the header', () => {
+  it.each([
+    ['Spending of the city\n\nid,name,amount\n1,Ann,2\n2,Bob,3\n', 2],
+    ['Ausgaben der Stadt;;\nund mehr;;\nid;Name;Betrag\n1;Ann;2\n2;Bob;3\n', 2],
+    ['Dépenses\nid\tnom\tmontant\n1\tAnn\t2\n2\tBob\t3\n', 1],
+  ])('%j: are refused under steps, with the key that leaves them out', async (content, skipRows) => {
+    await expect(textOf('t.csv', content, steps)).rejects.toMatchObject({
+      code: 'table-header',
+      hint: expect.stringContaining(`\`skipRows: ${skipRows}\``),
+    });
+    expect(await textOf('t.csv', content, { ...steps, skipRows })).toMatch(/^id,n\w*,\w+\n1,Ann,2\n2,Bob,3\n$/i);
+  });
+});
+
+describe('lines that are told to be left out', () => {
+  const dir = tempDir();
+  const lines = ['Bericht "2026', '# x;y', ''];
+  it.each(['utf-8', 'windows-1250', 'utf-16le'])('are left out by a fix, each told, in %s', async (encoding) => {
+    const text = [...lines, 'město;počet', 'Plzeň;5', 'Brno;6', ''].join('\r\n');
+    const path = fileOf(encoderOf(encoding)(encoding === 'utf-16le' ? `\ufeff${text}` : text));
+    const told = { skipRows: 3, ...(encoding === 'windows-1250' ? { encoding } : {}) };
+    const { findings, headerLine, verdict } = await inspectTable(path, told);
+    expect({ headerLine, verdict }).toEqual({ headerLine: 4, verdict: 'mendable' });
+    expect(findings.find(({ kind }) => kind === 'title-rows')).toMatchObject({ count: 3, places: [{ line: 1 }] });
+    const target = join(dir, `${encoding}.csv`);
+    const { rows } = await fixTable(path, target, told);
+    expect(readFileSync(target, 'utf8')).toBe('město;počet\r\nPlzeň;5\r\nBrno;6\r\n');
+    const above = rows.filter(({ line, after }) => line < 4 && after === null);
+    expect(above.map(({ before }) => before.replaceAll('\u0000', ''))).toEqual(lines);
+  });
+
+  it('place faults below them in the line and byte of the file', async () => {
+    const { findings } = await inspectTable(fileOf('\ufeffx\ny\na;b\n1;2;3\n'), { skipRows: 2 });
+    expect(findings.find(({ kind }) => kind === 'row-long')?.places).toMatchObject([{ line: 4, offset: 11 }]);
+  });
+});
+
+describe('text in no known encoding', () => {
+  it.each([
+    ['Plzeň', 'windows-1250', 'encoding: windows-1250'],
+    ['Győr', 'windows-1250', 'encoding: windows-1250'],
+    ['İstanbul', 'windows-1254', 'encoding: windows-1254'],
+    ['Москва', 'windows-1251', 'encoding: '],
+  ])('is refused with the likeliest under steps, in gzip and archives: %s in %s', async (word, encoding, hint) => {
+    const content = encoderOf(encoding)(`nr;name\n1;${word}\n2;Brno\n`);
+    const refusal = { code: 'table-encoding', hint: expect.stringContaining(hint) };
+    await expect(textOf('t.csv', content, steps)).rejects.toMatchObject(refusal);
+    await expect(textOf('t.csv.gz', gzipSync(content))).rejects.toMatchObject(refusal);
+    await expect(textOf('t.zip', await zipOf({ 't.csv': content }))).rejects.toMatchObject(refusal);
+    expect(await textOf('t.zip', await zipOf({ 't.csv': content }), { encoding: encoding as 'windows-1250' })).toBe(
+      `nr,name\n1,${word}\n2,Brno\n`,
+    );
+  });
+
+  it('in an archive of JSON, keys for texts mean nothing', async () => {
+    const details = { encoding: 'windows-1250', skipRows: 2 } as const;
+    expect(await textOf('t.zip', await zipOf({ 't.json': '[{"a":1}]' }), details)).toBe('a\n1\n');
+  });
+});
