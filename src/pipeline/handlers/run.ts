@@ -35,6 +35,13 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
     const known = await deps.runs.report(runId);
     const report = known ?? reportOf(job, startedAt, [...(await deps.runs.ended(runId)).values()], reason);
     if (!known) await deps.runs.close(report);
+    const planned = await deps.runs.planned(runId);
+    if (planned) {
+      // Files that cannot be moved now stay where they are; the next run takes them up.
+      await settleDrops(deps, job, report, planned).catch((error: unknown) =>
+        job.note(`dropped files were not settled: ${reasonOf(error).message}`),
+      );
+    }
     await closeRun(deps, job, report);
   },
 });
