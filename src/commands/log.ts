@@ -42,7 +42,7 @@ const findLog = async (runtime: Runtime, what: string): Promise<LogSource> => {
   const target = await runtime.runs.target(runId);
   const job = await runtime.queues.runs.getJob(runId);
   if (!target && !job) throw unknown(what);
-  const ended = async (): Promise<boolean> => (await runtime.runs.report(runId)) !== null;
+  const ended = (): Promise<boolean> => runtime.runs.isClosed(runId);
   if (what === runId) return { read: (from) => runtime.jobLogs.readRun(runId, from), ended };
   return { read: (from) => runtime.jobLogs.read(what, from), ended };
 };
@@ -54,7 +54,7 @@ const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
     const id = itemId(runId, key);
     return {
       read: (from) => runtime.jobLogs.read(id, from),
-      ended: async () => (await runtime.runs.report(runId)) !== null,
+      ended: () => runtime.runs.isClosed(runId),
     };
   }
   throw unknown(key);

@@ -2,7 +2,7 @@
 import { relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
 import { resourceKey } from '../model/key.ts';
-import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
+import { type IndexedEntry, type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { stuckRun } from '../queue/run-watch.ts';
 import { standstillOf } from '../queue/standstill.ts';
@@ -36,12 +36,24 @@ const shownTargets = async (runtime: Runtime): Promise<KnownTarget[]> => {
   return (await runtime.ledger.targets()).filter((target) => portal === null || target.portal === portal);
 };
 
-const allKeys = async (runtime: Runtime): Promise<KeyStatus[]> => {
-  const keys: KeyStatus[] = [];
-  for (const target of await shownTargets(runtime)) {
-    for (const entry of (await runtime.ledger.entries(target)).values()) keys.push({ ...entry, portal: target.portal });
-  }
-  return keys.sort((a, b) => (a.key < b.key ? -1 : 1));
+/** What is known of the keys of a target for which `isShown` holds, in order. */
+const keysOf = async (
+  { ledger }: Runtime,
+  target: KnownTarget,
+  isShown: (entry: IndexedEntry) => boolean,
+): Promise<KeyStatus[]> => {
+  const { portal } = target;
+  const keys = [...(await ledger.index(target)).values()].filter(isShown).map(({ key }) => key);
+  const entries = await ledger.entriesOf(portal, keys.sort());
+  return entries.flatMap((entry) => (entry ? [{ ...entry, portal }] : []));
+};
+
+const allKeys = async (
+  runtime: Runtime,
+  isShown: (entry: IndexedEntry) => boolean = () => true,
+): Promise<KeyStatus[]> => {
+  const targets = await shownTargets(runtime);
+  return (await Promise.all(targets.map((target) => keysOf(runtime, target, isShown)))).flat();
 };
 
 const single = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
@@ -73,9 +85,9 @@ const single404 = async (runtime: Runtime, what: string, options: CommonOptions,
 
 /** By key; a dataset's key brings its resources; by file: the path that was published, or the place in an inbox. */
 const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeyStatus[]> => {
-  const keys = await allKeys(runtime);
-  const byKey = keys.filter((entry) => entry.key === what || entry.key.startsWith(`${what}/`));
+  const byKey = await allKeys(runtime, ({ key }) => key === what || key.startsWith(`${what}/`));
   if (byKey.length > 0) return byKey;
+  const keys = await allKeys(runtime);
   const path = resolve(cwd, what);
   const names = new Set([path, what]);
   const byPath = keys.filter(({ sourcePath, identifier }) => names.has(sourcePath ?? '') || identifier === what);
@@ -127,9 +139,12 @@ const keyLines = (entry: KeyStatus): string[] => {
 const shownRuns = 5;
 
 const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promise<number> => {
-  const keys = await allKeys(runtime);
   const inboxes = await readInboxViews(runtime);
-  const targets = await Promise.all((await shownTargets(runtime)).map((target) => targetStatus(runtime, target, keys)));
+  const known = await Promise.all(
+    (await shownTargets(runtime)).map((target) => targetStatus(runtime, target, options.json === true)),
+  );
+  const targets = known.map(({ status }) => status);
+  const keys = known.flatMap((target) => target.keys);
   const { portal } = runtime.config;
   const held = (await runtime.plans.held()).filter((run) => portal === null || run.portal === portal);
   const latest = await Promise.all(
@@ -150,26 +165,32 @@ const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promi
     : exitCodes.someFailed;
 };
 
-type TargetStatus = Awaited<ReturnType<typeof targetStatus>>;
+type TargetStatus = Awaited<ReturnType<typeof targetStatus>>['status'];
 type RunStatus = Awaited<ReturnType<typeof runStatus>>;
 
-const targetStatus = async (runtime: Runtime, target: { manifest: string; portal: string }, keys: KeyStatus[]) => {
-  const own = keys.filter((entry) => entry.portal === target.portal && entry.key.startsWith(`${target.manifest}/`));
+/** The state of a target, with its keys: those that are not live, or `all` of them. */
+const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean) => {
+  let live = 0;
+  const keys = await keysOf(runtime, target, (entry) => {
+    if (entry.live) live += 1;
+    return all || !entry.live;
+  });
+  const others = keys.filter((entry) => !entry.live);
   const { current } = await runtime.gate.state(target);
-  return {
+  const status = {
     target: targetName(target),
-    live: own.filter((entry) => entry.live).length,
-    stale: own.filter((entry) => !entry.live && entry.stale).length,
-    notLive: own.filter((entry) => !entry.live && !entry.stale && entry.reason).length,
-    drafts: own.filter((entry) => !entry.live && !entry.stale && !entry.reason && !entry.removed && entry.nid !== null)
-      .length,
-    takenDown: own.filter((entry) => entry.removed !== null).length,
+    live,
+    stale: others.filter((entry) => entry.stale).length,
+    notLive: others.filter((entry) => !entry.stale && entry.reason).length,
+    drafts: others.filter((entry) => !entry.stale && !entry.reason && !entry.removed && entry.nid !== null).length,
+    takenDown: others.filter((entry) => entry.removed !== null).length,
     running: current,
     standstill: current === null ? null : await standstillOf(runtime.queues, { runId: current, portal: target.portal }),
     stuck: current === null ? null : await stuckRun(runtime.redis, runtime.keys, current),
     pause: await runtime.pauses.state(target.portal),
     lastPause: await runtime.pauses.last(target.portal),
   };
+  return { status, keys };
 };
 
 const runStatus = async (runtime: Runtime, runId: string) => {
