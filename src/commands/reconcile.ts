@@ -196,7 +196,7 @@ const isUnclear = ({ found, proof }: Reconciled): boolean =>
 
 const record = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
   for (const { proof } of results) {
-    if (proof?.entry.nid) await runtime.ledger.settle(target.portal, proof.entry, proof.sent ?? undefined);
+    if (proof?.entry.nid) await runtime.ledger.settle(target.portal, proof.entry, { sent: proof.sent ?? undefined });
   }
 };
 

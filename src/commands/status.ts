@@ -24,7 +24,7 @@ interface KeyStatus extends LedgerEntry {
   portal: string;
 }
 
-/** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run, else 3. */
+/** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run or table, else 3. */
 export const statusCommand = async (what: string | undefined, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('status', options, io, (runtime) =>
     what === undefined ? overview(runtime, options, io) : single(runtime, what, options, io),
@@ -61,6 +61,7 @@ const single = async (runtime: Runtime, what: string, options: CommonOptions, io
   if (found.length === 0) return single404(runtime, what, options, io);
   if (options.json) say(io, JSON.stringify(found.length === 1 ? found[0] : found, null, 2));
   else for (const entry of found) for (const line of keyLines(entry)) say(io, line);
+  if (found.some(isHeld)) return exitCodes.held;
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
 
@@ -110,9 +111,13 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
   return keys;
 };
 
-const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === null;
+const isFine = (entry: LedgerEntry): boolean => (entry.live && !isHeld(entry)) || entry.reason === null;
+
+/** True for a table that its guard holds, or misses something new of. */
+const isHeld = ({ kind, reason }: LedgerEntry): boolean => kind === 'resource' && reason?.code === 'held';
 
 const stateOf = (entry: LedgerEntry): string => {
+  if (isHeld(entry)) return entry.live ? 'live, HELD' : 'HELD: the portal still serves the version before';
   if (entry.live) return 'live';
   if (entry.removed) return `taken down (${entry.removed})`;
   if (entry.stale) return 'not live: the portal still serves an older version';
@@ -159,7 +164,7 @@ const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promi
     }
     for (const line of overviewLines(targets, runs, inboxes, keys)) say(io, line);
   }
-  if (held.length > 0) return exitCodes.held;
+  if (held.length > 0 || keys.some(isHeld)) return exitCodes.held;
   return keys.every(isFine) && targets.every(({ pause, stuck }) => pause === null && stuck === null)
     ? exitCodes.ok
     : exitCodes.someFailed;

@@ -77,7 +77,8 @@ export const errorCodes = {
   'jobs-stuck': 'The run made no progress, even after a restart, and was closed.',
   drift: 'Published fields were edited on the portal since the last write; the item is held (`onDrift`).',
   'plan-moved': 'Source or portal changed since the plan was made; the item was skipped.',
-  held: 'A guard held the run; nothing was changed.',
+  held: 'A guard held the run or a table; what is published stays as it is.',
+  discarded: 'Somebody discarded the version of a table that its guard had held; the one before stays.',
   unfinished: 'The run did not finish in time; it stays queued.',
   interrupted: 'The command was interrupted; the next start resumes its work.',
   'portal-port': 'The embedded portal cannot listen on its address, or another process serves its store.',
@@ -333,8 +334,10 @@ export class DatasetFailedError extends errorOf('dataset-failed') {}
 export class JobLostError extends errorOf('job-lost') {}
 /** A run that nothing moved any more. */
 export class JobsStuckError extends errorOf('jobs-stuck') {}
-/** A guard held the run. */
+/** A guard held the run, or a table of it. */
 export class HeldError extends errorOf('held') {}
+/** Somebody decided that a held version of a table is not published. */
+export class DiscardedError extends errorOf('discarded') {}
 /** Somebody edited our fields on the portal. */
 export class DriftError extends errorOf('drift') {}
 /** Source or portal are not as they were when the plan was made. */

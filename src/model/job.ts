@@ -27,6 +27,8 @@ const requestData = {
     .object({ key: z.string(), how: z.enum(removalModes) })
     .nullable()
     .default(null),
+  /** What somebody decided about held tables, by key. */
+  decision: z.object({ keys: z.array(z.string()), how: z.enum(['release', 'discard']) }).exactOptional(),
   /** Goes before the manifest's `onDrift`; null to obey the manifest. */
   onDrift: z.enum(driftPolicies).nullable().default(null),
   /** True: what we remember is compared with the portal's own listing first. */

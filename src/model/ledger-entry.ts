@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';
+import { liveVersionSchema } from './table-history.ts';
 import { nodeFieldsSchema } from './wish.ts';
 
 /** Identity of a local file as last read: equal facts mean equal bytes, see `intake/fingerprint.ts`. */
@@ -45,9 +46,9 @@ export const goodFileSchema = portalFileSchema.extend({
 /** See {@link goodFileSchema}. */
 export type GoodFile = z.infer<typeof goodFileSchema>;
 
-/** A file that a portal could not import. */
+/** A file that a portal could not import, or that the guard of its table held. */
 export const refusedFileSchema = z.object({
-  /** sha256 of the source, and fingerprint of what was wished of it (`importFingerprint`): the same is not tried again. */
+  /** sha256 of the source, and fingerprint of what was wished of it (`importFingerprint`, `guardFingerprint`): the same is not tried again. */
   sha256: z.string(),
   importFingerprint: z.string(),
   /** What separates its columns, as the portal may have been told. */
@@ -55,6 +56,8 @@ export const refusedFileSchema = z.object({
   /** True once the good file is attached and imported in its place. */
   isReplaced: z.boolean(),
   reason: reasonSchema,
+  /** Of a held table: what somebody decided. Absent where the portal could not import it. */
+  guard: z.enum(['held', 'released', 'discarded']).exactOptional(),
 });
 
 /** What is known of the address that a file was fetched from. */
@@ -122,8 +125,10 @@ export const ledgerEntrySchema = z.object({
   missingSince: z.number().int().nullable().default(null),
   /** The last file whose rows were proven in the datastore: what the item falls back on. Null where there was none. */
   good: goodFileSchema.nullable().default(null),
-  /** A file that the portal could not import; the good one takes its place. */
+  /** A file that the portal could not import, or a held one; the good one takes or keeps its place. */
   refused: refusedFileSchema.nullable().default(null),
+  /** The version of a table that was proven last, to hold the next one against; null for what is no table. */
+  version: liveVersionSchema.nullable().default(null),
   runId: z.string(),
   /** Unix milliseconds of the last change of this entry. */
   syncedAt: z.number().int(),
@@ -215,6 +220,7 @@ export const newEntry = ({
   missingSince: null,
   good: null,
   refused: null,
+  version: null,
   runId: '',
   syncedAt: 0,
 });
@@ -224,11 +230,13 @@ export const warningsOf = ({
   notHeld,
   rows,
   rowsDropped,
-}: Pick<LedgerEntry, 'notHeld' | 'rows' | 'rowsDropped'>): string[] => [
+  refused,
+}: Pick<LedgerEntry, 'notHeld' | 'rows' | 'rowsDropped' | 'refused'>): string[] => [
   ...Object.entries(notHeld).map(([field, got]) => `the portal does not hold ${field} as sent: it holds ${got}`),
   ...(rowsDropped > 0 && rows !== null
     ? [
         `${rows} of ${rows + rowsDropped} rows: the importer of this portal drops rows that end in the same 32 bytes as every 1,000th one; rows of at least 32 bytes are kept`,
       ]
     : []),
+  ...(refused?.guard === 'discarded' ? [`a newer version was discarded: ${refused.reason.message}`] : []),
 ];

@@ -21,6 +21,8 @@ export const redisKeys = (prefix: string) => ({
   addresses: `${prefix}.addresses`,
   /** Hash: key -> what we sent last for the node (packed). */
   sent: (target: Target) => `${prefix}.sent:${targetName(target)}`,
+  /** Hash: key -> former versions of its table (packed). */
+  history: (target: Target) => `${prefix}.history:${targetName(target)}`,
   /** A stored plan (JSON) that a run is pinned to. */
   plan: (id: string) => `${prefix}.plan:${id}`,
   /** Hash: run id -> the held run (JSON), of every run that a guard holds. */

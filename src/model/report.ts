@@ -57,6 +57,10 @@ export const reportItemSchema = z.object({
   /** What is live otherwise than it was wished, one sentence each: fields that the portal does not hold, rows it drops. */
   warnings: z.array(z.string()).default([]),
   reason: reasonSchema.nullable(),
+  /** Of a table that its guard held in this run: the last versions that went live, newest first. */
+  versions: z
+    .array(z.object({ at: z.string(), rows: z.number().int(), bytes: z.number().int(), columns: z.number().int() }))
+    .exactOptional(),
   jobId: z.string().nullable(),
   attempts: z.number().int(),
   /** Milliseconds of work on the item. */

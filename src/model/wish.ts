@@ -1,6 +1,7 @@
 // Wishes: the datasets and resources that should be on a portal, as gathered from a manifest or a dropped file.
 import { z } from 'zod';
 import { preparedName, tableRecipeSchema } from './recipe/recipe.ts';
+import { tableGuardSchema } from './table-history.ts';
 
 /** Field items of a node keyed by field name, in the API's own structure (`{und: [...]}`), as entity portals take them. */
 export const nodeFieldsSchema = z.record(z.string(), z.unknown());
@@ -50,6 +51,8 @@ export const resourceWishSchema = z.object({
   import: z.enum(['auto', 'never']),
   /** What is done to the file before it is sent; absent where it goes as it is. */
   recipe: tableRecipeSchema.exactOptional(),
+  /** Limits that a new version of its table is held against. */
+  guard: tableGuardSchema.exactOptional(),
   /** sha256 (hex) over everything above that the portal shall hold as metadata. */
   metadataFingerprint: z.string(),
 });

@@ -108,7 +108,7 @@ export class RunGate {
 
 /** Requests that stand for themselves alone. */
 const isPinned = (request: RunRequest): boolean =>
-  request.plan !== null || request.release !== null || request.remove !== null;
+  request.plan !== null || request.release !== null || request.remove !== null || request.decision !== undefined;
 
 /** A run id that sorts by time and reads well: `20261121-113005-k3x9`. */
 export const newRunId = (now: Date = new Date(), random: () => number = Math.random): string => {

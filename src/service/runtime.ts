@@ -182,7 +182,7 @@ export class Runtime {
     manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
     why: RunRequest['why'],
     more: Partial<
-      Pick<RunRequest, 'only' | 'plan' | 'release' | 'remove' | 'onDrift' | 'refresh' | 'createMissing'>
+      Pick<RunRequest, 'only' | 'plan' | 'release' | 'remove' | 'decision' | 'onDrift' | 'refresh' | 'createMissing'>
     > = {},
     signal?: AbortSignal,
   ): Promise<{ runId: string }> {

@@ -11,6 +11,7 @@ import {
   sentNodeSchema,
 } from '../model/ledger-entry.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
 import { pack, unpack } from './packed.ts';
 import { fieldsOf, writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
@@ -20,6 +21,14 @@ import { entryOfStored, indexedOfStored, storedEntry } from './stored-entry.ts';
 export interface KnownItem {
   entry: LedgerEntry | null;
   intent: Intent | null;
+}
+
+/** What is recorded together with an entry. */
+export interface SettledWith {
+  /** What was sent by the write. */
+  sent?: SentNode | undefined;
+  /** Versions of its table before the one that the entry holds; null to forget them. */
+  former?: FormerVersions | null | undefined;
 }
 
 /** A cache of what the portals hold; it can be rebuilt from them, so an entry of an unknown shape is treated as absent. */
@@ -103,13 +112,16 @@ export class Ledger {
     else await writeFields(this.#redis, [write]);
   }
 
-  /** Records what a write led to (and what was sent by it) and closes its intent, all or nothing. */
-  async settle(portal: string, entry: LedgerEntry, sent?: SentNode): Promise<void> {
+  /** Records what a write led to, and what goes along with it, and closes its intent, all or nothing. */
+  async settle(portal: string, entry: LedgerEntry, { sent, former }: SettledWith = {}): Promise<void> {
     const target = targetOf(portal, entry.key);
     await this.#writeLater([
       this.#entryField(portal, entry),
       { hash: this.#keys.intents(target), field: entry.key, value: null },
       ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: () => pack(sent) }] : []),
+      ...(former === undefined
+        ? []
+        : [{ hash: this.#keys.history(target), field: entry.key, value: former && (() => pack(former)) }]),
     ]);
   }
 
@@ -139,17 +151,28 @@ export class Ledger {
     return Promise.all(keys.map((key) => this.sentFor(portal, key)));
   }
 
+  /** Versions of the table of a key before the one that its entry holds; null where there are none. */
+  async formerVersions(portal: string, key: string): Promise<FormerVersions | null> {
+    await this.#caughtUp();
+    const value = await readField(this.#redis, this.#keys.history(targetOf(portal, key)), key);
+    return (value && formerVersionsSchema.safeParse(unpack(value)).data) ?? null;
+  }
+
   /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
   async rename(portal: string, from: LedgerEntry, to: string): Promise<void> {
     const target = targetOf(portal, from.key);
-    const sent = await this.#redis.hgetBuffer(this.#keys.sent(target), from.key);
+    const [sent, former] = await Promise.all(
+      [this.#keys.sent(target), this.#keys.history(target)].map((hash) => this.#redis.hgetBuffer(hash, from.key)),
+    );
     const multi = this.#redis
       .multi()
       .hset(this.#keys.entries(target), to, storedEntry({ ...from, key: to, missingSince: null }))
       .hdel(this.#keys.entries(target), from.key)
       .hdel(this.#keys.sent(target), from.key)
+      .hdel(this.#keys.history(target), from.key)
       .hdel(this.#keys.intents(target), from.key);
-    if (sent !== null) multi.hset(this.#keys.sent(target), to, sent);
+    if (sent) multi.hset(this.#keys.sent(target), to, sent);
+    if (former) multi.hset(this.#keys.history(target), to, former);
     await multi.exec();
   }
 

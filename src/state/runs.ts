@@ -18,6 +18,7 @@ import {
   reportItemSchema,
   reportSchema,
 } from '../model/report.ts';
+import { liveVersionSchema } from '../model/table-history.ts';
 import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
 import { rememberRun } from './last-runs.ts';
 import { pack, unpack, withOwnUuid, withoutOwnUuid } from './packed.ts';
@@ -68,6 +69,8 @@ export const unprovenSchema = z.object({
   columns: z.number().int(),
   /** What becomes the good file of the resource once it is proven. */
   good: goodFileSchema,
+  /** The version of the table that is live then. */
+  version: liveVersionSchema.nullable().default(null),
 });
 
 /** See {@link unprovenSchema}. */

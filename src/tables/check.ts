@@ -1,5 +1,6 @@
 // Checks a table: a large one off the event loop, a small one where it is asked for.
 import { SourceMissingError, TableFaultError } from '../model/errors.ts';
+import type { TableColumn } from '../model/table-history.ts';
 import { isSmall, readSmall } from '../util/file-calls.ts';
 import type { FixAnswer, FixTask } from './fix/fix-worker.ts';
 import type { FixReport } from './fix/row-fixer.ts';
@@ -17,6 +18,12 @@ export interface TableReport {
   bom: boolean;
   bytes: number;
   sha256: string;
+}
+
+/** A table that can be published. */
+export interface SoundTable extends TableReport {
+  /** What its columns hold. */
+  contents: TableColumn[];
   /** The bytes of a small file, see {@link CheckOptions}. */
   content?: Buffer;
 }
@@ -100,13 +107,14 @@ const inspect = async (task: CheckTask, options: CheckOptions): Promise<Inspecti
  * Inspects a table as {@link inspectTable} does and returns what is known of it when it can be published; remarks do not
  * matter. Throws a TableFaultError (code, line, column) for the first fault otherwise; its message holds no row contents.
  */
-export const checkTable = async (path: string, options: CheckOptions = {}): Promise<TableReport> => {
+export const checkTable = async (path: string, options: CheckOptions = {}): Promise<SoundTable> => {
   const { bytes, rowBytes = defaultRowBytes } = options;
   const content = bytes !== undefined && bytes > 0 && isSmall(bytes) ? contentOf(path, bytes) : null;
   const inspection = await inspect({ path, rowBytes, ...(content === null ? {} : { content }) }, options);
   const fault = firstFault(inspection.findings);
   if (fault !== null) throw fault;
-  return content === null ? reportOf(inspection) : { ...reportOf(inspection), content };
+  const contents = inspection.columns.map(({ name, mostly: kind, empty }) => ({ name, kind, empty }));
+  return { ...reportOf(inspection), contents, ...(content === null ? {} : { content }) };
 };
 
 /** What is known of an inspected table when it is sound. */

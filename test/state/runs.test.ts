@@ -151,7 +151,7 @@ describe('a run', () => {
 
   it('lists the tables that wait for their proof, the same however often it is asked', async () => {
     const good = { fid: '1', name: 't.csv', bytes: 1, sha256: 's', url: null, rows: 1, delimiter: ',' };
-    const unproven = { nid: '7', uuid, rows: 1, columns: 1, good };
+    const unproven = { nid: '7', uuid, rows: 1, columns: 1, good, version: null };
     const keep = (key: string, more: Partial<ItemRecord>) =>
       runs().keep('r2', key, { actions: [], unproven, attempts: 0, ms: 1, ended: null, ...more });
     await runs().begin('r2', target);

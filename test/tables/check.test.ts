@@ -16,6 +16,10 @@ describe('a sound table is reported', () => {
     expect(await checkTable(fileOf(content))).toEqual({
       rows: 2,
       columns: ['Name', 'Größe'],
+      contents: [
+        { name: 'Name', kind: 'text', empty: 0 },
+        { name: 'Größe', kind: 'mixed', empty: 0 },
+      ],
       delimiter: ';',
       bom: true,
       bytes: Buffer.byteLength(content),

@@ -11,18 +11,18 @@ import {
   reasonOf,
   VerifyFailedError,
 } from '../../model/errors.ts';
-import type { GoodFile, LedgerEntry } from '../../model/ledger-entry.ts';
+import { type GoodFile, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { checkTable } from '../../tables/check.ts';
-import { importFingerprint, isRefusedImport, wantsImport } from '../plan/plan.ts';
+import { importFingerprint, isRefusedFile, wantsImport } from '../plan/plan.ts';
 import { type ResourceState, type ResourceStep, sentFile } from './resource-state.ts';
 
-/** True when the file of the job is known to be one that the portal cannot import. */
+/** True when the file of the job is known to be one that the portal cannot import, or that is held. */
 export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
-  source !== null && isRefusedImport(entry, wish, source.sha256);
+  source !== null && isRefusedFile(entry, wish, source.sha256);
 
 /** Why the file is imported once more before it is given up; null where nothing speaks for that. */
 export const againBecause = (state: ResourceState, error: unknown): string | null => {
@@ -84,8 +84,10 @@ export const restoreLastGood = async (
   const { deps } = state;
   const { item } = state.target;
   const { refused, good } = state.entry;
-  if (!refused || !good) return;
-  const withGood = await withGoodFile(state, good);
+  if (!refused || (good === null && refused.guard === undefined)) return;
+  // What a guard held has replaced nothing yet.
+  const isThere = refused.guard !== undefined && refused.isReplaced && state.entry.nid !== null;
+  const withGood = good === null || isThere ? null : await withGoodFile(state, good);
   // Where it stands already, its bytes are only needed if the node has to be made anew.
   const back =
     withGood ?? (refused.isReplaced ? { ...state, source: null, prepared: null, table: null, fallsBack: true } : null);
@@ -97,13 +99,19 @@ export const restoreLastGood = async (
     });
   }
   await run(back, stepsBack);
+  if (isThere && good !== null && back.entry.file === null) {
+    // Its node had to be made anew, and is empty.
+    state.entry = back.entry;
+    state.node = back.node;
+    return restoreLastGood(state, run);
+  }
   if (!refused.isReplaced) await item.did('restored');
-  state.entry = standing(state, back.entry, good);
+  state.entry = standing(state, back.entry, isThere ? null : good);
   state.intent = null;
   await item.step(
     { name: 'ledger', on: state.wish.key },
     () => deps.ledger.settle(item.portal, state.entry),
-    () => `stale: ${refused.reason.message}`,
+    () => (state.entry.live ? `live: ${warningsOf(state.entry).join('; ')}` : `stale: ${refused.reason.message}`),
   );
 };
 
@@ -135,7 +143,8 @@ const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
   hint: 'fix the file; this one is not sent again until it or its manifest entry changes, or by `sluice retry`',
 });
 
-const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
+/** Where the good file lies on this host; null where it is not kept. */
+export const goodPath = async ({ deps, wish, target }: ResourceState, good: GoodFile): Promise<string | null> => {
   const kept = await deps.kept.find({ portal: target.item.portal, uuid: wish.uuid }, good.sha256);
   if (kept !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return kept;
   const [, dataset = '', resource = ''] = wish.key.split('/');
@@ -181,22 +190,32 @@ const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<Resou
 const nameOf = ({ source }: ResourceState['wish'], good: GoodFile): string =>
   source.kind === 'file' && extname(source.name) === extname(good.name) ? source.name : good.name;
 
-const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile): LedgerEntry => {
-  const { rows, delimiter: _delimiter, ...file } = good;
+const fileOfGood = (
+  { rows, delimiter: _delimiter, ...file }: GoodFile,
+  proven: LedgerEntry,
+): Pick<LedgerEntry, 'rows' | 'file'> => ({
+  rows,
+  file: proven.file && { ...file, fid: proven.file.fid, name: proven.file.name },
+});
+
+/** The entry while an earlier file stands: `good`, put back, or null for the one that never left its place. */
+const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile | null): LedgerEntry => {
+  const { rows, file } = good === null ? proven : fileOfGood(good, proven);
   const { source, wish } = state;
   const { item } = state.target;
-  const refused = state.entry.refused && { ...state.entry.refused, isReplaced: true };
+  const refused = state.entry.refused && { ...state.entry.refused, isReplaced: good !== null || proven.file !== null };
+  const isSettled = refused?.guard === 'discarded';
   return {
     ...proven,
     title: wish.title,
     source,
     sourcePath: sourcePathOf(wish.source),
     fetched: state.fetched ?? (isOfWeb(wish.source) ? proven.fetched : null),
-    file: proven.file && { ...file, fid: proven.file.fid, name: proven.file.name },
+    file,
     rows,
-    live: false,
-    stale: true,
-    reason: refused?.reason ?? null,
+    live: isSettled && wish.published,
+    stale: !isSettled,
+    reason: isSettled ? null : (refused?.reason ?? null),
     refused,
     runId: item.runId,
     syncedAt: Date.now(),

@@ -72,5 +72,7 @@ const needsBytes = ({ entry, wish, intent, recreated }: ResourceState, { url }: 
   if (recreated || nid === null || intent?.action === 'attach' || intent?.action === 'import') return true;
   if (source === null || fetched?.url !== url || (fetched.etag === null && fetched.lastModified === null)) return true;
   const isUnproven = wantsImport(wish) && (datastore === 'pending' || datastore === 'failed');
-  return isUnproven || (!isSent(file, source.sha256, wish) && entry.refused === null);
+  return (
+    isUnproven || (!isSent(file, source.sha256, wish) && (entry.refused === null || entry.refused.guard === 'released'))
+  );
 };

@@ -10,6 +10,8 @@ import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
 export interface ItemEnd {
   outcome: ItemOutcome;
   reason: Reason | null;
+  /** Of a table that was held in this run. */
+  versions?: ReportItem['versions'];
 }
 
 /** Where an item belongs, and the attempt that works on it. */
@@ -144,7 +146,7 @@ export const workLost = (runId: string, key: string): JobLostError =>
   new JobLostError(`run ${runId} holds no work on ${key} any more`, { hint: 'publish again' });
 
 /** The report item of a key as its ledger entry tells it, without any work on it. */
-export const itemOfEntry = (entry: LedgerEntry, { outcome, reason }: ItemEnd): ReportItem => ({
+export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem => ({
   key: entry.key,
   kind: entry.kind,
   nid: entry.nid,
@@ -159,6 +161,7 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason }: ItemEnd): R
   rejected: entry.rejected,
   warnings: warningsOf(entry),
   reason,
+  ...(versions === undefined ? {} : { versions }),
   jobId: null,
   attempts: 0,
   ms: 0,

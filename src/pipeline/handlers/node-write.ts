@@ -196,7 +196,7 @@ const settleNode = async (
     runId: target.item.runId,
     syncedAt: Date.now(),
   };
-  await target.ledger.settle(target.item.portal, settled, sent);
+  await target.ledger.settle(target.item.portal, settled, { sent });
   return settled;
 };
 

@@ -8,6 +8,7 @@ import type { Unproven } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
 import { hasShape } from '../compare/prove.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
+import { formerWith } from './guard-table.ts';
 import { type Item, workLost } from './item.ts';
 import { ItemRunner } from './item-runner.ts';
 import { publishResource } from './resource.ts';
@@ -94,13 +95,14 @@ const found = ({ unproven, size, state }: SeenTable): string =>
   ].join(', ');
 
 /** Records that the resource is live. */
-const settle = async (deps: HandlerDeps, item: Item, { rows, good }: Unproven): Promise<void> => {
+const settle = async (deps: HandlerDeps, item: Item, { rows, good, version }: Unproven): Promise<void> => {
   const [known, work] = await Promise.all([
     deps.ledger.entry(item.portal, item.key),
     deps.runs.resourceWork(item.runId, item.key),
   ]);
   if (!known || !work) throw workLost(item.runId, item.key);
-  const former = known.good?.sha256;
+  const formerGood = known.good?.sha256;
+  const former = await formerWith(deps.ledger, item.portal, known, version);
   const entry: LedgerEntry = {
     ...known,
     datastore: 'imported',
@@ -109,15 +111,16 @@ const settle = async (deps: HandlerDeps, item: Item, { rows, good }: Unproven): 
     live: work.wish.published,
     good,
     refused: null,
+    version,
     runId: item.runId,
     syncedAt: Date.now(),
   };
   await item.step(
     { name: 'prove', on: item.key, light: true },
-    () => deps.ledger.settle(item.portal, entry),
+    () => deps.ledger.settle(item.portal, entry, { former }),
     () => `${entry.live ? 'live' : 'published as a draft'}, ${rows} rows`,
   );
-  if (former !== undefined && former !== good.sha256)
-    await deps.kept.forget({ portal: item.portal, uuid: work.wish.uuid }, former);
+  if (formerGood !== undefined && formerGood !== good.sha256)
+    await deps.kept.forget({ portal: item.portal, uuid: work.wish.uuid }, formerGood);
   await item.end(entry, { outcome: 'done', reason: null });
 };

@@ -32,7 +32,8 @@ export const removeNode = async (
   }
   const removed: LedgerEntry = {
     ...(how === 'delete' ? unknownNode(found) : found),
-    refused: entry.refused,
+    refused: entry.refused?.guard === undefined ? entry.refused : null,
+    version: null,
     metadataFingerprint: null,
     removed: how,
     live: false,
@@ -41,7 +42,7 @@ export const removeNode = async (
     runId: item.runId,
     syncedAt: Date.now(),
   };
-  await ledger.settle(item.portal, removed);
+  await ledger.settle(item.portal, removed, { former: null });
   return removed;
 };
 

@@ -2,7 +2,7 @@
 import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
-import type { TableReport } from '../../tables/check.ts';
+import type { SoundTable } from '../../tables/check.ts';
 import type { PreparedFile, SentFile } from '../compare/local-file.ts';
 import { wantsImport } from '../plan/plan.ts';
 import type { HandlerDeps } from './deps.ts';
@@ -32,7 +32,7 @@ export interface ResourceState {
   /** Set by `fetch` where the file came from the web; null where the published version is the present one. */
   fetched: FetchedFrom | null;
   /** Set by `check`. */
-  table: TableReport | null;
+  table: SoundTable | null;
   /** True once the node was made anew in this attempt. */
   recreated: boolean;
   /** True while the previous good file takes the place of one that the portal could not import. */
@@ -41,7 +41,7 @@ export interface ResourceState {
 
 /** One step: whether the wish needs it, and what it does. */
 export interface ResourceStep {
-  name: 'fetch' | 'prepare' | 'check' | 'node' | 'attach' | 'import' | 'verify' | 'ledger';
+  name: 'fetch' | 'prepare' | 'check' | 'guard' | 'node' | 'attach' | 'import' | 'verify' | 'ledger';
   applies(state: ResourceState): boolean;
   run(state: ResourceState): Promise<void>;
 }

@@ -2,6 +2,7 @@
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { PortalBusyError, SourceChangedError } from '../../model/errors.ts';
 import type { GoodFile, Intent, PortalFile } from '../../model/ledger-entry.ts';
+import type { LiveVersion } from '../../model/table-history.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import { type FileItem, fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
@@ -11,8 +12,9 @@ import type { SentFile } from '../compare/local-file.ts';
 import { type NodeWish, nodeOf } from '../compare/node.ts';
 import { isTabular } from '../plan/plan.ts';
 import { importFile } from './datastore-import.ts';
-import { keepGoodFile } from './fall-back.ts';
+import { isRefused, keepGoodFile } from './fall-back.ts';
 import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
+import { formerWith, guardTable, isGuarded, provenVersion } from './guard-table.ts';
 import { writeNode } from './node-write.ts';
 import { prepareSource } from './prepare-source.ts';
 import {
@@ -35,6 +37,7 @@ export const resourceSteps: readonly ResourceStep[] = [
     run: (state) => prepareSource(state, { path: sourcePath(state), name: sourceName(state) }),
   },
   { name: 'check', applies: (state) => isTabular(sentFile(state)?.name ?? ''), run: (state) => check(state) },
+  { name: 'guard', applies: isGuarded, run: (state) => guardTable(state) },
   { name: 'node', applies: () => true, run: (state) => node(state) },
   { name: 'attach', applies: needsAttach, run: (state) => attach(state) },
   { name: 'import', applies: importsRows, run: (state) => importFile(state) },
@@ -91,12 +94,13 @@ const bringFile = async (state: ResourceState): Promise<void> => {
   if (state.wish.source.kind !== 'url') return;
   await fetchAddress(state, state.wish.source, true);
   for (const { name, applies, run } of resourceSteps) {
-    if ((name === 'prepare' || name === 'check') && applies(state)) await run(state);
+    if ((name === 'prepare' || name === 'check' || name === 'guard') && applies(state)) await run(state);
   }
 };
 
 const attach = async (state: ResourceState): Promise<void> => {
   await bringFile(state);
+  if (isRefused(state)) return;
   const { deps, target, intent } = state;
   const { item, portal } = target;
   const nid = state.entry.nid ?? '';
@@ -201,6 +205,8 @@ const record = async (state: ResourceState): Promise<void> => {
   const isOpen = state.entry.datastore === 'pending';
   const good = await keepGoodFile(state);
   const sent = sentFile(state);
+  const version = provenVersion(state);
+  const former = isOpen ? undefined : await formerWith(state.deps.ledger, item.portal, state.entry, version);
   state.entry = {
     ...state.entry,
     title: state.wish.title,
@@ -213,24 +219,29 @@ const record = async (state: ResourceState): Promise<void> => {
     live: state.wish.published && !isOpen,
     stale: false,
     reason: null,
-    ...(isOpen ? {} : { good, refused: null }),
+    ...(isOpen ? {} : { good, version, refused: null }),
     runId: item.runId,
     syncedAt: Date.now(),
   };
   await item.step(
     { name: 'ledger', on: state.wish.key, light: true },
-    () => state.deps.ledger.settle(item.portal, state.entry),
+    () => state.deps.ledger.settle(item.portal, state.entry, { former }),
     () => (isOpen ? 'its table is to be proven' : state.entry.live ? 'live' : 'published as a draft'),
   );
-  if (isOpen && good) await awaitProof(state, good);
+  if (isOpen && good) await awaitProof(state, good, version);
   await forgetFetched(state);
 };
 
-const awaitProof = async ({ target, entry, table }: ResourceState, good: GoodFile): Promise<void> =>
+const awaitProof = async (
+  { target, entry, table }: ResourceState,
+  good: GoodFile,
+  version: LiveVersion | null,
+): Promise<void> =>
   target.item.awaitProof({
     nid: entry.nid ?? '',
     uuid: entry.uuid,
     rows: table?.rows ?? 0,
     columns: table?.columns.length ?? 0,
     good: { ...good, rows: table?.rows ?? null },
+    version,
   });

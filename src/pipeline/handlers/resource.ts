@@ -4,6 +4,7 @@ import { newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { HandlerDeps } from './deps.ts';
 import { againBecause, isRefused, refuseFile, restoreLastGood } from './fall-back.ts';
+import { versionsToTell } from './guard-table.ts';
 import { type Item, noteFound, outcomeOf, workLost } from './item.ts';
 import { recreateNode } from './node-write.ts';
 import { removePrepared } from './prepare-source.ts';
@@ -33,7 +34,10 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
   }
   if (item.unproven && !mode.provesNow) return;
   const { reason } = state.entry;
-  if (reason) return item.end(state.entry, { outcome: outcomeOf(reason), reason });
+  if (reason) {
+    const held = state.entry.refused?.guard === 'held' ? { versions: await versionsToTell(state) } : {};
+    return item.end(state.entry, { outcome: outcomeOf(reason), reason, ...held });
+  }
   return item.end(state.entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });
 };
 

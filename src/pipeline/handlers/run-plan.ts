@@ -10,6 +10,7 @@ import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
 import type { KnownState, PlannedDataset, PlannedItem } from '../plan/plan.ts';
 import type { Missing, Removal } from '../plan/removals.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
+import { withDecision } from './held-tables.ts';
 import { listNodes, observe } from './observe.ts';
 import { movedItems } from './plan-pins.ts';
 import { refuseOtherPortal } from './portal-content.ts';
@@ -132,7 +133,8 @@ const observer = async (
     };
     const seen = await observe(wishes, remembered, options, signal);
     if (isDoubted) await forgetVersions(deps, request, seen);
-    return forgetRefusals(deps, request, wishes, await forgetTables(deps, request, seen));
+    const known = await forgetRefusals(deps, request, wishes, await forgetTables(deps, request, seen));
+    return learnOfHeld(deps, request, wishes, known);
   };
 };
 
@@ -178,10 +180,30 @@ const forgetRefusals = async (
   const entries = new Map(known.entries);
   for (const { key, source } of wishes.flatMap(({ resources }) => resources)) {
     const entry = entries.get(key);
+    if (entry?.refused?.guard !== undefined) continue; // somebody decides about it
     const isAsked = request.why === 'retry' || (source.kind === 'file' && source.claim !== undefined);
     if (!entry?.refused || !isAsked) continue;
     entries.set(key, { ...entry, refused: null });
     await deps.ledger.put(request.portal, { ...entry, refused: null });
+  }
+  return { ...known, entries };
+};
+
+/** Writes down what was decided about held tables, and which miss something new. */
+const learnOfHeld = async (
+  deps: HandlerDeps,
+  request: RunData,
+  wishes: DatasetWish[],
+  known: KnownState,
+): Promise<KnownState> => {
+  const entries = new Map(known.entries);
+  for (const wish of wishes.flatMap(({ resources }) => resources)) {
+    const entry = entries.get(wish.key);
+    if (!entry) continue;
+    const learned = withDecision(entry, wish, request, Date.now());
+    if (learned === entry) continue;
+    entries.set(wish.key, learned);
+    await deps.ledger.put(request.portal, learned);
   }
   return { ...known, entries };
 };

@@ -1,5 +1,6 @@
 // The work of a run, collected from its plan: one entry for each dataset and resource with something to do.
 import { maxPageSize } from '../../dataset-api/paths.ts';
+import { DiscardedError, reasonOf } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
@@ -8,10 +9,11 @@ import type { Reason, ReportItem } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
 import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
-import type { KnownState, PlannedDataset } from '../plan/plan.ts';
+import { isRefusedFile, type KnownState, type PlannedDataset } from '../plan/plan.ts';
 import type { Removal } from '../plan/removals.ts';
 import { flatten } from '../plan/whole-plan.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
+import { isLate } from './held-tables.ts';
 import { itemOfEntry, outcomeOf } from './item.ts';
 import type { PlannedPage } from './target-plan.ts';
 
@@ -52,10 +54,7 @@ export class WorkBuilder {
   add(wish: DatasetWish, planned: PlannedDataset, moved: ReadonlyMap<string, Reason>): void {
     const why = new Map(flatten([planned]).map((item) => [item.key, item.why]));
     const same = wish.resources.filter((resource) => why.get(resource.key) === null);
-    for (const { source } of same) {
-      if (source.kind === 'file' && source.claim !== undefined)
-        this.work.claims.push({ claim: source.claim, reason: null });
-    }
+    for (const resource of wish.resources) this.#settleClaim(resource, same.includes(resource));
     this.work.settled.push(
       ...same.map((resource) => this.#quiet(resource, 'resource', moved.get(resource.key) ?? null)),
     );
@@ -88,6 +87,19 @@ export class WorkBuilder {
       createMissing: this.#createMissing,
     });
     this.work.resources.push(...busy);
+  }
+
+  /** What becomes of a dropped file that needs no job, or that somebody discarded; a held one waits. */
+  #settleClaim(wish: ResourceWish, isSame: boolean): void {
+    const { key, source } = wish;
+    if (source.kind !== 'file' || source.claim === undefined) return;
+    const entry = this.#known.entries.get(key);
+    const isRefused = !!entry && isRefusedFile(entry, wish, this.#known.sources.get(key)?.sha256 ?? '');
+    const refused = isRefused ? entry.refused : null;
+    if (refused?.guard === 'discarded') {
+      const discarded = new DiscardedError(refused.reason.message, { hint: 'the version before stays live' });
+      this.work.claims.push({ claim: source.claim, reason: reasonOf(discarded) });
+    } else if (isSame) this.work.claims.push({ claim: source.claim, reason: refused?.reason ?? null });
   }
 
   /** Lets datasets be looked for together: the first of as many as one list request holds asks for the others as well. */
@@ -182,8 +194,9 @@ export class WorkBuilder {
     const { key, uuid, title } = wish;
     const entry = this.#known.entries.get(key) ?? newEntry({ key, kind, uuid, title });
     if (reason) return itemOfEntry(entry, { outcome: 'held', reason });
-    // Its file is one that the portal could not import: the good one of before stands in its place.
-    const standing = entry.refused?.isReplaced && !entry.live ? entry.refused.reason : null;
+    // Its file is one that the portal could not import, or a held one: the good one of before stands in its place.
+    const standing =
+      entry.refused?.isReplaced && !entry.live ? entry.refused.reason : isLate(entry) ? entry.reason : null;
     return itemOfEntry(entry, { outcome: standing ? outcomeOf(standing) : 'unchanged', reason: standing });
   }
 }

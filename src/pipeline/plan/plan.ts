@@ -93,12 +93,23 @@ export const importFingerprint = (wish: ResourceWish): string => {
   return hash('sha256', JSON.stringify(wanted));
 };
 
-/** True when the portal could not import exactly this: the good file of before stands, or is on its way back. */
-export const isRefusedImport = (
+/** Fingerprint of what a held table was judged by: its steps and limits. What is wished of the node besides goes on. */
+export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' | 'guard'>): string =>
+  hash('sha256', JSON.stringify([recipe?.fingerprint ?? null, guard ?? null]));
+
+/**
+ * True when the portal could not import exactly this, or its guard holds it: the good file of before stands, or is on its
+ * way back.
+ */
+export const isRefusedFile = (
   { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
   wish: ResourceWish,
   sha256: string,
-): boolean => good !== null && refused?.sha256 === sha256 && refused.importFingerprint === importFingerprint(wish);
+): boolean => {
+  if (refused?.sha256 !== sha256) return false;
+  if (refused.guard === undefined) return good !== null && refused.importFingerprint === importFingerprint(wish);
+  return refused.guard !== 'released' && refused.importFingerprint === guardFingerprint(wish);
+};
 
 /** Plans one dataset with its resources. */
 export const planDataset = (wish: DatasetWish, known: KnownState): PlannedDataset => {
@@ -196,7 +207,7 @@ export const isProven = (wish: { published: boolean }, entry: LedgerEntry): bool
 const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   const entry = known.entries.get(wish.key);
   const source = known.sources.get(wish.key) ?? null;
-  const isRefused = !!entry && !!source && isRefusedImport(entry, wish, source.sha256);
+  const isRefused = !!entry && !!source && isRefusedFile(entry, wish, source.sha256);
   const isStanding = isRefused && entry.refused?.isReplaced === true;
   const need = nodeNeed(wish, isStanding ? { ...entry, live: true } : entry, wish.metadataFingerprint, known);
   const isNew = need.actions.includes('create');

@@ -9,6 +9,7 @@ import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../../model/wish.ts';
+import { guardOf } from '../manifest/guard-schema.ts';
 import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
 import type { TableDetails } from '../manifest/table-schema.ts';
 
@@ -156,9 +157,10 @@ const resourceWish = (
   dataset: Pick<DatasetSpec, 'id' | 'renamedFrom'>,
   spec: DatasetSpec['resources'][number],
 ): ResourceWish => {
-  const { published = true, import: mode = 'auto', fields, ...metadata } = spec.details;
+  const { published = true, import: mode = 'auto', guard: limits, fields, ...metadata } = spec.details;
   const node = { title: spec.title, published, fields: resourceFields(metadata, spec.source, fields) };
   const recipe = recipeOf(metadata, spec.source, mode);
+  const guard = guardOf(limits);
   const former = [
     owner.renamedFrom ?? owner.name,
     dataset.renamedFrom ?? dataset.id,
@@ -172,6 +174,7 @@ const resourceWish = (
     source: spec.source,
     import: mode,
     ...(recipe === null ? {} : { recipe }),
+    ...(guard === null ? {} : { guard }),
     metadataFingerprint: metadataFingerprint(node),
   };
 };

@@ -5,6 +5,7 @@ import { type FileProblem, ManifestError } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { readYaml, type YamlDocument } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';
+import { mergedGuard } from './guard-schema.ts';
 import {
   type DatasetDetails,
   datasetDetailsFileSchema,
@@ -99,7 +100,10 @@ export const loadResourceDetails = async (
   path: string,
   defaults: ResourceDetails,
   rights: SidecarRights = 'plain',
-): Promise<Titled<ResourceDetails>> => await load(path, resourceDetailsFileSchema, defaults, beyond(rights, defaults));
+): Promise<Titled<ResourceDetails>> => {
+  const loaded = await load<ResourceDetails>(path, resourceDetailsFileSchema, defaults, beyond(rights, defaults));
+  return { ...loaded, details: mergedGuard(defaults, loaded.details) };
+};
 
 const load = async <Details extends object>(
   path: string,

@@ -8,6 +8,7 @@ import { checkDocument } from '../../model/yaml/check.ts';
 import { parseYaml, readYamlText } from '../../model/yaml/document.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { crossProblems } from './cross-checks.ts';
+import { mergedGuard, shareOf } from './guard-schema.ts';
 import { resolveCatalogue, resolveDatapackage, resolveIndex } from './list-schemas.ts';
 import { resolveSchedule } from './schedule-schema.ts';
 import {
@@ -17,6 +18,7 @@ import {
   type ManifestBase,
   type ManifestFile,
   manifestFileSchema,
+  type ResourceDetails,
   type ResourceSpec,
 } from './schema.ts';
 import { resolveTable } from './table-schema.ts';
@@ -121,7 +123,10 @@ const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     ...(file.notify === undefined
       ? {}
       : { notify: { email: listOf(file.notify.email), webhook: file.notify.webhook ?? null } }),
-    defaults: { dataset: file.defaults?.dataset ?? {}, resource: resolveTable(file.defaults?.resource ?? {}, dir) },
+    defaults: {
+      dataset: file.defaults?.dataset ?? {},
+      resource: resolveTable(withGuard(file, file.defaults?.resource ?? {}), dir),
+    },
   };
   if (file.datapackage !== undefined) return { ...base, datapackages: resolveDatapackage(file.datapackage, dir) };
   if (file.index !== undefined) return { ...base, index: resolveIndex(file.index, dir) };
@@ -152,8 +157,12 @@ const portalNames = ({ portal, portals }: ManifestFile): Pick<ManifestBase, 'por
 const listOf = (value: string | string[] | undefined): string[] | null =>
   value === undefined ? null : typeof value === 'string' ? [value] : value;
 
-/** `10%` as 0.1. */
-const shareOf = (text: string): number => Number.parseFloat(text) / 100;
+/** What the manifest's guard says of tables is the default of every resource. */
+const withGuard = ({ guard }: ManifestFile, details: ResourceDetails): ResourceDetails => {
+  const { maxRemovals: _removals, min: _min, maxUpdates: _updates, ...ofTables } = guard ?? {};
+  if (Object.keys(ofTables).length === 0) return details;
+  return { ...details, guard: { ...ofTables, ...details.guard } };
+};
 
 /** Resolves a checked dataset; its paths are relative to `dir`. */
 export const resolveDataset = (
@@ -179,7 +188,7 @@ const resolveResource = (file: ResourceFile, defaults: ManifestBase['defaults'],
     title: title ?? id,
     ...(renamedFrom === undefined ? {} : { renamedFrom }),
     source: url === undefined ? sourceOf({ local, link, api }, dir) : urlSource(url, name),
-    details: { ...defaults.resource, ...resolveTable(own, dir) },
+    details: { ...defaults.resource, ...mergedGuard(defaults.resource, resolveTable(own, dir)) },
   };
 };
 

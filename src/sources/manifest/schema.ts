@@ -13,6 +13,7 @@ import { driftPolicies, missingPolicies, type OnDrift, type OnMissing } from '..
 import type { Schedule } from '../../model/schedule-times.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { durationText } from '../../util/quantity.ts';
+import { resourceGuard, share, tableGuardShape } from './guard-schema.ts';
 import {
   type CatalogueSpec,
   catalogueSchema,
@@ -32,11 +33,6 @@ const webAddress = z.url({
   error: 'must be a full address that begins with http:// or https://',
 });
 
-/** A share as people write it: `10%`. */
-const share = z
-  .string({ error: 'must be a share such as `10%`' })
-  .regex(/^(?:100|\d{1,2})(?:\.\d+)?%$/, { error: 'must be a share such as `10%`, from 0% to 100%' });
-
 const published = optional(z.boolean(), {
   default: true,
   description: 'False keeps it unpublished on the portal.',
@@ -54,6 +50,7 @@ const resourceShape = {
   ...resourceMetadataShape,
   published,
   import: importMode,
+  guard: resourceGuard,
   ...tableShape,
   fields: passedFieldsSchema.exactOptional(),
 };
@@ -202,10 +199,11 @@ export const manifestFileSchema = z
           description: 'Holds a run that would update more of the known items.',
           examples: ['50%'],
         }),
+        ...tableGuardShape,
       }),
       {
-        description: 'Limits beyond which a run is held before it changes anything.',
-        examples: [{ maxRemovals: '10%' }],
+        description: 'Limits beyond which a run is held before it changes anything, and those of every table.',
+        examples: [{ maxRemovals: '10%', rows: '20%' }],
       },
     ),
     notify: optional(

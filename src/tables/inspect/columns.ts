@@ -1,4 +1,5 @@
 // The type of each column, and what readers of its values should know.
+import type { ColumnKind } from '../../model/table-history.ts';
 import { kindNumber, type ValueKind, valueKinds } from '../scan/value-kind.ts';
 import type { Findings } from './finding.ts';
 
@@ -41,6 +42,35 @@ const joined = (one: ColumnType, other: ColumnType): ColumnType => {
   const pair = [one, other].sort().join(' ');
   if (pair === 'integer number') return 'number';
   return pair === 'date datetime' ? 'datetime' : 'text';
+};
+
+/** Values of one kind that make it the kind of their column, and leading zeros that make numbers codes: shares of all. */
+const mostShare = 0.75;
+const codeShare = 0.05;
+
+/** What most values of a column are. Numbers with very few leading zeros are neither numbers nor codes for certain. */
+export const mostlyOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): ColumnKind => {
+  const counts = new Map<ColumnKind, number>();
+  let total = 0;
+  for (const { kind, count } of kinds) {
+    const known = columnKindOf(kind);
+    counts.set(known, (counts.get(known) ?? 0) + count);
+    total += count;
+  }
+  if (total === 0) return 'empty';
+  const [codes, numbers] = [counts.get('code') ?? 0, counts.get('number') ?? 0];
+  if (codes > 0 && codes + numbers >= total * mostShare) return codes >= total * codeShare ? 'code' : 'mixed';
+  for (const [kind, count] of counts) if (count >= total * mostShare) return kind;
+  return 'mixed';
+};
+
+const columnKindOf = (kind: ValueKind): ColumnKind => {
+  if (kind === 'integer' || kind === 'decimal point') return 'number';
+  if (kind === 'leading zero') return 'code';
+  if (numberKinds.test(kind)) return 'local number';
+  if (kind === 'boolean') return kind;
+  if (kind === 'date 2026-01-31' || kind === 'datetime 2026-01-31T12:00') return 'date';
+  return kind.startsWith('date') ? 'local date' : 'text';
 };
 
 /** Counts kinds of values by column in flat memory. */

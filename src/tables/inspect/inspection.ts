@@ -1,12 +1,13 @@
 // One pass over one table that finds everything: encoding, layout, header, rows, values.
 import { isAscii } from 'node:buffer';
+import type { ColumnKind } from '../../model/table-history.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
 import type { Delimiter, TableDialect } from '../scan/dialect.ts';
 import { cutCharacter, emptyFile } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
 import { oversizeFault } from '../scan/row-fault.ts';
-import { type ColumnFacts, ColumnKinds, type ColumnType, columnRemarks } from './columns.ts';
+import { type ColumnFacts, ColumnKinds, type ColumnType, columnRemarks, mostlyOf } from './columns.ts';
 import { EncodingWatch, encodingFinding, toldEncoding } from './encoding.ts';
 import { type Finding, type FindingKind, Findings, mostPlaces, toldOf, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
@@ -20,6 +21,8 @@ interface InspectedColumn {
   /** The name that a portal makes of it; empty when it cannot. */
   portalName: string;
   type: ColumnType;
+  /** What most of its values are, to tell a version of the table from the one before. */
+  mostly: ColumnKind;
   /** The line of the row that decided the type; null for a column without values. */
   decidedBy: number | null;
   /** Cells without a value. */
@@ -271,8 +274,8 @@ export class TableInspection {
     if (header.cells.length <= mostColumns)
       columnRemarks(this.findings, { names: header.cells, facts, rows, line: header.line });
     return header.cells.slice(0, mostColumns).map((name, at) => {
-      const { type = 'empty', decidedBy = null, empty = 0 } = facts[at] ?? {};
-      return { name, portalName: names[at] ?? '', type, decidedBy, empty };
+      const { type = 'empty', decidedBy = null, empty = 0, kinds = [] } = facts[at] ?? {};
+      return { name, portalName: names[at] ?? '', type, mostly: mostlyOf({ kinds }), decidedBy, empty };
     });
   }
 

@@ -320,7 +320,7 @@ describe('the proof of a node', () => {
     const known = { nid: '1', vid: '1', live: true, metadataFingerprint: wish.fingerprint, fieldNames: ['body'] };
     const entry = entryOf(wish.key, { ...known, notHeld: { body: 'Gr' }, baseline: {} });
     const { title, published, fields } = wish;
-    await ledger().settle('city', entry, { title, published, fields });
+    await ledger().settle('city', entry, { sent: { title, published, fields } });
     const held = proveNode({ ...target, onDrift: 'hold' }, wish, { entry, node: null });
     await expect(held).rejects.toMatchObject({ code: 'drift' });
     await proveNode(target, wish, { entry, node: null });

@@ -130,7 +130,7 @@ export const attachedState = (
     source: null,
     fetched: null,
     prepared: null,
-    table: { rows: 2, columns: ['a'], delimiter: ',', bom: false, bytes: 9, sha256 },
+    table: { rows: 2, columns: ['a'], contents: [], delimiter: ',', bom: false, bytes: 9, sha256 },
     recreated: false,
     fallsBack: false,
     ...more,

@@ -1,0 +1,108 @@
+// Step `guard`: a new version of a table is held against those that went live; beyond the limits the one before stays.
+import { HeldError, reasonOf } from '../../model/errors.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { ReportItem } from '../../model/report.ts';
+import {
+  type FormerVersions,
+  type LiveVersion,
+  liveVersionOf,
+  versionsOf,
+  withFormer,
+} from '../../model/table-history.ts';
+import type { Ledger } from '../../state/ledger.ts';
+import { guardFingerprint } from '../plan/plan.ts';
+import { tableGuardFaults } from '../plan/table-guard.ts';
+import { goodPath } from './fall-back.ts';
+import { type ResourceState, sentFile } from './resource-state.ts';
+
+/** True for a new version of a guarded table; the first one sets the mark. */
+export const isGuarded = ({ wish, entry, table, source, fallsBack }: ResourceState): boolean =>
+  wish.guard !== undefined &&
+  entry.version !== null &&
+  table !== null &&
+  source !== null &&
+  !fallsBack &&
+  entry.version.sum !== sumOf(table.sha256);
+
+/** Holds the table where it is beyond the limits: the entry tells that its file is refused, and nothing of it is sent. */
+export const guardTable = async (state: ResourceState): Promise<void> => {
+  const { wish, entry, table, source, target, deps } = state;
+  const { guard } = wish;
+  const { version: live, refused } = entry;
+  if (guard === undefined || live === null || !table || !source) return;
+  const { item } = target;
+  const isJudged = refused?.sha256 === source.sha256 && refused.importFingerprint === guardFingerprint(wish);
+  if (isJudged && refused.guard === 'released') return item.note(`released, although ${refused.reason.message}`);
+  const faults = await item.step(
+    { name: 'guard', on: item.key, light: true },
+    async () => {
+      const judge = (former: FormerVersions | null): string[] =>
+        tableGuardFaults(table, { guard, live, versions: versionsOf(former, live) });
+      const found = judge(null);
+      return found.length === 0 ? found : judge(await deps.ledger.formerVersions(item.portal, item.key));
+    },
+    (found) => (found.length === 0 ? 'within its limits' : `held: ${found.join('; ')}`),
+  );
+  if (faults.length > 0) await hold(state, faults);
+};
+
+const hold = async (state: ResourceState, faults: string[]): Promise<void> => {
+  const { wish, entry, intent, source, table, target, deps } = state;
+  const { good, file, datastore } = entry;
+  // A file between the live one and this may have been attached without being proven.
+  const isBetween = intent?.action === 'attach' || intent?.action === 'import' || datastore === 'pending';
+  const isThere = !isBetween && (good === null || (file?.sha256 === good.sha256 && datastore !== 'failed'));
+  const isReplaced = isThere || good === null || (await goodPath(state, good)) === null;
+  const reason = reasonOf(
+    new HeldError(`held by its guard: ${faults.join('; ')}`, {
+      hint: `the version before stays; look at the source, then \`sluice release ${wish.key}\` or \`sluice discard ${wish.key}\``,
+    }),
+  );
+  state.entry = {
+    ...entry,
+    ...(isReplaced ? {} : { file: null, datastore: 'pending' }),
+    refused: {
+      sha256: source?.sha256 ?? '',
+      importFingerprint: guardFingerprint(wish),
+      delimiter: table?.delimiter ?? null,
+      isReplaced,
+      reason,
+      guard: 'held',
+    },
+  };
+  state.intent = null;
+  await deps.ledger.settle(target.item.portal, state.entry);
+};
+
+/** The version that the table of a job is once it is proven: the one that is known where its bytes are the same. */
+export const provenVersion = (state: ResourceState): LiveVersion | null => {
+  const { table, wish, entry } = state;
+  const { version: before } = entry;
+  if (!table || !sentFile(state) || before?.sum === sumOf(table.sha256)) return before;
+  return liveVersionOf(table, { at: Date.now(), before, guard: wish.guard });
+};
+
+/** How many versions the report of a held table tells. */
+const toldVersions = 10;
+
+/** The last versions that went live, newest first. */
+export const versionsToTell = async ({ deps, target, entry }: ResourceState): Promise<ReportItem['versions']> => {
+  const versions = versionsOf(await deps.ledger.formerVersions(target.item.portal, entry.key), entry.version);
+  return versions
+    .slice(-toldVersions)
+    .reverse()
+    .map(({ at, rows, bytes, columns }) => ({ at: new Date(at).toISOString(), rows, bytes, columns: columns.length }));
+};
+
+/** The former versions once `version` takes the place of that of an entry; undefined where it does not. */
+export const formerWith = async (
+  ledger: Ledger,
+  portal: string,
+  { key, version: before }: LedgerEntry,
+  version: LiveVersion | null,
+): Promise<FormerVersions | undefined> =>
+  before === null || before.sum === version?.sum
+    ? undefined
+    : withFormer(await ledger.formerVersions(portal, key), before);
+
+const sumOf = (sha256: string): string => sha256.slice(0, 8);

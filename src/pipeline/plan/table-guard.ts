@@ -1,0 +1,142 @@
+// The guard of a table: what of a new version is beyond the limits, measured against the versions that went live. Pure.
+import { portalColumnName } from '../../dataset-api/column-name.ts';
+import {
+  type CheckedTable,
+  columnsOf,
+  type LiveVersion,
+  type TableColumn,
+  type TableGuard,
+  type TableVersion,
+} from '../../model/table-history.ts';
+
+/** What a new version is held against. */
+export interface GuardedBy {
+  guard: TableGuard;
+  live: LiveVersion;
+  /** All versions that are known, the live one last. */
+  versions: readonly TableVersion[];
+}
+
+/** Why a new version must be held, a phrase for each limit; empty where it may go. */
+export const tableGuardFaults = (table: CheckedTable, { guard, live, versions }: GuardedBy): string[] => [
+  ...rowFaults(table.rows, guard, versions),
+  ...columnFaults(table.contents, guard, columnsOf(live)),
+  ...nullFaults(table, guard, live),
+];
+
+/** So many rows may always come or go: the share says nothing of a handful. */
+const handful = 2;
+
+/** A step is no larger than a known one while it is within this factor. */
+const tolerance = 1.25;
+
+const rowFaults = (rows: number, { rows: share }: TableGuard, versions: readonly TableVersion[]): string[] => {
+  const before = versions.at(-1)?.rows ?? 0;
+  const step = rows - before;
+  const isWithin =
+    share === undefined || before === 0 || Math.abs(step) <= Math.max(share * before, rows > 0 ? handful : 0);
+  if (isWithin || isKnownStep(before, rows, versions)) return [];
+  const percent = Math.round((Math.abs(step) / before) * 100);
+  const change = `${count(rows)} rows, ${percent}% ${step < 0 ? 'fewer' : 'more'} than the ${count(before)} before`;
+  return [`${change} (\`rows: ${percentOf(share)}\`)`];
+};
+
+/** True where a step in the same direction, as large, has passed the guard before: weekends, a new year, a table that grows. */
+const isKnownStep = (from: number, to: number, versions: readonly TableVersion[]): boolean =>
+  versions.some(({ rows, isGuarded }, index) => {
+    const before = versions[index - 1]?.rows;
+    if (!isGuarded || before === undefined || Math.sign(rows - before) !== Math.sign(to - from)) return false;
+    const isAsLarge = Math.abs(to - from) <= tolerance * Math.abs(rows - before);
+    return isAsLarge && (to > from || to * tolerance >= rows);
+  });
+
+const columnFaults = (
+  columns: readonly TableColumn[],
+  { columns: policy = 'any' }: TableGuard,
+  before: readonly TableColumn[],
+): string[] => {
+  if (policy === 'any') return [];
+  const now = byName(columns);
+  const then = byName(before);
+  const lost = before.filter((column) => !now.has(nameOf(column)));
+  const fresh = columns.filter((column) => !then.has(nameOf(column)));
+  // One that stands in the place of a lost one was renamed.
+  const renamed = new Map(lost.flatMap((column) => pairOf(column, { before, columns, fresh })));
+  const gone = lost.filter(({ name }) => !renamed.has(name));
+  const added = fresh.filter(({ name }) => ![...renamed.values()].includes(name));
+  const retyped = before.flatMap((column) => {
+    const kind = now.get(nameOf(column))?.kind;
+    return kind !== undefined && isRetyped(column.kind, kind)
+      ? [`${quoted(column.name)} from ${column.kind} to ${kind}`]
+      : [];
+  });
+  const rule = ` (\`columns: ${policy}\`)`;
+  return [
+    ...(gone.length > 0 ? [`${namesOf(gone)} lost${rule}`] : []),
+    ...(renamed.size > 0
+      ? [`renamed: ${some([...renamed].map(([from, to]) => `${quoted(from)} to ${quoted(to)}`))}${rule}`]
+      : []),
+    ...(retyped.length > 0 ? [`values changed: ${some(retyped)}${rule}`] : []),
+    ...(policy === 'keep' && added.length > 0 ? [`${namesOf(added)} added${rule}`] : []),
+  ];
+};
+
+/** Columns are the same where a portal gives them the same name; one without such a name keeps its own. */
+const nameOf = ({ name }: TableColumn): string => portalColumnName(name) || name;
+
+const byName = (columns: readonly TableColumn[]): Map<string, TableColumn> =>
+  new Map(columns.map((column) => [nameOf(column), column]));
+
+const pairOf = (
+  column: TableColumn,
+  {
+    before,
+    columns,
+    fresh,
+  }: { before: readonly TableColumn[]; columns: readonly TableColumn[]; fresh: readonly TableColumn[] },
+): [string, string][] => {
+  const other = columns[before.indexOf(column)];
+  return other !== undefined && fresh.includes(other) && columns.length === before.length
+    ? [[column.name, other.name]]
+    : [];
+};
+
+const isRetyped = (before: TableColumn['kind'], now: TableColumn['kind']): boolean =>
+  before !== now && ![before, now].some((kind) => kind === 'mixed' || kind === 'empty');
+
+/** A column with fewer values says little when it loses some, unless nearly every row had one. */
+const enoughValues = 20;
+const nearlyAll = 0.75;
+
+const nullFaults = ({ rows, contents: columns }: CheckedTable, { nulls }: TableGuard, live: LiveVersion): string[] => {
+  if (nulls === undefined || rows === 0 || live.rows === 0) return [];
+  const now = byName(columns);
+  return columnsOf(live).flatMap((column) => {
+    const own = now.get(nameOf(column));
+    const filled = 1 - column.empty / live.rows;
+    // As empty as a version that has passed is no news.
+    const usual = Math.min(filled, (live.sparse?.[column.name] ?? 100) / 100);
+    if (own === undefined || (filled < nearlyAll && usual * rows < enoughValues)) return [];
+    const left = 1 - own.empty / rows;
+    if (left >= (1 - nulls) * usual) return [];
+    return [
+      `${quoted(column.name)} has values in ${percentOf(left)} of the rows, before in ${percentOf(filled)} (\`nulls: ${percentOf(nulls)}\`)`,
+    ];
+  });
+};
+
+const mostNamed = 5;
+
+const some = (texts: string[]): string =>
+  texts.length <= mostNamed
+    ? texts.join(', ')
+    : `${texts.slice(0, mostNamed).join(', ')} and ${texts.length - mostNamed} more`;
+
+const namesOf = (columns: TableColumn[]): string =>
+  `column${columns.length === 1 ? '' : 's'} ${some(columns.map(({ name }) => quoted(name)))}`;
+
+const quoted = (name: string): string => `\`${name}\``;
+
+const count = (number: number): string => number.toLocaleString('en');
+
+const percentOf = (share: number): string => `${Math.round(share * 1000) / 10}%`;

@@ -1,0 +1,158 @@
+// A table that is beyond the limits of its guard is held: its old rows stay, until somebody releases it or a better one comes.
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ReportItem } from '../../src/model/report.ts';
+import type { Gateway } from './support/gateway.ts';
+import { tableItem } from './support/items.ts';
+import { withReport } from './support/place.ts';
+import { openPortalPlace } from './support/portal-place.ts';
+import type { Reader } from './support/reader.ts';
+import type { RedisPlace } from './support/redis-place.ts';
+
+let gateway: Gateway;
+let reader: Reader;
+let place: RedisPlace;
+beforeAll(async () => {
+  ({ gateway, reader, place } = await openPortalPlace({ jobs: { lock: '1s', stalledCheck: '250ms' } }));
+});
+
+const write = (name: string, content: string, more: Record<string, unknown> = {}): string => {
+  place.write(`data/${name}.csv`, content);
+  const table = { id: 't', title: `${name} table`, file: `data/${name}.csv`, ...more };
+  return place.manifest({
+    name,
+    guard: { rows: '20%', columns: 'grow' },
+    datasets: [{ id: 'one', title: `${name} dataset`, resources: [table] }],
+  });
+};
+const table = (rows: number, word: string): string =>
+  `id,word,more\n${Array.from({ length: rows }, (_, row) => `${row},${word},x${row}\n`).join('')}`;
+const held = { live: false, stale: true, outcome: 'held', reason: { code: 'held' } } as Partial<ReportItem>;
+const attaches = (): string[] => gateway.takeWrites().filter((write) => write.endsWith('/attach_file'));
+
+/** Publishes 100 rows, then 4 of them, which the guard holds. */
+const holdOne = async (name: string): Promise<{ manifest: string; key: string; uuid: string; nid: string }> => {
+  const manifest = write(name, table(100, 'old'));
+  const { uuid, nid } = tableItem((await place.publish(manifest)).report);
+  gateway.takeWrites();
+  write(name, table(4, 'ruined'));
+  const ruined = await place.publish(manifest);
+  expect(ruined.code).toBe(4);
+  expect(tableItem(ruined.report)).toMatchObject(held);
+  expect(gateway.takeWrites()).toEqual([]);
+  return { manifest, key: `${name}/one/t`, uuid, nid: nid ?? '' };
+};
+
+describe('a ruined version', () => {
+  it('is held: the old rows stay, and report, status and history tell why', async () => {
+    const { manifest, key, uuid, nid } = await holdOne('ruined');
+    expect(await reader.count(uuid)).toBe(100);
+    expect(await reader.records(uuid)).toMatchObject([{ word: 'old' }, ...Array(99).fill({})]);
+    expect((await reader.file(nid))?.content).toBe(table(100, 'old'));
+    const status = await place.run(['status']);
+    expect(status.code).toBe(4);
+    expect(status.out).toContain(`${key}: HELD: the portal still serves the version before`);
+    expect(status.out).toContain('4 rows, 96% fewer than the 100 before (`rows: 20%`)');
+    expect(status.out).toContain(`\`sluice release ${key}\` or \`sluice discard ${key}\``);
+    const again = await place.publish(manifest);
+    expect(again.code).toBe(4);
+    expect(tableItem(again.report)).toMatchObject({ ...held, rows: 100, actions: [] });
+    expect(gateway.takeWrites()).toEqual([]);
+    const history = await place.run(['history', key, '--json']);
+    expect(JSON.parse(history.out)).toMatchObject({
+      versions: [{ rows: 100, columns: [{ name: 'id', kind: 'number' }, {}, {}] }],
+    });
+  });
+
+  it('is published once it is released, and sets the mark', async () => {
+    const { manifest, key, uuid } = await holdOne('released');
+    const released = await place.run(['release', key]);
+    expect(released).toMatchObject({ code: 0 });
+    expect(await reader.count(uuid)).toBe(4);
+    expect((await place.run(['status', key])).code).toBe(0);
+    expect((await place.publish(manifest)).code).toBe(0);
+    const history = await place.run(['history', key]);
+    expect(history.out).toMatch(/2 versions\n.* 4 rows .*\n.* 100 rows /);
+    write('released', table(5, 'more'));
+    expect((await place.publish(manifest)).code).toBe(0);
+  });
+
+  it('is forgotten once it is discarded; only another one is judged again', async () => {
+    const { manifest, key, uuid } = await holdOne('discarded');
+    expect((await place.run(['discard', key])).code).toBe(0);
+    expect((await place.run(['status', key])).code).toBe(0);
+    const again = await place.publish(manifest);
+    expect(again.code).toBe(0);
+    expect(tableItem(again.report)).toMatchObject({ live: true, stale: false, rows: 100, outcome: 'unchanged' });
+    expect(tableItem(again.report).warnings).toMatchObject([expect.stringContaining('was discarded')]);
+    expect(gateway.takeWrites()).toEqual([]);
+    write('discarded', table(4, 'ruined'), { description: 'Another one' });
+    const described = await place.publish(manifest);
+    expect(described.code).toBe(0);
+    expect(tableItem(described.report)).toMatchObject({ live: true, actions: ['updated'], rows: 100 });
+    write('discarded', table(3, 'ruined'));
+    expect((await place.publish(manifest)).code).toBe(4);
+    write('discarded', table(101, 'sound'));
+    const sound = await place.publish(manifest);
+    expect(sound.code).toBe(0);
+    expect(tableItem(sound.report)).toMatchObject({ live: true, rows: 101, warnings: [] });
+    expect(await reader.count(uuid)).toBe(101);
+  });
+
+  it('gives way to the old bytes, when they come back, without a write', async () => {
+    const { manifest } = await holdOne('restored');
+    write('restored', table(100, 'old'));
+    const back = await place.publish(manifest);
+    expect(back.code).toBe(0);
+    expect(tableItem(back.report)).toMatchObject({ live: true, reason: null, rows: 100 });
+    expect(attaches()).toEqual([]);
+  });
+
+  it('is judged again when its limits change', async () => {
+    const { manifest, uuid } = await holdOne('loosened');
+    write('loosened', table(4, 'ruined'), { guard: { rows: '100%' } });
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(await reader.count(uuid)).toBe(4);
+  });
+
+  it('does not keep a change of its description back', async () => {
+    const { manifest, nid } = await holdOne('described');
+    write('described', table(4, 'ruined'), { title: 'Another title' });
+    const updated = await place.publish(manifest);
+    expect(updated.code).toBe(4);
+    expect(tableItem(updated.report)).toMatchObject({ ...held, actions: ['updated'] });
+    expect((await reader.read(nid)).title).toBe('Another title');
+    expect(attaches()).toEqual([]);
+  });
+
+  it('leaves the good file on a node that has to be made anew', async () => {
+    const { manifest, nid, uuid } = await holdOne('remade');
+    await reader.remove(nid);
+    const remade = withReport(await place.run(['publish', manifest, '--refresh', '--json']));
+    expect(tableItem(remade.report)).toMatchObject({ ...held, rows: 100 });
+    expect(await reader.count(uuid)).toBe(100);
+  });
+});
+
+describe('columns', () => {
+  it.each([
+    ['lost', 'id,more\n', (row: number) => `${row},x\n`, 'column `word` lost'],
+    ['renamed', 'id,words,more\n', (row: number) => `${row},old,x\n`, 'renamed: `word` to `words`'],
+    ['changed', 'id,word,more\n', (row: number) => `n${row},old,x\n`, '`id` from number to text'],
+  ])('that are %s hold the table', async (what, header, row, why) => {
+    const name = `columns-${what}`;
+    const manifest = write(name, table(100, 'old'));
+    const { uuid } = tableItem((await place.publish(manifest)).report);
+    write(name, `${header}${Array.from({ length: 100 }, (_, index) => row(index)).join('')}`);
+    const ruined = await place.publish(manifest);
+    expect(tableItem(ruined.report)).toMatchObject(held);
+    expect(tableItem(ruined.report).reason?.message).toContain(why);
+    expect(await reader.count(uuid)).toBe(100);
+  });
+
+  it('that are new do not, where the table may grow', async () => {
+    const manifest = write('columns-new', table(100, 'old'));
+    await place.publish(manifest);
+    write('columns-new', table(100, 'old,new').replace('more', 'more,newest'));
+    expect((await place.publish(manifest)).code).toBe(0);
+  });
+});
