@@ -1,33 +1,24 @@
 // Writes what is made from the commands and errors: the tables of both in the reference pages.
 // Run it with `node scripts/reference.ts` after a change of a command or an error; a test fails while the pages are behind.
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import type { Command } from 'commander';
 import { exitCodeOfError } from '../src/commands/exit-code.ts';
+import { createProgram } from '../src/commands/program.ts';
 import * as errors from '../src/model/errors.ts';
 import { type MadeFile, page } from './schemas.ts';
 
 const root = join(import.meta.dirname, '..');
-const run = promisify(execFile);
 
-/** Help text of a command as `--help` prints it; of the program itself without a name. */
-const help = async (...command: string[]): Promise<string> => {
-  const { stdout } = await run(process.execPath, [join(root, 'src/cli.ts'), ...command, '--help']);
-  return stdout.trimEnd();
+/** What `--help` prints of a command. */
+const help = (command: Command): string => {
+  let text = '';
+  command.configureOutput({ writeOut: (part) => (text += part), getOutHelpWidth: () => 80 }).outputHelp();
+  return text.trimEnd();
 };
-
-const namesIn = (text: string): string[] =>
-  [...(text.split('\nCommands:')[1]?.split('\n\n')[0] ?? '').matchAll(/^ {2}([a-z][a-z-]*)/gm)].flatMap(
-    ([, name = '']) => (name === 'help' ? [] : [name]),
-  );
 
 /** Help texts of a command and of all commands below it, in their order. */
-const helpWithin = async (...command: string[]): Promise<string[]> => {
-  const own = await help(...command);
-  const below = await Promise.all(namesIn(own).map((name) => helpWithin(...command, name)));
-  return [own, ...below.flat()];
-};
+const helpWithin = (command: Command): string[] => [help(command), ...command.commands.flatMap(helpWithin)];
 
 /** A command of the program. */
 export interface CommandHelp {
@@ -36,14 +27,14 @@ export interface CommandHelp {
   text: string;
 }
 
+const allCommands = (): Promise<Command> => createProgram({ isLoaded: () => true, run: async () => undefined });
+
 /** What `sluice --help` prints. */
-export const programHelp = (): Promise<string> => help();
+export const programHelp = async (): Promise<string> => help(await allCommands());
 
 /** Every command, as the program's help lists them. */
-export const commandHelp = async (): Promise<CommandHelp[]> => {
-  const names = namesIn(await programHelp());
-  return Promise.all(names.map(async (name) => ({ name, text: (await helpWithin(name)).join('\n\n') })));
-};
+export const commandHelp = async (): Promise<CommandHelp[]> =>
+  (await allCommands()).commands.map((command) => ({ name: command.name(), text: helpWithin(command).join('\n\n') }));
 
 /** Options that most commands have; the page describes them once. */
 const common = ['--config', '--state', '--portal', '--json', '--verbose', '--help'];

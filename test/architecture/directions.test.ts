@@ -29,7 +29,7 @@ const packages: Record<string, string[]> = {
   saxes: ['embedded-portal', 'tables'],
   yauzl: ['tables'],
   chokidar: ['sources', 'service'],
-  commander: ['cli.ts'],
+  commander: ['cli.ts', 'commands'],
   'js-yaml': ['model', 'embedded-portal', 'sources', 'portal-client'],
 };
 

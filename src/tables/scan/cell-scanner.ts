@@ -1,7 +1,12 @@
 // The memory of a scanner, kept for the next one: that of a small table takes longer to get than to fill.
 import { byteClasses, divider, firstDivider, has } from './byte-class.ts';
 import type { TableDialect } from './dialect.ts';
-import type { CellPosition } from './faults.ts';
+
+/** A place in a table. Lines count from 1; a column is the number of the cell in its row, from 1. */
+export interface CellPosition {
+  line: number;
+  column: number;
+}
 
 /** The arrays of a scanner; see `CellScanner` for what they hold. */
 interface CellMemory {

@@ -1,13 +1,8 @@
 // The faults of tabular files in the words of the person who made the file: what, where, what to do.
 import { TableFaultError } from '../../model/errors.ts';
+import type { CellPosition } from './cell-scanner.ts';
 import { delimiterName } from './dialect.ts';
 import type { LayoutCandidate } from './layout.ts';
-
-/** A place in a table. Lines count from 1; a column is the number of the cell in its row, from 1. */
-export interface CellPosition {
-  line: number;
-  column: number;
-}
 
 const saveAsUtf8 = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma delimited)") and publish it again';
 

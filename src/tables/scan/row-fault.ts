@@ -1,17 +1,8 @@
 // The first fault of one scanned row, told with its place.
 import type { TableFaultError } from '../../model/errors.ts';
 import { has, quoteFaults } from './byte-class.ts';
-import type { CellScanner } from './cell-scanner.ts';
-import {
-  type CellPosition,
-  nulByte,
-  oversizeRow,
-  raggedRow,
-  spacedQuote,
-  strayQuote,
-  textAfterQuote,
-  unclosedQuote,
-} from './faults.ts';
+import type { CellPosition, CellScanner } from './cell-scanner.ts';
+import { nulByte, oversizeRow, raggedRow, spacedQuote, strayQuote, textAfterQuote, unclosedQuote } from './faults.ts';
 
 /** Marks of cells that a strict reading refuses. */
 export const refusedMarks = quoteFaults | has.nul;

@@ -1,0 +1,124 @@
+// The command line: every command with its arguments, options and help.
+import { readFileSync } from 'node:fs';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { CommandDeclaration, CommandDeclarations, Parameter } from './declaration.ts';
+import { helpTopics } from './help-topics.ts';
+import type { Io } from './io.ts';
+
+/** Each command as `sluice --help` lists it, and its file: only that of the command that is typed is loaded. */
+const listed: [usage: string, description: string, load: () => Promise<{ commands: CommandDeclarations }>][] = [
+  ['publish <manifest...>', 'publish manifests once and wait for the report', () => import('./publish.ts')],
+  ['plan <manifest...>', 'show what publish would do, without writing anything', () => import('./plan.ts')],
+  ['apply <plan>', 'carry out a saved plan exactly as reviewed', () => import('./plan.ts')],
+  ['release <run|key>', 'let a run or table that a guard held go ahead', () => import('./operate.ts')],
+  ['discard <run|key>', 'drop a run or table that a guard held', () => import('./operate.ts')],
+  ['history <key>', 'list the versions of a table that went live', () => import('./history.ts')],
+  ['remove <key>', 'take a dataset or resource off the portal', () => import('./operate.ts')],
+  ['adopt <manifest>', 'link datasets that are already on the portal', () => import('./reconcile.ts')],
+  ['rebuild <manifest>', 'restore lost state from the portal', () => import('./reconcile.ts')],
+  ['verify <manifest>', 'check that the portal holds what was published', () => import('./reconcile.ts')],
+  [
+    'start [manifest...]',
+    'run the service: workers, watched folders, schedules, the embedded portal',
+    () => import('./start.ts'),
+  ],
+  ['worker', 'run workers only, on another host with the same Redis', () => import('./start.ts')],
+  ['schedules [manifest...]', 'list schedules with their next and last runs', () => import('./schedules.ts')],
+  ['run-now <manifest...>', 'run manifests now, whatever their schedules say', () => import('./schedules.ts')],
+  ['status [key|file]', 'show what is live, and why something is not', () => import('./status.ts')],
+  ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./log.ts')],
+  ['retry <run|key>', 'rerun what failed in a run, or one key', () => import('./retry.ts')],
+  [
+    'check [file...]',
+    'validate configuration, manifests and tables, or a portal with --portal',
+    () => import('./check.ts'),
+  ],
+  ['init [folder]', 'set up a folder: configuration, sample manifest, inbox', () => import('./init.ts')],
+  ['portal', 'run the embedded portal on its own', () => import('./portal.ts')],
+  ['demo', 'publish sample datasets to a temporary portal and check the result', () => import('./demo.ts')],
+];
+
+/** How a program loads and runs its commands. */
+export interface ProgramOptions {
+  /** True for a command whose declaration is loaded; the others are only listed. */
+  isLoaded: (name: string) => boolean;
+  /** Called with the command that was typed; it resolves with the exit code. */
+  run: (start: (io: Io) => Promise<number>) => Promise<void>;
+}
+
+/** The program as the shell sees it. */
+export const createProgram = async (options: ProgramOptions): Promise<Command> => {
+  const program = new Command('sluice')
+    .description('Publishes folders, manifests and catalogues to portals that speak the Dataset REST API.')
+    .version(packageVersion())
+    .showHelpAfterError('(sluice <command> --help shows an example)')
+    .exitOverride();
+  for (const [usage, description, load] of listed) {
+    const name = nameOf(usage);
+    const command = program.command(name).description(description);
+    const declaration = options.isLoaded(name) ? (await load()).commands[name] : undefined;
+    if (declaration) declare(command, declaration, options);
+  }
+  program.configureHelp({
+    subcommandTerm: (command) => {
+      const usage = listed.find(([usage]) => nameOf(usage) === command.name())?.[0];
+      return usage?.replace(nameOf(usage), '$& [options]') ?? 'help [command]';
+    },
+  });
+  return program.addHelpText(
+    'after',
+    `\n${helpTopics.map((topic) => `sluice help ${topic}`).join(' and ')} list every key of the two files.\n`,
+  );
+};
+
+/** The first word of a usage. */
+const nameOf = (usage: string): string => usage.split(' ', 1)[0] ?? '';
+
+/** Adds arguments, options, examples and what runs to a command, and its subcommands. */
+const declare = (
+  command: Command,
+  { arguments: taken = {}, options = {}, examples, run, subcommands = {} }: CommandDeclaration,
+  program: ProgramOptions,
+): void => {
+  for (const [form, parameter] of Object.entries(taken)) {
+    const { text, fallback } = full(parameter);
+    command.argument(form, text, fallback);
+  }
+  for (const [flags, parameter] of Object.entries(options)) command.addOption(optionOf(flags, full(parameter)));
+  command.addHelpText('after', `\nExample:\n${examples.map((line) => `  ${line}`).join('\n')}\n`);
+  if (run) {
+    const started = run as (...given: unknown[]) => Promise<number>; // commander hands over what was declared
+    command.action((...given: unknown[]) =>
+      program.run((io) => started(...given.slice(0, -2), command.optsWithGlobals(), io)),
+    );
+  }
+  if (!run) command.showHelpAfterError();
+  for (const [name, below] of Object.entries(subcommands)) {
+    declare(command.command(name).description(below.description), below, program);
+  }
+};
+
+const full = (parameter: Parameter): Exclude<Parameter, string> =>
+  typeof parameter === 'string' ? { text: parameter } : parameter;
+
+const optionOf = (flags: string, { text, choices, fallback, parse }: Exclude<Parameter, string>): Option => {
+  const option = new Option(flags, text);
+  if (choices) option.choices(choices);
+  if (fallback !== undefined) option.default(fallback);
+  if (parse) {
+    option.argParser((value) => {
+      try {
+        return parse(value);
+      } catch (error) {
+        throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+      }
+    });
+  }
+  return option;
+};
+
+/** The version that package.json states, beside `src` and `dist` alike. */
+const packageVersion = (): string => {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return String((JSON.parse(text) as { version: unknown }).version); // our own file
+};
