@@ -178,7 +178,7 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
   let live = 0;
   const keys = await keysOf(runtime, target, (entry) => {
     if (entry.live) live += 1;
-    return all || !entry.live;
+    return all || !entry.live || entry.reason !== null;
   });
   const others = keys.filter((entry) => !entry.live);
   const { current } = await runtime.gate.state(target);

@@ -145,6 +145,7 @@ export const indexedEntrySchema = ledgerEntrySchema.pick({
   live: true,
   removed: true,
   missingSince: true,
+  reason: true,
   syncedAt: true,
 });
 

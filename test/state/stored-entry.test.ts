@@ -50,8 +50,8 @@ const plainText =
   `"isReplaced":false,"reason":{"code":"import-failed","message":"no","hint":null}},` +
   `"runId":"20261123-042518-frctj","syncedAt":1795407925521}`;
 
-const indexed = ({ key, uuid, nid, live, removed, missingSince, syncedAt }: LedgerEntry) => ({
-  ...{ key, uuid, nid, live, removed, missingSince, syncedAt },
+const indexed = ({ key, uuid, nid, live, removed, missingSince, reason, syncedAt }: LedgerEntry) => ({
+  ...{ key, uuid, nid, live, removed, missingSince, reason, syncedAt },
 });
 
 describe('a stored entry', () => {
