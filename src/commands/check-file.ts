@@ -14,9 +14,8 @@ import {
   SourceMissingError,
   TableFaultError,
 } from '../model/errors.ts';
-import type { TableRecipe } from '../model/recipe/recipe.ts';
+import { isTabular, type TableRecipe } from '../model/recipe/recipe.ts';
 import { readYaml } from '../model/yaml/document.ts';
-import { isTabular } from '../pipeline/plan/plan.ts';
 import { recipeOf } from '../sources/gather/dataset-wish.ts';
 import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type Manifest, manifestKinds } from '../sources/manifest/schema.ts';
@@ -235,26 +234,33 @@ const shown = (path: string, cwd: string): string => {
 const lookAtMade = async (
   { path, name, recipe }: PublishedFile & { recipe: TableRecipe },
   finding: FileFinding,
-  { io, config }: CheckContext,
+  context: CheckContext,
 ): Promise<void> => {
+  const { io, config } = context;
   const folder = await mkdtemp(join(tmpdir(), 'sluice-check-'));
   const rowBytes = config?.limits.rowBytes ?? 1024 * 1024;
   const maxBytes = config?.limits.tableBytes ?? 10e9;
   try {
     const how = { path, name, recipe, folder, label: 'check', rejects: null, maxBytes, rowBytes, signal: io.stop };
     const made = await prepareTable(how);
+    if (made.kind === 'as-is' && isTabular(name)) return await lookAtTable(path, finding, context);
     if (made.kind === 'as-is') {
       finding.summary = `${made.why}: sent unchanged`;
       return;
     }
     finding.kind = 'table';
-    finding.notes = [...made.said, ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : [])];
+    finding.notes = [
+      ...made.mended.map((line) => `mended: ${line}`),
+      ...made.said,
+      ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : []),
+    ];
     const { mend: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
     // What is made anew each time is mended by steps or in its source, not by `--fix`.
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     finding.inspection = inspection;
     finding.faults.push(...faultsOfTable(inspection, finding.file));
-    finding.summary = `made into CSV from ${plural(made.rowsIn, 'row')}: ${summaryOfTable(inspection)}`;
+    const from = made.said.length === 0 ? 'mended on the way' : `made into CSV from ${plural(made.rowsIn, 'row')}`;
+    finding.summary = `${from}: ${summaryOfTable(inspection)}`;
     if (finding.faults.length === 0) finding.table = reportOf(inspection);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -100,4 +100,8 @@ const inboxManifest = ({
 name: inbox
 portal: ${name}
 drop: { folder: ../${inboxFolder}, files: "**/*.csv" }
+
+# What to do with a table that a portal could not read. off: it is quarantined with the reason. safe: it is mended while
+# publishing where the file proves how (encoding, titles above the header, line ends); all others are quarantined.
+defaults: { resource: { mend: off } }
 `;

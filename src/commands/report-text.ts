@@ -37,8 +37,15 @@ export const itemLines = (items: ReportItem[]): string[] => {
     const state = stateOf(item);
     const line = `  ${item.key.padEnd(width)}  ${item.outcome.padEnd(11)}  ${state.padEnd(8)}  ${rows.padStart(12)}  ${did}`;
     const rejected = item.rejected ? [`      ${rejectedText(item.rejected)}`] : [];
+    const mended = item.mended.map((line) => `      mended: ${line}`);
     const warnings = item.warnings.map((warning) => `      warning: ${warning}`);
-    return [line.trimEnd(), ...rejected, ...warnings, ...(item.reason ? reasonLines(item.reason, '      ') : [])];
+    return [
+      line.trimEnd(),
+      ...mended,
+      ...rejected,
+      ...warnings,
+      ...(item.reason ? reasonLines(item.reason, '      ') : []),
+    ];
   });
 };
 

@@ -108,6 +108,8 @@ export const ledgerEntrySchema = z.object({
   file: portalFileSchema.nullable(),
   /** Rows that were left out of the table as bad, and the file they are in on the host that made it; null where none were. */
   rejected: rejectedRowsSchema.nullable().default(null),
+  /** What was mended in the file before it was sent, a line each. */
+  mended: z.array(z.string()).default([]),
   /** `pending`: a file was attached whose import is not proven yet. */
   datastore: z.enum(['none', 'imported', 'pending', 'failed']),
   /** Data rows (without the header) that were imported, null where nothing is imported. */
@@ -207,6 +209,7 @@ export const newEntry = ({
   metadataFingerprint: null,
   baseline: null,
   rejected: null,
+  mended: [],
   source: null,
   sourcePath: null,
   fetched: null,

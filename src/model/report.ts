@@ -54,6 +54,8 @@ export const reportItemSchema = z.object({
   rows: z.number().int().nullable(),
   file: z.object({ name: z.string(), bytes: z.number().int(), sha256: z.string() }).nullable(),
   rejected: rejectedRowsSchema.nullable().default(null),
+  /** What was mended in the file before it was sent, one line each. */
+  mended: z.array(z.string()).default([]),
   /** What is live otherwise than it was wished, one sentence each: fields that the portal does not hold, rows it drops. */
   warnings: z.array(z.string()).default([]),
   reason: reasonSchema.nullable(),

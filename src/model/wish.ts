@@ -1,6 +1,7 @@
 // Wishes: the datasets and resources that should be on a portal, as gathered from a manifest or a dropped file.
 import { z } from 'zod';
-import { preparedName, tableRecipeSchema } from './recipe/recipe.ts';
+import { isConvertible, preparedName, tableRecipeSchema } from './recipe/recipe.ts';
+import { encodings } from './recipe/steps.ts';
 import { tableGuardSchema } from './table-history.ts';
 
 /** Field items of a node keyed by field name, in the API's own structure (`{und: [...]}`), as entity portals take them. */
@@ -38,6 +39,13 @@ export const sourcePathOf = (source: ResourceSource): string | null => {
 export const isOfWeb = (source: ResourceSource): boolean =>
   source.kind === 'url' || (source.kind === 'file' && source.url !== undefined);
 
+/** Keys that stand beside a table of text, and are no matter of other files. */
+export const readingKeysSchema = z.object({
+  encoding: z.enum(encodings).exactOptional(),
+  skipRows: z.int().nonnegative().exactOptional(),
+  mend: z.enum(['safe', 'off']).exactOptional(),
+});
+
 /** A resource that should be on the portal. */
 export const resourceWishSchema = z.object({
   /** `<manifest>/<dataset>/<resource>`: our stable name. */
@@ -53,6 +61,8 @@ export const resourceWishSchema = z.object({
   recipe: tableRecipeSchema.exactOptional(),
   /** Limits that a new version of its table is held against. */
   guard: tableGuardSchema.exactOptional(),
+  /** What is asked for a table of text, where the name of the file does not tell yet whether it is one. */
+  reading: readingKeysSchema.exactOptional(),
   /** sha256 (hex) over everything above that the portal shall hold as metadata. */
   metadataFingerprint: z.string(),
 });
@@ -60,10 +70,11 @@ export const resourceWishSchema = z.object({
 /** See {@link resourceWishSchema}. */
 export type ResourceWish = z.infer<typeof resourceWishSchema>;
 
-/** Name of the file that is sent; empty where none is. A table that was made of another file has the name of a CSV. */
+/** Name of the file that is sent; empty where none is. A table that was made of another file, or by steps, has the name of a CSV. */
 export const sentName = ({ source, recipe }: Pick<ResourceWish, 'source' | 'recipe'>): string => {
   if (!('name' in source)) return '';
-  return recipe ? preparedName(source.name) : source.name;
+  const isMade = recipe !== undefined && (recipe.asked || isConvertible(source.name));
+  return isMade ? preparedName(source.name) : source.name;
 };
 
 /** A dataset that should be on the portal, with its resources. */

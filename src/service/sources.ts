@@ -131,7 +131,7 @@ export const settleDrops = async (
   const claims = new Map((await claimsOf(manifest)).map((claim) => [claim.id, claim]));
   const portals = portalsOf(manifest);
   const shared = isShared(manifest, portal);
-  for (const { claim: id, reason } of settled) {
+  for (const { claim: id, reason, mended = [] } of settled) {
     const claim = claims.get(id);
     if (!claim) continue; // settled before a kill
     if (reason && passingReasons.has(reason.code)) continue;
@@ -139,7 +139,7 @@ export const settleDrops = async (
     if (shared && !portals.every((name) => verdicts.has(name))) continue;
     const [refusal] = [...verdicts].flatMap(([name, why]) => (why ? [{ name, why }] : []));
     if (refusal) await quarantineClaim(claim, shared ? ofPortal(refusal.why, refusal.name) : refusal.why);
-    else await archiveClaim(claim, { keep });
+    else await archiveClaim(claim, { keep, mended });
     if (shared) await forgetVerdicts(redis, keys, id);
   }
 };

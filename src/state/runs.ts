@@ -102,7 +102,12 @@ export type DatasetWork = z.infer<typeof datasetWorkSchema>;
 /** See {@link resourceWorkSchema}. */
 export type ResourceWork = z.infer<typeof resourceWorkSchema>;
 
-const settledClaimSchema = z.object({ claim: z.string(), reason: reasonSchema.nullable() });
+const settledClaimSchema = z.object({
+  claim: z.string(),
+  reason: reasonSchema.nullable(),
+  /** What was mended in the file before it was sent, a line each. */
+  mended: z.array(z.string()).exactOptional(),
+});
 
 /** A dropped file by its claim id: archived, or quarantined with a reason. */
 export type SettledClaim = z.infer<typeof settledClaimSchema>;

@@ -24,6 +24,7 @@ const item = (key: string, outcome: ReportItem['outcome']): ReportItem => ({
   rows: null,
   file: null,
   rejected: null,
+  mended: [],
   warnings: [],
   reason: null,
   jobId: null,

@@ -22,12 +22,17 @@ export const tableRecipeSchema = z.object({
   /** A share of the rows (0 to 1) or a number of them, beyond which nothing is published. */
   maxBadRows: z.union([z.object({ share: z.number() }), z.object({ rows: z.number().int() })]),
   schema: tableSchemaSchema.nullable(),
+  /** Text is mended first, as far as evidence decides. */
+  mend: z.literal('safe').exactOptional(),
   /** Why the recipe cannot be followed: a schema file or module that cannot be read. */
   fault: z.string().nullable(),
 });
 
 /** See {@link tableRecipeSchema}. */
 export type TableRecipe = z.infer<typeof tableRecipeSchema>;
+
+/** Files that the datastore takes. */
+export const isTabular = (name: string): boolean => /\.(csv|tsv)$/i.test(name);
 
 /** Endings of files that are brought into CSV by themselves. */
 const convertible = /(?:\.(?:csv|tsv|ndjson|jsonl|json)\.gz|\.(?:zip|xlsx|ndjson|jsonl|json))$/i;

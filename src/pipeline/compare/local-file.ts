@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { SluiceError, SourceChangedError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '../../model/ledger-entry.ts';
+import { isTabular } from '../../model/recipe/recipe.ts';
 import { type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
 import { factsOf, fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { FetchedFile, FetchedFiles } from '../../sources/fetch/fetched-files.ts';
@@ -16,7 +17,7 @@ import {
   removePreparedFile,
 } from '../../tables/transform/prepare.ts';
 import { withSource } from '../plan/known-wishes.ts';
-import { isSent, isTabular } from '../plan/plan.ts';
+import { isSent } from '../plan/plan.ts';
 
 /** A file that is sent. */
 export interface SentFile {
@@ -35,6 +36,8 @@ export interface PreparedFile extends SentFile {
   /** How a made one is written down. */
   reading: Pick<CheckOptions, 'delimiter' | 'skipRows'>;
   rejected: { rows: number; path: string | null } | null;
+  /** What was mended, a line each. */
+  mended: string[];
 }
 
 /** Where and within which limits a table is made. */
@@ -61,8 +64,9 @@ export const prepareFile = async (
     });
   }
   const from = { sha256: facts.sha256, recipe: recipe.fingerprint };
-  if (made.kind === 'as-is') return { file: { ...raw, from, isMade: false, reading: {}, rejected: null }, made };
-  const { rejected, rejects, sha256, reading } = made;
+  if (made.kind === 'as-is')
+    return { file: { ...raw, from, isMade: false, reading: {}, rejected: null, mended: [] }, made };
+  const { rejected, rejects, sha256, reading, mended } = made;
   const file = {
     path: made.path,
     name: sentName({ source, recipe }),
@@ -71,6 +75,7 @@ export const prepareFile = async (
     isMade: true,
     reading,
     rejected: rejected.rows > 0 ? { rows: rejected.rows, path: rejects } : null,
+    mended,
   };
   return { file, made };
 };

@@ -234,7 +234,8 @@ export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | nul
   const sent = sentFile(state);
   const good = { ...entry.file, rows: entry.rows, delimiter: state.table?.delimiter ?? entry.good?.delimiter ?? null };
   // A table that was made is not what the archive of an inbox holds.
-  const isArchived = wish.source.kind === 'file' && wish.source.claim !== undefined && !wish.recipe;
+  const isMade = state.prepared ? state.prepared.isMade : wish.recipe !== undefined;
+  const isArchived = wish.source.kind === 'file' && wish.source.claim !== undefined && !isMade;
   if (sent === null || isArchived || entry.good?.sha256 === good.sha256) return good;
   const { path, source: facts } = sent;
   try {

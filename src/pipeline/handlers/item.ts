@@ -159,6 +159,7 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: I
   rows: entry.rows,
   file: entry.file ? { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 } : null,
   rejected: entry.rejected,
+  mended: entry.mended,
   warnings: warningsOf(entry),
   reason,
   ...(versions === undefined ? {} : { versions }),

@@ -37,6 +37,7 @@ export const prepareSource = async (state: ResourceState, raw: { path: string; n
   );
   state.prepared = file;
   if (made.kind === 'as-is') return;
+  for (const line of made.mended) await item.note(`  mended: ${line}`);
   for (const line of made.said) await item.note(`  ${line}`);
   if (made.rejected.rows > 0) await noteRejected(state, made);
 };
@@ -48,7 +49,9 @@ export const removePrepared = async ({ prepared }: ResourceState): Promise<void>
 
 const outcomeOf = (prepared: Prepared): string => {
   if (prepared.kind === 'as-is') return `${prepared.why}: sent unchanged`;
-  const { rowsIn, rowsOut, columns, bytes } = prepared;
+  const { rowsIn, rowsOut, columns, bytes, said, mended } = prepared;
+  if (mended.length > 0 && said.length === 0)
+    return `mended, ${rowsOut} rows of ${columns.length} columns, ${bytes} bytes`;
   return `${rowsIn} rows in, ${rowsOut} rows of ${columns.length} columns out, ${bytes} bytes of CSV`;
 };
 

@@ -1,5 +1,6 @@
 // What the steps of a resource share, and the file that they send.
 import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
+import { isTabular } from '../../model/recipe/recipe.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import type { SoundTable } from '../../tables/check.ts';
@@ -63,4 +64,4 @@ export const sentFile = ({ wish, source, prepared }: ResourceState): SentFile | 
 
 /** True when rows are to be imported: an archive or JSON file that holds no table goes as it is, without rows. */
 export const importsRows = ({ wish, prepared }: Pick<ResourceState, 'wish' | 'prepared'>): boolean =>
-  isHere({ wish }) && wantsImport(wish) && (prepared === null || prepared.isMade);
+  isHere({ wish }) && wantsImport(wish) && (prepared === null || isTabular(prepared.name));

@@ -2,6 +2,7 @@
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { PortalBusyError, SourceChangedError } from '../../model/errors.ts';
 import type { GoodFile, Intent, PortalFile } from '../../model/ledger-entry.ts';
+import { isTabular } from '../../model/recipe/recipe.ts';
 import type { LiveVersion } from '../../model/table-history.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import { type FileItem, fileOf } from '../../portal-client/replies.ts';
@@ -10,7 +11,6 @@ import { checkTable } from '../../tables/check.ts';
 import { isSmall } from '../../util/file-calls.ts';
 import type { SentFile } from '../compare/local-file.ts';
 import { type NodeWish, nodeOf } from '../compare/node.ts';
-import { isTabular } from '../plan/plan.ts';
 import { importFile } from './datastore-import.ts';
 import { isRefused, keepGoodFile } from './fall-back.ts';
 import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
@@ -214,6 +214,7 @@ const record = async (state: ResourceState): Promise<void> => {
     file: state.entry.file && withOrigin(state.entry.file, sent),
     // What is not fetched again is not made again either.
     rejected: sent ? (state.prepared?.rejected ?? null) : state.entry.rejected,
+    mended: sent ? (state.prepared?.mended ?? []) : state.entry.mended,
     sourcePath: sourcePathOf(state.wish.source),
     fetched: state.fetched ?? (isOfWeb(state.wish.source) ? state.entry.fetched : null),
     live: state.wish.published && !isOpen,

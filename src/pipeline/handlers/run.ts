@@ -11,7 +11,7 @@ import {
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import { countItems, type Reason, type Report, type ReportItem } from '../../model/report.ts';
-import type { ChildKind, Planned } from '../../state/runs.ts';
+import type { ChildKind, Planned, SettledClaim } from '../../state/runs.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
 import { tablesAJob } from './prove.ts';
@@ -203,10 +203,13 @@ const settleDrops = async (
   const claims = [...planned.claims];
   for (const item of report.items) {
     const claim = planned.dropped[item.key];
-    if (item.kind === 'resource' && claim !== undefined) claims.push({ claim, reason: ownReason(item, report) });
+    if (item.kind === 'resource' && claim !== undefined)
+      claims.push({ claim, reason: ownReason(item, report), ...mendsOf(item) });
   }
   if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };
+
+const mendsOf = ({ mended }: ReportItem): Pick<SettledClaim, 'mended'> => (mended.length > 0 ? { mended } : {});
 
 /** Why an item failed: of one that was not tried, the reason of its dataset decides what becomes of the file. */
 const ownReason = (item: ReportItem, report: Report): Reason | null => {

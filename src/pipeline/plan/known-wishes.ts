@@ -40,7 +40,7 @@ export const withKnownNames = (wishes: DatasetWish[], entries: ReadonlyMap<strin
 
 /** The wish with the source that was found out. A name such as `.xlsx` may say that a table is to be made of it. */
 export const withSource = (wish: ResourceWish, source: ResourceSource): ResourceWish => {
-  const recipe = wish.recipe ?? recipeOf({}, source, wish.import);
+  const recipe = wish.recipe ?? recipeOf(wish.reading ?? {}, source, wish.import);
   return { ...wish, source, ...(recipe === null ? {} : { recipe }) };
 };
 

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { PlannedAction } from '../../model/plan-file.ts';
+import { isTabular } from '../../model/recipe/recipe.ts';
 import { type DatasetWish, type NodeFields, type ResourceWish, sentName } from '../../model/wish.ts';
 import { type FieldChange, nodeChanges } from './changes.ts';
 
@@ -69,9 +70,6 @@ export interface KnownState {
   /** What is wrong with tables that were imported, by key, where the portal was asked. */
   tables?: ReadonlyMap<string, string>;
 }
-
-/** Files that the datastore takes. */
-export const isTabular = (name: string): boolean => /\.(csv|tsv)$/i.test(name);
 
 /** True when the wish asks for rows in the datastore. */
 export const wantsImport = (wish: ResourceWish): boolean => wish.import === 'auto' && isTabular(sentName(wish));
@@ -218,6 +216,8 @@ const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   const table = known.tables?.get(wish.key);
   const file: Need =
     table === undefined || own.actions.includes('attach') ? own : { actions: ['import'], why: [table] };
+  if (file.actions.includes('attach') && wish.recipe?.mend)
+    file.why.push('mended where the file proves how (mend: safe)');
   const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
   const item = planned(wish, 'resource', entry, both, known);
   return {

@@ -82,8 +82,12 @@ const moveOut = async (claim: Claim, target: string, outcome: 'archived' | 'quar
 const prune = async (folder: string, keep: number): Promise<void> => {
   const versions = (await readdir(folder)).filter((name) => versionPattern.test(name)).sort();
   const oldest = versions.slice(0, Math.max(0, versions.length - Math.max(1, keep)));
-  for (const name of oldest) await unless(unlink(join(folder, name)), ['ENOENT'], undefined);
+  for (const name of oldest.flatMap((version) => [version, `${version}${mendsEnding}`]))
+    await unless(unlink(join(folder, name)), ['ENOENT'], undefined);
 };
+
+/** Ends the name of the note beside an archived file that was mended on its way. */
+const mendsEnding = '.mends.yaml';
 
 const archiveTarget = (claim: Claim): string =>
   join(
@@ -95,12 +99,21 @@ const archiveTarget = (claim: Claim): string =>
 
 /**
  * Moves a published (or superseded) claim to `<inbox>/.sluice/archive/<dataset>/<resource>/<UTC time>-<sha8>.csv` and keeps the
- * newest `keep` (at least 1) versions of that resource there; only older ones are deleted.
+ * newest `keep` (at least 1) versions of that resource there; only older ones are deleted. Where the file was mended before
+ * it was sent, `<name>.mends.yaml` beside it (written first) says what was done, a line each.
  */
-export const archiveClaim = async (claim: Claim, { keep }: { keep: number }): Promise<WayOut> => {
-  if ((await stateOfFile(claim)) === 'grown') return await reopen(claim);
+export const archiveClaim = async (
+  claim: Claim,
+  { keep, mended = [] }: { keep: number; mended?: string[] },
+): Promise<WayOut> => {
+  const state = await stateOfFile(claim);
+  if (state === 'grown') return await reopen(claim);
   const target = archiveTarget(claim);
   await mkdir(dirname(target), { recursive: true });
+  if (mended.length > 0 && state === 'whole') {
+    const note = dump({ file: claim.dropped, when: new Date().toISOString(), sha256: claim.sha256, mended });
+    await writeDurably(`${target}${mendsEnding}`, note, folderOfClaim(claim));
+  }
   const way = await moveOut(claim, target, 'archived');
   await prune(dirname(target), keep);
   return way;

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
 import { errorMessage, type FileProblem } from '../../model/errors.ts';
 import { datasetKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
-import { isConvertible, type TableRecipe } from '../../model/recipe/recipe.ts';
+import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import type { Reason } from '../../model/report.ts';
@@ -30,11 +30,14 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'a
   const own = /\.zip$/i.test(source.name) ? (details.table ?? []) : steps;
   const asked =
     own.length > 0 || sheet !== null || member !== null || details.schema !== undefined || badRows !== 'fail';
-  if (!asked && (mode === 'never' || !isConvertible(source.name))) return null;
+  const isMended = details.mend === 'safe' && textTable.test(source.name);
+  const isWanted = isConvertible(source.name) || (isMended && isTabular(source.name));
+  if (!asked && (mode === 'never' || !isWanted)) return null;
   const faults: string[] = [];
   const schema = schemaOf(details.schema, faults);
   const modules = steps.flatMap(({ transform }) => (transform === undefined ? [] : [hashOf(transform, faults)]));
-  const recipe = { asked, sheet, member, steps, badRows, maxBadRows: limitOf(maxBadRows), schema };
+  const plain = { asked, sheet, member, steps, badRows, maxBadRows: limitOf(maxBadRows), schema };
+  const recipe = { ...plain, ...(isMended ? { mend: 'safe' as const } : {}) };
   const fingerprint = createHash('sha256')
     .update(JSON.stringify({ version, ...recipe, modules }))
     .digest('hex');
@@ -161,6 +164,13 @@ const resourceWish = (
   const node = { title: spec.title, published, fields: resourceFields(metadata, spec.source, fields) };
   const recipe = recipeOf(metadata, spec.source, mode);
   const guard = guardOf(limits);
+  const { encoding, skipRows, mend } = metadata;
+  const reading = {
+    ...(encoding === undefined ? {} : { encoding }),
+    ...(skipRows === undefined ? {} : { skipRows }),
+    ...(mend === undefined ? {} : { mend }),
+  };
+  const isOpen = recipe === null && spec.source.kind === 'url' && Object.keys(reading).length > 0;
   const former = [
     owner.renamedFrom ?? owner.name,
     dataset.renamedFrom ?? dataset.id,
@@ -175,6 +185,7 @@ const resourceWish = (
     import: mode,
     ...(recipe === null ? {} : { recipe }),
     ...(guard === null ? {} : { guard }),
+    ...(isOpen ? { reading } : {}),
     metadataFingerprint: metadataFingerprint(node),
   };
 };

@@ -25,6 +25,12 @@ const shape = {
       'Lines above the header of such a table, which are left out; 0 for none. The same as the step of that name.',
     examples: [2],
   }),
+  mend: optional(z.enum(['safe', 'off']), {
+    default: 'off',
+    description:
+      '`safe`: faults of such a table are fixed on the way where the file proves how: encoding, byte order mark, titles above the header, empty rows, delimiters and spaces too many, quotes and line ends. Nothing is guessed.',
+    examples: ['safe'],
+  }),
   table: optional(stepsSchema, {
     description: 'Steps that transform the table, in order; the result is sent as CSV.',
     examples: [[{ skipRows: 2 }, { select: ['department', 'amount'] }]],

@@ -1,6 +1,6 @@
 // Worker-thread entry: writes a table with its mends and looks at the result.
 import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { type Finding, verdictOf } from '../inspect/finding.ts';
+import { type Finding, type FindingKind, verdictOf } from '../inspect/finding.ts';
 import { type Inspection, inspectFile } from '../inspect/inspect-file.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { type Delimiter, delimiterName } from '../scan/dialect.ts';
@@ -32,6 +32,8 @@ export type FixAnswer =
 
 const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTask, rewrites: boolean): FixPlan => {
   const { delimiter, quote, escape: by, lineEnds, mend } = inspection;
+  const hasMend = (wanted: FindingKind): boolean =>
+    inspection.findings.some(({ kind, mend: name }) => kind === wanted && name !== null);
   return {
     rewrites,
     dialect: { delimiter, quote, escape: by, trailingDelimiter: false },
@@ -41,7 +43,8 @@ const planOf = ({ inspection, separator, encoding = inspection.encoding }: FixTa
     footerLine: mend.footerLine,
     emptyTail: mend.emptyTail,
     header: mend.header,
-    dropsHeaders: inspection.findings.some(({ kind, mend: name }) => kind === 'repeated-header' && name !== null),
+    dropsHeaders: hasMend('repeated-header'),
+    dropsControls: hasMend('control'),
     encode: encoding.startsWith('UTF-') ? null : encoderOf(encoding),
   };
 };

@@ -57,11 +57,11 @@ export interface FixPlan {
   header: string[];
   /** True when rows equal to the header are left out. */
   dropsHeaders: boolean;
+  /** True when control characters are left out. */
+  dropsControls: boolean;
   /** The bytes that a text had in the file; null where they are the same. */
   encode: ((text: string) => Buffer) | null;
 }
-
-const spoilt = quoteFaults | has.nul | has.control;
 
 /** Control characters that no cell keeps; tab and line breaks stay. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
@@ -76,6 +76,8 @@ export class RowFixer {
   readonly #scanner: CellScanner;
   readonly #plan: FixPlan;
   readonly #width: number;
+  /** Marks of cells that are written anew. */
+  readonly #spoilt: number;
   /** True when rows without faults can keep their bytes. */
   readonly #keeps: boolean;
   #rowsSeen = 0;
@@ -86,6 +88,7 @@ export class RowFixer {
     this.#scanner = scanner;
     this.#plan = plan;
     this.#width = plan.header.length - plan.emptyTail;
+    this.#spoilt = quoteFaults | has.nul | (plan.dropsControls ? has.control : 0);
     const { dialect, separator, emptyTail } = plan;
     this.#keeps = dialect.quote === '"' && dialect.escape === '"' && dialect.delimiter === separator && emptyTail === 0;
   }
@@ -179,7 +182,7 @@ export class RowFixer {
   #isFaulty(row: number): boolean {
     const { marks, rowCells } = this.#scanner;
     const [first, end] = [rowCells[row] ?? 0, rowCells[row + 1] ?? 0];
-    for (let cell = first; cell < end; cell++) if (((marks[cell] ?? 0) & spoilt) !== 0) return true;
+    for (let cell = first; cell < end; cell++) if (((marks[cell] ?? 0) & this.#spoilt) !== 0) return true;
     return end - first !== this.#plan.header.length;
   }
 
@@ -205,7 +208,7 @@ export class RowFixer {
     const mark = this.#scanner.marks[cell] ?? 0;
     let text = cellText(this.#scanner, cell, this.#plan.dialect);
     if ((mark & has.unclosed) !== 0) text = text.slice(1);
-    return (mark & (has.nul | has.control)) === 0 ? text : text.replaceAll(unwanted, '');
+    return (mark & (has.nul | has.control) & this.#spoilt) === 0 ? text : text.replaceAll(unwanted, '');
   }
 
   /** The cells of a row written anew; null when nothing is left in it. */

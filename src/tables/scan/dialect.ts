@@ -16,6 +16,15 @@ export interface TableDialect {
   trailingDelimiter: boolean;
 }
 
+/** A way to read a table that may be the right one. */
+export interface LayoutCandidate {
+  delimiter: Delimiter;
+  /** Lines above the header. */
+  skipRows: number;
+  /** The cells of the header, one byte a character. */
+  header: string[];
+}
+
 /** RFC 4180: comma, double quotes, doubled to stand for one. */
 export const rfc4180: TableDialect = { delimiter: ',', quote: '"', escape: '"', trailingDelimiter: false };
 

@@ -1,8 +1,7 @@
 // The faults of tabular files in the words of the person who made the file: what, where, what to do.
 import { TableFaultError } from '../../model/errors.ts';
 import type { CellPosition } from './cell-scanner.ts';
-import { delimiterName } from './dialect.ts';
-import type { LayoutCandidate } from './layout.ts';
+import { delimiterName, type LayoutCandidate } from './dialect.ts';
 
 const saveAsUtf8 = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma delimited)") and publish it again';
 

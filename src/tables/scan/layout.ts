@@ -1,15 +1,6 @@
 // How a table is written down, told from the first bytes of its file: delimiter, quotes, and where the header stands.
-import { type Delimiter, delimiters, rfc4180, type TableDialect } from './dialect.ts';
+import { type Delimiter, delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './dialect.ts';
 import { type HeadRow, headerEvidence, headRows, isRecord, mayBeHeader } from './head-rows.ts';
-
-/** A way to read a table that may be the right one. */
-export interface LayoutCandidate {
-  delimiter: Delimiter;
-  /** Lines above the header. */
-  skipRows: number;
-  /** The cells of the header, one byte a character. */
-  header: string[];
-}
 
 /** What was found. */
 export interface Layout {

@@ -1,12 +1,13 @@
 // Worker-thread entry: makes the canonical CSV of a source by its recipe.
 import { rmSync } from 'node:fs';
 import { TableFaultError, TableInputError, TableRowsError, TableStepError } from '../../model/errors.ts';
-import type { TableRecipe } from '../../model/recipe/recipe.ts';
+import { isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { CheckOptions } from '../check.ts';
 import { beat, type CancelFlag, type Cancellable } from '../worker-pool.ts';
 import { BadRows } from './bad-rows.ts';
 import { CsvFile, csvLine } from './csv.ts';
-import { openSource } from './input/open-source.ts';
+import { mendedPath, openSource } from './input/open-source.ts';
+import { mendSafely } from './mend.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
 import { type Limits, NotOneTable, oversizeRow, type Row, type Table, tooLarge } from './row.ts';
 
@@ -34,6 +35,8 @@ export interface MadeTable {
   rejected: { rows: number; told: string[] };
   /** What was done, a line a step. */
   said: string[];
+  /** What was mended, a line each; no row contents. */
+  mended: string[];
   /** How it is written down, for whoever checks it. */
   reading: Pick<CheckOptions, 'delimiter' | 'skipRows'>;
 }
@@ -91,18 +94,50 @@ const answerOf = (error: unknown): PrepareAnswer | null => {
 
 const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
   beat(task.cancelled);
-  const said: string[] = [];
-  const opened = await openSource({ ...task, said: (line) => said.push(line) });
+  if (isMendedOnly(task)) return mend(task);
+  const [said, mended]: [string[], string[]] = [[], []];
+  const opened = await openSource({
+    ...task,
+    said: (line) => said.push(line),
+    onMended: (mends) => mended.push(...mends),
+  });
   try {
     const made = await make(task, opened.table, said);
-    return { kind: 'table', ...made };
+    return { kind: 'table', ...made, mended };
   } finally {
     await opened.table.close?.();
     opened.close();
+    rmSync(mendedPath(task.into), { force: true });
   }
 };
 
-const make = async (task: Cancellable<PrepareTask>, table: Table, said: string[]): Promise<Omit<MadeTable, 'kind'>> => {
+/** True for a table of text that is sent as it is but for its faults. */
+const isMendedOnly = ({ recipe, name }: PrepareTask): boolean =>
+  recipe.mend !== undefined && !recipe.asked && isTabular(name);
+
+const mend = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): PrepareAnswer => {
+  const mended = mendSafely({ path, rowBytes: limits.rowBytes, cancelled }, into);
+  if (mended === null) return { kind: 'as-is', why: 'nothing to mend' };
+  const { mends, report, inspection } = mended;
+  const { rows, columns, delimiter, mend: facts } = inspection;
+  return {
+    kind: 'table',
+    ...report,
+    columns: columns.slice(0, columns.length - facts.emptyTail).map(({ name }) => name),
+    rowsIn: rows,
+    rowsOut: rows,
+    rejected: { rows: 0, told: [] },
+    said: [],
+    mended: mends,
+    reading: { delimiter, skipRows: 0 },
+  };
+};
+
+const make = async (
+  task: Cancellable<PrepareTask>,
+  table: Table,
+  said: string[],
+): Promise<Omit<MadeTable, 'kind' | 'mended'>> => {
   const { recipe, into, rejects, limits } = task;
   const bad = new BadRows(recipe, rejects);
   bad.readsColumns(table.columns);

@@ -21,7 +21,15 @@ const request = {
 } as const;
 
 const ended = (key: string, reason: Reason | null): ReportItem => {
-  const file = { live: reason === null, stale: false, rows: null, file: null, rejected: null, warnings: [] };
+  const file = {
+    live: reason === null,
+    stale: false,
+    rows: null,
+    file: null,
+    rejected: null,
+    mended: [],
+    warnings: [],
+  };
   const work = { actions: [], jobId: null, attempts: 1, ms: 1 };
   const outcome = reason ? 'quarantined' : 'done';
   return { key, kind: 'resource', nid: null, uuid: 'u', url: null, outcome, reason, ...file, ...work };

@@ -1,13 +1,17 @@
 // Opens a source as a table by its name: delimited text, JSON, a workbook, or one of these in an archive or gzip.
+import { rm, writeFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { TableInputError } from '../../../model/errors.ts';
 import type { TableRecipe } from '../../../model/recipe/recipe.ts';
+import { fileChunks } from '../../scan/open-table.ts';
 import type { CancelFlag } from '../../worker-pool.ts';
+import { mendSafely } from '../mend.ts';
 import { readingOf } from '../pipeline.ts';
 import { type Limits, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
 import { headerOf } from '../step/cells.ts';
 import { type Archive, openArchive } from './archive.ts';
 import { type Bytes, fileBytes } from './bytes.ts';
-import { openDelimited } from './delimited.ts';
+import { openDelimited, type ReadingOptions } from './delimited.ts';
 import { isJsonArray, openJson } from './json-rows.ts';
 import { openWorkbook } from './workbook.ts';
 
@@ -22,11 +26,15 @@ export interface OpenOptions {
   path: string;
   /** Name by which its kind is told. */
   name: string;
-  recipe: Pick<TableRecipe, 'asked' | 'sheet' | 'member' | 'steps'>;
+  recipe: Pick<TableRecipe, 'asked' | 'sheet' | 'member' | 'steps' | 'mend'>;
   limits: Limits;
   cancelled: CancelFlag;
   /** Gets a line about what is read, and how. */
   said: (line: string) => void;
+  /** Begins the names of files that are made for a moment; whoever asked removes them. */
+  into: string;
+  /** Gets a line about each mend. */
+  onMended: (mends: string[]) => void;
 }
 
 /** Opens a source; throws a {@link NotOneTable} when it is sound, but holds none, or several. */
@@ -108,24 +116,55 @@ const listed = (names: string[]): string =>
     ? `${names.slice(0, 10).map(shown).join(', ')} and ${names.length - 10} more`
     : names.map(shown).join(', ');
 
-const textTable = async (bytes: Bytes, name: string, { recipe, limits, said }: OpenOptions): Promise<Table> => {
+const textTable = (bytes: Bytes, name: string, options: OpenOptions): Promise<Table> =>
+  /\.(?:ndjson|jsonl|json|geojson)(?:\.gz)?$/i.test(name)
+    ? jsonTable(bytes, name, options)
+    : delimitedTable(bytes, options);
+
+const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, said }: OpenOptions): Promise<Table> => {
+  const { encoding, delimiter, skipRows, header = {} } = readingOf(recipe.steps);
+  if (recipe.asked) refuseTextSteps({ encoding, delimiter }, name);
+  if (recipe.asked && (skipRows !== undefined || header.row !== undefined))
+    throw misplaced(skipRows !== undefined ? 'skipRows' : 'header.row', name, 'text');
+  const format = /\.(?:ndjson|jsonl)(?:\.gz)?$/i.test(name) ? 'lines' : 'array';
+  said(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
+  return withHeader(await openJson(bytes, format, limits), header, { limits, said });
+};
+
+const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table> => {
+  const { recipe, limits, said } = options;
   const { encoding = null, delimiter = null, skipRows, header = {} } = readingOf(recipe.steps);
-  const bare = name.replace(/\.gz$/i, '');
-  if (/\.(?:ndjson|jsonl|json|geojson)$/i.test(bare)) {
-    if (recipe.asked) refuseTextSteps({ encoding, delimiter }, name);
-    if (recipe.asked && (skipRows !== undefined || header.row !== undefined))
-      throw misplaced(skipRows !== undefined ? 'skipRows' : 'header.row', name, 'text');
-    const format = /\.(?:ndjson|jsonl)$/i.test(bare) ? 'lines' : 'array';
-    said(format === 'lines' ? 'one JSON object a line' : 'a JSON array');
-    return withHeader(await openJson(bytes, format, limits), header, { limits, said });
-  }
   const isTold = skipRows !== undefined || header.row !== undefined;
   const skip = isTold ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
-  const mark = delimiter === 'tab' ? '\t' : delimiter;
-  return withHeader(await openDelimited(bytes, { encoding, delimiter: mark, skip, limits }, said), header, {
-    limits,
-    said,
-  });
+  const told: ReadingOptions = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits };
+  const mended = recipe.mend === undefined ? null : await mendedText(bytes, told, options);
+  const [source, reading] = mended === null ? [bytes, told] : [mended.bytes, { ...told, ...mended.reading }];
+  return withHeader(await openDelimited(source, reading, said), header, { limits, said });
+};
+
+/** Where a mended text lies while a table is made of it. */
+export const mendedPath = (into: string): string => `${into}.mended`;
+
+/** The text without the faults that evidence decides, and how that is read; null where there is nothing to mend. */
+const mendedText = async (
+  bytes: Bytes,
+  { encoding, delimiter, skip }: ReadingOptions,
+  { name, path: file, into, limits, cancelled, onMended }: OpenOptions,
+): Promise<{ bytes: Bytes; reading: Partial<ReadingOptions> } | null> => {
+  const isPacked = /\.(?:gz|zip)$/i.test(name);
+  const [path, target] = [isPacked ? `${into}.raw` : file, mendedPath(into)];
+  if (isPacked) await writeFile(path, bytes());
+  const told = {
+    ...(encoding === null || encoding === 'utf-8' ? {} : { encoding }),
+    ...(delimiter === null ? {} : { delimiter }),
+    ...(skip === null ? {} : { skipRows: skip }),
+  };
+  const mended = mendSafely({ path, rowBytes: limits.rowBytes, cancelled, ...told }, target);
+  if (isPacked) await rm(path);
+  if (mended === null) return null;
+  onMended(mended.mends);
+  const reading = { encoding: null, delimiter: mended.inspection.delimiter, skip: 0 };
+  return { bytes: () => Readable.from(fileChunks(target, cancelled)), reading };
 };
 
 const refuseTextSteps = ({ encoding, delimiter }: { encoding?: unknown; delimiter?: unknown }, name: string): void => {

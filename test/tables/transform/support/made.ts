@@ -18,6 +18,7 @@ export type MadeText =
       kind: 'table';
       text: string;
       said: string[];
+      mended: string[];
       rowsIn: number;
       rowsOut: number;
       rejects: string | null;
@@ -50,9 +51,18 @@ export const made = async (
     ...limits,
   });
   if (result.kind === 'as-is') return result;
-  const { said, rowsIn, rowsOut, rejects, sha256 } = result;
+  const { said, mended, rowsIn, rowsOut, rejects, sha256 } = result;
   const text = readFileSync(result.path, 'utf8');
-  return { kind: 'table', text, said, rowsIn, rowsOut, rejects: rejects && readFileSync(rejects, 'utf8'), sha256 };
+  return {
+    kind: 'table',
+    text,
+    said,
+    mended,
+    rowsIn,
+    rowsOut,
+    rejects: rejects && readFileSync(rejects, 'utf8'),
+    sha256,
+  };
 };
 
 /** Only the text of the table; throws when there is none. */
