@@ -137,7 +137,7 @@ const makePlan = async (
       isLimited: gathered.isDrop,
       isWhole: false,
       rules: manifest,
-      isSpared: sparedBy(gathered.skipped),
+      spares: sparedBy(gathered.skipped),
       now: Date.now(),
       observe: (wishes, known) => observe(wishes, known, { fetcher: runtime.fetcher, listed, isDoubted }, signal),
     });

@@ -57,6 +57,8 @@ export const resourceWishSchema = z.object({
   fields: nodeFieldsSchema,
   source: resourceSourceSchema,
   import: z.enum(['auto', 'never']),
+  /** True where the key is made of the address: another address does not mean another resource. */
+  byAddress: z.boolean().exactOptional(),
   /** What is done to the file before it is sent; absent where it goes as it is. */
   recipe: tableRecipeSchema.exactOptional(),
   /** Limits that a new version of its table is held against. */

@@ -61,12 +61,57 @@ describe('a catalogue', () => {
     const [a, b, c] = entries;
     write('once', [{ ...c, title: 'Another title' }, { ...b, distribution: files(1).toReversed() }, a]);
     const third = await place.publish(manifest);
-    expect([third.code, outcomes(third.report)]).toEqual([0, { unchanged: 2, done: 1 }]);
-    expect(gateway.takeWrites()).toHaveLength(1);
+    // One title, and the order of the resources of another one.
+    expect([third.code, outcomes(third.report)]).toEqual([0, { unchanged: 1, done: 2 }]);
+    expect(gateway.takeWrites()).toHaveLength(2);
     const after = await reader.list();
     expect(after.map(({ nid, uuid }) => [nid, uuid])).toEqual(rows.map(({ nid, uuid }) => [nid, uuid]));
     expect(after.map(({ title }) => title)).toContain('Another title');
     expect(after.map(({ title }) => title)).not.toContain('Dataset 2');
+  });
+
+  it('updates a resource whose link changed, and keeps what a faulty distribution published', async () => {
+    const manifest = write(
+      'moved',
+      some(1, () => ({ distribution: files(7) })),
+      { onMissing: 'delete' },
+    );
+    await place.publish(manifest);
+    const resources = async () => (await reader.list()).filter(({ title }) => /^(?:Table|API) 7$/.test(title));
+    const rows = await resources();
+    expect(rows).toHaveLength(2);
+
+    const [table, api] = files(7);
+    write(
+      'moved',
+      some(1, () => ({
+        distribution: [
+          { ...api, accessURL: '////' },
+          { ...table, downloadURL: 'https://b.example/7' },
+        ],
+      })),
+      {
+        onMissing: 'delete',
+      },
+    );
+    const fault =
+      /entry 1 "https:\/\/example\.org\/id\/0" \(line 1 of .*\): distribution 1 is left out: its accessURL is no address: "\/\/\/\/"/;
+    expect((await place.run(['plan', manifest])).out).toMatch(fault);
+    const { code, report } = await place.publish(manifest);
+    expect([code, report.counts]).toMatchObject([
+      3,
+      { dataset: { unchanged: 1 }, resource: { done: 1, quarantined: 1 } },
+    ]);
+    expect(report.items.find(({ outcome }) => outcome === 'quarantined')).toMatchObject({
+      kind: 'resource',
+      reason: { code: 'entry-fault', message: expect.stringMatching(fault) },
+    });
+    const after = await resources();
+    expect(after.map(({ nid, uuid }) => [nid, uuid])).toEqual(rows.map(({ nid, uuid }) => [nid, uuid]));
+    const moved = (await reader.read(rows.find(({ title }) => title === 'Table 7')?.nid ?? '')) as unknown as {
+      field_link_api: unknown;
+    };
+    expect(moved.field_link_api).toMatchObject({ und: [{ url: 'https://b.example/7' }] });
   });
 
   it('is asked by its identifiers', async () => {
@@ -221,14 +266,18 @@ describe('faulty entries', () => {
     expect(faults.map(({ outcome, live }) => [outcome, live])).toEqual([
       ['quarantined', false],
       ['quarantined', true],
-      ['quarantined', true],
+      ['quarantined', false],
     ]);
     expect(
-      faults.map(({ key, reason }) => [/entry#\d/.exec(key)?.[0], reason?.code, reason?.message.split('): ')[1]]),
+      faults.map(({ key, reason }) => [
+        /(?:entry|distribution)#\d/.exec(key)?.[0],
+        reason?.code,
+        reason?.message.split('): ')[1],
+      ]),
     ).toEqual([
       ['entry#4', 'entry-fault', 'entry 2 has the same identifier and is published'],
       [undefined, 'entry-fault', 'it has no title'],
-      [undefined, 'entry-fault', 'distribution 1 is no object'],
+      ['distribution#1', 'entry-fault', 'distribution 1 is left out: it is no object'],
     ]);
     // Gone are: dataset 3 with its resource, and the resource that entry 1 no longer has.
     const left = new Set((await reader.list()).map(({ nid }) => nid));

@@ -6,7 +6,7 @@ import { shown } from '../../sources/fetch/failures.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { acceptFor } from '../../sources/fetch/fetched-files.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
-import type { AddressLook } from '../plan/plan.ts';
+import { type AddressLook, otherAddress } from '../plan/plan.ts';
 
 /** Addresses that are asked together; each host has its own pace besides. */
 const addressesAtOnce = 16;
@@ -49,7 +49,7 @@ const lookAtAddress = async (
   known: NonNullable<LedgerEntry['fetched']>,
   { fetcher, signal, isDoubted }: LookHow,
 ): Promise<AddressLook | null> => {
-  if (known.url !== url) return onlyBytesTell('its address is another one: fetched and compared');
+  if (known.url !== url) return onlyBytesTell(otherAddress);
   if (isDoubted) return onlyBytesTell('fetched and compared, as requested');
   if (known.etag === null && known.lastModified === null)
     return onlyBytesTell('its server offers no versions: fetched and compared');

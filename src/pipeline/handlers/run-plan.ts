@@ -1,6 +1,7 @@
 // Makes the planned work of a run: wishes x ledger, with the files as they are now.
 import { HeldError } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
+import { parentKey } from '../../model/key.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish } from '../../model/wish.ts';
@@ -80,7 +81,7 @@ const writePages = async (
     isLimited,
     isWhole: pins !== null,
     rules: gathered.manifest,
-    isSpared: sparedBy(gathered.skipped),
+    spares: sparedBy(gathered.skipped),
     now: Date.now(),
     ...(pins ? { isCounted: (key: string) => isPinned(pins, key) } : {}),
     observe: await observer(deps, request, { refresh, isPinned: pins !== null }, signal),
@@ -106,7 +107,9 @@ const writePages = async (
     work.refuse(moved);
     await writer.add(work.work);
   }
-  const skipped = gathered.skipped.filter(({ key }) => request.only?.includes(key) ?? true);
+  const isAsked = (key: string): boolean =>
+    request.only?.some((each) => each === key || each === parentKey(key)) ?? true;
+  const skipped = gathered.skipped.filter(({ key }) => isAsked(key));
   if (skipped.length > 0) await writer.add(await skippedWork(deps, request, skipped));
   return { plan, writer, hasWork };
 };

@@ -233,7 +233,10 @@ export const skippedWork = async (
     skipped.map(({ key }) => key),
   );
   const settled = skipped.map(({ reason, ...names }, at) =>
-    itemOfEntry(entries[at] ?? newEntry({ ...names, kind: 'dataset' }), { outcome: outcomeOf(reason), reason }),
+    itemOfEntry(entries[at] ?? newEntry({ ...names, kind: kindOfKey(names.key) }), {
+      outcome: outcomeOf(reason),
+      reason,
+    }),
   );
   return { datasets: [], resources: [], settled, claims: [] };
 };

@@ -4,6 +4,7 @@ import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { IndexedEntry } from '../../model/ledger-entry.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { DatasetWish } from '../../model/wish.ts';
+import type { Sparing } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { WishList } from '../../sources/wish-list.ts';
 import type { Ledger } from '../../state/ledger.ts';
@@ -11,6 +12,7 @@ import { guardVerdict } from '../plan/guard.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
 import { type KnownState, type PlannedDataset, type PlannedItem, planDataset } from '../plan/plan.ts';
 import { findMissing, type Missing, type Removal } from '../plan/removals.ts';
+import type { Rename } from '../plan/renames.ts';
 import { applyRenames, flatten } from '../plan/whole-plan.ts';
 import type { Remembered } from './observe.ts';
 
@@ -29,8 +31,8 @@ export interface TargetPlanOptions {
   /** True: everything is one page, because items are compared with each other. */
   isWhole: boolean;
   rules: Pick<Manifest, 'onMissing' | 'missingForMs' | 'guard'>;
-  /** True for items that are there in the source but faulty: they are not missing. */
-  isSpared: (key: string) => boolean;
+  /** Items that are there in the source but faulty: they are not missing. */
+  spares: Sparing;
   /** Counts only these items before the guard; without it all. */
   isCounted?: (key: string) => boolean;
   /** Unix milliseconds. */
@@ -62,6 +64,8 @@ export class TargetPlan {
   readonly #owners: Map<string, string>;
   /** Keys of resources with a node that the source does not name, by dataset. */
   readonly #strays = new Map<string, string[]>();
+  /** By their former and their new key. */
+  readonly #renames = new Map<string, Rename>();
   #updates = 0;
 
   private constructor(options: TargetPlanOptions, index: ReadonlyMap<string, IndexedEntry>, missing: Missing) {
@@ -69,7 +73,10 @@ export class TargetPlan {
     this.index = index;
     this.missing = missing;
     this.#owners = ownersOf(index.values());
-    for (const { from, to } of missing.renames) this.#owners.set(from.uuid, to);
+    for (const rename of missing.renames) {
+      this.#owners.set(rename.from.uuid, rename.to);
+      this.#renames.set(rename.from.key, rename).set(rename.to, rename);
+    }
     for (const { key, nid } of index.values()) {
       if (nid === null || options.wishes.keys.has(key) || kindOfKey(key) !== 'resource') continue;
       const parent = parentKey(key);
@@ -127,7 +134,7 @@ export class TargetPlan {
     const wanted = limitTo(page, only);
     const remembered = await this.#remembered(wanted, removals);
     const looked = await observe(wanted, remembered, this.missing.renames.length === 0);
-    const known = applyRenames(looked, this.missing);
+    const known = applyRenames(looked, this.#renamesOf([...remembered.entries.keys(), ...keysOf(wanted)]));
     const wishes = withKnownUuids(withKnownNames(wanted, looked.entries), known.entries, this.#owners);
     const datasets = wishes.map((wish) => planDataset(wish, known));
     this.#updates += flatten(datasets).filter((item) => isUpdate(item) && isCounted(item.key)).length;
@@ -135,14 +142,17 @@ export class TargetPlan {
     return { wishes, datasets, removals, known, order };
   }
 
+  #renamesOf(keys: readonly string[]): Rename[] {
+    return [...new Set(keys.flatMap((key) => this.#renames.get(key) ?? []))];
+  }
+
   /** What the ledger says of wishes, of what is taken down, and of all that stands below the same datasets. */
   async #remembered(wishes: DatasetWish[], removals: Removal[]): Promise<Remembered> {
     const { ledger, target } = this.#options;
-    const own = wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key);
+    const own = keysOf(wishes);
     const parents = [...wishes.map(({ key }) => key), ...removals.map(({ key }) => datasetOf(key))];
     const keys = new Set([...own, ...parents, ...parents.flatMap((key) => this.#strays.get(key) ?? [])]);
-    const wished = new Set(own);
-    const renamed = this.missing.renames.filter(({ to }) => wished.has(to)).map(({ from }) => from.key);
+    const renamed = this.#renamesOf(own).map(({ from }) => from.key);
     for (const key of [...renamed, ...removals.map((removal) => removal.key)]) keys.add(key);
     const sent = [...own.filter((key) => this.index.get(key)?.nid), ...renamed];
     const known = [...keys].filter((key) => this.index.has(key));
@@ -153,49 +163,58 @@ export class TargetPlan {
   }
 }
 
-/** What the ledger knows and nobody wishes, and what is wished again. */
+/** Keys of datasets and their resources. */
+const keysOf = (wishes: readonly DatasetWish[]): string[] =>
+  wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key);
+
+/** What the ledger knows and the source does not name, and what it names again. */
 const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, IndexedEntry>): Promise<Missing> => {
   const { ledger, target, wishes, rules, now } = options;
-  const isThere = (key: string): boolean => wishes.keys.has(key) || options.isSpared(key);
+  const spares: Sparing = (key) => (wishes.keys.has(key) ? 'certain' : options.spares(key));
   const gone: IndexedEntry[] = [];
-  const keys: string[] = [];
+  const keys = new Set<string>();
   for (const entry of index.values()) {
-    const isGone = entry.nid !== null && entry.removed !== 'delete' && !isThere(entry.key);
+    const spared = spares(entry.key);
+    const isGone = entry.nid !== null && entry.removed !== 'delete' && spared !== 'certain';
     if (isGone) gone.push(entry);
-    if (isGone || (entry.missingSince !== null && isThere(entry.key))) keys.push(entry.key);
+    if (isGone || (entry.missingSince !== null && spared !== 'none')) keys.add(entry.key);
   }
-  if (keys.length === 0) return nothingMissing;
-  const entries = mapOf(keys, await ledger.entriesOf(target.portal, keys));
-  const free = gone.length === 0 ? [] : await renamedTo(options, index, gone);
+  if (keys.size === 0) return nothingMissing;
+  const around = gone.length === 0 ? [] : await aroundGone(options, index, gone);
+  for (const { key, resources } of around)
+    for (const each of [key, ...resources.map((wish) => wish.key)]) keys.add(each);
+  const known = [...keys].filter((key) => index.has(key));
+  const goneKeys = gone.map(({ key }) => key);
+  const entries = mapOf(known, await ledger.entriesOf(target.portal, known));
+  const sent = mapOf(goneKeys, around.length === 0 ? [] : await ledger.sentOf(target.portal, goneKeys));
+  const isFree = ({ key }: { key: string }): boolean => !index.get(key)?.nid;
+  const free = around.map((wish) => ({ ...wish, resources: wish.resources.filter(isFree) }));
   const { sources } = await options.observe(free, { entries, sent: new Map() }, false);
-  const found = withKnownNames(free, entries);
-  return findMissing(found, entries, sources, {
-    onMissing: rules.onMissing,
-    missingForMs: rules.missingForMs,
-    now,
-    isSpared: isThere,
-  });
+  return findMissing(
+    withKnownNames(around, entries),
+    { entries, sources, sent },
+    { onMissing: rules.onMissing, missingForMs: rules.missingForMs, now, spares },
+  );
 };
 
-/** The wishes without a node that may be what is gone, under another key. */
-const renamedTo = async (
+/** The datasets with wishes that may be what is gone, under another key; each with all its resources. */
+const aroundGone = async (
   { wishes }: TargetPlanOptions,
   index: ReadonlyMap<string, IndexedEntry>,
   gone: readonly IndexedEntry[],
 ): Promise<DatasetWish[]> => {
   const uuids = new Set(gone.map(({ uuid }) => uuid));
   const parents = new Set(gone.map(({ key }) => datasetOf(key)));
-  const free: DatasetWish[] = [];
+  const found: DatasetWish[] = [];
   for await (const page of wishes.pages()) {
     for (const wish of page) {
-      const resources = wish.resources.filter(
-        ({ key, uuid }) => !index.get(key)?.nid && (parents.has(wish.key) || uuids.has(uuid)),
-      );
-      const isFree = !index.get(wish.key)?.nid && uuids.has(wish.uuid);
-      if (isFree || resources.length > 0) free.push({ ...wish, resources });
+      const { key, uuid, resources } = wish;
+      const isFree = (item: { key: string; uuid: string }): boolean =>
+        !index.get(item.key)?.nid && (parents.has(key) || uuids.has(item.uuid));
+      if (resources.some(isFree) || isFree({ key, uuid })) found.push(wish);
     }
   }
-  return free;
+  return found;
 };
 
 /** The wishes a limited run is for: named resources, and named datasets with all their resources. */

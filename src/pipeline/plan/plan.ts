@@ -242,6 +242,12 @@ const unread = ({ source }: ResourceWish, entry: LedgerEntry | undefined): strin
   return entry?.file ? 'its file comes from an address now' : 'its file is not attached yet';
 };
 
+/** Why a file is fetched whose address changed. */
+export const otherAddress = 'its address is another one: fetched and compared';
+
+const isOfOtherAddress = ({ source }: ResourceWish, entry: LedgerEntry | undefined): boolean =>
+  source.kind === 'url' && !!entry?.file && !!entry.fetched && entry.fetched.url !== source.url;
+
 const fileNeed = (
   wish: ResourceWish,
   entry: LedgerEntry | undefined,
@@ -251,6 +257,7 @@ const fileNeed = (
   if (wish.source.kind === 'link' || wish.source.kind === 'api') return { actions: [], why: [] };
   const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
   if (isNew) return { actions: ['attach', ...imports], why: [] };
+  if (!source && isOfOtherAddress(wish, entry)) return { actions: ['fetch'], why: [otherAddress] };
   if (!source) return { actions: ['attach', ...imports], why: [unread(wish, entry)] };
   if ('why' in source) return { actions: source.isOther ? ['attach', ...imports] : ['fetch'], why: [source.why] };
   if (!entry || !isSent(entry.file, source.sha256, wish)) {

@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { KnownState, PlannedDataset, PlannedItem } from './plan.ts';
-import type { Missing, Removal } from './removals.ts';
+import type { Removal } from './removals.ts';
+import type { Rename } from './renames.ts';
 
 /** What is known, as if the renames were written down already. */
-export const applyRenames = (known: KnownState, missing: Missing): KnownState => {
-  if (missing.renames.length === 0) return known;
+export const applyRenames = (known: KnownState, renames: readonly Rename[]): KnownState => {
+  if (renames.length === 0) return known;
   const [entries, sent] = [new Map(known.entries), new Map(known.sent)];
-  for (const { from, to } of missing.renames) {
+  for (const { from, to } of renames) {
     entries.delete(from.key);
     entries.set(to, { ...from, key: to, missingSince: null });
     const before = sent.get(from.key);

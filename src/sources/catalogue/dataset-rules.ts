@@ -2,10 +2,11 @@
 // `docs/reference/catalogue-mapping.md` shows this table; a test keeps the page in step.
 
 import { frequencyCode, licenseCode } from '../../dataset-api/values.ts';
+import { isObject } from '../../util/json.ts';
 import { takeContact, takeDate, takeModified, takePublisher, takeReferences, takeTemporal } from './composed.ts';
 import type { Draft } from './draft.ts';
 import { areaOf } from './places.ts';
-import { addressText, listOf, oneLine, textOf, textsOf, webAddressOf } from './values.ts';
+import { addressText, identifierOf, listOf, oneLine, textOf, textsOf, webAddressOf } from './values.ts';
 
 /** One row of the mapping. */
 export interface Rule {
@@ -36,13 +37,13 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'identifier',
     to: '`uuid`, field_additional_info',
-    how: 'Required. Makes the identity, for ever; shown as "Identifier". An object gives its `@id`.',
-    take: (value, draft) => draft.tell('identifier', 'Identifier', addressText(value) ?? ''),
+    how: 'Required. Makes the identity, for ever; shown as "Identifier". An object gives its `@id`, else its `notation`. Where there is none, `adms:identifier` or the `@id` of the entry counts.',
+    take: (value, draft) => draft.tell('identifier', 'Identifier', textOf(value) ?? ''),
   },
   {
     from: 'title',
     to: 'title',
-    how: 'Required. One line; cut at 255 characters.',
+    how: 'Required, one text. One line; cut at 255 characters.',
     take: () => {}, // read with the identity
   },
   {
@@ -135,7 +136,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'issued',
     to: 'field_harvest_source_issued, field_additional_info',
-    how: 'A day or time; any other text is shown as "Issued".',
+    how: 'A day or time, else that of `modified`; any other text is shown as "Issued".',
     take: (value, draft) =>
       takeDate(value, draft, { from: 'issued', field: 'field_harvest_source_issued', name: 'Issued' }),
   },
@@ -209,12 +210,35 @@ export const datasetRules: readonly Rule[] = [
     },
   },
   {
+    from: 'inSeries',
+    to: 'field_is_part_of',
+    how: 'The identifier of the series, where there is no `isPartOf`; of several series the first.',
+    take: (value, draft) => {
+      const [series, ...more] = listOf(value);
+      const text = isObject(series) ? (identifierOf(series) ?? textOf(series)) : textOf(series);
+      if (draft.metadata.isPartOf !== undefined || more.length > 0)
+        draft.remark('inSeries', 'only the first collection is published');
+      if (text !== null) draft.metadata.isPartOf ??= draft.short('inSeries', text, 512);
+    },
+  },
+  {
     from: 'describedBy',
     to: 'field_data_dictionary',
     how: 'The address of the data dictionary.',
     take: (value, draft) => {
       const text = addressText(value);
       if (text !== null) draft.metadata.dataDictionary = draft.short('describedBy', text);
+    },
+  },
+  {
+    from: 'endpointDescription',
+    to: 'field_data_dictionary, field_additional_info',
+    how: 'Of a service: an http(s) address where there is no `describedBy`; any other text is shown as "Endpoint".',
+    take: (value, draft) => {
+      const url = webAddressOf(value);
+      if (url !== null && draft.metadata.dataDictionary === undefined)
+        draft.metadata.dataDictionary = draft.short('endpointDescription', url);
+      else draft.tell('endpointDescription', 'Endpoint', textsOf(value).join(', '));
     },
   },
   {
@@ -238,6 +262,7 @@ export const datasetRules: readonly Rule[] = [
   fact('systemOfRecords', 'System of records'),
   fact('primaryITInvestmentUII', 'Primary IT investment UII'),
   fact('version', 'Version'),
+  fact('servesDataset', 'Serves'),
 ];
 
 /** The access levels of catalogues (DCAT-US 1.1) as those of portals. */

@@ -1,4 +1,4 @@
-// The distributions of a dataset as resources. Their ids come from identifiers or addresses, so that their order means nothing.
+// The distributions of a dataset as resources, in their order. Their ids come from identifiers or addresses, never from the order.
 import { isLinkable } from '../../dataset-api/fields.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { isObject } from '../../util/json.ts';
@@ -8,9 +8,11 @@ import { urlSource } from '../manifest/url-schema.ts';
 import {
   addressOf,
   addressText,
+  identifierOf,
   idOfAddress,
   idOfIdentifier,
   isNothing,
+  listOf,
   longestText,
   shortLine,
   textOf,
@@ -95,8 +97,6 @@ interface DistributionTools {
   title: string;
   /** A part that is not published as it stands. */
   remark(part: string, what: string): void;
-  /** Something that keeps the whole entry from being published. */
-  fault(what: string): void;
 }
 
 /** One row of the mapping of distributions, for the documentation. */
@@ -114,6 +114,11 @@ export const distributionRows: readonly DistributionRow[] = [
     how: 'With `files: link` a link; with `files: fetch` the file itself, where the portal takes files of its kind.',
   },
   { from: 'accessURL', to: 'field_link_api', how: 'A link, where there is no `downloadURL`.' },
+  {
+    from: 'accessService',
+    to: 'field_link_api',
+    how: 'A link to its first `endpointURL`, where there is neither of them.',
+  },
   { from: 'title', to: 'title', how: "One line, cut at 255 characters; the dataset's title where it has none." },
   { from: 'description', to: 'body', how: 'Unchanged.' },
   { from: 'format', to: 'field_format', how: 'A term by name, in lower case.' },
@@ -131,105 +136,141 @@ const knownKeys = new Set([
   'identifier',
   '@id',
   '@type',
+  'accessService',
 ]);
 
-interface Found {
-  seed: string;
-  isIdentifier: boolean;
-  item: Record<string, unknown>;
-  spec: Omit<ResourceSpec, 'id'>;
+/** A distribution that is left out because it is faulty; what it published before stays. */
+export interface LeftOut {
+  /** Null where it cannot be told which of the resources it is. */
+  id: string | null;
+  /** From 1. */
+  position: number;
+  title: string | null;
+  fault: string;
 }
 
-/** The resources of an entry's `distribution`, sorted by id. */
-export const resourcesOf = (value: unknown, tools: DistributionTools): ResourceSpec[] => {
-  if (isNothing(value)) return [];
-  const list = Array.isArray(value) ? value : [value];
+/** A distribution as it was understood; without a `spec` it is faulty. */
+interface Found {
+  position: number;
+  title: string | null;
+  /** What its id is made of: its identifier, else its address; null where it has neither. */
+  seed: string | null;
+  byAddress: boolean;
+  item: unknown;
+  spec: Omit<ResourceSpec, 'id'> | null;
+  fault: string;
+}
+
+/** The resources of an entry's `distribution` in their order, and those that are left out as faulty. */
+export const resourcesOf = (
+  value: unknown,
+  tools: DistributionTools,
+): { resources: ResourceSpec[]; leftOut: LeftOut[] } => {
+  const list = isNothing(value) ? [] : Array.isArray(value) ? value : [value];
   const found = list.flatMap((item, index) => distribution(item, index + 1, tools) ?? []);
-  const bySeed = Map.groupBy(found, ({ seed }) => seed);
-  return [...bySeed.values()].flatMap(numbered).sort((a, b) => (a.id < b.id ? -1 : 1));
-};
-
-/** Several of one seed are told apart by what they hold, whatever their order. */
-const numbered = (twins: Found[]): ResourceSpec[] => {
-  const [only] = twins;
-  const sorted = twins.length === 1 && only ? [{ ...only, order: '' }] : twins.map(ordered).sort(byOrder);
-  return sorted.map(({ seed, isIdentifier, spec }, index) => {
-    const unique = index === 0 ? seed : `${seed}#${index + 1}`;
-    return { id: isIdentifier ? idOfIdentifier(unique) : idOfAddress(unique), ...spec };
-  });
-};
-
-const ordered = (found: Found) => ({ ...found, order: canonicalJson(found.item) });
-const byOrder = (a: { order: string }, b: { order: string }): number => (a.order < b.order ? -1 : 1);
-
-const distribution = (item: unknown, position: number, tools: DistributionTools): Found | null => {
-  if (!isObject(item)) {
-    tools.fault(`distribution ${position} is no object`);
-    return null;
+  const ids = idsOf(found);
+  const resources: ResourceSpec[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const each of found) {
+    const { position, title, spec, fault, byAddress } = each;
+    const id = ids.get(each) ?? null;
+    if (spec === null || id === null) leftOut.push({ id, position, title, fault });
+    else resources.push({ id, ...spec, ...(byAddress ? { byAddress } : {}) });
   }
+  return { resources, leftOut };
+};
+
+/** Several of one seed are told apart by their titles and formats, then by all that they hold, whatever their order. */
+const idsOf = (found: readonly Found[]): Map<Found, string> => {
+  const ids = new Map<Found, string>();
+  for (const [seed, twins] of Map.groupBy(found, (each) => each.seed)) {
+    if (seed === null) continue;
+    for (const [mark, same] of Map.groupBy(twins, (each) => (twins.length === 1 ? '' : markOf(each)))) {
+      const sorted = same.length === 1 ? same : same.toSorted(byContent);
+      for (const [index, each] of sorted.entries()) {
+        const unique = `${seed}${mark}${index === 0 ? '' : `#${index + 1}`}`;
+        ids.set(each, each.byAddress ? idOfAddress(unique) : idOfIdentifier(unique));
+      }
+    }
+  }
+  return ids;
+};
+
+const markOf = ({ item }: Found): string => {
+  const { title, format, mediaType } = isObject(item) ? item : {};
+  return `#${JSON.stringify([textOf(title), formatOf(textOf(format), textOf(mediaType))])}`;
+};
+
+const byContent = (a: Found, b: Found): number => (canonicalJson(a.item) < canonicalJson(b.item) ? -1 : 1);
+
+/** Null for one that points nowhere: there is nothing to publish. */
+const distribution = (item: unknown, position: number, tools: DistributionTools): Found | null => {
+  const none = { position, title: null, seed: null, byAddress: false, item, spec: null };
+  if (!isObject(item)) return { ...none, fault: 'it is no object' };
   for (const key of Object.keys(item)) {
     if (!knownKeys.has(key) && !isNothing(item[key])) tools.remark(`distribution.${key}`, 'has no field on the portal');
   }
-  const target = targetOf(item, position, tools);
+  const target = targetOf(item, tools);
   if (target === null) return null;
-  const identifier = addressText(item.identifier) ?? addressText(item['@id']);
-  const isIdentifier = identifier !== null && !identifier.startsWith('_:');
+  const identifier = identifierOf(item);
+  const title = textOf(item.title);
+  const seed = identifier ?? ('url' in target ? target.url : null);
+  const found = { ...none, title, seed, byAddress: identifier === null };
+  if ('fault' in target) return { ...found, fault: target.fault };
   const format = formatOf(textOf(item.format), textOf(item.mediaType));
   const short = (text: string, key: string): string =>
     shortLine(text, longestText, (what) => tools.remark(`distribution.${key}`, what));
   const description = descriptionOf(textOf(item.description), target);
-  return {
-    seed: isIdentifier ? identifier : target.url,
-    isIdentifier,
-    item,
-    spec: {
-      title: short(textOf(item.title) ?? tools.title, 'title'),
-      source: sourceOf(item, target, tools),
-      details: {
-        ...tools.defaults,
-        ...(description === null ? {} : { description }),
-        ...(format === null ? {} : { format: short(format, 'format') }),
-      },
-    },
+  const details = {
+    ...tools.defaults,
+    ...(description === null ? {} : { description }),
+    ...(format === null ? {} : { format: short(format, 'format') }),
   };
+  const source = sourceOf(item, target, tools);
+  return { ...found, fault: '', spec: { title: short(title ?? tools.title, 'title'), source, details } };
 };
 
 interface Target {
   url: string;
   isFile: boolean;
-  /** False for an address that no portal takes into a link field, such as `hhttps://…`; it is told in words. */
+  /** False for an address that no portal takes into a link field, such as `hhttps://…`; it stands in the description. */
   isLink: boolean;
 }
 
-/** Where a distribution points to; null, and said, where it points nowhere. */
-const targetOf = (item: Record<string, unknown>, position: number, tools: DistributionTools): Target | null => {
+/** Where a distribution points to, or why that cannot be published; null, with a remark, where it points nowhere. */
+const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Target | { fault: string } | null => {
   const keys = (['downloadURL', 'accessURL'] as const).filter((key) => !isNothing(item[key]));
   const [key, other] = keys;
-  if (key === undefined) {
+  const service = key === undefined ? endpointOf(item.accessService) : null;
+  if (key === undefined && service === null) {
     tools.remark('distribution', 'left out: it has neither downloadURL nor accessURL');
     return null;
   }
-  if (other !== undefined && addressText(item[other]) !== addressText(item[key]))
+  const from = key ?? 'accessService';
+  if (other !== undefined && addressText(item[other]) !== addressText(item[from]))
     tools.remark(`distribution.${other}`, 'not published in addition to a downloadURL');
-  if (textsOf(item[key]).length > 1) tools.remark(`distribution.${key}`, 'only the first of several is published');
-  const text = addressText(item[key]) ?? '';
-  const address = addressOf(text);
-  if (address.kind === 'web' && hasCredentials(address.url)) {
+  if (key !== undefined && !isNothing(item.accessService))
     tools.remark(
-      `distribution.${key}`,
-      'left out: the address holds a user name or password, which would be published',
+      'distribution.accessService',
+      `not published in addition to ${key === 'accessURL' ? 'an accessURL' : 'a downloadURL'}`,
     );
-    return null;
-  }
-  if (address.kind !== 'none') {
-    const url = address.kind === 'web' ? address.url : text;
-    const isLink = isLinkable(url);
-    const why = address.kind === 'web' ? 'addresses this long' : `${address.scheme}: addresses`;
-    if (!isLink) tools.remark(`distribution.${key}`, `is told in the description: portals do not link to ${why}`);
-    return { url, isFile: isLink && key === 'downloadURL', isLink };
-  }
-  tools.fault(`the ${key} of distribution ${position} is no address: ${JSON.stringify(text.slice(0, 80))}`);
-  return null;
+  if (textsOf(item[from]).length > 1) tools.remark(`distribution.${from}`, 'only the first of several is published');
+  const text = service ?? addressText(item[from]) ?? '';
+  const address = addressOf(text);
+  if (address.kind === 'none') return { fault: `its ${from} is no address: ${JSON.stringify(text.slice(0, 80))}` };
+  if (address.kind === 'web' && hasCredentials(address.url))
+    return { fault: `its ${from} holds a user name or password, which would be published` };
+  const url = address.kind === 'web' ? address.url : text;
+  const isLink = isLinkable(url);
+  const why = address.kind === 'web' ? 'addresses this long' : `${address.scheme}: addresses`;
+  if (!isLink) tools.remark(`distribution.${from}`, `is in the description: portals do not link to ${why}`);
+  return { url, isFile: isLink && from === 'downloadURL', isLink };
+};
+
+/** The first endpoint of the services that give access to a distribution. */
+const endpointOf = (value: unknown): string | null => {
+  const [service] = listOf(value);
+  return isObject(service) ? (textsOf(service.endpointURL)[0] ?? null) : null;
 };
 
 const descriptionOf = (text: string | null, { isLink, url }: Target): string | null =>

@@ -3,9 +3,9 @@
 import { isObject } from '../../util/json.ts';
 import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
 import { datasetRules } from './dataset-rules.ts';
-import { resourcesOf } from './distributions.ts';
+import { type LeftOut, resourcesOf } from './distributions.ts';
 import { Draft, type Remark } from './draft.ts';
-import { addressText, idOfIdentifier, isNothing, oneLine, textOf } from './values.ts';
+import { identifierOf, idOfIdentifier, isNothing, oneLine, textOf } from './values.ts';
 
 /** What is known of an entry before anything else. */
 export interface EntryNames {
@@ -28,39 +28,31 @@ export interface EntryOptions {
 /** Identifier and title of an entry, null where it has none. */
 export const namesOf = (value: unknown): EntryNames => {
   if (!isObject(value)) return { identifier: null, title: null };
-  const title = textOf(value.title);
-  return { identifier: identifierOf(value.identifier), title: title === null ? null : oneLine(title) };
+  const title = Array.isArray(value.title) ? null : textOf(value.title);
+  return { identifier: identifierOf(value), title: title === null ? null : oneLine(title) };
 };
 
-/** Text, or the `@id` of an object (DCAT-US 3.0). */
-const identifierOf = (value: unknown): string | null => {
-  const text = isObject(value) ? textOf(value['@id']) : Array.isArray(value) ? null : addressText(value);
-  return text === null || text.length > 2000 ? null : text;
-};
+/** What is made of an entry. */
+type EntryResult =
+  | { dataset: CatalogueDataset; leftOut: LeftOut[]; faults: null }
+  | { dataset: null; leftOut: []; faults: string[] };
 
-/** The dataset of an entry, or all its faults. */
-export const datasetOf = (
-  value: unknown,
-  { files, defaults, remark }: EntryOptions,
-): { dataset: CatalogueDataset; faults: null } | { dataset: null; faults: string[] } => {
-  if (!isObject(value)) return { dataset: null, faults: ['it is no object'] };
+/** The dataset of an entry without its faulty distributions, or all faults of the dataset itself. */
+export const datasetOf = (value: unknown, { files, defaults, remark }: EntryOptions): EntryResult => {
+  if (!isObject(value)) return { dataset: null, leftOut: [], faults: ['it is no object'] };
   const { identifier, title } = namesOf(value);
-  const faults: string[] = [];
-  if (identifier === null) faults.push(identifierFault(value.identifier));
-  if (title === null) faults.push('it has no title');
+  if (identifier === null || title === null) {
+    const faults = [...(identifier === null ? [identifierFault(value.identifier)] : []), ...titleFaults(value.title)];
+    return { dataset: null, leftOut: [], faults };
+  }
   const draft = new Draft(remark);
-  const resources = resourcesOf(value.distribution, {
-    files,
-    defaults: defaults.resource,
-    title: title ?? '',
-    remark,
-    fault: (what) => faults.push(what),
-  });
-  if (identifier === null || title === null || faults.length > 0) return { dataset: null, faults };
-  applyRules(value, draft);
+  const tools = { files, defaults: defaults.resource, title, remark };
+  const { resources, leftOut } = resourcesOf(value.distribution, tools);
+  applyRules(identifiedBy(identifier, value), draft);
   const { fields, ...details } = defaults.dataset;
   return {
     faults: null,
+    leftOut,
     dataset: {
       identifier,
       id: idOfIdentifier(identifier),
@@ -71,9 +63,21 @@ export const datasetOf = (
   };
 };
 
+/** The entry under its identifier, whatever that stands in. */
+const identifiedBy = (identifier: string, value: Record<string, unknown>): Record<string, unknown> => {
+  if (!isNothing(value.identifier)) return { ...value, identifier };
+  const { 'adms:identifier': _other, ...rest } = value;
+  return { ...rest, identifier };
+};
+
+const titleFaults = (value: unknown): string[] => {
+  if (Array.isArray(value) && !isNothing(value)) return ['its title is a list; a title is one text'];
+  return textOf(value) === null ? ['it has no title'] : [];
+};
+
 const identifierFault = (value: unknown): string => {
   if (isNothing(value)) return 'it has no identifier';
-  if (isObject(value)) return 'its identifier is an object without `@id`';
+  if (isObject(value)) return 'its identifier is an object without `@id` and `notation`';
   return 'its identifier is not text of at most 2,000 characters';
 };
 
@@ -81,6 +85,8 @@ const ruled = new Set(['distribution', '@type', '@id', '@context', ...datasetRul
 
 const applyRules = (value: Record<string, unknown>, draft: Draft): void => {
   for (const rule of datasetRules) if (!isNothing(value[rule.from])) rule.take(value[rule.from], draft);
+  const { field_harvest_source_modified: modified } = draft.fields;
+  if (isNothing(value.issued) && modified !== undefined) draft.fields.field_harvest_source_issued = modified;
   const { access } = draft.metadata;
   // Portals ask for a reason where access is limited.
   if (access !== undefined && access !== 'public')

@@ -1,15 +1,17 @@
 // The wishes of a catalogue: every sound entry a dataset, every faulty one a reason.
 
-import { EntryFaultError, reasonOf } from '../../model/errors.ts';
-import { datasetKey, uuidOfKey } from '../../model/key.ts';
+import { EntryFaultError, type FileProblem, reasonOf } from '../../model/errors.ts';
+import { datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { isObject } from '../../util/json.ts';
 import { datasetWish, type GatheredList, type SkippedEntry } from '../gather/dataset-wish.ts';
 import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import type { CatalogueManifest } from '../manifest/schema.ts';
-import { datasetOf, type EntryNames, namesOf } from './entry.ts';
+import type { LeftOut } from './distributions.ts';
+import { type CatalogueDataset, datasetOf, type EntryNames, namesOf } from './entry.ts';
 import { looked, readJsonLd } from './json-ld.ts';
-import { type CatalogueEntry, type CatalogueLimits, readCatalogue } from './read-catalogue.ts';
+import { asDataset, type DescribedEntry, describedIn } from './kinds.ts';
+import { type CatalogueLimits, readCatalogue } from './read-catalogue.ts';
 import { idOfIdentifier } from './values.ts';
 
 const longestList = 60;
@@ -119,24 +121,34 @@ export const gatherCatalogue = async (
   const { isJsonLd, all } = await looked(bytes);
   const entries = isJsonLd ? await readJsonLd(all, from) : readCatalogue(all, from, { limits, passedOver });
   for await (const entry of entries) {
-    const wish = gathering.add(entry);
-    if (wish) await take(wish);
+    for (const described of describedIn(entry)) {
+      const wish = gathering.add(described);
+      if (wish) await take(wish);
+    }
   }
   return gathering.end();
 };
 
 interface Faulty {
-  entry: CatalogueEntry;
+  entry: DescribedEntry;
   names: EntryNames;
   faults: string[];
+}
+
+/** Faulty distributions of an entry that is published. */
+interface Incomplete {
+  entry: DescribedEntry;
+  dataset: CatalogueDataset;
+  leftOut: LeftOut[];
 }
 
 class Gathering {
   readonly #manifest: CatalogueManifest;
   readonly #remarks = new Remarks();
   readonly #faulty: Faulty[] = [];
-  /** Places of the sound entries, by id. */
-  readonly #places = new Map<string, number>();
+  readonly #incomplete: Incomplete[] = [];
+  /** The sound entries, by id. */
+  readonly #places = new Map<string, Pick<DescribedEntry, 'index' | 'member'>>();
 
   constructor(manifest: CatalogueManifest) {
     this.#manifest = manifest;
@@ -144,74 +156,112 @@ class Gathering {
 
   passOver(key: string): void {
     if (!key.startsWith('@'))
-      this.#remarks.add(key, 'of the catalogue is not published: only its datasets are', 'its head');
+      this.#remarks.add(key, 'of the catalogue is not published: only its datasets and services are', 'its head');
   }
 
   /** The wish of an entry; null where it has none. */
-  add(entry: CatalogueEntry): DatasetWish | null {
+  add(entry: DescribedEntry): DatasetWish | null {
     const { catalogue, defaults } = this.#manifest;
     if (!isWanted(entry.value, catalogue)) return null;
-    const value = amended(entry.value, catalogue);
+    const value = asDataset(amended(entry.value, catalogue), entry.isService);
     const names = namesOf(value);
+    const where = `"${names.identifier ?? `entry ${entry.index}`}"`;
     const first = names.identifier === null ? undefined : this.#places.get(idOfIdentifier(names.identifier));
-    if (first !== undefined) {
-      this.#faulty.push({ entry, names, faults: [`entry ${first} has the same identifier and is published`] });
+    if (first && (first.member > 0 || entry.member > 0)) {
+      this.#remarks.add('seriesMember', 'is described twice: the first description is published', where);
       return null;
     }
-    const { dataset, faults } = datasetOf(value, {
+    if (first) {
+      this.#faulty.push({ entry, names, faults: [`entry ${first.index} has the same identifier and is published`] });
+      return null;
+    }
+    const { dataset, faults, leftOut } = datasetOf(value, {
       files: catalogue.files,
       defaults,
-      remark: (part, what) => this.#remarks.add(part, what, `"${names.identifier ?? `entry ${entry.index}`}"`),
+      remark: (part, what) => this.#remarks.add(part, what, where),
     });
     if (dataset === null) {
       this.#faulty.push({ entry, names, faults });
       return null;
     }
-    this.#places.set(dataset.id, entry.index);
+    this.#places.set(dataset.id, { index: entry.index, member: entry.member });
+    if (leftOut.length > 0) this.#incomplete.push({ entry, dataset, leftOut });
     const { identifier } = dataset;
     return { ...datasetWish(this.#manifest, dataset), identifier };
   }
 
   end(): GatheredCatalogue {
-    const taken = new Set(this.#places.keys().map((id) => datasetKey(this.#manifest.name, id)));
+    const { name } = this.#manifest;
+    const taken = new Set(this.#places.keys().map((id) => datasetKey(name, id)));
+    const skipped = this.#faulty.map((faulty) => this.#skipped(faulty, taken));
+    const incomplete = this.#incomplete.flatMap((each) => each.leftOut.map((part) => this.#leftOut(each, part)));
+    const all = [...skipped, ...incomplete];
     return {
-      skipped: this.#faulty.map((faulty) => this.#skipped(faulty, taken)),
+      skipped: all.map((each) => each.skipped),
       remarks: this.#remarks.lines(),
-      problems: this.#faulty.map(({ entry, names, faults }) => ({
-        file: this.#manifest.catalogue.from,
-        line: Math.max(1, entry.line),
-        column: 1,
-        key: '',
-        message: `${nameOf(entry, names)}: ${faults.join('; ')}`,
-      })),
+      problems: all.map((each) => each.problem),
     };
   }
 
-  /** A double of a sound entry, or of another faulty one, is told under a key of its own. */
-  #skipped({ entry, names, faults }: Faulty, taken: Set<string>): SkippedEntry {
-    const { name, renamedFrom, catalogue } = this.#manifest;
+  /** A double of a sound entry, or of another faulty one, has a key of its own. */
+  #skipped({ entry, names, faults }: Faulty, taken: Set<string>): FaultyItem {
+    const { name } = this.#manifest;
     const id = names.identifier === null ? null : idOfIdentifier(names.identifier);
-    const key = id === null || taken.has(datasetKey(name, id)) ? `${name}/entry#${entry.index}` : datasetKey(name, id);
+    const key =
+      id === null || taken.has(datasetKey(name, id)) ? `${name}/entry#${placeOf(entry)}` : datasetKey(name, id);
     taken.add(key);
-    return {
+    return this.#item(entry, {
       key,
-      uuid: id === null ? '' : uuidOfKey(datasetKey(renamedFrom ?? name, id)),
+      uuid: id === null ? '' : uuidOfKey(datasetKey(this.#firstName, id)),
       title: names.title ?? names.identifier ?? `entry ${entry.index}`,
       isKnown: id !== null,
-      reason: reasonOf(
-        new EntryFaultError(
-          `${nameOf(entry, names)} (${entry.line > 0 ? `line ${entry.line} of ` : ''}${catalogue.from}): ${faults.join('; ')}`,
-          {
-            hint: 'report it to the publisher of the catalogue; other entries are not affected',
-          },
-        ),
-      ),
+      names,
+      fault: faults.join('; '),
+    });
+  }
+
+  #leftOut({ entry, dataset }: Incomplete, { id, position, title, fault }: LeftOut): FaultyItem {
+    const part = id ?? `distribution#${position}`;
+    return this.#item(entry, {
+      key: resourceKey(this.#manifest.name, dataset.id, part),
+      uuid: id === null ? '' : uuidOfKey(resourceKey(this.#firstName, dataset.id, id)),
+      title: title ?? dataset.title,
+      isKnown: id !== null,
+      names: dataset,
+      fault: `distribution ${position} is left out: ${fault}`,
+    });
+  }
+
+  get #firstName(): string {
+    return this.#manifest.renamedFrom ?? this.#manifest.name;
+  }
+
+  #item(
+    entry: DescribedEntry,
+    { names, fault, ...item }: Omit<SkippedEntry, 'reason'> & { names: EntryNames; fault: string },
+  ): FaultyItem {
+    const { from } = this.#manifest.catalogue;
+    const name = nameOf(entry, names);
+    const place = entry.line > 0 ? `line ${entry.line} of ` : '';
+    const hint = 'report it to the publisher of the catalogue; other entries are not affected';
+    return {
+      skipped: { ...item, reason: reasonOf(new EntryFaultError(`${name} (${place}${from}): ${fault}`, { hint })) },
+      problem: { file: from, line: Math.max(1, entry.line), column: 1, key: '', message: `${name}: ${fault}` },
     };
   }
 }
 
+/** What is reported of a faulty entry or distribution. */
+interface FaultyItem {
+  skipped: SkippedEntry;
+  problem: FileProblem;
+}
+
+/** `3`, or `3.2` for the second member of a series. */
+const placeOf = ({ index, member }: DescribedEntry): string => (member === 0 ? String(index) : `${index}.${member}`);
+
 /** `entry 3 "cftc-dc1"`; by its title where it has no identifier. */
-const nameOf = ({ index }: CatalogueEntry, { identifier, title }: EntryNames): string => {
+const nameOf = (entry: DescribedEntry, { identifier, title }: EntryNames): string => {
   const who = identifier ?? title ?? '';
-  return who === '' ? `entry ${index}` : `entry ${index} "${who.slice(0, 120)}"`;
+  return who === '' ? `entry ${placeOf(entry)}` : `entry ${placeOf(entry)} "${who.slice(0, 120)}"`;
 };

@@ -57,6 +57,7 @@ const skos = 'http://www.w3.org/2004/02/skos/core#';
 const rdfs = 'http://www.w3.org/2000/01/rdf-schema#';
 const locn = 'http://www.w3.org/ns/locn#';
 const owl = 'http://www.w3.org/2002/07/owl#';
+const adms = 'http://www.w3.org/ns/adms#';
 
 /** Property and the key it becomes. */
 type Keys = Readonly<Record<string, string>>;
@@ -70,7 +71,10 @@ const periodKeys: Keys = {
   [`${schema}endDate`]: 'endDate',
 };
 const placeKeys: Keys = { ...labelKeys, [`${dcat}bbox`]: 'bbox', [`${locn}geometry`]: 'geometry' };
+const identifierKeys: Keys = { [`${skos}notation`]: 'notation' };
+const serviceKeys: Keys = { [`${dcat}endpointURL`]: 'endpointURL' };
 const distributionKeys: Keys = {
+  [`${dcat}accessService`]: 'accessService',
   [`${dcat}downloadURL`]: 'downloadURL',
   [`${dcat}accessURL`]: 'accessURL',
   [`${dct}title`]: 'title',
@@ -82,6 +86,7 @@ const distributionKeys: Keys = {
 /** Of a dataset. */
 const datasetKeys: Keys = {
   [`${dct}identifier`]: 'identifier',
+  [`${adms}identifier`]: 'adms:identifier',
   [`${dct}title`]: 'title',
   [`${dct}description`]: 'description',
   [`${dcat}keyword`]: 'keyword',
@@ -100,6 +105,10 @@ const datasetKeys: Keys = {
   [`${dct}language`]: 'language',
   [`${dct}conformsTo`]: 'conformsTo',
   [`${dct}isPartOf`]: 'isPartOf',
+  [`${dcat}inSeries`]: 'inSeries',
+  [`${dcat}endpointURL`]: 'endpointURL',
+  [`${dcat}endpointDescription`]: 'endpointDescription',
+  [`${dcat}servesDataset`]: 'servesDataset',
   [`${foaf}page`]: 'references',
   [`${owl}versionInfo`]: 'version',
   [`${dcat}version`]: 'version',
@@ -114,6 +123,9 @@ const inside: Readonly<Record<string, Keys>> = {
   temporal: periodKeys,
   spatial: placeKeys,
   distribution: distributionKeys,
+  identifier: identifierKeys,
+  'adms:identifier': identifierKeys,
+  accessService: serviceKeys,
 };
 
 /** Keys whose addresses are entries of a list of the European Union: their last part says it. */
@@ -199,13 +211,27 @@ const messageOf = (error: unknown): string => {
 
 const entriesOf = (nodes: FlatNode[]): CatalogueEntry[] => {
   const byId = new Map(nodes.map((node) => [node['@id'], node]));
-  const datasets = nodes.filter((node) => node['@type']?.includes(`${dcat}Dataset`));
-  if (datasets.length === 0) throw new Unreadable('it names no dataset: nothing in it is a `dcat:Dataset`');
-  return datasets.map((node, at) => ({ index: at + 1, line: 0, value: entryOf(node, byId) }));
+  // Many services only give access to one distribution; those of a catalogue are published.
+  const services = new Set(nodes.flatMap((node) => idsIn(node[`${dcat}service`])));
+  const isDataset = (node: FlatNode): boolean => datasetTypes.some((type) => node['@type']?.includes(type));
+  const entries = nodes.filter((node) => isDataset(node) || services.has(node['@id']));
+  if (entries.length === 0) throw new Unreadable('it names no dataset: nothing in it is a `dcat:Dataset`');
+  return entries.map((node, at) => ({
+    index: at + 1,
+    line: 0,
+    isService: !isDataset(node),
+    value: entryOf(node, byId),
+  }));
 };
+
+const datasetTypes = [`${dcat}Dataset`, `${dcat}DatasetSeries`];
+
+const idsIn = (values: unknown): unknown[] =>
+  Array.isArray(values) ? values.map((value) => (isObject(value) ? value['@id'] : undefined)) : [];
 
 const entryOf = (node: FlatNode, byId: ReadonlyMap<unknown, FlatNode>): Record<string, unknown> => {
   const entry = keyed(node, datasetKeys, byId);
+  if (node['@type']) entry['@type'] = node['@type'].map(lastPart);
   // DCAT-AP lets the identifier be that of the thing itself.
   if (entry.identifier === undefined && !node['@id'].startsWith('_:')) entry.identifier = node['@id'];
   if (Array.isArray(entry.identifier)) [entry.identifier] = entry.identifier;

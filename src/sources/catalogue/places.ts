@@ -29,45 +29,64 @@ const areaOfText = (text: string): Area => {
 
 /** GeoJSON, or the Location of DCAT-US 3.0 and JSON-LD. */
 const areaOfObject = (value: Record<string, unknown>): Area => {
-  const wkt = geoJsonWkt(value) ?? geometryWkt(value.geometry ?? value.bbox ?? value.centroid);
+  const wkt = geoJsonWkt(value) ?? geometryWkt(value.geometry, value.bbox, value.centroid);
   const label = textOf(value.prefLabel ?? value.name ?? value.title ?? value.geographicIdentifier);
   return { ...(wkt === null ? {} : { wkt }), ...(label === null ? {} : { label }) };
 };
 
-const geometryWkt = (value: unknown): string | null => {
-  const area = value === undefined ? {} : areaOf(value);
-  if (area.wkt !== undefined) return area.wkt;
-  const text = textOf(value);
-  return text === null ? null : wktOf(text);
+/** The first of the values that is an area: one may be in a notation that is not read, such as GML. */
+const geometryWkt = (...values: unknown[]): string | null => {
+  for (const value of values) {
+    const isBox = Array.isArray(value) && value.length === 4 && value.every((each) => typeof each === 'number');
+    const wkt = isBox ? boxOf(value.map(String)) : (areaOf(value).wkt ?? wktOf(textOf(value) ?? ''));
+    if (wkt !== null) return wkt;
+  }
+  return null;
 };
 
-const list = (item: string): string => String.raw`\(\s*${item}(?:\s*,\s*${item})*\s*\)`;
-const number = String.raw`[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?`;
-const position = String.raw`${number}(?:\s+${number}){1,2}`;
-const point = String.raw`\(\s*${position}\s*\)`;
-const line = list(position);
-const polygon = list(line);
-
-/** Each kind of geometry with what stands in its brackets; all three dimensions at most. */
-const shapes: readonly (readonly [kind: string, inside: string])[] = [
-  ['POINT', point],
-  ['LINESTRING', line],
-  ['POLYGON', polygon],
-  ['MULTIPOINT', `(?:${line}|${list(point)})`],
-  ['MULTILINESTRING', polygon],
-  ['MULTIPOLYGON', list(polygon)],
-];
+/** Brackets around the positions of each kind of geometry; those of several points may have their own. */
+const brackets: Record<string, readonly number[]> = {
+  POINT: [1],
+  LINESTRING: [1],
+  POLYGON: [2],
+  MULTIPOINT: [1, 2],
+  MULTILINESTRING: [2],
+  MULTIPOLYGON: [3],
+};
 
 /** GeoSPARQL and PostGIS put the reference system in front. */
-const wktPattern = new RegExp(
-  String.raw`^(?:SRID=\d+;|<[^>]*>)?\s*((?:${shapes.map(([kind, inside]) => String.raw`${kind}\s*${inside}`).join('|')}))$`,
-  'i',
-);
+const referenceSystem = /^(?:SRID=\d+;|<[^>]*>)\s*/i;
+const number = String.raw`[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?`;
+const position = new RegExp(String.raw`\s*${number}(?:\s+${number}){1,2}\s*`, 'y');
+const opening = /\s*\(/y;
+const closing = /\s*\)/y;
+const comma = /\s*,/y;
 
-const longestWkt = 200_000;
+/** The well-known text of a geometry of any size without its reference system; null for any other text. */
+const wktOf = (text: string): string | null => {
+  const wkt = text.trim().replace(referenceSystem, '');
+  const kind = /^[a-z]+/i.exec(wkt)?.[0].toUpperCase() ?? '';
+  if (kind === 'POINT' && wkt.includes(',')) return null;
+  return (brackets[kind] ?? []).some((depth) => endOf(wkt, kind.length, depth) === wkt.length) ? wkt : null;
+};
 
-const wktOf = (text: string): string | null =>
-  text.length > longestWkt ? null : (wktPattern.exec(text.trim())?.[1] ?? null);
+/** Where positions end that begin at an offset, as lists of that depth in brackets; -1 where there are none. */
+const endOf = (text: string, from: number, depth: number): number => {
+  if (depth === 0) return after(position, text, from);
+  let at = after(opening, text, from);
+  while (at !== -1) {
+    at = endOf(text, at, depth - 1);
+    const next = at === -1 ? -1 : after(comma, text, at);
+    if (next === -1) return at === -1 ? -1 : after(closing, text, at);
+    at = next;
+  }
+  return -1;
+};
+
+const after = (pattern: RegExp, text: string, from: number): number => {
+  pattern.lastIndex = from;
+  return pattern.test(text) ? pattern.lastIndex : -1;
+};
 
 /** `west, south, east, north` as a polygon. */
 const boxOf = (parts: readonly string[]): string | null => {

@@ -63,6 +63,8 @@ export interface CatalogueEntry {
   index: number;
   /** Line of its opening bracket, from 1; 0 where it is not known. */
   line: number;
+  /** True for an item of a list `service`. */
+  isService: boolean;
   value: unknown;
 }
 
@@ -78,33 +80,38 @@ export interface CatalogueLimits {
   entries: number;
 }
 
-/** Far above what catalogues of governments hold, far below what hurts. */
+/** Far above what catalogues of governments hold, far below what hurts: an entry may hold the outline of a country in full detail. */
 export const catalogueLimits: CatalogueLimits = {
   depth: 40,
-  entryValues: 100_000,
-  entryBytes: 8_000_000,
+  entryValues: 2_000_000,
+  entryBytes: 32_000_000,
   entries: 1_000_000,
 };
 
+const isOpening = (token: TokenType): boolean => token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET;
+const isClosing = (token: TokenType): boolean => token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET;
+
+/** True for a token that is a value or begins one, or is a key. */
+const isValue = (token: TokenType): boolean =>
+  token !== TokenType.COMMA && token !== TokenType.COLON && !isClosing(token);
+
 /** How many more values there are with a token; a colon makes a name of the text before it. */
-const valuesOf = (token: TokenType): number => {
-  if (token === TokenType.COLON) return -1;
-  return token === TokenType.COMMA || token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET ? 0 : 1;
-};
+const valuesOf = (token: TokenType): number => (token === TokenType.COLON ? -1 : Number(isValue(token)));
 
 /** How a catalogue is read. */
 interface ReadOptions {
   limits?: CatalogueLimits | undefined;
-  /** Told of each object in another list of the catalogue, such as `service`, by the key of that list. */
+  /** Called for each object in another list of a catalogue, such as `record`, with the key of that list. */
   passedOver?: (key: string) => void;
 }
 
 /**
- * Yields the items of the list `dataset` of a JSON object in UTF-8, with or without a byte order mark; all else is
- * passed over. `name` stands in the messages: a path or address.
+ * Yields the items of the lists `dataset` and `service` of a JSON object in UTF-8, with or without a byte order mark, and
+ * those of the catalogues nested in it (`catalog`, `hasPart`); all else is passed over. `name` stands in the messages: a
+ * path or address.
  *
- * @throws CatalogueFaultError with the place where the document is no JSON, ends early, is beyond a limit, or has no list
- *   `dataset`; entries before that place have been yielded then.
+ * @throws CatalogueFaultError with the place where the document is no JSON, ends early, is beyond a limit, or has none of
+ *   these lists; entries before that place have been yielded then.
  */
 export async function* readCatalogue(
   bytes: AsyncIterable<Uint8Array>,
@@ -122,35 +129,51 @@ interface Token {
   offset: number;
 }
 
+/** The tokenizer's own tokens, which the parsers take. */
+type TokenOfParser = Parameters<TokenParser['write']>[0];
+
+/** Keys of a catalogue under which its entries are. */
+const entryLists: ReadonlySet<unknown> = new Set(['dataset', 'service']);
+/** Keys of a catalogue under which further catalogues are. */
+const catalogueLists: ReadonlySet<unknown> = new Set(['catalog', 'hasPart']);
+
+/** What an open bracket outside of the entries holds; `key` is that of the present value of a catalogue, or of the list. */
+type Frame =
+  | { kind: 'catalogue'; key: unknown; lists: Set<unknown> }
+  | { kind: 'entries' | 'catalogues' | 'passed' | 'other'; key: unknown };
+
+const other: Frame = { kind: 'other', key: null };
+
+/** The entry that is being read. */
+interface OpenEntry {
+  parser: TokenParser;
+  depth: number;
+  offset: number;
+  values: number;
+}
+
 class EntryReader {
   readonly #name: string;
   readonly #limits: CatalogueLimits;
   readonly #passedOver: (key: string) => void;
   readonly #lines = new LineCounter();
   readonly #tokenizer = new Tokenizer();
-  readonly #parser = new TokenParser({ paths: ['$.dataset.*'], keepStack: false });
+  /** Checks the document around the entries; it keeps nothing. */
+  readonly #around = new TokenParser({ paths: [], keepStack: false });
+  readonly #frames: Frame[] = [];
   #found: CatalogueEntry[] = [];
-  #depth = 0;
+  #entry: OpenEntry | null = null;
   #offset = 0;
   #read = 0;
-  /** The key of the outermost object whose value comes next. */
-  #key: unknown = null;
-  #isInList = false;
-  #isOtherList = false;
   #hasList = false;
   #count = 0;
-  #entry = { offset: 0, line: 0, values: 0 };
 
   constructor(name: string, { limits = catalogueLimits, passedOver = () => undefined }: ReadOptions) {
     this.#name = name;
     this.#limits = limits;
     this.#passedOver = passedOver;
     this.#tokenizer.onToken = (token) => this.#take(token);
-    this.#parser.onValue = ({ value }) => {
-      this.#count += 1;
-      if (this.#count > limits.entries) this.#fault(`it has more than ${limits.entries.toLocaleString('en')} entries`);
-      this.#found.push({ index: this.#count, line: this.#entry.line, value });
-    };
+    this.#around.onValue = () => undefined;
   }
 
   write(chunk: Uint8Array): CatalogueEntry[] {
@@ -166,11 +189,11 @@ class EntryReader {
 
   end(): void {
     if (this.#read === 0) this.#fault('it is empty', 'an empty catalogue is not the same as one without entries');
-    if (!this.#parser.isEnded) {
-      const inside = this.#isInList ? `, in or after entry ${this.#count + 1}` : '';
+    if (!this.#around.isEnded) {
+      const isInside = this.#frames.some(({ kind }) => kind === 'entries');
       this.#offset = this.#read;
       this.#fault(
-        `it ends early${inside}: ${this.#read.toLocaleString('en')} bytes came, and it is not complete`,
+        `it ends early${isInside ? `, in or after entry ${this.#count + 1}` : ''}: ${this.#read.toLocaleString('en')} bytes came, and it is not complete`,
         'fetch or write it again; nothing was published or removed',
       );
     }
@@ -183,40 +206,86 @@ class EntryReader {
 
   #take(token: Token): void {
     this.#offset = token.offset;
-    this.#watch(token);
-    this.#parser.write(token as Parameters<TokenParser['write']>[0]); // the very token that the tokenizer made
+    if (this.#entry) this.#continue(this.#entry, token);
+    else this.#look(token);
   }
 
-  /** Limits, and where in the document we are: the depth is 1 inside the outermost object, 3 inside an entry. */
-  #watch({ token, value, offset }: Token): void {
-    if (this.#depth === 0 && token !== TokenType.LEFT_BRACE) this.#fault('it is not a JSON object');
-    if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) this.#open(token);
-    else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) {
-      this.#depth -= 1;
-      if (this.#depth === 1) this.#isInList = false;
-    } else if (this.#depth === 1 && token === TokenType.STRING) this.#key = value;
-    if (!this.#isInList || this.#depth < 2) return;
-    this.#entry.values += valuesOf(token);
-    if (this.#entry.values > this.#limits.entryValues)
-      this.#fault(`entry ${this.#count + 1} has more than ${this.#limits.entryValues.toLocaleString('en')} values`);
-    if (this.#depth > 2 && offset - this.#entry.offset > this.#limits.entryBytes)
-      this.#fault(`entry ${this.#count + 1} is longer than ${this.#limits.entryBytes.toLocaleString('en')} bytes`);
+  /** A token outside of the entries, or the first one of an entry. */
+  #look(token: Token): void {
+    const frame = this.#frames.at(-1);
+    if (!frame && token.token !== TokenType.LEFT_BRACE && !this.#around.isEnded) this.#fault('it is not a JSON object');
+    this.#around.write(token as TokenOfParser);
+    if (frame?.kind === 'entries' && isValue(token.token)) this.#begin(frame, token);
+    else if (isOpening(token.token)) this.#open(frame, token.token);
+    else if (isClosing(token.token)) this.#frames.pop();
+    else if (frame?.kind === 'catalogue' && token.token === TokenType.STRING) frame.key = token.value;
+    else if (frame?.kind === 'catalogues' && isValue(token.token)) this.#passedOver(String(frame.key));
   }
 
-  #open(token: TokenType): void {
-    if (this.#depth === 1 && this.#key === 'dataset') {
-      if (this.#hasList) this.#fault('it has two lists `dataset`');
-      // What stands here is held in memory until it is complete; only the entries of a list are bounded.
-      if (token !== TokenType.LEFT_BRACKET) this.#noList();
-      this.#hasList = this.#isInList = true;
+  #open(frame: Frame | undefined, token: TokenType): void {
+    const isObject = token === TokenType.LEFT_BRACE;
+    this.#frames.push(frame ? this.#inside(frame, isObject) : { kind: 'catalogue', key: null, lists: new Set() });
+    this.#checkDepth(0);
+  }
+
+  /** What a bracket in another one holds. */
+  #inside(frame: Frame, isObject: boolean): Frame {
+    const { kind, key } = frame;
+    if (kind === 'catalogues' && isObject) return { kind: 'catalogue', key: null, lists: new Set() };
+    if (kind === 'passed' && isObject) this.#passedOver(String(key));
+    if (kind !== 'catalogue') return other;
+    if (entryLists.has(key)) {
+      // What stands here would be held in memory until it is complete; only the entries of a list are bounded.
+      if (isObject && key === 'dataset') this.#noList();
+      if (frame.lists.has(key)) this.#fault(`it has two lists \`${key}\``);
+      frame.lists.add(key);
+      this.#hasList ||= !isObject;
+      if (isObject) this.#passedOver(String(key));
+      return isObject ? other : { kind: 'entries', key };
     }
-    if (this.#depth === 2 && this.#isInList) {
-      this.#entry = { offset: this.#offset, line: this.#lines.at(this.#offset).line, values: 0 };
+    if (catalogueLists.has(key))
+      return isObject ? { kind: 'catalogue', key: null, lists: new Set() } : { kind: 'catalogues', key };
+    return isObject ? other : { kind: 'passed', key };
+  }
+
+  #begin({ key }: { key: unknown }, { token, value, offset }: Token): void {
+    const { line } = this.#lines.at(offset);
+    const entry = { isService: key === 'service', line };
+    if (!isOpening(token)) {
+      this.#add({ ...entry, value });
+      return;
     }
-    if (this.#depth === 1) this.#isOtherList = token === TokenType.LEFT_BRACKET && !this.#isInList;
-    if (this.#depth === 2 && this.#isOtherList && token === TokenType.LEFT_BRACE) this.#passedOver(String(this.#key));
-    this.#depth += 1;
-    if (this.#depth > this.#limits.depth)
+    const parser = new TokenParser({ paths: ['$'] });
+    parser.onValue = ({ value: whole }) => this.#add({ ...entry, value: whole });
+    parser.write({ token, value } as TokenOfParser);
+    this.#entry = { parser, depth: 1, offset, values: 1 };
+    this.#checkDepth(1);
+  }
+
+  #continue(entry: OpenEntry, token: Token): void {
+    const { entryValues, entryBytes } = this.#limits;
+    entry.values += valuesOf(token.token);
+    const name = (): string => `entry ${this.#count + 1}`;
+    if (entry.values > entryValues) this.#fault(`${name()} has more than ${entryValues.toLocaleString('en')} values`);
+    if (token.offset - entry.offset > entryBytes)
+      this.#fault(`${name()} is longer than ${entryBytes.toLocaleString('en')} bytes`);
+    entry.parser.write(token as TokenOfParser);
+    if (isOpening(token.token)) this.#checkDepth(++entry.depth);
+    else if (isClosing(token.token)) entry.depth -= 1;
+    if (entry.depth > 0) return;
+    this.#entry = null;
+    this.#around.write(token as TokenOfParser);
+  }
+
+  #add(entry: Omit<CatalogueEntry, 'index'>): void {
+    this.#count += 1;
+    const most = this.#limits.entries;
+    if (this.#count > most) this.#fault(`it has more than ${most.toLocaleString('en')} entries`);
+    this.#found.push({ index: this.#count, ...entry });
+  }
+
+  #checkDepth(insideEntry: number): void {
+    if (this.#frames.length + insideEntry > this.#limits.depth)
       this.#fault(`objects and lists are nested more than ${this.#limits.depth} levels deep`);
   }
 

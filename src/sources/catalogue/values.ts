@@ -61,6 +61,23 @@ export const addressText = (value: unknown): string | null => {
   return Array.isArray(value) ? addressText(value[0]) : textOf(value);
 };
 
+/**
+ * What identifies an object of a catalogue: its `identifier`; where there is none `adms:identifier`, then its `@id`. Null for
+ * one that has none, or one that is not text of at most 2,000 characters.
+ */
+export const identifierOf = (value: Record<string, unknown>): string | null => {
+  if (!isNothing(value.identifier)) return Array.isArray(value.identifier) ? null : idText(value.identifier);
+  const [other] = listOf(value['adms:identifier']);
+  const own = textOf(value['@id']);
+  return idText(other) ?? (own?.startsWith('_:') ? null : idText(own));
+};
+
+/** Text, or the `@id` or `notation` of an object (DCAT-US 3.0). */
+const idText = (value: unknown): string | null => {
+  const text = textOf(isObject(value) ? (value['@id'] ?? value.notation) : value);
+  return text === null || text.length > 2000 ? null : text;
+};
+
 /** What an address turned out to be. */
 type Address = { kind: 'web'; url: string } | { kind: 'other'; scheme: string } | { kind: 'none' };
 

@@ -3,7 +3,7 @@ import { createHash, hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
 import { errorMessage, type FileProblem } from '../../model/errors.ts';
-import { datasetKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
+import { datasetKey, kindOfKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
@@ -105,14 +105,14 @@ export const canonicalJson = (value: unknown): string => {
   return `{${entries.join(',')}}`;
 };
 
-/** A faulty entry of a catalogue or list. */
+/** A faulty entry of a catalogue or list, or a faulty resource of a sound one. */
 export interface SkippedEntry {
-  /** Key of the dataset it would be; of one that cannot be told, `<manifest>/entry#<number>`. */
+  /** Key it would have; of a dataset that cannot be told, `<manifest>/entry#<number>`, of a resource `<dataset>/distribution#<number>`. */
   key: string;
   uuid: string;
   title: string;
   reason: Reason;
-  /** False when it cannot be told which dataset it would be: then it may be any of those that seem to be missing. */
+  /** False when its identity is unknown: then it may be any of those that seem to be missing, of a resource any of its dataset. */
   isKnown: boolean;
 }
 
@@ -128,11 +128,19 @@ export interface GatheredList {
   problems: FileProblem[];
 }
 
-/** Tells whether a key belongs to a skipped entry, so that it is not missing whatever the other entries say. */
-export const sparedBy = (skipped: readonly SkippedEntry[]): ((key: string) => boolean) => {
-  if (skipped.some(({ isKnown }) => !isKnown)) return () => true;
-  const keys = new Set(skipped.map(({ key }) => key));
-  return (key) => keys.has(key) || keys.has(parentKey(key));
+/** Whether a key that the source does not name belongs to a faulty entry: certainly, possibly, or not at all. */
+export type Sparing = (key: string) => 'certain' | 'possible' | 'none';
+
+/** What is spared because of faulty entries: it is not missing whatever the other entries say. */
+export const sparedBy = (skipped: readonly SkippedEntry[]): Sparing => {
+  const unknown = skipped.filter(({ isKnown }) => !isKnown).map(({ key }) => key);
+  const isAny = unknown.some((key) => kindOfKey(key) === 'dataset');
+  const keys = new Set(skipped.flatMap(({ key, isKnown }) => (isKnown ? [key] : [])));
+  const parents = new Set(unknown.map(parentKey));
+  return (key) => {
+    if (keys.has(key) || keys.has(parentKey(key))) return 'certain';
+    return isAny || (kindOfKey(key) === 'resource' && parents.has(parentKey(key))) ? 'possible' : 'none';
+  };
 };
 
 /** Whose names begin the keys. */
@@ -183,6 +191,7 @@ const resourceWish = (
     ...node,
     source: spec.source,
     import: mode,
+    ...(spec.byAddress ? { byAddress: true } : {}),
     ...(recipe === null ? {} : { recipe }),
     ...(guard === null ? {} : { guard }),
     ...(isOpen ? { reading } : {}),

@@ -283,6 +283,8 @@ export interface ResourceSpec {
   title: string;
   /** Former id, whose identity it keeps. */
   renamedFrom?: string;
+  /** True where the id is made of the address, so that another address gives another id. */
+  byAddress?: boolean;
   /** A file's path is absolute; its existence is not checked here. */
   source: ResourceSource;
   details: ResourceDetails;

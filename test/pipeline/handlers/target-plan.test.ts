@@ -1,10 +1,11 @@
 // The plan of a target: what is missing, renamed, held, and counted, whatever page it stands on.
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
+import type { ResourceWish } from '../../../src/model/wish.ts';
 import type { TargetPlanOptions } from '../../../src/pipeline/handlers/target-plan.ts';
 import { PlanTotals, planFileItems } from '../../../src/pipeline/plan/whole-plan.ts';
 import { defaultRules } from '../../../src/sources/manifest/schema.ts';
-import { datasetWish, liveState, source } from '../plan/support/make.ts';
+import { datasetWish, liveState, resourceWish, source } from '../plan/support/make.ts';
 import { planAll } from './support/plan-all.ts';
 
 const rules = { ...defaultRules, onMissing: 'delete' as const };
@@ -108,4 +109,52 @@ it('looks at new files at once only where one of them may be what is gone', asyn
     { keys: ['m/a/new'], leavesNew: false },
     { keys: ['m/a/kept', 'm/a/new', 'm/b/r'], leavesNew: true },
   ]);
+});
+
+describe('a link that changed', () => {
+  const link = (id: string, url: string, title = 'Table') =>
+    resourceWish(`m/a/${id}`, {
+      title,
+      byAddress: true,
+      source: { kind: 'link', url },
+      fields: { field_link_api: { und: [{ url }] } },
+      metadataFingerprint: url,
+    });
+  const dataset = (...resources: ResourceWish[]) => datasetWish('m/a', [], { resources });
+  const known = () => {
+    const old = link('old', 'https://a.example/1.csv');
+    const state = liveState([dataset(old)]);
+    return { ...state, sent: new Map([[old.key, { title: old.title, published: true, fields: old.fields }]]) };
+  };
+
+  it('is an update of its node, not a new one beside a removal', async () => {
+    const plan = await planAll([dataset(link('new', 'https://b.example/2.csv'))], known(), options);
+    expect(plan.datasets[0]?.resources).toMatchObject([
+      {
+        key: 'm/a/new',
+        nid: '2',
+        uuid: uuidOfKey('m/a/old'),
+        actions: ['update'],
+        changes: [{ field: 'field_link_api', from: 'https://a.example/1.csv', to: 'https://b.example/2.csv' }],
+      },
+    ]);
+    expect(plan).toMatchObject({ removals: [], held: null });
+  });
+
+  it('goes on although a faulty entry may be any of those that are missing; one that certainly is faulty stays as it is', async () => {
+    const wishes = [dataset(link('new', 'https://b.example/2.csv'))];
+    const possible = await planAll(wishes, known(), { ...options, spares: () => 'possible' });
+    expect(possible).toMatchObject({ missing: { renames: [{ to: 'm/a/new' }] }, removals: [] });
+    const spares = (key: string) => (key === 'm/a/old' ? 'certain' : 'none');
+    const certain = await planAll(wishes, known(), { ...options, spares });
+    expect(certain).toMatchObject({ missing: { renames: [] }, removals: [] });
+    expect(certain.datasets[0]?.resources[0]?.actions).toEqual(['create']);
+  });
+
+  it('is not taken for one whose title another resource has, which kept its address', async () => {
+    const [kept, other] = [link('old', 'https://a.example/1.csv'), link('other', 'https://a.example/2.csv')];
+    const state = { ...liveState([dataset(kept, other)]), sent: new Map() };
+    const plan = await planAll([dataset(kept, link('new', 'https://a.example/3.csv'))], state, options);
+    expect(plan.missing).toMatchObject({ renames: [], removals: [{ key: 'm/a/other' }] });
+  });
 });

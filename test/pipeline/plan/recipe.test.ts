@@ -74,7 +74,8 @@ it('another sheet of the same workbook is no renamed resource', () => {
   const renames = (recipe: typeof one) => {
     const after = datasetWish('m/d', [], { resources: [resourceWish('m/d/new', { recipe })] });
     const rules = { onMissing: 'keep', missingForMs: 0, now: 1 } as const;
-    return findMissing([after], known.entries, new Map([['m/d/new', source]]), rules).renames.map(({ to }) => to);
+    const looked = { ...known, sources: new Map([['m/d/new', source]]) };
+    return findMissing([after], looked, rules).renames.map(({ to }) => to);
   };
   expect(renames(one)).toEqual(['m/d/new']);
   expect(renames(other)).toEqual([]);

@@ -11,7 +11,7 @@ const rules: RemovalRules = { onMissing: 'unpublish', missingForMs: 0, now: 100 
 const before = [datasetWish('m/a', ['one', 'two']), datasetWish('m/b', ['one'])];
 
 const missing = (wishes: DatasetWish[], more: Partial<RemovalRules> = {}, known = liveState(before)) => {
-  const found = findMissing(wishes, known.entries, known.sources, { ...rules, ...more });
+  const found = findMissing(wishes, known, { ...rules, ...more });
   return {
     removals: found.removals.map(({ key }) => key),
     renames: found.renames.map(({ from, to }) => `${from.key} -> ${to}`),

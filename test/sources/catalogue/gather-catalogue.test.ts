@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { itemsOfField } from '../../../src/dataset-api/fields.ts';
 import { uuidOfKey } from '../../../src/model/key.ts';
-import { datasetWishSchema } from '../../../src/model/wish.ts';
+import { type DatasetWish, datasetWishSchema } from '../../../src/model/wish.ts';
 import { sparedBy } from '../../../src/sources/gather/dataset-wish.ts';
 import { catalogueManifest, chunksOf, entry, gatherAll, gatherEntries } from './support/catalogue.ts';
 
@@ -45,6 +46,8 @@ const whole = {
 };
 
 const text = (value: string) => ({ und: [{ value }] });
+
+const factsOf = (wish: DatasetWish | undefined): unknown => itemsOfField(wish?.fields.field_additional_info);
 
 describe('an entry', () => {
   it('becomes a dataset: every key in its field', async () => {
@@ -130,11 +133,11 @@ describe('an entry', () => {
     ['fetch', 'downloadURL'],
   ] as const)('never publishes a password that stands in an address (files: %s, %s)', async (files, key) => {
     const distribution = [{ [key]: 'https://ann:secret@example.org/a.csv' }, { [key]: 'https://example.org/b.csv' }];
-    const { wishes, remarks } = await gatherEntries([entry('a', { distribution })], catalogueManifest({ files }));
-    expect(JSON.stringify(wishes)).not.toContain('secret');
+    const { wishes, skipped } = await gatherEntries([entry('a', { distribution })], catalogueManifest({ files }));
+    expect(JSON.stringify([wishes, skipped])).not.toContain('secret');
     expect(wishes[0]?.resources).toHaveLength(1);
-    expect(remarks).toEqual([
-      `\`distribution.${key}\` left out: the address holds a user name or password, which would be published (in "a")`,
+    expect(skipped.map(({ reason }) => reason.message)).toEqual([
+      `entry 1 "a" (line 1 of a.json): distribution 1 is left out: its ${key} holds a user name or password, which would be published`,
     ]);
   });
 
@@ -170,6 +173,24 @@ describe('an entry', () => {
       entry('b', { modified: 'R/P1W', accrualPeriodicity: 'R/P1D' }),
     ]);
     expect(wishes.map(({ fields }) => fields.field_frequency)).toEqual([text('R/P1W'), text('R/P1D')]);
+  });
+
+  it('may have a geometry of any size', async () => {
+    const ring = Array.from({ length: 100_000 }, (_, at) => [(at % 360) - 180, (at % 180) - 90]);
+    const { wishes } = await gatherEntries([entry('a', { spatial: { type: 'Polygon', coordinates: [ring] } })]);
+    const [area] = itemsOfField(wishes[0]?.fields.field_spatial) ?? [];
+    expect(area?.wkt).toBe(`POLYGON ((${ring.map((pair) => pair.join(' ')).join(', ')}))`);
+  });
+
+  it.each([
+    [{ modified: '2020-05-06' }, '2020-05-06 00:00:00'],
+    [{ modified: '2020-05-06T07:08:09Z', issued: null }, '2020-05-06 07:08:09'],
+    [{ modified: '2020-05-06', issued: '2019-01-01' }, '2019-01-01 00:00:00'],
+    [{ modified: '2020-05-06', issued: 'long ago' }, undefined],
+    [{ modified: 'R/P1D' }, undefined],
+  ])('without a date of issue was issued when it was modified: %j', async (more, issued) => {
+    const { wishes } = await gatherEntries([entry('a', more)]);
+    expect(wishes[0]?.fields.field_harvest_source_issued).toEqual(issued && text(issued));
   });
 
   it('of limited access without rights gives the access level as the reason that portals ask for', async () => {
@@ -292,17 +313,150 @@ describe('identity', () => {
     expect(moved).toEqual(before);
   });
 
-  it('of distributions with one address follows what they hold', async () => {
+  it('of distributions with one address, or one identifier, follows title and format, not their order or number', async () => {
     const twins = [
       { accessURL: url, title: 'First' },
       { accessURL: url, title: 'Second' },
-      { accessURL: url, title: 'Second' },
+      { accessURL: url, title: 'Second', format: 'PDF' },
+      { accessURL: url, title: 'Second', format: 'PDF' },
+      { identifier: 'i', accessURL: url, title: 'First' },
+      { identifier: 'i', accessURL: 'https://example.org/b', title: 'Second' },
     ];
-    const resources = async (list: unknown[]) =>
-      (await gatherEntries([entry('a', { distribution: list })])).wishes[0]?.resources;
-    const before = await resources(twins);
-    expect(before).toHaveLength(3);
-    expect(await resources(twins.toReversed())).toEqual(before);
+    const keysOf = async (list: unknown[]) =>
+      (await gatherEntries([entry('a', { distribution: list })])).wishes[0]?.resources.map(({ key }) => key) ?? [];
+    const before = await keysOf(twins);
+    expect(new Set(before).size).toBe(6);
+    expect((await keysOf(twins.toReversed())).sort()).toEqual(before.toSorted());
+    expect(await keysOf(twins.slice(1))).toEqual([...before.slice(1, 4), expect.any(String), expect.any(String)]);
+  });
+
+  it('of resources is that of the catalogue: they stand in its order', async () => {
+    const distribution = ['z', 'a', 'm'].map((name) => ({
+      downloadURL: `https://example.org/${name}.csv`,
+      title: name,
+    }));
+    const { wishes } = await gatherEntries([entry('a', { distribution })]);
+    expect(wishes[0]?.resources.map(({ title }) => title)).toEqual(['z', 'a', 'm']);
+  });
+});
+
+describe('DCAT-US 3.0', () => {
+  const named = (identifier: unknown) => ({ identifier, title: 'T' });
+
+  it.each([
+    ['an @id', named({ '@id': 'urn:a', notation: 'n' }), 'urn:a'],
+    ['a notation only', named({ '@type': 'Identifier', notation: 'NCDC-1', version: '1.0' }), 'NCDC-1'],
+    ['a notation with a type', named({ notation: { '@value': 'NCDC-1' } }), 'NCDC-1'],
+    ['adms:identifier', { title: 'T', 'adms:identifier': [{ notation: 'NCDC-1' }] }, 'NCDC-1'],
+    ['its own @id', { title: 'T', '@id': 'https://example.org/d' }, 'https://example.org/d'],
+    ['identifier before them', { ...named('i'), '@id': 'urn:x', 'adms:identifier': { notation: 'y' } }, 'i'],
+  ])('identifies by %s', async (_what, value, identifier) => {
+    const { wishes, skipped } = await gatherEntries([value]);
+    expect([wishes.map((wish) => wish.identifier), skipped]).toEqual([[identifier], []]);
+    expect(factsOf(wishes[0])).toContainEqual({ first: 'Identifier', second: identifier });
+  });
+
+  it('publishes services as datasets with their endpoints, and what nested catalogues hold', async () => {
+    const service = {
+      '@type': 'DataService',
+      identifier: 's',
+      title: 'Weather',
+      endpointURL: ['https://example.org/v1', 'https://example.org/v2'],
+      endpointDescription: ['https://example.org/openapi.json'],
+      servesDataset: ['urn:d', { title: 'Rain' }],
+    };
+    const nested = { title: 'Inner', dataset: [entry('n')], hasPart: [{ service: [{ ...service, identifier: 't' }] }] };
+    const written = JSON.stringify({ dataset: [entry('d')], service: [service], catalog: [nested], record: [{}] });
+    const { wishes, skipped, remarks } = await gatherAll(catalogueManifest(), chunksOf(written));
+    expect(wishes.map(({ key }) => key)).toEqual(['m/d', 'm/s', 'm/n', 'm/t']);
+    expect(skipped).toEqual([]);
+    expect(remarks).toEqual([
+      '`record` of the catalogue is not published: only its datasets and services are (in its head)',
+    ]);
+    expect(wishes[1]).toMatchObject({
+      title: 'Weather',
+      fields: { field_data_dictionary: text('https://example.org/openapi.json') },
+      resources: service.endpointURL.map((address) => ({ title: 'Weather', source: { kind: 'api', url: address } })),
+    });
+    expect(factsOf(wishes[1])).toContainEqual({ first: 'Serves', second: 'urn:d, Rain' });
+  });
+
+  it('publishes a series, and the members written inside it once', async () => {
+    const member = (year: number) => ({ '@id': `urn:c:${year}`, identifier: `c${year}`, title: `Climate ${year}` });
+    const series = {
+      '@type': 'DatasetSeries',
+      '@id': 'urn:climate',
+      title: 'Climate',
+      first: member(2000),
+      seriesMember: [{ ...member(2001), isPartOf: 'elsewhere' }, 'urn:c:2002', member(2003)],
+      last: { '@id': 'urn:c:2003', title: 'the same' },
+    };
+    const loose = { ...entry('c2004'), inSeries: [{ '@id': 'urn:climate', title: 'Climate' }] };
+    const { wishes, skipped, remarks } = await gatherEntries([
+      series,
+      member(2003),
+      loose,
+      { ...series, '@id': undefined },
+    ]);
+    expect(wishes.map(({ identifier, fields }) => [identifier, fields.field_is_part_of])).toEqual([
+      ['urn:climate', undefined],
+      ['c2000', text('urn:climate')],
+      ['c2001', text('elsewhere')],
+      ['c2003', text('urn:climate')],
+      ['c2004', text('urn:climate')],
+    ]);
+    expect(remarks).toEqual([
+      '`seriesMember` is described twice: the first description is published (4 times, first in "c2003")',
+    ]);
+    expect(skipped.map(({ key }) => key)).toEqual(['m/entry#4']);
+  });
+
+  it('links a distribution that only a service gives access to', async () => {
+    const service = [{ title: 'API', endpointURL: ['https://example.org/api'] }];
+    const distribution = [
+      { accessService: service },
+      { accessService: service, accessURL: url },
+      { accessService: [{}] },
+    ];
+    const { wishes, remarks } = await gatherEntries([entry('a', { distribution })]);
+    expect(wishes[0]?.resources.map(({ source }) => source)).toEqual([
+      { kind: 'api', url: 'https://example.org/api' },
+      { kind: 'api', url },
+    ]);
+    expect(remarks).toEqual([
+      '`distribution.accessService` not published in addition to an accessURL (in "a")',
+      '`distribution` left out: it has neither downloadURL nor accessURL (in "a")',
+    ]);
+  });
+});
+
+describe('a faulty distribution', () => {
+  const good = { downloadURL: url, title: 'Good' };
+
+  it.each([
+    ['no object', 'a.csv', null, 'it is no object'],
+    ['an address that is none', { accessURL: '//////a', title: 'Bad' }, null, 'its accessURL is no address: "//////a"'],
+    ['one with an identifier', { identifier: 'i', downloadURL: 'a' }, 'i', 'its downloadURL is no address: "a"'],
+  ])('leaves out itself, not its dataset: %s', async (_what, bad, id, fault) => {
+    const { wishes, skipped, problems } = await gatherEntries([entry('x', { distribution: [bad, good] }), entry('y')]);
+    expect(wishes.map(({ resources }) => resources.map(({ title }) => title))).toEqual([['Good'], []]);
+    expect(skipped).toMatchObject([{ key: `m/x/${id ?? 'distribution#1'}`, isKnown: id !== null }]);
+    expect(skipped[0]?.reason).toMatchObject({
+      code: 'entry-fault',
+      message: `entry 1 "x" (line 1 of a.json): distribution 1 is left out: ${fault}`,
+    });
+    expect(problems.map(({ message }) => message)).toEqual([`entry 1 "x": distribution 1 is left out: ${fault}`]);
+  });
+
+  it('keeps what it published before: itself where it has an identifier, else whatever its dataset no longer names', async () => {
+    const spared = async (bad: unknown) => {
+      const spares = sparedBy((await gatherEntries([entry('x', { distribution: [bad, good] })])).skipped);
+      return Object.fromEntries(['m/x', 'm/x/i', 'm/x/r', 'm/y', 'm/y/i'].map((key) => [key, spares(key)]));
+    };
+    const none = { 'm/x': 'none', 'm/x/i': 'none', 'm/x/r': 'none', 'm/y': 'none', 'm/y/i': 'none' };
+    expect(await spared({ identifier: 'i', downloadURL: 'a' })).toEqual({ ...none, 'm/x/i': 'certain' });
+    expect(await spared({ downloadURL: 'a' })).toEqual({ ...none, 'm/x/i': 'possible', 'm/x/r': 'possible' });
+    expect(await spared({ title: 'On paper only' })).toEqual(none);
   });
 });
 
@@ -312,26 +466,14 @@ describe('faulty entries', () => {
     ['no identifier', { title: 'T' }, 'it has no identifier'],
     ['an empty identifier', { identifier: '  ', title: 'T' }, 'it has no identifier'],
     [
-      'an identifier without @id',
-      { identifier: { notation: 'x' }, title: 'T' },
-      'its identifier is an object without `@id`',
+      'an identifier without @id and notation',
+      { identifier: { version: '1' }, title: 'T' },
+      'its identifier is an object without `@id` and `notation`',
     ],
     ['no title', { identifier: 'x' }, 'it has no title'],
-    [
-      'a distribution that is none',
-      { identifier: 'x', title: 'T', distribution: ['a.csv'] },
-      'distribution 1 is no object',
-    ],
-    [
-      'an address that is none',
-      { identifier: 'x', title: 'T', distribution: [{ accessURL: '//////a' }] },
-      'the accessURL of distribution 1 is no address: "//////a"',
-    ],
-    [
-      'several faults',
-      { distribution: [{ downloadURL: 'a' }] },
-      'it has no identifier; it has no title; the downloadURL of distribution 1 is no address: "a"',
-    ],
+    ['a title that is a list', { identifier: 'x', title: ['A', 'B'] }, 'its title is a list; a title is one text'],
+    ['an empty list as title', { identifier: 'x', title: [] }, 'it has no title'],
+    ['several faults', { distribution: [{ downloadURL: 'a' }] }, 'it has no identifier; it has no title'],
     [
       'the identifier of another',
       { identifier: 'good', title: 'T' },
@@ -363,10 +505,11 @@ describe('faulty entries', () => {
 
   it('spare what they published before; those that cannot be told apart spare everything', async () => {
     const known = sparedBy((await gatherEntries([{ identifier: 'x' }])).skipped);
-    expect(['m/x', 'm/x/r', 'm/y', 'm/y/r', 'm/xx'].filter(known)).toEqual(['m/x', 'm/x/r']);
+    const spared = ['m/x', 'm/x/r', 'm/y', 'm/y/r', 'm/xx'].map((key) => known(key));
+    expect(spared).toEqual(['certain', 'certain', 'none', 'none', 'none']);
     const unknown = sparedBy((await gatherEntries([{ title: 'X' }])).skipped);
-    expect(['m/x', 'm/y/r'].filter(unknown)).toEqual(['m/x', 'm/y/r']);
-    expect(['m/x'].filter(sparedBy([]))).toEqual([]);
+    expect(['m/x', 'm/y/r'].map((key) => unknown(key))).toEqual(['possible', 'possible']);
+    expect(sparedBy([])('m/x')).toBe('none');
   });
 
   it('that are not wanted are not told', async () => {

@@ -115,6 +115,44 @@ describe('a DCAT-AP catalogue in JSON-LD', () => {
     expect(list.wishes).toEqual(wishes);
   });
 
+  it('has services of catalogues, series, and identifiers with a notation', async () => {
+    const document = {
+      '@context': { ...context, skos: 'http://www.w3.org/2004/02/skos/core#' },
+      '@graph': [
+        { '@id': 'urn:c', '@type': 'dcat:Catalog', 'dcat:service': { '@id': 'urn:s' } },
+        {
+          '@id': 'urn:s',
+          '@type': 'dcat:DataService',
+          'dct:title': 'Service',
+          'dcat:endpointURL': { '@id': 'https://example.org/api' },
+        },
+        { '@id': 'urn:series', '@type': 'dcat:DatasetSeries', 'dct:title': 'Series' },
+        {
+          '@type': 'dcat:Dataset',
+          'dct:title': 'Member',
+          'dct:identifier': { 'skos:notation': 'M-1' },
+          'dcat:inSeries': { '@id': 'urn:series' },
+          'dcat:distribution': { 'dcat:accessService': { '@id': 'urn:access' } },
+        },
+        { '@type': 'dcat:Dataset', 'dct:title': 'Other', 'adms:identifier': { 'skos:notation': 'O-1' } },
+        { '@id': 'urn:access', '@type': 'dcat:DataService', 'dcat:endpointURL': { '@id': 'https://example.org/wfs' } },
+      ],
+    };
+    const { wishes, skipped, remarks } = await gather(document);
+    const urls = ({ resources }: (typeof wishes)[number]) =>
+      resources.map(({ source }) => 'url' in source && source.url);
+    expect(new Map(wishes.map((wish) => [wish.identifier, [wish.title, ...urls(wish)]]))).toEqual(
+      new Map([
+        ['urn:s', ['Service', 'https://example.org/api']],
+        ['urn:series', ['Series']],
+        ['M-1', ['Member', 'https://example.org/wfs']],
+        ['O-1', ['Other']],
+      ]),
+    );
+    expect(wishes.find(({ title }) => title === 'Member')?.fields.field_is_part_of).toEqual(text('urn:series'));
+    expect([skipped, remarks]).toEqual([[], []]);
+  });
+
   it('names its faulty entries', async () => {
     const bare = {
       '@context': context,

@@ -26,18 +26,37 @@ describe('the entries of a catalogue', () => {
       '{ "conformsTo": { "dataset": [1] },\n"x": [[{}]],\n"dataset": [\n  { "a": { "dataset": [2] } },\n  3 ],\n "dataset2": [4] }';
     for (const size of [1, 3, 1000]) {
       expect(await read(text, size)).toEqual([
-        { index: 1, line: 4, value: { a: { dataset: [2] } } },
-        { index: 2, line: 4, value: 3 },
+        { index: 1, line: 4, isService: false, value: { a: { dataset: [2] } } },
+        { index: 2, line: 5, isService: false, value: 3 },
       ]);
+    }
+  });
+
+  it('are also the items of `service`, and those of nested catalogues at any depth', async () => {
+    const inner = { service: [{ id: 5 }], dataset: [{ id: 6, hasPart: [{ dataset: [0] }] }], title: 'dataset' };
+    const nested = { hasPart: [{ dataset: [{ id: 3 }] }, 'https://example.org', { title: 'x' }], catalog: inner };
+    const text = JSON.stringify({ service: [{ id: 1 }], dataset: [{ id: 2 }], catalog: [nested, { dataset: [7] }] });
+    for (const size of [1, 3, 1000]) {
+      const entries = await read(text, size);
+      expect(entries.map(({ index }) => index)).toEqual([1, 2, 3, 4, 5, 6]);
+      expect(entries.map(({ value }) => value)).toEqual([
+        { id: 1 },
+        { id: 2 },
+        { id: 3 },
+        ...inner.service,
+        ...inner.dataset,
+        7,
+      ]);
+      expect(entries.map(({ isService }) => isService)).toEqual([true, false, false, true, false, false]);
     }
   });
 
   it('are told apart from what stands in other lists', async () => {
     const passed: string[] = [];
     const text =
-      '{"service": [{"a": [{}]}, {}], "dataset": [{}], "words": ["x"], "catalog": [{"dataset": [{}]}], "b": {"c": [{}]}}';
+      '{"record": [{"a": [{}]}, {}], "dataset": [{}], "words": ["x"], "catalog": ["urn:a", {"dataset": [], "theme": [{}]}], "b": {"c": [{}]}, "service": {}}';
     const entries = await collect(readCatalogue(chunksOf(text), 'a.json', { passedOver: (key) => passed.push(key) }));
-    expect([entries.length, passed]).toEqual([1, ['service', 'service', 'catalog']]);
+    expect([entries.length, passed]).toEqual([1, ['record', 'record', 'catalog', 'theme', 'service']]);
   });
 
   it('may be none', async () => {
@@ -72,6 +91,12 @@ describe('a catalogue that cannot be read', () => {
     // At its opening bracket: what comes after it is not held.
     ['{"dataset": {"a": []}}', 'a.json:1:13: it has no list `dataset`'],
     ['{"dataset": [], "dataset": []}', 'a.json:1:28: it has two lists `dataset`'],
+    ['{"catalog": [{"dataset": [], "dataset": []}]}', 'a.json:1:41: it has two lists `dataset`'],
+    [
+      '{"catalog": [{"dataset": [3 3]}]}',
+      'a.json:1:29: it is not JSON: 3 found where a comma or a closing bracket is expected',
+    ],
+    ['{"dataset": [{}}]}', 'a.json:1:16: it is not JSON: "}" found where a comma or a closing bracket is expected'],
   ])('is told with the place: %j', async (text, message) => {
     const fault = await faultOf(text);
     expect(fault.message).toBe(message);

@@ -80,7 +80,23 @@ describe('places', () => {
     [{ type: 'Point', coordinates: [13.4, 152.5] }, {}],
     [[{ prefLabel: 'Town' }, { bbox: '0,0,1,1' }], { label: 'Town', wkt: 'POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))' }],
     ['{"type": "Poi', { label: '{"type": "Poi' }],
+    ['POINT (1 2, 3 4)', { label: 'POINT (1 2, 3 4)' }],
+    ['POINT (1 2))', { label: 'POINT (1 2))' }],
+    ['<http://www.opengis.net/def/crs/POINT> LineString(1 2,3 4)', { wkt: 'LineString(1 2,3 4)' }],
+    [{ bbox: [0, 0, 1, 1] }, { wkt: 'POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))' }],
+    [{ geometry: '<gml:Point/>', bbox: '0,0,1,1' }, { wkt: 'POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))' }],
+    [{ geometry: { '@value': 'POINT (1 2)' } }, { wkt: 'POINT (1 2)' }],
   ])('%j', (value, area) => expect(areaOf(value)).toEqual(area));
+
+  it('of any size are places, as well-known text and as GeoJSON', () => {
+    const coordinates = [Array.from({ length: 200_000 }, (_, at) => [(at % 360) - 180, (at % 180) - 90])];
+    const ring = coordinates[0]?.map((pair) => pair.join(' ')).join(', ');
+    const wkt = `POLYGON ((${ring}))`;
+    expect(areaOf({ type: 'Polygon', coordinates })).toEqual({ wkt });
+    expect(areaOf(JSON.stringify({ type: 'Polygon', coordinates }))).toEqual({ wkt });
+    expect(areaOf(`SRID=4326;${wkt}`)).toEqual({ wkt });
+    expect(areaOf(`${wkt})`).wkt).toBeUndefined();
+  });
 
   it('nested without end are only words', () => {
     const text = `{"geometry": ${'['.repeat(60_000)}${']'.repeat(60_000)}}`;

@@ -35,7 +35,7 @@ export const planAll = async (
     isLimited: false,
     isWhole: false,
     rules: defaultRules,
-    isSpared: () => false,
+    spares: () => 'none',
     now: 1,
     observe: async (_wishes, remembered) => ({ ...known, ...remembered }),
     ...options,

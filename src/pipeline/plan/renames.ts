@@ -1,0 +1,144 @@
+// Items that go on under another key: of the same uuid, content or address, or of the same title at another address. Pure.
+import { itemsOfField } from '../../dataset-api/fields.ts';
+import { parentKey } from '../../model/key.ts';
+import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
+import { type DatasetWish, isOfWeb, type NodeFields, type ResourceWish, sourcePathOf } from '../../model/wish.ts';
+import type { KnownState } from './plan.ts';
+
+/** An item that goes on under another key. */
+export interface Rename {
+  from: LedgerEntry;
+  to: string;
+}
+
+/** What is known of the items that are compared, by key. */
+export type KnownItems = Pick<KnownState, 'entries' | 'sources' | 'sent'>;
+
+type Wish = DatasetWish | ResourceWish;
+
+/**
+ * Pairs entries that no wish names with wishes that have no node, each at most once. The same uuid goes first, so that no
+ * item takes the place that another one names as its own; then, within a dataset, the same content, the same address, and
+ * for wishes whose key is made of their address the same title, see {@link likenesses}. Addresses and titles count only
+ * where one gone entry and one wish of the dataset have them. `wishes` has all resources of the datasets of those entries.
+ */
+export const findRenames = (
+  gone: readonly LedgerEntry[],
+  wishes: readonly DatasetWish[],
+  { entries, sources, sent }: KnownItems,
+): Rename[] => {
+  if (gone.length === 0) return [];
+  const resources = wishes.flatMap((wish) => wish.resources);
+  const pairs = new Pairs(
+    gone,
+    wishes.flatMap((wish): Wish[] => [wish, ...wish.resources]).filter(({ key }) => !entries.get(key)?.nid),
+  );
+  pairs.match(
+    ({ uuid }) => [uuid],
+    ({ uuid }) => [uuid],
+  );
+  pairs.match(contentsOf, (wish) => contentWishedBy(wish, sources.get(wish.key) ?? null));
+  for (const { markOf, needsTitle } of likenesses) {
+    const markOfEntry = (entry: LedgerEntry): string[] => inDataset(entry, markOf(factsOfEntry(entry, sent)));
+    const markOfWish = (wish: ResourceWish): string[] => inDataset(wish, markOf(factsOfWish(wish)));
+    const [before, after] = [countsOf(gone.flatMap(markOfEntry)), countsOf(resources.flatMap(markOfWish))];
+    const isOnly = (mark: string): boolean => before.get(mark) === 1 && after.get(mark) === 1;
+    pairs.match(
+      (entry) => (needsTitle && entry.removed ? [] : markOfEntry(entry).filter(isOnly)),
+      (wish) => ('source' in wish && (wish.byAddress || !needsTitle) ? markOfWish(wish).filter(isOnly) : []),
+    );
+  }
+  return pairs.made;
+};
+
+/** What can be the same of a resource before and after its address changed. */
+interface Facts {
+  title: string;
+  address: string | null;
+  format: string;
+}
+
+/** Signs that two keys mean the same resource, the surest first; null where there is nothing to compare. */
+const likenesses: readonly { needsTitle: boolean; markOf: (facts: Facts) => unknown }[] = [
+  { needsTitle: false, markOf: ({ address }) => address },
+  { needsTitle: true, markOf: ({ title, address }) => address && [title, pathOf(address)] },
+  { needsTitle: true, markOf: ({ title, address }) => address && [title, fileNameOf(address)] },
+  { needsTitle: true, markOf: ({ title, format }) => [title, format] },
+  { needsTitle: true, markOf: ({ title }) => [title] },
+];
+
+const inDataset = ({ key }: { key: string }, mark: unknown): string[] =>
+  mark === null ? [] : [`${parentKey(key)} ${JSON.stringify(mark)}`];
+
+const factsOfEntry = ({ key, title, sourcePath }: LedgerEntry, all: KnownItems['sent']): Facts => {
+  const { fields = {} }: Partial<SentNode> = all.get(key) ?? {};
+  const isAddress = sourcePath !== null && URL.canParse(sourcePath);
+  return { title, address: isAddress ? sourcePath : linkOf(fields), format: formatOf(fields) };
+};
+
+const factsOfWish = ({ title, source, fields }: ResourceWish): Facts => ({
+  title,
+  address: isOfWeb(source) ? sourcePathOf(source) : linkOf(fields),
+  format: formatOf(fields),
+});
+
+const linkOf = ({ field_link_api: link }: NodeFields): string | null => {
+  const url = itemsOfField(link)?.[0]?.url;
+  return typeof url === 'string' && URL.canParse(url) ? url : null;
+};
+
+const formatOf = ({ field_format: format }: NodeFields): string => String(itemsOfField(format)?.[0]?.name ?? '');
+
+const pathOf = (address: string): string => {
+  const { pathname, search } = new URL(address);
+  return `${pathname}${search}`;
+};
+
+const fileNameOf = (address: string): string => new URL(address).pathname.split('/').at(-1) ?? '';
+
+/** What the file of an entry was sent from, with the recipe where there was one. */
+const contentsOf = (entry: LedgerEntry): string[] => {
+  const { file } = entry;
+  if (entry.kind !== 'resource' || !file) return [];
+  const { from } = file;
+  return [file.sha256, ...(from ? [`${from.sha256}@${from.recipe}`] : [])].flatMap((mark) => inDataset(entry, mark));
+};
+
+const contentWishedBy = (wish: Wish, source: SourceFingerprint | null): string[] => {
+  if (!source || !('source' in wish)) return [];
+  return inDataset(wish, wish.recipe ? `${source.sha256}@${wish.recipe.fingerprint}` : source.sha256);
+};
+
+const countsOf = (marks: readonly string[]): Map<string, number> => {
+  const counts = new Map<string, number>();
+  for (const mark of marks) counts.set(mark, (counts.get(mark) ?? 0) + 1);
+  return counts;
+};
+
+/** Entries and wishes of which each is paired at most once, in their order. */
+class Pairs {
+  readonly made: Rename[] = [];
+  readonly #entries: Set<LedgerEntry>;
+  readonly #wishes: Set<Wish>;
+
+  constructor(entries: readonly LedgerEntry[], wishes: readonly Wish[]) {
+    this.#entries = new Set(entries);
+    this.#wishes = new Set(wishes);
+  }
+
+  /** Pairs those that have a mark in common. */
+  match(marksOfEntry: (entry: LedgerEntry) => string[], marksOfWish: (wish: Wish) => string[]): void {
+    const byMark = Map.groupBy(
+      [...this.#wishes].flatMap((wish) => marksOfWish(wish).map((mark) => ({ mark, wish }))),
+      ({ mark }) => mark,
+    );
+    for (const entry of this.#entries) {
+      const [mark] = marksOfEntry(entry).filter((each) => byMark.get(each)?.length);
+      const found = mark === undefined ? undefined : byMark.get(mark)?.shift();
+      if (!found) continue;
+      this.made.push({ from: entry, to: found.wish.key });
+      this.#entries.delete(entry);
+      this.#wishes.delete(found.wish);
+    }
+  }
+}

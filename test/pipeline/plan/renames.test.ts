@@ -1,0 +1,164 @@
+// Which resource goes on where addresses changed.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { LedgerEntry, SentNode } from '../../../src/model/ledger-entry.ts';
+import type { DatasetWish } from '../../../src/model/wish.ts';
+import { findMissing } from '../../../src/pipeline/plan/removals.ts';
+import { catalogueManifest, entry, gatherEntries } from '../../sources/catalogue/support/catalogue.ts';
+import { liveState } from './support/make.ts';
+
+interface Distribution {
+  downloadURL: string;
+  title?: string;
+  format?: string;
+  identifier?: string;
+}
+
+const at = (path: string, more: Partial<Distribution> = {}): Distribution => ({
+  downloadURL: path.includes('://') ? path : `https://example.org/${path}`,
+  ...more,
+});
+
+const wishesOf = async (distribution: unknown[], files: 'link' | 'fetch' = 'link'): Promise<DatasetWish[]> =>
+  (await gatherEntries([entry('a', { distribution })], catalogueManifest({ files }))).wishes;
+
+const knownOf = (before: DatasetWish[]) => {
+  const known = { ...liveState(before), sent: new Map<string, SentNode>() };
+  for (const { resources } of before) {
+    for (const { key, title, fields, source } of resources) {
+      known.sent.set(key, { title, published: true, fields });
+      const old = known.entries.get(key);
+      const sourcePath = source.kind === 'url' ? source.url : null;
+      if (old) known.entries.set(key, { ...old, file: null, sourcePath });
+    }
+  }
+  return known;
+};
+
+/** Positions in the new list of what goes on, by positions in the old one; null for what is missing. */
+const continued = async (
+  before: unknown[],
+  after: unknown[],
+  files?: 'link' | 'fetch',
+  change?: Partial<LedgerEntry>,
+) => {
+  const [[old], [now]] = [await wishesOf(before, files), await wishesOf(after, files)];
+  if (!old || !now) throw new Error('no dataset');
+  const known = knownOf([old]);
+  for (const [key, each] of known.entries) known.entries.set(key, { ...each, ...change });
+  const { renames } = findMissing([now], known, { onMissing: 'delete', missingForMs: 0, now: 1 });
+  const keys = now.resources.map(({ key }) => key);
+  return old.resources.map(({ key }) => {
+    const to = renames.find(({ from }) => from.key === key)?.to ?? key;
+    return keys.includes(to) ? keys.indexOf(to) : null;
+  });
+};
+
+describe('a resource whose address changed goes on', () => {
+  it.each<[string, Distribution[], Distribution[], (number | null)[]]>([
+    ['by its title', [at('a.csv', { title: 'T' })], [at('2024/b.csv', { title: 'T' })], [0]],
+    [
+      'in any order',
+      [at('a', { title: 'A' }), at('b', { title: 'B' })],
+      [at('y', { title: 'B' }), at('x', { title: 'A' })],
+      [1, 0],
+    ],
+    ['by the title of its dataset', [at('a.csv')], [at('b.csv')], [0]],
+    [
+      'on another host, by its path',
+      [at('1/a.csv'), at('2/a.csv')],
+      [at('http://x.org/2/a.csv'), at('http://x.org/1/a.csv')],
+      [1, 0],
+    ],
+    ['by its file name', [at('a.csv'), at('b.csv')], [at('new/b.csv'), at('new/a.csv'), at('new/c.csv')], [1, 0]],
+    [
+      'by its format',
+      [at('1', { format: 'CSV' }), at('2', { format: 'PDF' })],
+      [at('3', { format: 'pdf' }), at('4', { format: 'csv' })],
+      [1, 0],
+    ],
+    [
+      'although it got an identifier',
+      [at('a.csv', { title: 'T' })],
+      [at('a.csv', { title: 'U', identifier: 'i' })],
+      [0],
+    ],
+    [
+      'although it lost its twin',
+      [at('a', { title: 'A' }), at('a', { title: 'B' })],
+      [at('a', { title: 'B' })],
+      [null, 0],
+    ],
+    ['although it got a twin', [at('a', { title: 'B' })], [at('a', { title: 'A' }), at('a', { title: 'B' })], [1]],
+  ])('%s', async (_what, before, after, expected) => {
+    expect(await continued(before, after)).toEqual(expected);
+    expect(await continued(before, after, 'fetch')).toEqual(expected);
+  });
+
+  it.each<[string, Distribution[], Distribution[], (number | null)[]]>([
+    ['the title is another one', [at('a.csv', { title: 'T' })], [at('b.csv', { title: 'U' })], [null]],
+    ['two have its title', [at('a', { title: 'T' })], [at('b', { title: 'T' }), at('c', { title: 'T' })], [null]],
+    ['another one kept its address and has its title', [at('a'), at('b')], [at('a'), at('c')], [0, null]],
+    [
+      'it has an identifier',
+      [at('a', { title: 'T', identifier: '1' })],
+      [at('b', { title: 'T', identifier: '2' })],
+      [null],
+    ],
+  ])('not where %s', async (_what, before, after, expected) => {
+    expect(await continued(before, after)).toEqual(expected);
+  });
+
+  it('not where it was taken down: what has its title now is new', async () => {
+    const [before, after] = [[at('a', { title: 'T' })], [at('b', { title: 'T' })]];
+    expect(await continued(before, after, 'link', { removed: 'unpublish' })).toEqual([null]);
+  });
+});
+
+describe('any change of a list', () => {
+  const item = fc.record({
+    downloadURL: fc.integer({ min: 0, max: 5 }).map((index) => `https://example.org/${index % 3}/${index}.csv`),
+    title: fc.constantFrom('A', 'B', 'C', 'D'),
+    format: fc.constantFrom('csv', 'pdf'),
+  });
+
+  it('continues each resource at most once, never as one of another title, and leaves no identity to another', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(item, { maxLength: 5 }), fc.array(item, { maxLength: 5 }), async (before, after) => {
+        const positions = await continued(before, after);
+        const found = positions.filter((position) => position !== null);
+        expect(new Set(found).size).toBe(found.length);
+        for (const [index, position] of positions.entries()) {
+          const [old, now] = [before[index], position === null ? undefined : after[position]];
+          if (now && old?.downloadURL !== now.downloadURL) expect(now.title).toBe(old?.title);
+        }
+      }),
+    );
+  });
+
+  it('with reordering, duplicates and moved addresses swaps nothing where titles are distinct', async () => {
+    const distinct = fc
+      .uniqueArray(
+        item.map((each) => each.downloadURL),
+        { minLength: 1, maxLength: 6 },
+      )
+      .map((urls) => urls.map((downloadURL, index) => ({ downloadURL, title: `T${index}`, format: 'csv' })));
+    const change = fc.array(fc.record({ isMoved: fc.boolean(), place: fc.nat() }), { minLength: 6, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(distinct, change, async (before, changes) => {
+        const after = before
+          .map((each, index) =>
+            changes[index]?.isMoved ? { ...each, downloadURL: `https://new.example/${index}` } : each,
+          )
+          .map((each, index) => ({ each, place: changes[index]?.place ?? 0 }))
+          .sort((a, b) => a.place - b.place)
+          .map(({ each }) => each);
+        const expected = before.map(({ title }) => after.findIndex((each) => each.title === title));
+        expect(await continued(before, after)).toEqual(expected);
+        const doubled = [...after, ...after.map((each) => ({ ...each, title: `${each.title} copy` }))];
+        expect(await continued(before, doubled)).toEqual(expected);
+        expect((await continued(doubled, after)).slice(0, after.length)).toEqual(after.map((_, index) => index));
+      }),
+    );
+  });
+});
