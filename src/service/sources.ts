@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { ErrorCode } from '../model/errors.ts';
 import type { RunRequest } from '../model/job.ts';
+import { resourceKey } from '../model/key.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
@@ -21,6 +22,7 @@ import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type DropManifest, isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { WishList } from '../sources/wish-list.ts';
 import { forgetVerdicts, readVerdicts, recordVerdict } from '../state/drop-verdicts.ts';
+import type { Ledger } from '../state/ledger.ts';
 import type { SettledClaim } from '../state/runs.ts';
 
 /** Reasons that are not the fault of a dropped file; it stays in the spool and is tried again. */
@@ -144,13 +146,28 @@ export const settleDrops = async (
   }
 };
 
-/** Portals that have not spoken yet about some file that waits in the spool of a drop manifest. */
-export const waitingPortals = async (manifest: DropManifest, { redis, keys }: VerdictStore): Promise<string[]> => {
-  const portals = portalsOf(manifest);
+/**
+ * Portals that have not spoken yet about some file that waits in the spool of a drop manifest. One that the guard of its
+ * table holds waits for a person.
+ */
+export const waitingPortals = async (
+  manifest: DropManifest,
+  { redis, keys, ledger }: VerdictStore & { ledger: Pick<Ledger, 'entry'> },
+): Promise<string[]> => {
   const claims = await claimsOf(manifest);
-  if (portals.length === 1) return claims.length > 0 ? portals : [];
-  const verdicts = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
-  return portals.filter((portal) => verdicts.some((spoken) => !spoken.has(portal)));
+  const isShared = portalsOf(manifest).length > 1;
+  const spoken = await Promise.all(claims.map(({ id }) => (isShared ? readVerdicts(redis, keys, id) : null)));
+  const isHeld = async ({ dataset, resource, sha256 }: Claim, portal: string): Promise<boolean> => {
+    const entry = await ledger.entry(portal, resourceKey(manifest.name, dataset, resource));
+    return entry?.refused?.guard === 'held' && entry.refused.sha256 === sha256;
+  };
+  const waiting: string[] = [];
+  for (const portal of portalsOf(manifest)) {
+    const open = claims.filter((_, index) => !spoken[index]?.has(portal));
+    const held = await Promise.all(open.map((claim) => isHeld(claim, portal)));
+    if (held.includes(false)) waiting.push(portal);
+  }
+  return waiting;
 };
 
 const claimsOf = (manifest: DropManifest): Promise<Claim[]> => listClaims(foldersOf(manifest.drop.folder).spool);

@@ -1,8 +1,13 @@
 // A table that is beyond the limits of its guard is held: its old rows stay, until somebody releases it or a better one comes.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReportItem } from '../../src/model/report.ts';
+import { Ledger } from '../../src/state/ledger.ts';
+import { fileAnswer, startSources } from '../support/source-server.ts';
 import type { Gateway } from './support/gateway.ts';
 import { tableItem } from './support/items.ts';
+import { killsIn } from './support/kills-in.ts';
 import { withReport } from './support/place.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import type { Reader } from './support/reader.ts';
@@ -12,7 +17,11 @@ let gateway: Gateway;
 let reader: Reader;
 let place: RedisPlace;
 beforeAll(async () => {
-  ({ gateway, reader, place } = await openPortalPlace({ jobs: { lock: '1s', stalledCheck: '250ms' } }));
+  ({ gateway, reader, place } = await openPortalPlace({
+    jobs: { lock: '1s', stalledCheck: '250ms' },
+    sources: { allow: ['127.0.0.1'], requestsPerSecond: 0 },
+    inbox: { settle: '100ms' },
+  }));
 });
 
 const write = (name: string, content: string, more: Record<string, unknown> = {}): string => {
@@ -156,3 +165,168 @@ describe('columns', () => {
     expect((await place.publish(manifest)).code).toBe(0);
   });
 });
+
+describe('a table that nothing new comes for', () => {
+  const outdate = async (key: string): Promise<void> => {
+    const ledger = new Ledger(place.store, place.keys);
+    const entry = await ledger.entry('local', key);
+    if (!entry?.version) throw new Error(`${key} has no version`);
+    await ledger.put('local', { ...entry, version: { ...entry.version, at: entry.version.at - 31 * 24 * 3600 } });
+  };
+
+  it('is reported once it is too old, until somebody says that it is right', async () => {
+    const manifest = write('late', table(9, 'old'), { guard: { same: '30d' } });
+    expect((await place.publish(manifest)).code).toBe(0);
+    await outdate('late/one/t');
+    gateway.takeWrites();
+    for (const attempt of ['first', 'second']) {
+      const late = await place.publish(manifest);
+      expect(late.code, attempt).toBe(4);
+      expect(tableItem(late.report)).toMatchObject({ ...held, rows: 9, actions: [] });
+      expect(tableItem(late.report).reason?.message).toMatch(/^nothing new since \d{4}-\d\d-\d\d \(`same: 30d`\)$/);
+    }
+    expect((await place.run(['status'])).code).toBe(4);
+    expect(gateway.takeWrites()).toEqual([]);
+    write('late', table(9, 'old'), { guard: { same: '30d' }, description: 'Described' });
+    const described = await place.publish(manifest);
+    expect(tableItem(described.report)).toMatchObject({ ...held, actions: ['updated'] });
+    expect((await place.run(['release', 'late/one/t'])).code).toBe(0);
+    const again = await place.publish(manifest);
+    expect(again.code).toBe(0);
+    expect(tableItem(again.report)).toMatchObject({ live: true, outcome: 'unchanged' });
+  });
+
+  it('is live again with its next version', async () => {
+    const manifest = write('later', table(9, 'old'), { guard: { same: '30d' } });
+    await place.publish(manifest);
+    await outdate('later/one/t');
+    expect((await place.publish(manifest)).code).toBe(4);
+    write('later', table(10, 'new'), { guard: { same: '30d' } });
+    const next = await place.publish(manifest);
+    expect(next.code).toBe(0);
+    expect(tableItem(next.report)).toMatchObject({ live: true, rows: 10, reason: null });
+  });
+
+  it('is reported of a watched folder by every run of its manifest', async () => {
+    const manifest = place.manifest({
+      name: 'late-drops',
+      guard: { same: '30d' },
+      drop: { folder: 'late-inbox', files: '**/*.csv' },
+    });
+    place.write('late-inbox/a.csv', table(9, 'old'));
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect((await place.publish(manifest)).code).toBe(0);
+    await outdate('late-drops/a/a');
+    const late = await place.publish(manifest);
+    expect(late.code).toBe(4);
+    expect(late.report.items).toMatchObject([{ key: 'late-drops/a/a', ...held }]);
+    expect((await place.run(['release', 'late-drops/a/a'])).code).toBe(0);
+    expect((await place.publish(manifest)).code).toBe(0);
+  });
+});
+
+describe('a dropped file that is held', () => {
+  const files = (folder: string): string[] => {
+    const path = join(place.dir, 'inbox/.sluice', folder);
+    return existsSync(path)
+      ? readdirSync(path, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+          entry.isFile() && /\.(?:csv|yaml)$/.test(entry.name) ? [entry.name] : [],
+        )
+      : [];
+  };
+  const drop = async (name: string, content: string) => {
+    const manifest = place.manifest({
+      name: 'drops',
+      guard: { rows: '20%' },
+      drop: { folder: 'inbox', files: '**/*.csv' },
+    });
+    place.write(`inbox/${name}.csv`, content);
+    return place.publish(manifest);
+  };
+
+  it('waits in the spool until it is released', async () => {
+    const { uuid } = tableItem((await drop('a', table(100, 'old'))).report);
+    expect((await drop('a', table(4, 'ruined'))).code).toBe(4);
+    const next = await drop('b', table(3, 'other'));
+    expect(next.code).toBe(4);
+    expect(files('spool')).toEqual(['a.csv']);
+    expect(await reader.count(uuid)).toBe(100);
+    const status = await place.run(['status', 'inbox/a.csv']);
+    expect(status).toMatchObject({ code: 4, out: expect.stringContaining('`sluice release drops/a/a`') });
+    expect((await place.run(['release', 'drops/a/a'])).code).toBe(0);
+    expect(await reader.count(uuid)).toBe(4);
+    expect(files('spool')).toEqual([]);
+    expect(files('quarantine')).toEqual([]);
+  });
+
+  it('is quarantined once it is discarded, also when it is dropped again', async () => {
+    const { uuid } = tableItem((await drop('c', table(100, 'old'))).report);
+    await drop('c', table(4, 'ruined'));
+    expect((await place.run(['discard', 'drops/c/c'])).code).toBe(0);
+    expect(files('spool')).toEqual([]);
+    const kept = files('quarantine').filter((name) => name.startsWith('c-'));
+    expect(kept).toHaveLength(2);
+    const reason = readFileSync(
+      join(place.dir, 'inbox/.sluice/quarantine/c', kept.find((name) => name.endsWith('.yaml')) ?? ''),
+      'utf8',
+    );
+    expect(reason).toContain('code: discarded');
+    expect((await drop('c', table(4, 'ruined'))).code).toBe(0);
+    expect(files('spool')).toEqual([]);
+    expect(await reader.count(uuid)).toBe(100);
+  });
+
+  it('gives way to the next one of its name', async () => {
+    const { uuid } = tableItem((await drop('d', table(100, 'old'))).report);
+    await drop('d', table(4, 'ruined'));
+    expect((await drop('d', table(101, 'sound'))).code).toBe(0);
+    expect(await reader.count(uuid)).toBe(101);
+    expect(files('spool')).toEqual([]);
+  });
+
+  it('obeys the guard beside it over that of the manifest', async () => {
+    await drop('e', table(100, 'old'));
+    place.write('inbox/e.yaml', 'guard: { rows: 100% }\n');
+    expect((await drop('e', table(4, 'meant'))).code).toBe(0);
+  });
+});
+
+it('a table from the web is held by the bytes that its address gives, which are fetched once', async () => {
+  const source = await startSources();
+  source.on('/t.csv', fileAnswer(table(100, 'old'), { etag: '"1"' }));
+  const resource = { id: 't', title: 'Web table', url: `${source.url}/t.csv` };
+  const manifest = place.manifest({
+    name: 'web',
+    guard: { rows: '20%' },
+    datasets: [{ id: 'one', title: 'Web', resources: [resource] }],
+  });
+  const { uuid } = tableItem((await place.publish(manifest)).report);
+  source.on('/t.csv', fileAnswer(table(4, 'ruined'), { etag: '"2"' }));
+  expect((await place.publish(manifest)).code).toBe(4);
+  const asked = source.asked.length;
+  expect((await place.publish(manifest)).code).toBe(4);
+  expect(source.asked.slice(asked).map(({ headers }) => headers['if-none-match'])).toEqual(['"2"']);
+  expect(await reader.count(uuid)).toBe(100);
+  expect((await place.run(['release', 'web/one/t'])).code).toBe(0);
+  expect(await reader.count(uuid)).toBe(4);
+});
+
+it.each(['check/end', 'guard/end', 'ledger/end'])(
+  'a kill at %s ends with the table held all the same',
+  async (step) => {
+    const name = `killed-${step.replace('/', '-')}`;
+    const manifest = write(name, table(100, 'old'));
+    const { uuid } = tableItem((await place.publish(manifest)).report);
+    gateway.takeWrites();
+    write(name, table(4, 'ruined'));
+    const kills = join(place.dir, name);
+    mkdirSync(kills);
+    writeFileSync(join(kills, 'one'), `resource/${step}`);
+    expect(await place.start(['publish', manifest], killsIn(kills)).ended).toBe('SIGKILL');
+    const resumed = await place.publish(manifest);
+    expect(resumed.code).toBe(4);
+    expect(tableItem(resumed.report)).toMatchObject({ ...held, rows: 100 });
+    expect(attaches()).toEqual([]);
+    expect(await reader.count(uuid)).toBe(100);
+  },
+);

@@ -9,6 +9,7 @@ import { foldersOf } from '../../src/sources/drop/claim.ts';
 import { listClaims } from '../../src/sources/drop/spool.ts';
 import { loadManifest } from '../../src/sources/manifest/load.ts';
 import { type DropManifest, isDropManifest } from '../../src/sources/manifest/schema.ts';
+import { Ledger } from '../../src/state/ledger.ts';
 import { spooled } from '../sources/drop/support/spooled.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -40,17 +41,20 @@ const place = async (portals = 'portals: [city, county]') => {
 describe('a dropped file for several portals', () => {
   it('is archived only when every portal has it', async () => {
     const { inbox, claim, manifest, settle, inSpool } = await place();
-    expect(await waitingPortals(manifest, { redis, keys })).toEqual(['city', 'county']);
+    expect(await waitingPortals(manifest, { redis, keys, ledger: new Ledger(redis, keys) })).toEqual([
+      'city',
+      'county',
+    ]);
     await settle('county', null);
     expect(await inSpool()).toBe(true);
-    expect(await waitingPortals(manifest, { redis, keys })).toEqual(['city']);
+    expect(await waitingPortals(manifest, { redis, keys, ledger: new Ledger(redis, keys) })).toEqual(['city']);
     await settle('county', null); // the run was killed before it could close
     expect(await inSpool()).toBe(true);
     await settle('city', null);
     expect(await inSpool()).toBe(false);
     expect(readdirSync(join(foldersOf(inbox).archive, 'a/a'))).toHaveLength(1);
     expect(await redis.exists(keys.verdicts(claim.id))).toBe(0);
-    expect(await waitingPortals(manifest, { redis, keys })).toEqual([]);
+    expect(await waitingPortals(manifest, { redis, keys, ledger: new Ledger(redis, keys) })).toEqual([]);
   });
 
   it('is no matter of a portal that has had it, unless somebody asks for it again', async () => {
@@ -90,7 +94,7 @@ describe('a dropped file for several portals', () => {
     await settle('city', null);
     await settle('county', down);
     expect(await inSpool()).toBe(true);
-    expect(await waitingPortals(manifest, { redis, keys })).toEqual(['county']);
+    expect(await waitingPortals(manifest, { redis, keys, ledger: new Ledger(redis, keys) })).toEqual(['county']);
   });
 
   it('that was published to a portal which the manifest does not name is done with', async () => {

@@ -1,7 +1,7 @@
 // The steps of a resource, in order; each looks at what is true before it acts.
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { PortalBusyError, SourceChangedError } from '../../model/errors.ts';
-import type { GoodFile, Intent, PortalFile } from '../../model/ledger-entry.ts';
+import type { GoodFile, Intent, LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { LiveVersion } from '../../model/table-history.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
@@ -11,6 +11,7 @@ import { checkTable } from '../../tables/check.ts';
 import { isSmall } from '../../util/file-calls.ts';
 import type { SentFile } from '../compare/local-file.ts';
 import { type NodeWish, nodeOf } from '../compare/node.ts';
+import { isLate } from '../plan/plan.ts';
 import { importFile } from './datastore-import.ts';
 import { isRefused, keepGoodFile } from './fall-back.ts';
 import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
@@ -220,6 +221,8 @@ const record = async (state: ResourceState): Promise<void> => {
     live: state.wish.published && !isOpen,
     stale: false,
     reason: null,
+    // A change of its description is nothing new of a table.
+    ...(isLate(state.entry) && version === state.entry.version && !isOpen ? lateness(state.entry) : {}),
     ...(isOpen ? {} : { good, version, refused: null }),
     runId: item.runId,
     syncedAt: Date.now(),
@@ -232,6 +235,12 @@ const record = async (state: ResourceState): Promise<void> => {
   if (isOpen && good) await awaitProof(state, good, version);
   await forgetFetched(state);
 };
+
+const lateness = ({ reason }: LedgerEntry): Pick<LedgerEntry, 'live' | 'stale' | 'reason'> => ({
+  live: false,
+  stale: true,
+  reason,
+});
 
 const awaitProof = async (
   { target, entry, table }: ResourceState,

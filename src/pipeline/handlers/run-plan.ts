@@ -6,12 +6,13 @@ import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { sparedBy } from '../../sources/gather/dataset-wish.ts';
+import { guardOf } from '../../sources/manifest/guard-schema.ts';
 import { isStale } from '../../state/refreshed.ts';
 import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
 import type { KnownState, PlannedDataset, PlannedItem } from '../plan/plan.ts';
 import type { Missing, Removal } from '../plan/removals.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
-import { withDecision } from './held-tables.ts';
+import { lateDrops, withDecision } from './held-tables.ts';
 import { listNodes, observe } from './observe.ts';
 import { movedItems } from './plan-pins.ts';
 import { refuseOtherPortal } from './portal-content.ts';
@@ -88,6 +89,10 @@ const writePages = async (
   });
   if (plan.hasNew) void meet(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
   await writer.add(sourceWork(request, gathered));
+  if (gathered.isDrop) {
+    const guard = guardOf(gathered.manifest.defaults.resource.guard);
+    await writer.add(await lateDrops(deps, request, { guard, wished: gathered.wishes.keys }));
+  }
   let hasWork = plan.missing.removals.length > 0;
   for await (const page of plan.pages()) {
     const moved = pins ? await movedItems(deps.portal(request.portal), pins, page, signal) : new Map<string, Reason>();

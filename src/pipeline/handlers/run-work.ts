@@ -9,11 +9,10 @@ import type { Reason, ReportItem } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
 import type { DatasetWork, ResourceWork, RunWork } from '../../state/runs.ts';
-import { isRefusedFile, type KnownState, type PlannedDataset } from '../plan/plan.ts';
+import { isLate, isRefusedFile, type KnownState, type PlannedDataset } from '../plan/plan.ts';
 import type { Removal } from '../plan/removals.ts';
 import { flatten } from '../plan/whole-plan.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
-import { isLate } from './held-tables.ts';
 import { itemOfEntry, outcomeOf } from './item.ts';
 import type { PlannedPage } from './target-plan.ts';
 

@@ -109,6 +109,10 @@ export const isRefusedFile = (
   return refused.guard !== 'released' && refused.importFingerprint === guardFingerprint(wish);
 };
 
+/** True for a table whose guard misses something new: what the portal has is what its source gives. */
+export const isLate = ({ stale, reason, refused }: Pick<LedgerEntry, 'stale' | 'reason' | 'refused'>): boolean =>
+  stale && reason?.code === 'held' && refused?.guard !== 'held' && refused?.guard !== 'released';
+
 /** Plans one dataset with its resources. */
 export const planDataset = (wish: DatasetWish, known: KnownState): PlannedDataset => {
   const entry = known.entries.get(wish.key);
@@ -207,7 +211,8 @@ const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   const source = known.sources.get(wish.key) ?? null;
   const isRefused = !!entry && !!source && isRefusedFile(entry, wish, source.sha256);
   const isStanding = isRefused && entry.refused?.isReplaced === true;
-  const need = nodeNeed(wish, isStanding ? { ...entry, live: true } : entry, wish.metadataFingerprint, known);
+  const seen = entry && (isStanding || isLate(entry)) ? { ...entry, live: true } : entry;
+  const need = nodeNeed(wish, seen, wish.metadataFingerprint, known);
   const isNew = need.actions.includes('create');
   const look = known.addresses?.get(wish.key);
   const own: Need = isStanding ? { actions: [], why: [] } : fileNeed(wish, entry, source ?? look ?? null, isNew);

@@ -27,8 +27,8 @@ export const tableGuardFaults = (table: CheckedTable, { guard, live, versions }:
 /** So many rows may always come or go: the share says nothing of a handful. */
 const handful = 2;
 
-/** A step is no larger than a known one while it is within this factor. */
-const tolerance = 1.25;
+/** Steps are alike within this factor. */
+const tolerance = 1.5;
 
 const rowFaults = (rows: number, { rows: share }: TableGuard, versions: readonly TableVersion[]): string[] => {
   const before = versions.at(-1)?.rows ?? 0;
@@ -41,13 +41,13 @@ const rowFaults = (rows: number, { rows: share }: TableGuard, versions: readonly
   return [`${change} (\`rows: ${percentOf(share)}\`)`];
 };
 
-/** True where a step in the same direction, as large, has passed the guard before: weekends, a new year, a table that grows. */
+/** True where a step like it has passed the guard before, and fell no lower: weekends, a new year, a table that grows. */
 const isKnownStep = (from: number, to: number, versions: readonly TableVersion[]): boolean =>
   versions.some(({ rows, isGuarded }, index) => {
     const before = versions[index - 1]?.rows;
     if (!isGuarded || before === undefined || Math.sign(rows - before) !== Math.sign(to - from)) return false;
-    const isAsLarge = Math.abs(to - from) <= tolerance * Math.abs(rows - before);
-    return isAsLarge && (to > from || to * tolerance >= rows);
+    const size = Math.abs(to - from) / Math.abs(rows - before);
+    return size <= tolerance && size >= 1 / tolerance && (to > from || to * tolerance >= rows);
   });
 
 const columnFaults = (
