@@ -71,6 +71,7 @@ const firstManifest = ({
 
 name: first               # begins every key, such as first/library-hours/hours
 portal: ${name}
+guard: { rows: 50%, columns: grow, nulls: 50% }   # holds a table that is unlike the one before
 
 datasets:
   - id: library-hours
@@ -100,6 +101,7 @@ const inboxManifest = ({
 name: inbox
 portal: ${name}
 drop: { folder: ../${inboxFolder}, files: "**/*.csv" }
+guard: { rows: 50%, columns: grow, nulls: 50% }   # holds a table that is unlike the one before
 
 # What to do with a table that a portal could not read. off: it is quarantined with the reason. safe: it is mended while
 # publishing where the file proves how (encoding, titles above the header, line ends); all others are quarantined.

@@ -196,7 +196,12 @@ const isUnclear = ({ found, proof }: Reconciled): boolean =>
 
 const record = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
   for (const { proof } of results) {
-    if (proof?.entry.nid) await runtime.ledger.settle(target.portal, proof.entry, { sent: proof.sent ?? undefined });
+    if (!proof?.entry.nid) continue;
+    const known = await runtime.ledger.entry(target.portal, proof.entry.key);
+    // What a guard holds is not what the source gives, on purpose.
+    if (known?.refused?.guard !== undefined && known.nid === proof.entry.nid) continue;
+    const entry = { ...proof.entry, version: known?.version ?? null };
+    await runtime.ledger.settle(target.portal, entry, { sent: proof.sent ?? undefined });
   }
 };
 
@@ -207,7 +212,14 @@ const doubt = async (runtime: Runtime, target: ReconcileOptions['target'], resul
   for (const { key, proof } of results) {
     const entry = entries.get(key);
     const [fault] = proof?.faults ?? [];
-    if (!entry?.nid || !proof || fault === undefined || Object.keys(proof.broken).length === 0) continue;
+    if (
+      !entry?.nid ||
+      entry.refused?.guard !== undefined ||
+      !proof ||
+      fault === undefined ||
+      Object.keys(proof.broken).length === 0
+    )
+      continue;
     const reason = reasonOf(new VerifyFailedError(fault, { hint: 'publish again' }));
     await runtime.ledger.put(target.portal, { ...entry, ...proof.broken, live: false, reason });
   }

@@ -111,13 +111,13 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
   return keys;
 };
 
-const isFine = (entry: LedgerEntry): boolean => (entry.live && !isHeld(entry)) || entry.reason === null;
+const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === null;
 
 /** True for a table that its guard holds, or misses something new of. */
 const isHeld = ({ kind, reason }: LedgerEntry): boolean => kind === 'resource' && reason?.code === 'held';
 
 const stateOf = (entry: LedgerEntry): string => {
-  if (isHeld(entry)) return entry.live ? 'live, HELD' : 'HELD: the portal still serves the version before';
+  if (isHeld(entry)) return entry.refused ? 'HELD: the portal still serves the version before' : 'stale: nothing new came';
   if (entry.live) return 'live';
   if (entry.removed) return `taken down (${entry.removed})`;
   if (entry.stale) return 'not live: the portal still serves an older version';

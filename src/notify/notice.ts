@@ -6,7 +6,7 @@ import type { Reason, Report } from '../model/report.ts';
 /** What is told, with the sentence that the documentation shows for it. */
 export const noticeEvents = {
   'run-failed': 'Items of a run failed, or the run as a whole.',
-  'run-held': 'A guard holds a run, or items are held because somebody edited them on the portal.',
+  'run-held': 'A guard holds a run or a table, or items are held because somebody edited them on the portal.',
   'file-quarantined': 'A file is faulty and was set aside.',
   recovered: 'Everything that had failed, was held or quarantined has recovered.',
   'portal-paused': 'A portal is paused: it is down, or refused the login.',

@@ -116,6 +116,28 @@ describe('a ruined version', () => {
     expect(attaches()).toEqual([]);
   });
 
+  it('is forgotten with its history once it is taken down', async () => {
+    const { key } = await holdOne('removed');
+    expect((await place.run(['remove', key])).code).toBe(0);
+    expect((await place.run(['status', key])).code).toBe(0);
+    expect((await place.run(['history', key])).code).toBe(2);
+    expect((await place.run(['release', key])).code).toBe(2);
+  });
+
+  it('stays held after verify, rebuild and retry', async () => {
+    const { manifest, key, uuid } = await holdOne('verified');
+    for (const command of [
+      ['verify', manifest],
+      ['rebuild', manifest],
+      ['retry', key],
+    ]) {
+      await place.run(command);
+      expect(tableItem((await place.publish(manifest)).report), command[0]).toMatchObject({ ...held, rows: 100 });
+    }
+    expect(attaches()).toEqual([]);
+    expect(await reader.count(uuid)).toBe(100);
+  });
+
   it('is judged again when its limits change', async () => {
     const { manifest, uuid } = await holdOne('loosened');
     write('loosened', table(4, 'ruined'), { guard: { rows: '100%' } });

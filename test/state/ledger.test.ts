@@ -41,6 +41,20 @@ describe('the ledger', () => {
     expect((await ledger().entries({ manifest: 'old', portal: 'p' })).size).toBe(0);
   });
 
+  it('keeps the former versions of a table with its entry, through a rename, until they are forgotten', async () => {
+    const former = { at: [1], rows: [2], bytes: [3], guarded: '1', set: [0], sets: [{ names: ['a'], kinds: '0' }] };
+    const entry = entryOf('city/one/d', { nid: '10' });
+    expect(await ledger().formerVersions('p', entry.key)).toBeNull();
+    await ledger().settle('p', entry, { former });
+    await ledger().settle('p', entry);
+    expect(await ledger().formerVersions('p', entry.key)).toEqual(former);
+    await ledger().rename('p', entry, 'city/one/e');
+    expect(await ledger().formerVersions('p', entry.key)).toBeNull();
+    expect(await ledger().formerVersions('p', 'city/one/e')).toEqual(former);
+    await ledger().settle('p', entryOf('city/one/e'), { former: null });
+    expect(await ledger().formerVersions('p', 'city/one/e')).toBeNull();
+  });
+
   it('remembers where the manifest of each target is', async () => {
     await ledger().remember({ manifest: 'z', portal: 'p' }, '/z.yaml');
     await ledger().remember({ manifest: 'a', portal: 'p' }, '/before.yaml');

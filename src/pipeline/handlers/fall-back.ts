@@ -86,7 +86,8 @@ export const restoreLastGood = async (
   const { refused, good } = state.entry;
   if (!refused || (good === null && refused.guard === undefined)) return;
   // What a guard held has replaced nothing yet.
-  const isThere = refused.guard !== undefined && refused.isReplaced && state.entry.nid !== null;
+  const { nid, file } = state.entry;
+  const isThere = refused.guard !== undefined && refused.isReplaced && nid !== null && file !== null;
   const withGood = good === null || isThere ? null : await withGoodFile(state, good);
   // Where it stands already, its bytes are only needed if the node has to be made anew.
   const back =

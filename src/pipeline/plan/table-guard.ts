@@ -36,7 +36,10 @@ const rowFaults = (rows: number, { rows: share }: TableGuard, versions: readonly
   const isWithin =
     share === undefined || before === 0 || Math.abs(step) <= Math.max(share * before, rows > 0 ? handful : 0);
   if (isWithin || isKnownStep(before, rows, versions)) return [];
-  const percent = Math.round((Math.abs(step) / before) * 100);
+  const percent = Math.min(
+    Math.round((Math.abs(step) / before) * 100),
+    step < 0 && rows > 0 ? 99 : Number.POSITIVE_INFINITY,
+  );
   const change = `${count(rows)} rows, ${percent}% ${step < 0 ? 'fewer' : 'more'} than the ${count(before)} before`;
   return [`${change} (\`rows: ${percentOf(share)}\`)`];
 };
