@@ -117,7 +117,8 @@ const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === n
 const isHeld = ({ kind, reason }: LedgerEntry): boolean => kind === 'resource' && reason?.code === 'held';
 
 const stateOf = (entry: LedgerEntry): string => {
-  if (isHeld(entry)) return entry.refused ? 'HELD: the portal still serves the version before' : 'stale: nothing new came';
+  if (isHeld(entry))
+    return entry.refused ? 'HELD: the portal still serves the version before' : 'stale: nothing new came';
   if (entry.live) return 'live';
   if (entry.removed) return `taken down (${entry.removed})`;
   if (entry.stale) return 'not live: the portal still serves an older version';
