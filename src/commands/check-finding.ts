@@ -4,6 +4,7 @@ import type { ErrorCode } from '../model/errors.ts';
 import type { TableRecipe } from '../model/recipe/recipe.ts';
 import type { encodings } from '../model/recipe/steps.ts';
 import type { CheckOptions, TableReport } from '../tables/check.ts';
+import type { NumberNotation } from '../tables/inspect/columns.ts';
 import type { Finding } from '../tables/inspect/finding.ts';
 import type { Inspection as WholeInspection } from '../tables/inspect/inspect-file.ts';
 import { type Io, plural } from './io.ts';
@@ -116,6 +117,25 @@ export const columnLines = ({ columns }: Inspection): string[] =>
 /** Remarks, each with its first place. */
 export const remarkLines = ({ findings }: Inspection): string[] =>
   findings.filter(({ code }) => code === null).map((finding) => `  remark: ${placed(finding)}`);
+
+/** The steps that make numbers of columns which portals would keep as text, to paste into the manifest. */
+export const castLines = ({ columns }: Inspection): string[] => {
+  const step = (name: string, notation: NumberNotation): string => {
+    const keys = Object.entries(notation).map(([key, mark]) => `, ${key}: ${JSON.stringify(mark)}`);
+    return `${JSON.stringify(name)}: { to: number${keys.join('')} }`;
+  };
+  const steps = columns.map(({ name, notations = [] }) => notations.map((notation) => step(name, notation)));
+  const sure = steps.flatMap((each) => (each.length === 1 ? each : []));
+  return [
+    ...(sure.length === 0 ? [] : [`  -> for numbers, add to \`table\`: - cast: { ${sure.join(', ')} }`]),
+    ...steps
+      .filter((each) => each.length > 1)
+      .map(
+        (each) =>
+          `  -> for numbers, add to \`table\` what is right: ${each.map((one) => `- cast: { ${one} }`).join(' or ')}`,
+      ),
+  ];
+};
 
 const placed = ({ message, count, places }: Finding): string => {
   const [place] = places;

@@ -8,6 +8,7 @@ import { checkFile, checkSource, faultsOf } from './check-file.ts';
 import {
   type CheckContext,
   candidateLines,
+  castLines,
   columnLines,
   columnsLine,
   type Fault,
@@ -180,6 +181,7 @@ const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFindin
     ...mendLines(inspection, file),
     ...(faults.length > 0 && !full ? [] : columns),
     ...remarkLines(inspection),
+    ...castLines(inspection),
   ];
 };
 

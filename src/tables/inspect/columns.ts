@@ -116,7 +116,46 @@ export class ColumnKinds {
 }
 
 const numberKinds = /^(?:decimal|grouped|percent)/;
-const localNumbers = /^(?:decimal comma|grouped|percent)/;
+
+/** How numbers are written that portals do not take for numbers: what the step `cast` needs to know. */
+export interface NumberNotation {
+  decimal?: ',';
+  group?: ',' | '.' | ' ' | "'";
+}
+
+const notations: NumberNotation[] = [
+  {},
+  { decimal: ',' },
+  ...([',', ' ', "'"] as const).map((group) => ({ group })),
+  ...(['.', ' '] as const).map((group) => ({ decimal: ',' as const, group })),
+];
+
+/** Notations that read each kind of number, by their place in {@link notations}. */
+const readBy: Partial<Record<ValueKind, number[]>> = {
+  integer: [0, 1, 2, 3, 4, 5, 6],
+  'decimal point': [0, 2, 3, 4],
+  'decimal comma': [1, 5, 6],
+  'decimal comma or grouped by commas': [1, 2, 5, 6],
+  'grouped by commas': [2],
+  'grouped by points': [5],
+  'grouped by spaces': [3, 6],
+  'grouped by spaces, decimal comma': [6],
+  'grouped by spaces, decimal point': [3],
+  'grouped by apostrophes': [4],
+};
+
+/**
+ * The notations that read every value of a column of numbers, without those that only add what no value has; several
+ * where the values do not tell. Empty for a column that holds anything else, or numbers as portals take them.
+ */
+export const notationsOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): NumberNotation[] => {
+  const reads = (at: number): boolean => kinds.every(({ kind }) => readBy[kind]?.includes(at));
+  const all = [...notations.keys()].filter(reads);
+  if (kinds.length === 0 || all.includes(0)) return [];
+  const isSpaced = kinds.some(({ kind }) => kind.startsWith('grouped by spaces'));
+  const needed = all.filter((at) => at < 5 || (at === 5 ? !all.includes(1) : !all.includes(isSpaced ? 3 : 1)));
+  return needed.map((at) => notations[at] ?? {});
+};
 const dateKinds = /^date 3|^date 0|^date 2026/;
 const unclearDate = 'date 01/02/2026';
 
@@ -149,25 +188,23 @@ export const columnRemarks = (findings: Findings, { names, facts, rows, line }: 
 };
 
 const numbers = (findings: Findings, column: number, { kinds }: ColumnFacts): void => {
-  const notations = kinds.filter(({ kind }) => numberKinds.test(kind));
-  const [first, second] = notations;
+  const found = kinds.filter(({ kind }) => numberKinds.test(kind));
+  const [first = undefined, second] = found.filter(({ kind }) => kind !== 'decimal point' || found.length > 1);
   if (first === undefined) return;
-  if (second !== undefined) {
-    const message = `the column has numbers in several notations: ${listed(notations)}`;
+  if (second !== undefined && notationsOf({ kinds: found }).length === 0) {
+    const message = `the column has numbers in several notations: ${listed(found)}`;
     findings.add('numbers-mixed', {
       line: second.line,
       column,
       message,
       hint: 'write all numbers of a column in one notation, such as 1234.5',
     });
-  } else if (localNumbers.test(first.kind)) {
-    const message = `the column has numbers in a notation that portals keep as text: ${first.kind}`;
-    findings.add('numbers-local', {
-      line: first.line,
-      column,
-      message,
-      hint: 'write numbers as 1234.5, with the unit in the name of the column',
-    });
+  } else {
+    const message = `portals keep the column as text, so that it cannot be added up or sorted by size: ${first.kind}`;
+    const hint = first.kind.startsWith('percent')
+      ? 'write numbers as 1234.5, with the unit in the name of the column'
+      : 'write numbers as 1234.5, or let the step `cast` do it';
+    findings.add('numbers-local', { line: first.line, column, message, hint });
   }
 };
 

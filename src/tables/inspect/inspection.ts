@@ -7,7 +7,15 @@ import type { Delimiter, TableDialect } from '../scan/dialect.ts';
 import { cutCharacter, emptyFile } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
 import { oversizeFault } from '../scan/row-fault.ts';
-import { type ColumnFacts, ColumnKinds, type ColumnType, columnRemarks, mostlyOf } from './columns.ts';
+import {
+  type ColumnFacts,
+  ColumnKinds,
+  type ColumnType,
+  columnRemarks,
+  mostlyOf,
+  type NumberNotation,
+  notationsOf,
+} from './columns.ts';
 import { EncodingWatch, encodingFinding, toldEncoding } from './encoding.ts';
 import { type Finding, type FindingKind, Findings, mostPlaces, toldOf, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
@@ -27,6 +35,8 @@ interface InspectedColumn {
   decidedBy: number | null;
   /** Cells without a value. */
   empty: number;
+  /** Of numbers that portals do not take for such: how they are written; several where the values do not tell. */
+  notations?: NumberNotation[];
 }
 
 /** Everything an inspection finds of a table. */
@@ -275,7 +285,9 @@ export class TableInspection {
       columnRemarks(this.findings, { names: header.cells, facts, rows, line: header.line });
     return header.cells.slice(0, mostColumns).map((name, at) => {
       const { type = 'empty', decidedBy = null, empty = 0, kinds = [] } = facts[at] ?? {};
-      return { name, portalName: names[at] ?? '', type, mostly: mostlyOf({ kinds }), decidedBy, empty };
+      const notations = notationsOf({ kinds });
+      const written = notations.length === 0 ? {} : { notations };
+      return { name, portalName: names[at] ?? '', type, mostly: mostlyOf({ kinds }), decidedBy, empty, ...written };
     });
   }
 
