@@ -3,6 +3,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, extname, join, relative, resolve } from 'node:path';
 import { loadConfig } from '../config/load.ts';
+import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import {
   CatalogueFaultError,
   ConfigError,
@@ -80,18 +81,28 @@ const look: Look = async (path, finding, context) => {
     code: 'usage',
     file: finding.file,
     message:
-      'this is neither a table (.csv, .tsv, .csv.gz, .zip, .xlsx, .ndjson, .json), a manifest or configuration (.yaml, .yml), nor a catalogue (.json)',
+      'this is neither a table (.csv, .tsv, .csv.gz, .zip, .xlsx, .xlsm, .ndjson, .json), a manifest or configuration (.yaml, .yml), nor a catalogue (.json)',
     hint: 'name files of these kinds; other files need no check',
   });
 };
 
 const lookAtOther: Look = async (path, finding) => {
   const facts = await stat(path).catch(() => null);
-  if (facts?.isFile()) finding.summary = `there, ${facts.size.toLocaleString('en')} bytes`;
-  else
+  if (facts?.isFile()) {
+    finding.summary = `there, ${facts.size.toLocaleString('en')} bytes`;
+    finding.notes = kindNotes(path);
+  } else
     throw new SourceMissingError(`${path}: ${facts === null ? 'there is no such file' : 'this is not a file'}`, {
       hint: 'check the path; the file may have been moved or deleted',
     });
+};
+
+/** A warning about a file of a kind that portals do not take. */
+const kindNotes = (name: string): string[] => {
+  const extension = extensionOf(name);
+  if (usualExtensions.includes(extension)) return [];
+  const what = extension === '' ? 'a name without an ending' : `files of the kind .${extension}`;
+  return [`warning: portals refuse ${what} unless they are configured for it; publish it in a .zip, or as a link`];
 };
 
 /** Looks at a file that is brought into CSV by itself; false for others, and for JSON that is no table. */
@@ -246,6 +257,7 @@ const lookAtMade = async (
     if (made.kind === 'as-is' && isTabular(name)) return await lookAtTable(path, finding, context);
     if (made.kind === 'as-is') {
       finding.summary = `${made.why}: sent unchanged`;
+      finding.notes = kindNotes(name);
       return;
     }
     finding.kind = 'table';

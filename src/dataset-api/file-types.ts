@@ -14,6 +14,7 @@ export const fileTypes: Readonly<Record<string, string>> = {
   zip: 'application/zip',
   xls: 'application/vnd.ms-excel',
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  xlsm: 'application/vnd.ms-excel.sheet.macroEnabled.12',
   ods: 'application/vnd.oasis.opendocument.spreadsheet',
   kml: 'application/vnd.google-earth.kml+xml',
   kmz: 'application/vnd.google-earth.kmz',
@@ -21,6 +22,15 @@ export const fileTypes: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
   gif: 'image/gif',
 };
+
+/** Extensions that portals take unless they are configured otherwise (recorded behaviour 12). */
+export const usualExtensions: readonly string[] =
+  'csv html xls json xlsx doc docx rdf txt jpg png gif tiff pdf odf ods odt tsv tab geojson xml zip kml kmz shp'.split(
+    ' ',
+  );
+
+/** The extension of a name in lower case; empty without one. */
+export const extensionOf = (name: string): string => /\.([^./]+)$/.exec(name)?.[1]?.toLowerCase() ?? '';
 
 /** Content type of a file by its extension; `application/octet-stream` for unknown ones. */
 export const contentTypeOf = (name: string): string =>

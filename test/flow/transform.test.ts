@@ -218,6 +218,24 @@ describe('a table that was made', () => {
   }, 120_000);
 });
 
+describe('a file of a kind that the portal refuses', () => {
+  it('is warned of by check, and leaves no node behind', async () => {
+    const place = makeRemotePlace(gateway.url);
+    place.write('data/t.parquet', 'PAR1');
+    const manifest = place.manifest(oneTable('kind', { file: 'data/t.parquet' }));
+    expect((await place.run(['check', manifest])).out).toContain('portals refuse files of the kind .parquet');
+    for (const _ of ['first', 'second']) {
+      const { code, report } = await place.publish(manifest);
+      expect(code).toBe(3);
+      expect(itemOf(report, 'kind/d/r')).toMatchObject({ nid: null, live: false, reason: { code: 'portal-refused' } });
+      expect((await reader.list()).filter(({ title }) => title === 'kind table')).toEqual([]);
+    }
+    place.write('data/t.csv', 'a\n1\n');
+    const { report } = await place.publish(place.manifest(oneTable('kind', { file: 'data/t.csv' })));
+    expect(itemOf(report, 'kind/d/r')).toMatchObject({ live: true, rows: 1 });
+  }, 120_000);
+});
+
 describe('files of the web', () => {
   it('are made into tables, asked for once, and made anew when their steps change', async () => {
     const server = await startSources();

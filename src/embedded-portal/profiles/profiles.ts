@@ -1,11 +1,12 @@
 // The profiles by name: the specification, and three releases as recorded, faults included where a client can meet them.
+import { usualExtensions } from '../../dataset-api/file-types.ts';
 import { datasetFields, otherFields, resourceFields } from '../content/fields.ts';
 import { recordedDefaults } from '../media/negotiate.ts';
 import { readEntityCore, readEntityFields } from './entity-input.ts';
 import { readFormCore, readFormNode } from './form-input.ts';
 import type { Profile, ProfileName, ReadContext, RecordedRelease } from './profile.ts';
 import { codelessFault, exceptionFault, recordedListFault } from './recorded-faults.ts';
-import { extensions, specProfile } from './spec.ts';
+import { specProfile } from './spec.ts';
 
 /** True for the types that go past the editing form. */
 const isBare = ({ type }: ReadContext): boolean => type === 'dataset' || type === 'resource';
@@ -36,7 +37,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
   managerFault: codelessFault,
   tooManyFiles: () => codelessFault('You cannot upload so many files.'),
   attachWithoutFile: true,
-  extensions,
+  extensions: usualExtensions,
   keepsAddresses: false,
   takesPrograms: true,
   mimeTypes: { tab: 'application/octet-stream' },
@@ -88,7 +89,7 @@ export const dkan714Profile: Profile = {
   resources: { file: false, datastore: false, term: false },
   readCore: readFormCore,
   readFields: readFormNode,
-  extensions: extensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)),
+  extensions: usualExtensions.filter((extension) => !/^(?:kml|kmz|shp)$/.test(extension)),
   hasLoginVersions: false,
   renewsDatasets: false,
   operators: 'known',

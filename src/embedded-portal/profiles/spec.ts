@@ -1,16 +1,11 @@
 // The default profile: the specification to the letter, where it is silent as recorded for release B, its faults fixed.
+import { usualExtensions } from '../../dataset-api/file-types.ts';
 import { otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
 import { specDatastoreDefaults, specDefaults } from '../media/negotiate.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import { nodeColumns } from '../store/nodes.ts';
 import type { ListFault, Profile } from './profile.ts';
 import { readSpecCore, readSpecFields } from './spec-input.ts';
-
-/** Extensions that may be attached (recorded behaviour 12). */
-export const extensions: readonly string[] =
-  'csv html xls json xlsx doc docx rdf txt jpg png gif tiff pdf odf ods odt tsv tab geojson xml zip kml kmz shp'.split(
-    ' ',
-  );
 
 const listFaultWords = (fault: ListFault): string => {
   switch (fault.kind) {
@@ -61,7 +56,7 @@ export const specProfile: Profile = {
   managerFault: (message) => new Refusal(406, message),
   tooManyFiles: () => new Refusal(406, 'You cannot upload so many files.'),
   attachWithoutFile: false,
-  extensions,
+  extensions: usualExtensions,
   keepsAddresses: true,
   takesPrograms: false,
   mimeTypes: {},

@@ -35,13 +35,13 @@ export type TableRecipe = z.infer<typeof tableRecipeSchema>;
 export const isTabular = (name: string): boolean => /\.(csv|tsv)$/i.test(name);
 
 /** Endings of files that are brought into CSV by themselves. */
-const convertible = /(?:\.(?:csv|tsv|ndjson|jsonl|json)\.gz|\.(?:zip|xlsx|ndjson|jsonl|json))$/i;
+const convertible = /(?:\.(?:csv|tsv|ndjson|jsonl|json)\.gz|\.(?:zip|xls[xm]|ndjson|jsonl|json))$/i;
 
 /** True for files that are brought into CSV without being asked to. */
 export const isConvertible = (name: string): boolean => convertible.test(name);
 
 /** Endings that give way to `.csv` once a table was made of the file. */
-const tableEndings = /(?:\.(?:csv|tsv|txt|tab|ndjson|jsonl|json|geojson)(?:\.gz)?|\.gz|\.zip|\.xlsx)$/i;
+const tableEndings = /(?:\.(?:csv|tsv|txt|tab|ndjson|jsonl|json|geojson)(?:\.gz)?|\.gz|\.zip|\.xls[xm])$/i;
 
 /** Name of the CSV that is made of a file: `budget.xlsx` and `budget.csv.gz` give `budget.csv`. */
 export const preparedName = (name: string): string => `${name.replace(tableEndings, '') || 'table'}.csv`;

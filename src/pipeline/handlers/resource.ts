@@ -1,5 +1,5 @@
 // A resource: one file from its folder to a verified node, in steps that can each be resumed.
-import { PortalGoneError } from '../../model/errors.ts';
+import { PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { HandlerDeps } from './deps.ts';
@@ -51,9 +51,21 @@ const publish = async (state: ResourceState): Promise<void> => {
   try {
     await runSteps(state);
   } catch (error) {
-    if (!(await refuseFile(state, error))) throw error;
+    if (!(await refuseFile(state, error))) {
+      await removeUnfilled(state, error);
+      throw error;
+    }
   }
   if (isRefused(state)) await restoreLastGood(state, runNamed);
+};
+
+/** A node that was created for a file which the portal does not take goes again: nothing would ever fill it. */
+const removeUnfilled = async (state: ResourceState, error: unknown): Promise<void> => {
+  const { deps, target, entry } = state;
+  const { item } = target;
+  if (!(error instanceof PortalRefusedError) || item.lastStep !== 'attach') return;
+  if (!item.actions.includes('created') || entry.file !== null || entry.nid === null) return;
+  state.entry = await removeNode(deps, target, nodeWishOf(state), entry, 'delete');
 };
 
 const runSteps = async (state: ResourceState): Promise<void> => {

@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { usualExtensions } from '../../../src/dataset-api/file-types.ts';
 import { cleanFileName } from '../../../src/embedded-portal/content/file-name.ts';
-import { extensions } from '../../../src/embedded-portal/profiles/spec.ts';
 import { type Caller, startTestPortal, type TestPortal } from '../../support/portal.ts';
 
 let portal: TestPortal;
@@ -38,13 +38,13 @@ describe('The name of a file', () => {
     ['x\u202evsc.csv', 'xvsc.csv'],
     ['a\r\nset-cookie: b.csv', 'aset-cookie: b.csv'],
   ])('%j becomes %j', (sent, name) => {
-    expect(cleanFileName(sent, extensions)).toBe(name);
+    expect(cleanFileName(sent, usualExtensions)).toBe(name);
   });
 
   it.each(['', '.', '..', '.csv', 'x', 'x.', 'x.php', 'x.csv.exe', '.htaccess', 'a/..', `${'x'.repeat(300)}.csv`])(
     '%j may not be attached',
     (sent) => {
-      expect(cleanFileName(sent, extensions)).toBeNull();
+      expect(cleanFileName(sent, usualExtensions)).toBeNull();
     },
   );
 

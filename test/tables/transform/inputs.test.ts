@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { made, textOf } from './support/made.ts';
-import { workbookOf } from './support/workbook.ts';
+import { type Value, type WorkbookOptions, workbookOf } from './support/workbook.ts';
 import { zipOf } from './support/zip.ts';
 
 /** Steps that ask for a table and change nothing. */
@@ -190,6 +190,70 @@ describe('a workbook', () => {
   it('skips rows above the header', async () => {
     const book = await workbookOf([['Report'], [], ['a', 'b'], [1, 2]]);
     expect(await textOf('t.xlsx', book, { table: [{ header: { row: 3 } }] })).toBe('a,b\n1,2\n');
+  });
+
+  it.each<[WorkbookOptions]>([
+    [{ more: { Two: [], Three: [[null]] } }],
+    [{ more: { 'Leer 1': [[], []] } }],
+    [{ name: 'Data', more: { Notes: [] }, hidden: ['Notes'] }],
+    [{ name: 'Table', more: { Chart: [[null, null]] } }],
+  ])('beside empty sheets is read as the only one: %j', async (options) => {
+    expect(await textOf('t.xlsx', await workbookOf([['a'], [1]], options))).toBe('a\n1\n');
+  });
+
+  it.each([
+    [
+      [
+        [null, 'a', 'b'],
+        [null, 1, 2],
+      ],
+      'a,b\n1,2\n',
+    ],
+    [[[null, null, 'a'], [null, null, 1], [], [null, null, 3]], 'a\n1\n3\n'],
+    [[[], [null, 'a', 'b'], [null, 1], [null, null, 2]], 'a,b\n1,\n,2\n'],
+    [
+      [
+        [null, 'a'],
+        [7, 1],
+      ],
+      ',a\n7,1\n',
+    ],
+  ])('%j: gives no columns for empty ones before the table', async (rows, text) => {
+    expect(await textOf('t.xlsx', await workbookOf(rows as Value[][]))).toBe(text);
+  });
+
+  it('with macros is read as one without', async () => {
+    const { kind } = await made('t.xlsm', await workbookOf([['a'], [1]]));
+    expect(kind).toBe('table');
+  });
+
+  it.each([
+    ['[h]:mm:ss', 1.104166666666667, 'PT26H30M'],
+    ['[hh]:mm', 0.25, 'PT6H'],
+    ['[mm]:ss', 0.0005208333333333333, 'PT45S'],
+    ['[h]:mm:ss.000', 1.1574074074074074e-8, 'PT0.001S'],
+    ['[s]', -0.5, '-PT12H'],
+    ['[h]:mm', 0, 'PT0S'],
+    ['h:mm:ss', 0.25, '06:00:00'],
+  ])('shows %s of %d as %s', async (format, days, text) => {
+    const sheet = `<worksheet><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c></row><row r="2"><c r="A2" s="1"><v>${days}</v></c></row></sheetData></worksheet>`;
+    const styles = `<styleSheet><numFmts count="1"><numFmt numFmtId="165" formatCode="${format}"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="165"/></cellXfs></styleSheet>`;
+    const book = await workbookOf([['a']], { parts: { 'xl/worksheets/sheet1.xml': sheet, 'xl/styles.xml': styles } });
+    expect(await textOf('t.xlsx', book)).toBe(`a\n${text}\n`);
+  });
+});
+
+describe('JSON that is no list of objects', () => {
+  it.each(['[[1,2],[3,4]]', '[1,2,3]', '["a"]', '[[]]'])(
+    '%s goes as it is, unless a table is asked for',
+    async (text) => {
+      expect(await made('t.json', text)).toMatchObject({ kind: 'as-is', why: expect.stringContaining('no object') });
+      await expect(made('t.json', text, steps)).rejects.toMatchObject({ code: 'table-input' });
+    },
+  );
+
+  it('is a fault where only a later row is none', async () => {
+    await expect(made('t.json', '[{"a":1},[2]]')).rejects.toMatchObject({ code: 'table-input', line: 2 });
   });
 });
 

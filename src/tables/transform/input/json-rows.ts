@@ -77,7 +77,8 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
     });
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value) || value instanceof Digits) {
-    throw new TableInputError(`row ${row} is no object`, {
+    const Fault = row === 1 ? NotOneTable : TableInputError; // of a list of something else every row is none
+    throw new Fault(`row ${row} is no object`, {
       line: row,
       hint: 'each row must be an object such as {"id": 1, "name": "Parks"}',
     });

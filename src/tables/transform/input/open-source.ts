@@ -40,7 +40,7 @@ export interface OpenOptions {
 /** Opens a source; throws a {@link NotOneTable} when it is sound, but holds none, or several. */
 export const openSource = async (options: OpenOptions): Promise<Opened> => {
   const { path, name, recipe } = options;
-  if (/\.xlsx$/i.test(name)) return openedArchive(options, (archive) => workbookOf(archive, options));
+  if (/\.xls[xm]$/i.test(name)) return openedArchive(options, (archive) => workbookOf(archive, options));
   if (/\.zip$/i.test(name)) return openedArchive(options, (archive) => memberOf(archive, options));
   if (recipe.member !== null) throw misplaced('member', name, '.zip');
   if (recipe.sheet !== null) throw misplaced('sheet', name, '.xlsx');

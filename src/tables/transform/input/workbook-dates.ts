@@ -1,13 +1,14 @@
 // Dates in workbooks: numbers that only their style tells to be dates.
 
 /** What a number stands for. */
-export type Shows = 'date' | 'datetime' | 'time';
+export type Shows = 'date' | 'datetime' | 'time' | 'duration';
 
 /** Numbers of the built-in formats that show dates (ECMA-376 part 1, 18.8.30). */
 const builtIn = new Map<number, Shows>([
   ...[14, 15, 16, 17, 27, 28, 29, 30, 31, 36, 50, 51, 52, 53, 54, 55, 56, 57, 58].map((id) => [id, 'date'] as const),
-  ...[18, 19, 20, 21, 32, 33, 34, 35].map((id) => [id, 'time'] as const),
+  ...[18, 19, 20, 21, 32, 33, 34, 35, 45, 47].map((id) => [id, 'time'] as const),
   [22, 'datetime'],
+  [46, 'duration'],
 ]);
 
 /** What the cells of each style show; null where they are plain numbers. */
@@ -20,7 +21,7 @@ export const dateStyles = (cells: readonly number[], formats: ReadonlyMap<number
 const shownBy = (format: string): Shows | null => {
   // Quoted and escaped text, colours and locales are no parts of the date; `[h]` counts hours beyond a day: a duration.
   const bare = (format.split(';')[0] ?? '').replaceAll(/"[^"]*"|\\.|_.|\*./g, '');
-  if (/\[(?:h+|m+|s+)\]/i.test(bare)) return null;
+  if (/\[(?:h+|m+|s+)\]/i.test(bare)) return 'duration';
   const letters = bare
     .replaceAll(/\[[^\]]*\]/g, '')
     .replaceAll(/AM\/PM|A\/P/gi, 'h')
@@ -35,10 +36,11 @@ const shownBy = (format: string): Shows | null => {
 const dayMs = 86_400_000;
 
 /**
- * A serial number as ISO 8601; null where it stands for no date. Day 60 is 29 February 1900, which never was: the
+ * A serial number as ISO 8601, a duration in hours, minutes and seconds; null where it stands for no date. Day 60 is 29 February 1900, which never was: the
  * programs keep that error, so days before it are shifted.
  */
 export const dateOfSerial = (serial: number, shows: Shows, since1904: boolean): string | null => {
+  if (shows === 'duration') return durationOf(serial);
   if (!Number.isFinite(serial) || serial < 0 || serial > 2_958_465.999_999) return null;
   const ms = Math.round(serial * dayMs);
   if (shows === 'time' && serial < 1) return new Date(ms).toISOString().slice(11, 19);
@@ -49,4 +51,12 @@ export const dateOfSerial = (serial: number, shows: Shows, since1904: boolean): 
   const hasTime = ms % dayMs !== 0;
   if (shows === 'date' && !hasTime) return iso.slice(0, 10);
   return iso.slice(0, iso.endsWith('.000Z') ? 19 : 23);
+};
+
+const durationOf = (days: number): string | null => {
+  const ms = Math.round(Math.abs(days) * dayMs);
+  if (!Number.isSafeInteger(ms)) return null;
+  const [hours, minutes, seconds] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60, (ms % 60_000) / 1000];
+  const parts = `${hours > 0 ? `${hours}H` : ''}${minutes > 0 ? `${minutes}M` : ''}${seconds > 0 ? `${seconds}S` : ''}`;
+  return `${days < 0 && ms > 0 ? '-' : ''}PT${parts || '0S'}`;
 };

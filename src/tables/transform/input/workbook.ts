@@ -43,7 +43,8 @@ export const openWorkbook = async (
   { skip, limits, said }: { skip: number; limits: Limits; said: (line: string) => void },
 ): Promise<Table> => {
   const { sheets, since1904 } = await sheetsOf(archive);
-  const sheet = chosenSheet(archive, sheets, wanted);
+  const filled = wanted === null ? await filledSheets(archive, sheets, limits) : sheets;
+  const sheet = chosenSheet(archive, filled, wanted);
   said(`sheet ${shown(sheet.name)} of a workbook`);
   const content = {
     sheet: sheet.name,
@@ -65,15 +66,59 @@ export const openWorkbook = async (
     first = first.filter(({ line }) => line > skip);
     header = first.shift();
   }
-  const columns = header.cells;
-  const batches = fitted(resumed(first, rows), columns.length);
+  const indent =
+    header.cells[0] === ''
+      ? await emptyColumns(readSheet(archive, part(archive, sheet.path), { ...content, said: () => undefined }), skip)
+      : 0;
+  if (indent > 0) said(`left out: ${indent === 1 ? 'an empty column' : `${indent} empty columns`} before the table`);
+  const columns = header.cells.slice(indent);
+  const batches = fitted(resumed(first, rows), { width: columns.length, indent });
   return { columns, batches, close: () => rows.return(undefined) };
 };
 
+/** How many columns before the first one with a value hold nothing in any row below `skip`. */
+const emptyColumns = async (batches: AsyncGenerator<Row[]>, skip: number): Promise<number> => {
+  let count = Number.POSITIVE_INFINITY;
+  for await (const batch of batches) {
+    for (const { line, cells } of batch) {
+      const at = line > skip ? cells.findIndex((cell) => cell !== '') : -1;
+      if (at >= 0 && at < count) count = at;
+    }
+    if (count === 0) break;
+  }
+  return Number.isFinite(count) ? count : 0;
+};
+
+/** The sheets that can be meant where none is named: of several seen ones those with a value. */
+const filledSheets = async (archive: Archive, sheets: Sheet[], limits: Limits): Promise<Sheet[]> => {
+  const seen = sheets.filter(({ hidden }) => !hidden);
+  if (seen.length < 2) return sheets;
+  const empty = new Set<Sheet>();
+  for (const sheet of seen) if (!(await hasValues(archive, sheet, limits))) empty.add(sheet);
+  return empty.size === seen.length ? sheets : sheets.filter((sheet) => !empty.has(sheet));
+};
+
+const hasValues = async (archive: Archive, { path }: Sheet, limits: Limits): Promise<boolean> => {
+  const entry = archive.entries.get(path);
+  if (entry === undefined) return true; // told once it is read
+  let isFilled = false;
+  const events: XmlEvents = {
+    open: (name) => {
+      if (name === 'v' || name === 't') isFilled = true;
+    },
+  };
+  for await (const _ of readXml(archive.read(entry), { what: archive.name, events, limits })) if (isFilled) break;
+  return isFilled;
+};
+
 /** A workbook has no cells at the end of a row where nothing stands: as many are added, or taken away, as the header has. */
-async function* fitted(batches: AsyncIterable<Row[]>, width: number): AsyncGenerator<Row[]> {
+async function* fitted(
+  batches: AsyncIterable<Row[]>,
+  { width, indent }: { width: number; indent: number },
+): AsyncGenerator<Row[]> {
   for await (const batch of batches) {
     for (const { cells } of batch) {
+      cells.splice(0, indent);
       while (cells.length < width) cells.push('');
       while (cells.length > width && cells.at(-1) === '') cells.pop();
     }
