@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv6, type Socket } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import { memoize } from '../util/bounded-map.ts';
 import type { Call, Portal } from './call.ts';
 import type { FormTree } from './media/form.ts';
 import { Refusal } from './refusal.ts';
@@ -14,18 +15,14 @@ const hostPattern = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}
 /** A Host that means this machine wherever it is read, so that repeating it leads nobody elsewhere. */
 const loopbackHostPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|\[(?:::1|::ffff:127(?:\.\d{1,3}){3})\])(?::\d{1,5})?$/;
 
-const cookieNames = new Map<string, string>();
-
 /** Name of the session cookie: `SESS` (`SSESS` on https) and 32 hex digits made from the host (recorded behaviour 5). */
-const cookieNameOf = (baseUrl: string): string => {
-  const known = cookieNames.get(baseUrl);
-  if (known !== undefined) return known;
-  const [scheme = '', host = ''] = baseUrl.split('://');
-  const name = `${scheme === 'https' ? 'SSESS' : 'SESS'}${hash('sha256', host).slice(0, 32)}`;
-  if (cookieNames.size > 1000) cookieNames.clear();
-  cookieNames.set(baseUrl, name);
-  return name;
-};
+const cookieNameOf = memoize(
+  (baseUrl: string): string => {
+    const [scheme = '', host = ''] = baseUrl.split('://');
+    return `${scheme === 'https' ? 'SSESS' : 'SESS'}${hash('sha256', host).slice(0, 32)}`;
+  },
+  { max: 1000 },
+);
 
 /** True for a Host that is the address at which the request arrived. */
 const isLocalAddress = (host: string, socket: Socket): boolean =>

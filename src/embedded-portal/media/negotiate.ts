@@ -1,4 +1,6 @@
 // Chooses the format of a reply and the reader of a body: suffix before Accept before the default of the endpoint.
+
+import { memoize } from '../../util/bounded-map.ts';
 import { contentTypeOf, type FormatName, formats, isFormatName } from './formats.ts';
 
 interface Range {
@@ -101,17 +103,10 @@ const json = 'application/json';
 /** Browsers ask for a page first, and take anything. */
 const isOfBrowser = (accept: string): boolean => /text\/html/i.test(accept) && /\*\/\*/.test(accept);
 
-/** Keeps what headers match: clients send the same few again and again, and a match is a tenth of a read. */
+/** Keeps what headers of usual length match: clients send the same few again and again, and a match is a tenth of a read. */
 const memoized = (match: (accept: string) => MimeMatch): ((accept: string) => MimeMatch) => {
-  const known = new Map<string, MimeMatch>();
-  return (accept) => {
-    const found = known.get(accept);
-    if (found !== undefined) return found;
-    const made = match(accept);
-    if (known.size >= 200) known.clear();
-    if (accept.length < 1000) known.set(accept, made);
-    return made;
-  };
+  const known = memoize(match, { max: 200 });
+  return (accept) => (accept.length < 1000 ? known(accept) : match(accept));
 };
 
 const matchPreferringJson = memoized((accept) =>

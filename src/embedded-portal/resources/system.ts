@@ -1,6 +1,7 @@
 // What the site answers outside the service: session token, files, datastore search, health, and its 404 page.
 
 import { createHash } from 'node:crypto';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import { demand, mayReadFile } from '../access.ts';
 import { type Answer, formatError, formatValue, redirectTo } from '../answer.ts';
 import { readRaw } from '../body.ts';
@@ -83,14 +84,14 @@ const mostSearches = 100;
 const longestKept = 100_000;
 
 /** Answers to bodies with several searches, which deployed portals keep; emptied when there are many. */
-const kept = new WeakMap<Portal, Map<string, unknown>>();
+const kept = new WeakMap<Portal, BoundedMap<string, unknown>>();
 
 /** Several searches by name in one body; null for a body that names none, as recorded. */
 const searchAll = async (call: Call): Promise<unknown> => {
   const { portal, request } = call;
   const text = (await readRaw(request, portal)).toString('utf8');
   const key = `${call.user.uid === 0} ${createHash('sha256').update(text).digest('hex')}`;
-  const known = kept.get(portal) ?? new Map<string, unknown>();
+  const known = kept.get(portal) ?? new BoundedMap<string, unknown>(1000);
   if (known.has(key)) return known.get(key);
   let queries: unknown;
   try {
@@ -108,7 +109,6 @@ const searchAll = async (call: Call): Promise<unknown> => {
   for (const [name, query] of wished) answers.push([name, await searchOnce(call, isMap(query) ? query : {}, budget)]);
   const value = Array.isArray(queries) ? answers.map(([, one]) => one) : Object.fromEntries(answers);
   if (portal.profile.recordedDatastore === null || budget.left < answerLength - longestKept) return value;
-  if (known.size > 1000) known.clear();
   kept.set(portal, known.set(key, value));
   return value;
 };

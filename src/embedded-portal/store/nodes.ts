@@ -1,5 +1,6 @@
 // Nodes, their revisions, and the references between them.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { memoize } from '../../util/bounded-map.ts';
 import { FreeNumbers } from './free-numbers.ts';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
@@ -117,7 +118,7 @@ const rowOf = ({ fields: _, ...row }: NewNode) => row;
 export class Nodes {
   readonly #db: DatabaseSync;
   readonly #sql: Statements<typeof statements>;
-  readonly #lists = new Map<string, StatementSync>();
+  readonly #prepared = memoize((sql: string): StatementSync => this.#db.prepare(sql), { max: 200 });
   readonly #known = new Map<number, StoredNode>();
   #knownLength = 0;
 
@@ -241,13 +242,7 @@ export class Nodes {
 
   /** Runs a list query; `sql` is made of column names of {@link nodeColumns} only, values are bound. */
   list(sql: string, values: SQLInputValue[]): Record<string, unknown>[] {
-    let statement = this.#lists.get(sql);
-    if (statement === undefined) {
-      statement = this.#db.prepare(sql);
-      if (this.#lists.size > 200) this.#lists.clear();
-      this.#lists.set(sql, statement);
-    }
-    return statement.all(...values);
+    return this.#prepared(sql).all(...values);
   }
 
   #addRevision(nid: number, node: NewNode): number {

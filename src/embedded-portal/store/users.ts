@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Permission } from '../../dataset-api/permissions.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import { defaultRoles, grantsOf, type RoleTable } from '../roles.ts';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
@@ -80,7 +81,7 @@ const statements = {
 /** The user table; reads are kept in memory, because this process alone writes it. */
 export class Users {
   readonly #sql: Statements<typeof statements>;
-  readonly #cache = new Map<number, User>();
+  readonly #cache = new BoundedMap<number, User>(10_000);
 
   #roles: RoleTable = defaultRoles;
   #anonymous = anonymousOf(defaultRoles);
@@ -108,7 +109,6 @@ export class Users {
     const row = this.#sql.byUid.get(uid);
     if (row === undefined) return null;
     const user = this.#grant(row);
-    if (this.#cache.size > 10_000) this.#cache.clear();
     this.#cache.set(uid, user);
     return user;
   }
