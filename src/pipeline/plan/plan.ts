@@ -215,9 +215,10 @@ const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   const need = nodeNeed(wish, seen, wish.metadataFingerprint, known);
   const isNew = need.actions.includes('create');
   const look = known.addresses?.get(wish.key);
-  const own: Need = isStanding ? { actions: [], why: [] } : fileNeed(wish, entry, source ?? look ?? null, isNew);
-  // A run leaves new files to their jobs; where one was looked at and cannot be read, the plan says so.
-  if (isNew && known.sources.get(wish.key) === null) own.why.push(unread(wish, entry));
+  const isUnreadable = known.sources.get(wish.key) === null;
+  const own: Need = isStanding
+    ? { actions: [], why: [] }
+    : fileNeed(wish, entry, { source: source ?? look ?? null, isNew, isUnreadable });
   const table = known.tables?.get(wish.key);
   const file: Need =
     table === undefined || own.actions.includes('attach') ? own : { actions: ['import'], why: [table] };
@@ -253,15 +254,22 @@ export const otherAddress = 'its address is another one: fetched and compared';
 const isOfOtherAddress = ({ source }: ResourceWish, entry: LedgerEntry | undefined): boolean =>
   source.kind === 'url' && !!entry?.file && !!entry.fetched && entry.fetched.url !== source.url;
 
+/** What is known of a file as it is now; `isUnreadable`: it was looked at and cannot be read. */
+interface FileLook {
+  source: SourceFingerprint | AddressLook | null;
+  isNew: boolean;
+  isUnreadable: boolean;
+}
+
 const fileNeed = (
   wish: ResourceWish,
   entry: LedgerEntry | undefined,
-  source: SourceFingerprint | AddressLook | null,
-  isNew: boolean,
+  { source, isNew, isUnreadable }: FileLook,
 ): Need => {
   if (wish.source.kind === 'link' || wish.source.kind === 'api') return { actions: [], why: [] };
   const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
-  if (isNew) return { actions: ['attach', ...imports], why: [] };
+  // A run leaves new files to their jobs; where one was looked at and cannot be read, the plan says so.
+  if (isNew) return { actions: ['attach', ...imports], why: isUnreadable ? [unread(wish, entry)] : [] };
   if (!source && isOfOtherAddress(wish, entry)) return { actions: ['fetch'], why: [otherAddress] };
   if (!source) return { actions: ['attach', ...imports], why: [unread(wish, entry)] };
   if ('why' in source) return { actions: source.isOther ? ['attach', ...imports] : ['fetch'], why: [source.why] };
