@@ -53,6 +53,11 @@ export const portTaken = (host: string, port: number, cause: Error): PortalPortE
     cause,
   });
 
+/** Keeps a listening server up when a connection cannot be accepted, such as for want of file descriptors: it is lost to its caller only. */
+export const surviveErrors = (server: Server, report: (error: Error) => void = () => undefined): void => {
+  server.on('error', report);
+};
+
 const statuses: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
 
 /** Ends a connection on which an HTTP fault came, with 408, 431 or 400 where the client still listens. */

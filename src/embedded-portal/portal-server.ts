@@ -8,7 +8,7 @@ import { PortalPortError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { createApp } from './app.ts';
 import { defaultLimits, type OwnAccount, type Portal, type PortalDatastore, type PortalLimits } from './call.ts';
-import { portTaken, urlOf } from './connections.ts';
+import { portTaken, surviveErrors, urlOf } from './connections.ts';
 import { LongTexts } from './content/long-texts.ts';
 import { Datastore } from './datastore/datastore.ts';
 import { LoginQueue } from './password.ts';
@@ -107,12 +107,16 @@ const fillStore = async (store: Store, users: UserSpec[], seed: Seed | null): Pr
   return given === undefined ? password : null;
 };
 
-const listen = async (app: FastifyInstance, host: string, port: number): Promise<string> => {
+const listen = async (
+  app: FastifyInstance,
+  { host, port, log }: { host: string; port: number; log: Log },
+): Promise<string> => {
   try {
     await app.listen({ host, port });
   } catch (cause) {
     throw portTaken(host, port, cause as Error);
   }
+  surviveErrors(app.server, (error) => log.warn({ err: error.message }, 'a connection could not be accepted'));
   return urlOf(app.server, host);
 };
 
@@ -174,7 +178,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       accessLevel: options.accessLevel ?? 'debug',
     };
     app = createApp(portal);
-    const url = await listen(app, host, options.port ?? 0);
+    const url = await listen(app, { host, port: options.port ?? 0, log });
     let closing: Promise<void> | null = null;
     return {
       url,

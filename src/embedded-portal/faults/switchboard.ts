@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { portTaken, urlOf } from '../connections.ts';
+import { portTaken, surviveErrors, urlOf } from '../connections.ts';
 import {
   answerOf,
   type Forwarded,
@@ -179,5 +179,6 @@ const listen = async (server: Server, host: string, port: number): Promise<strin
   } catch (cause) {
     throw portTaken(host, port, cause as Error);
   }
+  surviveErrors(server);
   return urlOf(server, host);
 };

@@ -1,5 +1,6 @@
 // The switchboard before a small server that counts what really reached it.
-import { createServer } from 'node:http';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type FaultRule, faultPlanSchema } from '../../../src/embedded-portal/faults/rules.ts';
 import { openSwitchboard, type Switchboard } from '../../../src/embedded-portal/faults/switchboard.ts';
@@ -55,6 +56,19 @@ describe('the switchboard', () => {
   it('truncated-body gives half an answer that looks whole', async () => {
     rules({ route: '* /**', fault: 'truncated-body' });
     expect(await (await send()).text()).toBe(answer.slice(0, Math.floor(answer.length / 2)));
+  });
+
+  it('goes on when a connection cannot be accepted', async () => {
+    let server: Server | undefined;
+    const take = (message: unknown): void => {
+      if ((message as { server: Server }).server !== portal) ({ server } = message as { server: Server });
+    };
+    subscribe('http.server.request.start', take);
+    rules();
+    await (await send()).text();
+    unsubscribe('http.server.request.start', take);
+    expect(server?.emit('error', new Error('accept EMFILE'))).toBe(true);
+    expect((await send()).status).toBe(200);
   });
 
   it.each([
