@@ -1,19 +1,17 @@
 // Node fields in the API's own structure: read item by item, and made of friendly keys in the shape that entity portals
 // take (spec 2.1 to 2.3, recorded-behaviour 8). The client's dialect turns that shape into the one of form portals.
 import type { NodeFields, ResourceSource } from '../model/wish.ts';
+import { isObject } from '../util/json.ts';
 import type { DatasetMetadata, ResourceMetadata } from './metadata.ts';
 import { frequencyCode } from './values.ts';
 
 /** One value of a field: its properties by name. */
 export type FieldItem = Record<string, unknown>;
 
-const isItem = (value: unknown): value is FieldItem =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** The items of a field that is written as `{und: [{…}]}`; null for any other value. */
 export const itemsOfField = (value: unknown): FieldItem[] | null => {
-  const items = isItem(value) ? value.und : undefined;
-  return Array.isArray(items) && items.every(isItem) ? items : null;
+  const items = isObject(value) ? value.und : undefined;
+  return Array.isArray(items) && items.every(isObject) ? items : null;
 };
 
 /** Machine names of the vocabularies whose terms we name. */

@@ -5,6 +5,7 @@ import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dataset-api/paths.ts';
 import type { Log } from '../model/log.ts';
 import { endConnectionsOnClose } from '../util/http-closing.ts';
+import { isObject } from '../util/json.ts';
 import { type Answer, formatError, formatValue, internalFault, redirectTo, sendAnswer } from './answer.ts';
 import { readBody } from './body.ts';
 import type { CachedResult, Call, Operation, Portal, Resource, Result } from './call.ts';
@@ -15,7 +16,6 @@ import { type FormatName, formats } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
 import { chooseFormat, splitSuffix } from './media/negotiate.ts';
 import type { Value } from './media/value.ts';
-import { isMap } from './media/value.ts';
 import { openCall } from './open-call.ts';
 import { escapeHtml, Refusal } from './refusal.ts';
 import { siteAnswer } from './resources/system.ts';
@@ -96,7 +96,7 @@ const readInto = async (call: Call, operation: Operation): Promise<void> => {
   const { value, files } = await readBody(call.request, call.portal, { keepFiles: mayKeepFiles(call, operation) });
   call.warned ||=
     value === null && call.portal.profile.isUnread(call.request.headers['content-type'] ?? '', method ?? '');
-  call.body = isMap(value) ? value : {};
+  call.body = isObject(value) ? value : {};
   call.files = files;
 };
 

@@ -1,4 +1,6 @@
 // The XML-RPC server over the same resources, off unless it is configured (specification 1).
+
+import { isObject } from '../util/json.ts';
 import { type Answer, internalFault } from './answer.ts';
 import { readRaw } from './body.ts';
 import type { Call, Resource } from './call.ts';
@@ -49,8 +51,7 @@ const onId =
   (method: Meaning['method'], action?: string) =>
   ([id, body]: unknown[]): Meaning => ({ method, args: action === undefined ? [text(id)] : [text(id), action], body });
 
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !Buffer.isBuffer(value);
+const isMap = (value: unknown): value is Record<string, unknown> => isObject(value) && !Buffer.isBuffer(value);
 
 /** Bytes as the text they are, for everything but files. */
 const asText = (value: unknown): unknown => {

@@ -1,6 +1,6 @@
 // The bodies this API answers with, as loose schemas: unknown keys pass, ids become strings.
 import { z } from 'zod';
-import { parsedJson } from '../util/json.ts';
+import { isObject, parsedJson } from '../util/json.ts';
 import { type PortalFacts, type Reply, wrongShape } from './classify.ts';
 
 /** A numeric id or timestamp; portals send strings, some numbers. */
@@ -92,7 +92,7 @@ export const bodyOf = <T>(reply: Reply, schema: z.ZodType<T>, portal: PortalFact
 /** The items of a node field: `{und: [...]}` (or another language) gives its list, `[]` and absence give none. */
 export const fieldItems = (node: PortalNode, field: string): Record<string, unknown>[] => {
   const value = node[field];
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  if (!isObject(value)) return [];
   const items: unknown = 'und' in value ? value.und : Object.values(value)[0];
   return Array.isArray(items) ? items.filter((item) => typeof item === 'object' && item !== null) : [];
 };

@@ -1,6 +1,7 @@
 // The input shapes of a field under `spec`, both styles of spec 4.5 and 4.6 and the obvious ones beside them, brought to one:
 // a list of items. What cannot be taken whole is refused.
-import { isMap } from '../media/value.ts';
+
+import { isObject } from '../../util/json.ts';
 import { escapeHtml } from '../refusal.ts';
 import { type Field, type FieldKind, mainProperty } from './fields.ts';
 import { FieldFault, type RawItem, textOf } from './items.ts';
@@ -10,7 +11,7 @@ const isNothing = (value: unknown): boolean =>
   value === undefined ||
   value === '' ||
   (Array.isArray(value) && value.length === 0) ||
-  (isMap(value) && Object.keys(value).length === 0);
+  (isObject(value) && Object.keys(value).length === 0);
 
 /** How the preview of a file is shown; kept with the file's item. */
 export const fileSettings = ['delimiter', 'grid', 'graph', 'map', 'embed', 'alt', 'title'] as const;
@@ -108,9 +109,9 @@ const checkKeys = (field: Field, map: RawItem, known: readonly string[]): void =
 const fromSelect = (field: Field, und: RawItem): RawItem[] => {
   checkKeys(field, und, ['select', 'other']);
   const { select } = und;
-  if (isMap(select)) checkKeys(field, select, ['value']);
+  if (isObject(select)) checkKeys(field, select, ['value']);
   if (Array.isArray(select) && select.length > 1) refuse(field, `takes one value; ${select.length} were sent.`);
-  const inner = Array.isArray(select) ? select[0] : isMap(select) ? select.value : select;
+  const inner = Array.isArray(select) ? select[0] : isObject(select) ? select.value : select;
   const chosen = inner === 'select_or_other' ? und.other : inner;
   return isNothing(chosen) ? [] : [{ [mainProperty[field.kind]]: chosen }];
 };
@@ -132,7 +133,7 @@ const fromMap = (field: Field, und: RawItem): RawItem[] => {
 const fromList = (field: Field, list: unknown[]): RawItem[] =>
   list.flatMap((item) => {
     if (isNothing(item)) return [];
-    return [isMap(item) ? item : fromEntry(field, item)];
+    return [isObject(item) ? item : fromEntry(field, item)];
   });
 
 const checkValue = (field: Field, key: string, value: unknown): void => {
@@ -161,7 +162,7 @@ const isFilled = (field: Field, item: RawItem): boolean => {
 
 /** What stands below the language: spec 4 knows `und` only. A value without a language is that of `und`. */
 const withoutLanguage = (field: Field, value: unknown): unknown => {
-  if (!isMap(value) || isNumbered(value)) return value;
+  if (!isObject(value) || isNumbered(value)) return value;
   const keys = Object.keys(value);
   const isProperty = (key: string): boolean =>
     properties[field.kind].includes(key) || ['select', 'other', 'value_field', 'textfield'].includes(key);
@@ -186,7 +187,7 @@ export const itemsIn = (field: Field, value: unknown): RawItem[] => {
   if (isNothing(sent)) return [];
   const items = Array.isArray(sent)
     ? fromList(field, sent)
-    : isMap(sent)
+    : isObject(sent)
       ? fromMap(field, sent)
       : fromScalar(field, sent);
   return items.filter((item) => isFilled(field, item));

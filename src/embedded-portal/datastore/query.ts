@@ -1,5 +1,6 @@
 // A datastore search as SQL: bound parameters only, columns only from the table's own list; and how much its answer may hold.
-import { isMap } from '../media/value.ts';
+
+import { isObject } from '../../util/json.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import { identifier, serialColumn } from './columns.ts';
 import type { TablePointer } from './records.ts';
@@ -75,7 +76,7 @@ const alternatives = (values: string[]): string[] => [
 
 const filterConditions = (filters: unknown, columns: ReadonlySet<string>): Statement[] => {
   if (isAbsent(filters)) return [];
-  if (!isMap(filters)) throw searchRefused(400, 'filters must be given as filters[column]=value.');
+  if (!isObject(filters)) throw searchRefused(400, 'filters must be given as filters[column]=value.');
   return Object.entries(filters).map(([name, value]) => {
     const column = identifier(checkColumn(columns, name, 'filters'));
     const values = alternatives(listOf('filters', value)).slice(0, 1000);
@@ -112,7 +113,7 @@ const wordConditions = (q: unknown, columns: string[]): Statement[] => {
 
 const sortEntries = (sort: unknown): [string, string][] => {
   if (isAbsent(sort)) return [];
-  if (isMap(sort)) return Object.entries(sort).map(([name, direction]) => [name, String(direction)]);
+  if (isObject(sort)) return Object.entries(sort).map(([name, direction]) => [name, String(direction)]);
   return listOf('sort', sort)
     .flatMap((text) => text.split(','))
     .map((text): [string, string] => {

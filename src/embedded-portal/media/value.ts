@@ -31,10 +31,6 @@ export interface WriteOptions {
   callback?: unknown;
 }
 
-/** True for a map, false for null, lists and scalars. */
-export const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** The shape of a part of a result: `key` is the key in a map, or `null` for an element of a list. */
 export const shapeWithin = (shape: ResultShape, key: string | null): ResultShape => {
   if (shape === 'rows' && key === null) return 'object';

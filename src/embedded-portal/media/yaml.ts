@@ -10,6 +10,7 @@ import {
   type ScalarTagDefinition,
   YAMLException,
 } from 'js-yaml';
+import { isObject } from '../../util/json.ts';
 import {
   type BodyParser,
   defaultParseLimits,
@@ -23,7 +24,6 @@ import {
 import {
   hiddenDateProperties,
   isDateObject,
-  isMap,
   type Value,
   type ValueMap,
   type WriteOptions,
@@ -43,7 +43,7 @@ const isEmpty = (value: Value): boolean =>
 const leaf = (value: Value, indent: number, style: WriteStyle): string => {
   if (typeof value === 'string') return yamlText(value, indent, style);
   if (Array.isArray(value)) return '[ ]';
-  return isMap(value) ? (style !== 'sound' ? '[ ]' : '{ }') : String(value);
+  return isObject(value) ? (style !== 'sound' ? '[ ]' : '{ }') : String(value);
 };
 
 /** The entries of a map, with the hidden properties of a date where deployed servers show them. */

@@ -1,9 +1,9 @@
 // How release B reads the body of a node: no form, bare structures, little checked (recorded behaviour 8).
 
+import { isObject } from '../../util/json.ts';
 import type { Field } from '../content/fields.ts';
 import { emptyGeometry, FieldFault, isLinked, type RawItem, readItem, textOf } from '../content/items.ts';
 import { idOf, readFile, readReference, readTerm, vocabularyIds } from '../content/links.ts';
-import { isMap } from '../media/value.ts';
 import { escapeHtml } from '../refusal.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 import { codelessFault, exceptionFault, fatalFault, titleFault } from './recorded-faults.ts';
@@ -55,15 +55,15 @@ const badValue = (field: Field, column: string, { type, value }: { type: 'intege
 const itemsOf = (field: Field, value: unknown): RawItem[] | null => {
   if (value === null || value === undefined) return null;
   if (Array.isArray(value)) return value.length === 0 ? [] : null;
-  if (!isMap(value)) return null;
+  if (!isObject(value)) return null;
   const und = value.und;
   if (und === undefined || und === null) return [];
-  if (!Array.isArray(und) && !isMap(und)) throw fatalFault();
+  if (!Array.isArray(und) && !isObject(und)) throw fatalFault();
   for (const key of Object.keys(und))
     if (!/^\d+$/.test(key)) throw badValue(field, 'delta', { type: 'integer', value: key });
   const items: unknown[] = Object.values(und);
-  if (field.kind !== 'group' && items.some((item) => !isMap(item))) throw fatalFault();
-  return items.filter(isMap);
+  if (field.kind !== 'group' && items.some((item) => !isObject(item))) throw fatalFault();
+  return items.filter(isObject);
 };
 
 const isCoded = (field: Field): boolean => field.options !== null && field.name !== 'field_orphan';

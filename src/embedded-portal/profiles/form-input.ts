@@ -1,9 +1,10 @@
 // The body of a node as the editing form takes it: release C for all types, A and B for groups and pages (recorded behaviour 8a, 9, 10).
+
+import { isObject } from '../../util/json.ts';
 import { may } from '../access.ts';
 import type { Field } from '../content/fields.ts';
 import { FieldFault, textOf } from '../content/items.ts';
 import { idOf, readReference } from '../content/links.ts';
-import { isMap } from '../media/value.ts';
 import { escapeHtml } from '../refusal.ts';
 import { em, rowsOf, scalarsOf, seenBy, tidOf } from './form-widgets.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
@@ -63,7 +64,7 @@ const readReferences = (
 const needsRights = (body: Record<string, unknown>, items: FieldChanges['items']): boolean => {
   if (!('field_public_access_level' in body)) return false;
   const value = body.field_public_access_level;
-  if (!isMap(value) || scalarsOf(value.und).length === 0) return false;
+  if (!isObject(value) || scalarsOf(value.und).length === 0) return false;
   const level = items.field_public_access_level?.[0]?.value;
   return level !== 'public' && (items.field_rights ?? []).length === 0;
 };
@@ -76,7 +77,7 @@ const sources: [string, string][] = [
 
 const isPopulated = (body: Record<string, unknown>, name: string): boolean => {
   const value = body[name];
-  return isMap(value) && rowsOf(value.und).length > 0;
+  return isObject(value) && rowsOf(value.und).length > 0;
 };
 
 const sourceErrors = (body: Record<string, unknown>): Record<string, string> => {
@@ -105,7 +106,7 @@ const noSettings = (): Error =>
 const readUpload = (body: Record<string, unknown>, field: Field, context: ReadContext): Partial<FieldChanges> => {
   const { node, store } = context;
   const value = body[field.name];
-  const [row] = isMap(value) ? rowsOf(value.und) : [];
+  const [row] = isObject(value) ? rowsOf(value.und) : [];
   const held = node === null ? [] : store.files.ofNode(node.nid);
   if (row === undefined) {
     const isSet = node?.fields.field_upload?.some((item) => item.fid === String(held[0]?.fid)) === true;
@@ -114,7 +115,7 @@ const readUpload = (body: Record<string, unknown>, field: Field, context: ReadCo
   }
   const known = idOf(row.fid);
   if (known === null || store.files.byFid(known) === null) return { fids: [] };
-  const view = isMap(row.view) ? row.view : {};
+  const view = isObject(row.view) ? row.view : {};
   const numbers = [view.grid, view.graph, view.map, row.embed];
   if (!numbers.every(isWholeNumber)) throw noSettings();
   const [grid, graph, map, embed] = numbers.map((number) => String(Number(textOf(number))));
@@ -147,7 +148,7 @@ export const readFormFields = (
   const changes: FieldChanges = { items: {} };
   for (const field of context.fields) {
     const value = body[field.name];
-    const isSent = isMap(value) && 'und' in value;
+    const isSent = isObject(value) && 'und' in value;
     if (!isSent && field.kind !== 'period') continue;
     const und = isSent ? value.und : undefined;
     if (field.kind === 'node') {

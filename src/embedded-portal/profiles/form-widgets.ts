@@ -1,10 +1,11 @@
 // The widgets of the editing form of release C: what each sees in its input (recorded behaviour 8a).
+
+import { isObject } from '../../util/json.ts';
 import type { Field } from '../content/fields.ts';
 import { dateItem, FieldFault, type RawItem, readDate, readItem, textOf } from '../content/items.ts';
 import { idOf } from '../content/links.ts';
 import { isTextFormat } from '../content/safe-text.ts';
 import { namesIn } from '../content/shapes.ts';
-import { isMap } from '../media/value.ts';
 import { escapeHtml } from '../refusal.ts';
 import type { ReadContext } from './profile.ts';
 
@@ -61,10 +62,10 @@ type Widget = (field: Field, und: unknown, context: ReadContext) => Seen;
 
 /** The numbered rows of a field's input. */
 export const rowsOf = (und: unknown): RawItem[] => {
-  if (Array.isArray(und)) return und.filter(isMap);
-  if (!isMap(und)) return [];
+  if (Array.isArray(und)) return und.filter(isObject);
+  if (!isObject(und)) return [];
   return Object.entries(und)
-    .filter(([key, row]) => /^\d+$/.test(key) && isMap(row))
+    .filter(([key, row]) => /^\d+$/.test(key) && isObject(row))
     .map(([, row]) => row as RawItem); // just checked
 };
 
@@ -99,7 +100,7 @@ const formattedText: Widget = (field, und, context) => {
 /** The values of an input that names options. */
 export const scalarsOf = (und: unknown): unknown[] => {
   if (Array.isArray(und)) return und;
-  return isMap(und) ? Object.values(und) : [und];
+  return isObject(und) ? Object.values(und) : [und];
 };
 
 const optionsOf = (field: Field): readonly string[] =>
@@ -116,7 +117,7 @@ const select: Widget = (field, und) => {
 };
 
 const selectOrOther: Widget = (field, und) => {
-  if (!isMap(und) || !('select' in und)) return nothing;
+  if (!isObject(und) || !('select' in und)) return nothing;
   const [sent] = scalarsOf(und.select);
   const value = textOf(sent) ?? '';
   const chosen = value === 'select_or_other' ? (textOf(und.other) ?? '') : value;
@@ -127,7 +128,7 @@ const selectOrOther: Widget = (field, und) => {
 };
 
 const checkboxes: Widget = (field, und, { store }) => {
-  if (!Array.isArray(und) && !isMap(und)) return nothing;
+  if (!Array.isArray(und) && !isObject(und)) return nothing;
   const values = scalarsOf(und).map(textOf);
   if (field.kind !== 'term') {
     if (values.includes(null)) return { items: null, errors: { [`${field.name}][und`]: illegal } };
@@ -144,7 +145,7 @@ export const tidOf = ({ store }: ReadContext, vocabulary: string, name: string):
   String(store.terms.byName(vocabulary, name)?.tid ?? store.terms.add({ tid: null, vocabulary, name }));
 
 const autocomplete: Widget = (field, und, context) => {
-  if (!isMap(und) || !('value_field' in und)) return nothing;
+  if (!isObject(und) || !('value_field' in und)) return nothing;
   const names = namesIn(textOf(und.value_field) ?? '').flatMap((name) => namesIn(name.replaceAll('"', '')));
   return { items: names.map((name) => ({ tid: tidOf(context, field.vocabulary ?? '', name) })) };
 };
@@ -201,9 +202,9 @@ type Sides = Record<'value' | 'value2', RawItem>;
 
 /** Start and end as the form reads them: the end is the start unless it is asked for. Null: no such pair. */
 const sidesOf = ({ value, value2, show_todate }: RawItem): Sides | null => {
-  if (!isMap(value)) return null;
+  if (!isObject(value)) return null;
   const hasEnd = !['', '0'].includes(textOf(show_todate) ?? '');
-  return { value, value2: hasEnd && isMap(value2) ? value2 : value };
+  return { value, value2: hasEnd && isObject(value2) ? value2 : value };
 };
 
 const sideErrors = (field: Field, sides: Sides): Record<string, string> => {
@@ -248,7 +249,7 @@ const dates: Widget = (field, und, context) => {
 
 /** Groups by nid: `[nid, …]` or `{target_id: nid}`. The form has no such field while there is no group. */
 const groups: Widget = (field, und, { store }) => {
-  if ((!Array.isArray(und) && !isMap(und)) || !store.nodes.hasType('group')) return nothing;
+  if ((!Array.isArray(und) && !isObject(und)) || !store.nodes.hasType('group')) return nothing;
   const nids = scalarsOf(und).map((value) => idOf(value));
   const isGroup = (nid: number | null): boolean => nid !== null && store.nodes.byNid(nid)?.type === 'group';
   if (!nids.every(isGroup)) return { items: null, errors: { [`${field.name}][und`]: illegal } };

@@ -1,9 +1,9 @@
 // The datastore search of release B as recorded.
 
+import { isObject } from '../../util/json.ts';
 import { textOf } from '../content/items.ts';
 import type { SearchQuery } from '../datastore/datastore.ts';
 import { answerLength, takeWithin } from '../datastore/query.ts';
-import { isMap } from '../media/value.ts';
 import type { SearchFaults } from './profile.ts';
 
 /** A table as the recorded import left it. */
@@ -21,7 +21,7 @@ const limitOf = (value: unknown): { limit: number; isNumber: boolean } => {
 };
 
 const matches = (entry: Entry, { filters, q, query }: SearchQuery & { query?: unknown }): boolean => {
-  const wanted = isMap(filters) ? Object.entries(filters) : [];
+  const wanted = isObject(filters) ? Object.entries(filters) : [];
   const word = (textOf(query) ?? textOf(q) ?? '').toLowerCase();
   return (
     wanted.every(([name, value]) => (textOf(value) ?? '').split(',').includes(entry[name] ?? '')) &&
@@ -30,7 +30,7 @@ const matches = (entry: Entry, { filters, q, query }: SearchQuery & { query?: un
 };
 
 const sorted = (entries: Entry[], sort: unknown): Entry[] => {
-  if (!isMap(sort)) return entries;
+  if (!isObject(sort)) return entries;
   const keys = Object.entries(sort);
   return entries.toSorted((a, b) => {
     for (const [name, direction] of keys) {
@@ -69,7 +69,7 @@ export const recordedSearch = (
       `SQLSTATE[42S02]: Base table or view not found: 1146 Table '${database}.${name}' doesn't exist`,
     );
   }
-  if (query.sort !== undefined && !isMap(query.sort)) {
+  if (query.sort !== undefined && !isObject(query.sort)) {
     return fault(
       `SELECT t.*\nFROM \n{${name}} t\nORDER BY t.0 ASC\n${window}`,
       "SQLSTATE[42S22]: Column not found: 1054 Unknown column 't.0' in 'ORDER BY'",

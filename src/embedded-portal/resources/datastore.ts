@@ -1,10 +1,10 @@
 // The datastore resource: status, import, drop, delete, configuration (spec 4.9 to 4.11), and the search beside it.
 
+import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { type AnswerBudget, searchRefused } from '../datastore/query.ts';
-import { isMap } from '../media/value.ts';
 import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
 import { needNode } from './node.ts';
 
@@ -51,7 +51,7 @@ const configure = async (call: Call): Promise<Result> => {
       'You may not change the manager of an existing datastore. Drop the datastore and create a new one to use a different manager.',
     );
   }
-  if (isMap(configuration)) await call.portal.datastore.configure(nidOf(call), configuration);
+  if (isObject(configuration)) await call.portal.datastore.configure(nidOf(call), configuration);
   return { value: null };
 };
 

@@ -2,9 +2,9 @@
 
 import type { SQLInputValue } from 'node:sqlite';
 import { maxPageSize } from '../../dataset-api/paths.ts';
+import { isObject } from '../../util/json.ts';
 import { may } from '../access.ts';
 import type { Call } from '../call.ts';
-import { isMap } from '../media/value.ts';
 import type { ListFault } from '../profiles/profile.ts';
 import { type NodeColumn, nodeColumns } from '../store/nodes.ts';
 
@@ -127,24 +127,24 @@ const filterOf = (call: Call, column: NodeColumn, { value, op }: { value: unknow
 /** The filters of a query; `parameter[…]`, as one example of the specification has it, where the profile is strict. */
 const parametersIn = (call: Call): Record<string, unknown> => {
   const { parameters, parameter } = call.query;
-  if (!call.portal.profile.strictLists) return isMap(parameters) ? parameters : {};
+  if (!call.portal.profile.strictLists) return isObject(parameters) ? parameters : {};
   const bare = nodeColumns.find((name) => call.query[name] !== undefined);
   if (bare !== undefined)
     refuse(call, { kind: 'malformed', parameter: bare, wanted: `written parameters[${bare}]=value` });
   for (const [name, value] of Object.entries({ parameters, parameter })) {
-    if (value !== undefined && !isMap(value)) {
+    if (value !== undefined && !isObject(value)) {
       refuse(call, { kind: 'malformed', parameter: name, wanted: `written ${name}[field]=value` });
     }
   }
-  return { ...(isMap(parameter) ? parameter : {}), ...(isMap(parameters) ? parameters : {}) };
+  return { ...(isObject(parameter) ? parameter : {}), ...(isObject(parameters) ? parameters : {}) };
 };
 
 const filtersOf = (call: Call): Clause[] => {
   const { options } = call.query;
   const parameters = parametersIn(call);
   const clauses: Clause[] = seesAll(call) ? [] : [{ sql: 'n.status = 1', values: [] }];
-  const given = isMap(options) ? options.parameters_op : undefined;
-  const ops = isMap(given) ? given : {};
+  const given = isObject(options) ? options.parameters_op : undefined;
+  const ops = isObject(given) ? given : {};
   for (const [name, value] of Object.entries(parameters)) {
     const op = ops[name];
     clauses.push(filterOf(call, columnOf(call, name, 'WHERE'), { value, op: typeof op === 'string' ? op : '=' }));
@@ -155,17 +155,17 @@ const filtersOf = (call: Call): Clause[] => {
 /** The order of rows that nobody ordered: as the recorded database finds them, by nid where a filter names it, else by type. */
 const naturalOrder = (call: Call): string => {
   const { parameters, options } = call.query;
-  const ops = isMap(options) && isMap(options.parameters_op) ? options.parameters_op : {};
+  const ops = isObject(options) && isObject(options.parameters_op) ? options.parameters_op : {};
   const op = String(ops.nid ?? '=');
-  const isByNid = isMap(parameters) && 'nid' in parameters && !/^(?:!=|<>|LIKE|NOT LIKE|NOT IN)$/i.test(op);
+  const isByNid = isObject(parameters) && 'nid' in parameters && !/^(?:!=|<>|LIKE|NOT LIKE|NOT IN)$/i.test(op);
   return isByNid ? 'n.nid ASC' : 'n.type ASC, n.nid ASC';
 };
 
 const orderOf = (call: Call): string => {
   const { options } = call.query;
   if (options === undefined) return 'n.sticky DESC, n.created DESC, n.nid DESC';
-  const orderby = isMap(options) ? options.orderby : undefined;
-  if (!isMap(orderby)) return naturalOrder(call);
+  const orderby = isObject(options) ? options.orderby : undefined;
+  if (!isObject(orderby)) return naturalOrder(call);
   const parts = Object.entries(orderby).map(([name, direction]) => {
     const sense = typeof direction === 'string' && direction.toUpperCase() === 'DESC' ? 'DESC' : 'ASC';
     return `n.${columnOf(call, name, 'ORDER BY')} ${sense}`;
@@ -198,7 +198,7 @@ const windowOf = (call: Call): { limit: number; offset: number } => {
 export const warnsOfQuery = ({ query }: Call): boolean => {
   const { page, pagesize, options } = query;
   const isOdd = (value: unknown): boolean => typeof value === 'string' && !/^\s*-?\d+(?:\.\d+)?\s*$/.test(value);
-  return isOdd(page) || isOdd(pagesize) || (isMap(options) && typeof options.orderby === 'string');
+  return isOdd(page) || isOdd(pagesize) || (isObject(options) && typeof options.orderby === 'string');
 };
 
 /**

@@ -1,4 +1,6 @@
 // The node resource: index, retrieve, create, update, delete, attach_file, files (spec 4.3 to 4.8).
+
+import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { isNodeType, type NodeType } from '../content/fields.ts';
@@ -52,9 +54,7 @@ const view = (call: Call, node: StoredNode): Record<string, unknown> => {
 const nodeBody = (call: Call): Record<string, unknown> => {
   const { body } = call;
   const inner = body.node;
-  const isWrapped =
-    Object.keys(body).length === 1 && typeof inner === 'object' && inner !== null && !Array.isArray(inner);
-  return isWrapped ? (inner as Record<string, unknown>) : body; // just checked
+  return isObject(inner) && Object.keys(body).length === 1 ? inner : body;
 };
 
 const typeIn = (call: Call): NodeType => {

@@ -2,13 +2,13 @@
 
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { isObject } from '../../util/json.ts';
 import { demand, mayReadFile } from '../access.ts';
 import { type Answer, formatError, formatValue, redirectTo } from '../answer.ts';
 import { readRaw } from '../body.ts';
 import type { Call, Portal } from '../call.ts';
 import { type AnswerBudget, answerLength, searchRefused } from '../datastore/query.ts';
 import { contentTypeOf, type FormatName, formats, isFormatName } from '../media/formats.ts';
-import { isMap } from '../media/value.ts';
 import { publicPage } from '../pages/public-page.ts';
 import { fatalFault } from '../profiles/recorded-faults.ts';
 import { logFault } from '../profiles/recorded-search.ts';
@@ -106,7 +106,8 @@ const searchAll = async (call: Call): Promise<unknown> => {
   }
   const budget = { left: answerLength };
   const answers: [string, unknown][] = [];
-  for (const [name, query] of wished) answers.push([name, await searchOnce(call, isMap(query) ? query : {}, budget)]);
+  for (const [name, query] of wished)
+    answers.push([name, await searchOnce(call, isObject(query) ? query : {}, budget)]);
   const value = Array.isArray(queries) ? answers.map(([, one]) => one) : Object.fromEntries(answers);
   if (portal.profile.recordedDatastore === null || budget.left < answerLength - longestKept) return value;
   kept.set(portal, known.set(key, value));

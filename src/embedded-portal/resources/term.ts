@@ -1,9 +1,9 @@
 // The term resource (`spec` profile only): which terms there are, and what a tid in a node stands for.
 
 import { maxPageSize } from '../../dataset-api/paths.ts';
+import { isObject } from '../../util/json.ts';
 import { type Call, operation, type Resource } from '../call.ts';
 import { idOf, vocabularyIds } from '../content/links.ts';
-import { isMap } from '../media/value.ts';
 import { escapeHtml, Refusal } from '../refusal.ts';
 import type { Term } from '../store/terms.ts';
 
@@ -28,7 +28,7 @@ const retrieve = (call: Call): Record<string, unknown> => {
 /** The terms whose every named property is equal, 20 a page. */
 const index = ({ portal, query }: Call): Record<string, unknown>[] => {
   const { parameters = {}, page = '0' } = query;
-  if (!isMap(parameters)) return refuse('parameters must be written parameters[name]=value');
+  if (!isObject(parameters)) return refuse('parameters must be written parameters[name]=value');
   if (typeof page !== 'string' || !/^\d{1,9}$/.test(page)) return refuse('page must be a whole number');
   const all = portal.store.terms.all().map(view);
   const names = ['tid', 'vid', 'vocabulary_machine_name', 'name'];

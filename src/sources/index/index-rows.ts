@@ -6,6 +6,7 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
 import { errorMessage, type FileProblem, ManifestError, SourceMissingError } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
+import { isObject } from '../../util/json.ts';
 
 /** A value with its heading and its place. */
 export interface IndexCell {
@@ -163,8 +164,7 @@ const jsonRows = async (body: Buffer, isWhole: (name: string) => boolean): Promi
 const jsonRow = (text: string, line: number, isWhole: (name: string) => boolean): IndexRow => {
   try {
     const value: unknown = JSON.parse(text);
-    if (value === null || typeof value !== 'object' || Array.isArray(value))
-      return { line, cells: [], fault: 'is no JSON object' };
+    if (!isObject(value)) return { line, cells: [], fault: 'is no JSON object' };
     if (isDeeperThan(deepest, value)) return { line, cells: [], fault: `nests deeper than ${deepest} levels` };
     return { line, cells: cellsOf(value, '', isWhole), fault: null };
   } catch (error) {
@@ -176,7 +176,7 @@ const jsonRow = (text: string, line: number, isWhole: (name: string) => boolean)
 const cellsOf = (value: object, prefix: string, isWhole: (name: string) => boolean): IndexCell[] =>
   Object.entries(value).flatMap(([name, item]: [string, unknown]): IndexCell[] => {
     const heading = `${prefix}${name}`;
-    const nests = item !== null && typeof item === 'object' && !Array.isArray(item) && !isWhole(heading);
+    const nests = isObject(item) && !isWhole(heading);
     if (nests && heading.split('.').length <= mostParts) return cellsOf(item, `${heading}.`, isWhole);
     return item === null || item === '' ? [] : [{ heading, value: item, column: 1 }];
   });

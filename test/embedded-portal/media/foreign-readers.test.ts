@@ -6,9 +6,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { writeJson } from '../../../src/embedded-portal/media/json.ts';
 import { parsePhp, writePhp } from '../../../src/embedded-portal/media/php.ts';
-import { isMap, type Value } from '../../../src/embedded-portal/media/value.ts';
+import type { Value } from '../../../src/embedded-portal/media/value.ts';
 import { writeXml } from '../../../src/embedded-portal/media/xml.ts';
 import { writeYaml } from '../../../src/embedded-portal/media/yaml.ts';
+import { isObject } from '../../../src/util/json.ts';
 import { anyScalar, awkwardText, valuesOver } from '../../support/api-values.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -27,7 +28,7 @@ const wellFormed = (text: string): string => text.toWellFormed();
 const asSent = (value: Value, php: boolean): Value => {
   if (typeof value === 'string') return wellFormed(value);
   if (Array.isArray(value)) return value.map((item) => asSent(item, php));
-  if (!isMap(value)) return value;
+  if (!isObject(value)) return value;
   const entries = Object.entries(value).map(([key, part]): [string, Value] => [key, asSent(part, php)]);
   const listed = php && entries.every(([key], i) => key === String(i));
   return listed ? entries.map(([, part]) => part) : Object.fromEntries(entries);

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type FormatName, formats, isFormatName } from '../../../src/embedded-portal/media/formats.ts';
 import { chooseFormat, recordedDefaults, splitSuffix } from '../../../src/embedded-portal/media/negotiate.ts';
-import { isMap, type ResultShape, type Value } from '../../../src/embedded-portal/media/value.ts';
+import type { ResultShape, Value } from '../../../src/embedded-portal/media/value.ts';
+import { isObject } from '../../../src/util/json.ts';
 
 interface Step {
   label: string;
@@ -51,9 +52,9 @@ const finders: Record<Compared, (key: string, body: string) => string | undefine
 
 /** `value` with the volatile parts that stand in `body`. */
 const refreshed = (value: Value, body: string, format: Compared, keys: string[]): Value => {
-  if (!isMap(value)) return value;
+  if (!isObject(value)) return value;
   const entries = Object.entries(value).map(([key, part]): [string, Value] => {
-    if (isMap(part)) return [key, key === 'user' ? refreshed(part, body, format, keys) : part];
+    if (isObject(part)) return [key, key === 'user' ? refreshed(part, body, format, keys) : part];
     if (!keys.includes(key) || part === null || typeof part === 'object') return [key, part];
     const found = finders[format](key, body);
     if (found === undefined) return [key, part];

@@ -7,9 +7,10 @@ import { describe, expect, test } from 'vitest';
 import { writeBencode } from '../../../src/embedded-portal/media/bencode.ts';
 import { parseJson, writeJson, writeJsonp } from '../../../src/embedded-portal/media/json.ts';
 import { parsePhp, writePhp } from '../../../src/embedded-portal/media/php.ts';
-import { isMap, type Value } from '../../../src/embedded-portal/media/value.ts';
+import type { Value } from '../../../src/embedded-portal/media/value.ts';
 import { parseXml, writeXml } from '../../../src/embedded-portal/media/xml.ts';
 import { parseYaml, writeYaml } from '../../../src/embedded-portal/media/yaml.ts';
+import { isObject } from '../../../src/util/json.ts';
 import { anyValue, awkwardText, valuesOver } from '../../support/api-values.ts';
 import { readBencode } from '../../support/bencode-reader.ts';
 
@@ -20,7 +21,7 @@ const bytes = (text: string): Buffer => Buffer.from(text, 'utf8');
 /** The value as it looks after a trip, `scalar` telling what becomes of each scalar, `empty` of empty containers. */
 const mapped = (value: Value, scalar: (leaf: Value) => Value, container: (whole: Value) => Value): Value => {
   if (Array.isArray(value)) return container(value.map((item) => mapped(item, scalar, container)));
-  if (!isMap(value)) return scalar(value);
+  if (!isObject(value)) return scalar(value);
   const entries = Object.entries(value).map(([key, part]): [string, Value] => [key, mapped(part, scalar, container)]);
   return container(Object.fromEntries(entries));
 };
@@ -82,7 +83,7 @@ describe('a round trip keeps every value', () => {
 
   test('PHP, where a list and a map with keys 0, 1, 2 … are one', () => {
     const listed = (whole: Value): Value => {
-      if (!isMap(whole)) return whole;
+      if (!isObject(whole)) return whole;
       return Object.keys(whole).every((key, i) => key === String(i)) ? Object.values(whole) : whole;
     };
     fc.assert(
@@ -107,7 +108,7 @@ describe('a round trip keeps every value', () => {
 
   test('bencode, where digits are integers and nulls empty texts', () => {
     const listed = (whole: Value): Value => {
-      if (!isMap(whole)) return whole;
+      if (!isObject(whole)) return whole;
       return Object.keys(whole).every((key) => /^(?:0|-?[1-9]\d*)$/.test(key)) ? Object.values(whole) : whole;
     };
     fc.assert(

@@ -1,5 +1,6 @@
 // Rows of JSON: an array of flat objects, or one object a line. Numbers keep the digits they have in the file.
 import { TableInputError } from '../../../model/errors.ts';
+import { isObject } from '../../../util/json.ts';
 import { type Limits, NotOneTable, oversizeRow, type Row, shown, type Table, tooManyColumns } from '../row.ts';
 import { type Bytes, decoded } from './bytes.ts';
 
@@ -76,14 +77,14 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
       cause,
     });
   }
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || value instanceof Digits) {
+  if (!isObject(value) || value instanceof Digits) {
     const Fault = row === 1 ? NotOneTable : TableInputError; // of a list of something else every row is none
     throw new Fault(`row ${row} is no object`, {
       line: row,
       hint: 'each row must be an object such as {"id": 1, "name": "Parks"}',
     });
   }
-  return value as Record<string, unknown>; // an object, as just checked
+  return value;
 };
 
 const cellOf = (value: unknown, row: number, key: string): string => {

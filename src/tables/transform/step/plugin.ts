@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { errorMessage, SluiceError, TableStepError } from '../../../model/errors.ts';
+import { isObject } from '../../../util/json.ts';
 import type { Row, Table } from '../row.ts';
 import { many, type StepTools } from './row-step.ts';
 import type { Stage } from './rows.ts';
@@ -121,7 +122,7 @@ const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
   value !== null && typeof value === 'object' && Symbol.asyncIterator in value;
 
 const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+  if (!isObject(value)) {
     throw new TableStepError(`transform ${name}: row ${number} is no object`, {
       hint: 'yield objects of cells by column, such as {id: "1", name: "Parks"}',
     });
