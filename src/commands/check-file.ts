@@ -157,7 +157,7 @@ const lookAtYaml: Look = async (path, finding, context) => {
   const { document } = await readYaml(path);
   const manifestKeys = ['name', ...manifestKinds];
   const keys = document?.value !== null && typeof document?.value === 'object' ? Object.keys(document.value) : [];
-  // Where nothing can be read of it, the name tells.
+  // Where nothing can be read of it, the name decides.
   const isManifest = keys.length > 0 ? manifestKeys.some((key) => keys.includes(key)) : !isConfigName(path, context);
   if (!isManifest) {
     finding.kind = 'config';

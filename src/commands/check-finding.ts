@@ -47,7 +47,7 @@ export interface FileFinding {
   notes?: string[];
 }
 
-/** How tables are read, as far as somebody told; see `CheckOptions`. */
+/** How tables are read, as far as it was given; see `CheckOptions`. */
 export type Reading = Pick<CheckOptions, 'skipRows' | 'delimiter'> & {
   encoding: (typeof encodings)[number] | undefined;
 };
@@ -57,14 +57,14 @@ export interface CheckContext {
   io: Io;
   /** The configuration in force; null when it cannot be loaded. */
   config: Config | null;
-  /** How tables are read, where it was told. */
+  /** How tables are read, where it was given. */
   reading: Reading;
 }
 
 /** A file that a manifest publishes. */
 export interface PublishedFile {
   path: string;
-  /** Name by which its kind is told. */
+  /** Name of its kind in reports. */
   name: string;
   /** What is done to it before it is sent; null where it goes as it is. */
   recipe: TableRecipe | null;
@@ -144,14 +144,14 @@ const placed = ({ message, count, places }: Finding): string => {
   return `${at}${message}${count > 1 ? ` (and ${(count - 1).toLocaleString('en')} more)` : ''}`;
 };
 
-/** How many more there are of the kinds of which not every place is told. */
+/** How many more there are of the kinds of which not every place is shown. */
 export const moreLines = ({ findings }: Inspection): string[] =>
   findings.flatMap(({ code, count, places, message }) => {
     const more = count - places.length;
     return code === null || more <= 0 ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
   });
 
-/** Ways to read a table of which nobody but its publisher knows the right one, each with the key that decides for it. */
+/** Ways to read a table of which only its publisher knows the right one, each with the key that decides for it. */
 export const candidateLines = ({ findings }: Inspection): string[] =>
   findings.flatMap(({ candidates = [] }) => candidates.map(({ key, reads }) => `  ${key}  reads  ${reads}`));
 

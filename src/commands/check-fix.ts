@@ -1,4 +1,4 @@
-// `sluice check FILE --fix`: writes a table with its mends to a new file and tells what was changed.
+// `sluice check FILE --fix`: writes a table with its mends to a new file and reports what was changed.
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { TableFaultError, UsageError } from '../model/errors.ts';
@@ -16,7 +16,7 @@ import { type Io, plural, say } from './io.ts';
 /** Names of separators on the command line. */
 export const separatorNames: Record<string, Delimiter> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
 
-/** What a mend can be told. */
+/** Options of a fix. */
 export interface FixOptions {
   /** The new file. */
   output?: string;

@@ -53,7 +53,7 @@ export const lookAtCatalogue = (path: string, signal: AbortSignal): Promise<Insi
 export const lookAtPackage = async (path: string): Promise<Inside> =>
   insideOf(await gatherPackages({ ...unwritten('package', path), datapackages: [path] }));
 
-/** A manifest that nobody has written. */
+/** A manifest made for a file without one. */
 const unwritten = (name: string, path: string): ManifestBase => ({
   ...defaultRules,
   path,

@@ -8,11 +8,11 @@ import { PortalAccess } from '../service/portal-access.ts';
 export interface PortalFinding extends PortalProbe {
   name: string;
   url: string;
-  /** Of an embedded portal whose store was made just now; it is never told again. */
+  /** Of an embedded portal whose store was made just now; it is never shown again. */
   newAdminPassword: string | null;
 }
 
-/** Looks at a configured portal; an embedded one that nobody serves is served for that long. Needs no queue. */
+/** Looks at a configured portal; an embedded one that is not running is started for that long. Needs no queue. */
 export const lookAtPortal = async (
   name: string,
   config: Config,
@@ -28,7 +28,7 @@ export const lookAtPortal = async (
   }
 };
 
-/** Findings as lines: `ok`, `NO`, or `?` where it cannot be told, each with what to do below it. */
+/** Findings as lines: `ok`, `NO`, or `?` where it is unknown, each with what to do below it. */
 export const portalLines = ({ name, url, findings, newAdminPassword }: PortalFinding): string[] => [
   `portal ${name} (${url})`,
   ...findings.flatMap(({ ok, what, hint }) => [

@@ -15,7 +15,7 @@ export interface Io {
   stop: AbortSignal;
   /** Aborted by the second signal: end at once. */
   force: AbortSignal;
-  /** Each tells whether a write is under way, which a stop waits for longer than for anything else. */
+  /** Each returns whether a write is under way, which a stop waits for longer than for anything else. */
   writing: Set<() => boolean>;
 }
 

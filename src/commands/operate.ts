@@ -32,7 +32,7 @@ export const discardCommand = async (what: string, options: CommonOptions, io: I
     return exitCodes.ok;
   });
 
-/** Has a run do what somebody decided about the held tables of a resource, or of all resources of a dataset. */
+/** Has a run do what was decided about the held tables of a resource, or of all resources of a dataset. */
 const decide = async (
   runtime: Runtime,
   { key, how }: { key: string; how: 'release' | 'discard' },

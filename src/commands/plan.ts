@@ -111,7 +111,7 @@ const readPlan = async (path: string): Promise<PlanFile> => {
 type PlanHead = Pick<PlanFile, 'manifest' | 'portal' | 'refreshed'>;
 type Take = (items: PlanFile['items'], head: PlanHead) => void;
 
-/** Makes a plan; `take` is told of its items as they are planned, and keeps them where they are needed later. */
+/** Makes a plan; `take` gets its items as they are planned, and keeps them where they are needed later. */
 const makePlan = async (
   runtime: Runtime,
   manifest: Manifest,

@@ -23,7 +23,7 @@ export interface ChosenEmbedded {
 
 /**
  * The embedded portal of `--portal`, else the only one of the configuration or its `local`; the default one where no file
- * was asked for and none describes any. Throws ConfigError, UsageError when it cannot be told which is meant.
+ * was asked for and none describes any. Throws ConfigError, UsageError when it is unclear which is meant.
  */
 export const chosenEmbedded = async (options: PortalChoice, io: Io): Promise<ChosenEmbedded> => {
   const written = await configOf(options, io);

@@ -109,7 +109,7 @@ export const portalCommand = async (options: PortalCommandOptions, io: Io): Prom
   const log = createLog({ level: options.logLevel ?? io.env.SLUICE_LOG_LEVEL ?? 'warn', pretty: io.terminal });
   const place = { host, port };
   const faults = options.faults === undefined ? null : resolve(io.cwd, options.faults);
-  if (faults !== null) await readFaults(faults); // its faults are told before anything is started
+  if (faults !== null) await readFaults(faults); // its faults are reported before anything is started
   const server = await startPortalServer({
     ...settings,
     profile,

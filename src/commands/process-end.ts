@@ -7,7 +7,7 @@ export interface ProcessEnd {
   stop: AbortSignal;
   /** Aborted by the second signal. */
   force: AbortSignal;
-  /** Each tells whether a write is under way that is worth waiting for. */
+  /** Each returns whether a write is under way that is worth waiting for. */
   writing: Set<() => boolean>;
   /** True after an unexpected error, which was reported. */
   isFaulty(): boolean;

@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import { InterruptedError } from '../model/errors.ts';
 import type { Io } from './io.ts';
 
-/** True when somebody sits at a terminal who can answer. */
+/** True at an interactive terminal. */
 export const canAsk = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
 
 /** Asks line by line; `close()` gives the terminal back. */

@@ -105,7 +105,7 @@ export const verifyCommand = async (path: string, options: ReconcileCommandOptio
     },
   );
 
-/** What a command tells of one portal. */
+/** What a command reports of one portal. */
 interface Told {
   code: number;
   json: unknown;

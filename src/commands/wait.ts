@@ -1,4 +1,4 @@
-// Waits for runs, shows how far they are, and works the jobs itself where nobody else does.
+// Waits for runs, shows how far they are, and works the jobs itself where no worker does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts';
 import { datasetDataSchema } from '../model/job.ts';

@@ -37,7 +37,7 @@ interface ResolveContext {
 /** Where and how to run. Durations are milliseconds (`…Ms`), sizes bytes (`…Bytes`), paths absolute; port 0 takes a free one. */
 export type Config = ReturnType<typeof resolveConfig>;
 
-/** Who is told when something goes wrong or is well again; null where nothing is configured. */
+/** Who is notified when something goes wrong or is well again; null where nothing is configured. */
 export type NotifyConfig = Config['notify'];
 
 /** Resolves a checked file. REDIS_URL of the environment goes before `redis.url`. */

@@ -115,7 +115,7 @@ export const portalNameOf = (url: string): string =>
     .slice(0, 64);
 
 /**
- * Takes `oauth` out of the portals of `value` (the configuration with references replaced) and tells of each at its line,
+ * Takes `oauth` out of the portals of `value` (the configuration with references replaced) and reports each at its line,
  * so that the check of the keys does not call it a misspelling.
  */
 const withoutUnsupported = (document: YamlDocument, value: unknown): { value: unknown; problems: FileProblem[] } => {

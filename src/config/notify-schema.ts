@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
-// The shape of `notify` in a configuration file: who is told, and how.
+// The shape of `notify` in a configuration file: who is notified, and how.
 import { z } from 'zod';
 import { optional } from '../model/optional-key.ts';
 import { defaults } from './defaults.ts';

@@ -46,5 +46,5 @@ const ending = /[^.]\.[a-z][a-z0-9]{1,9}$/i;
 /** Endings of programs that answer with a file: they tell nothing about it. */
 const programs = /\.(?:php|aspx?|jsp|do|cgi|action|ashx)$/i;
 
-/** True for a name whose ending tells what the file is: `budget.csv`, but neither `download` nor `export.php`. */
+/** True for a name whose ending says what the file is: `budget.csv`, but neither `download` nor `export.php`. */
 export const tellsType = (name: string): boolean => ending.test(name) && !programs.test(name);

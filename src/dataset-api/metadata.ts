@@ -171,7 +171,7 @@ export interface MetadataFault {
 
 /**
  * Checks between the keys of a dataset: limited access needs `rights`, a time must not end before it begins. Takes raw
- * values; what is of the wrong type is passed over, because the schema tells it.
+ * values; what is of the wrong type is passed over, because the schema reports it.
  */
 export const datasetMetadataFaults = (metadata: Record<'access' | 'rights' | 'temporal', unknown>): MetadataFault[] => {
   const faults: MetadataFault[] = [];

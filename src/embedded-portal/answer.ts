@@ -71,7 +71,7 @@ export const redirectTo = (location: string, status: 301 | 302 = 301): Answer =>
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'errcode' in error ? error.errcode : (error as { code?: unknown } | null)?.code;
 
-/** What a client is told when something failed on our side; the log holds the details. */
+/** The answer when something failed on our side; the log holds the details. */
 export const internalFault = (error: unknown, log: Log): Refusal => {
   log.error({ err: error }, 'a request failed');
   const code = codeOf(error);
@@ -134,7 +134,7 @@ const sendParts = async (raw: ServerResponse, source: Readable, idleMs: number):
   try {
     await pipeline(source, raw);
   } catch {
-    raw.destroy(); // the client went away, or the disk failed half way: nothing more can be told
+    raw.destroy(); // the client went away, or the disk failed half way: nothing more can be sent
   } finally {
     clearTimeout(timer);
   }

@@ -112,7 +112,7 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
   }
 };
 
-/** The body of a result that was perhaps written before; one with a callback or a long key is not cached. */
+/** The body of a result that may have been written before; one with a callback or a long key is not cached. */
 const cached = (call: Call, { key, read, shape = 'plain' }: CachedResult, format: FormatName): string => {
   const { responses, profile } = call.portal;
   const { callback } = call.query;

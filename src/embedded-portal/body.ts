@@ -73,7 +73,7 @@ export const readRaw = async (request: IncomingMessage, { limits }: Portal): Pro
   }
 };
 
-/** What a body is told whose client went away or was cut off within it: nothing that the log need hold; else null. */
+/** The error of a body whose client went away or was cut off within it, which need not be logged; else null. */
 const cutShort = (request: IncomingMessage): Refusal | null =>
   request.destroyed && !request.complete ? new Refusal(400, 'The body is cut short.') : null;
 

@@ -85,7 +85,7 @@ export interface Call {
   files: UploadedFile[];
   /** True when the cookie names a session that does not live any more, or never did. */
   hasDeadCookie: boolean;
-  /** Set where a deployed server would have started a session for nobody, to keep a warning of its own. */
+  /** Set where a deployed server would have started an anonymous session, to keep a warning of its own. */
   warned: boolean;
   /** Further response headers, such as Set-Cookie. */
   headers: Record<string, string>;

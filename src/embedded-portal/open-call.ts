@@ -12,7 +12,7 @@ import type { User } from './store/users.ts';
 
 const hostPattern = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
 
-/** A Host that means this machine wherever it is read, so that repeating it leads nobody elsewhere. */
+/** A Host that means this machine wherever it is read, so that repeating it cannot lead elsewhere. */
 const loopbackHostPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|\[(?:::1|::ffff:127(?:\.\d{1,3}){3})\])(?::\d{1,5})?$/;
 
 /** Name of the session cookie: `SESS` (`SSESS` on https) and 32 hex digits made from the host (recorded behaviour 5). */

@@ -35,9 +35,9 @@ export interface PortalServerOptions {
   usersFile?: string;
   /** Accounts added or updated beside those of the file. */
   users?: UserSpec[];
-  /** The account of the installation's own workers, which nobody at another machine can lock out. */
+  /** The account of the installation's own workers, which cannot be locked out from another machine. */
   ownAccount?: OwnAccount;
-  /** Addresses and networks of proxies whose X-Forwarded-For tells the client's address; none when absent. */
+  /** Addresses and networks of proxies whose X-Forwarded-For is trusted for the client's address; none when absent. */
   trustedProxies?: readonly string[];
   profile?: ProfileName;
   /** Whether requests that overlap get in each other's way as on deployed portals; as the profile has it when absent. */
@@ -67,7 +67,7 @@ export interface PortalServer {
   /** Address without a slash at the end. */
   url: string;
   dataDir: string;
-  /** Password of `admin`, only when the account was made just now and nobody named one. */
+  /** Password of `admin`, only when the account was made just now and none was given. */
   newAdminPassword: string | null;
   /** Requests to the service since the start; `writes` are those that change nodes or datastores. */
   requests(): { reads: number; writes: number };

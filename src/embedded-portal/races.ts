@@ -14,7 +14,7 @@ export interface RaceOptions {
 /** Of the saves that cross another one, the share that the database refuses. */
 const refusedShare = 0.3;
 
-/** Of the refused saves, the share whose savepoint is gone; the others are told of the deadlock. */
+/** Of the refused saves, the share whose savepoint is gone; the others are answered with the deadlock. */
 const savepointShare = 0.2;
 
 /** Of the requests to a datastore while another import runs, the share that waits for the lock in vain. */

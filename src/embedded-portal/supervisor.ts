@@ -103,7 +103,7 @@ export class PortalSupervisor {
       if (!(error instanceof PortalPortError)) throw error;
       if (await answers(await storedAddress(dataDir))) return false;
       if (port !== 0 || kept === 0) return this.#rethrowUnlessHeld(error);
-      // The port of last time was taken by somebody else meanwhile.
+      // The port of last time was taken by another program meanwhile.
       try {
         this.#server = await startPortalServer({ ...this.#options, port: 0 });
       } catch (second) {

@@ -42,7 +42,7 @@ const checkMode = (path: string, users: UserSpec[]): void => {
   }
 };
 
-/** Reads a YAML file of accounts; `what` names it in a UsersFileError, which tells every problem. */
+/** Reads a YAML file of accounts; `what` names it in a UsersFileError, which lists every problem. */
 export const readAccounts = <T>(
   path: string,
   schema: z.ZodType<T>,

@@ -3,7 +3,7 @@ import type { Reason } from './report.ts';
 
 /** What an error carries beside its message. */
 export interface ErrorDetails {
-  /** One sentence that tells the reader what to do now. */
+  /** One sentence that says what to do now. */
   hint?: string;
   cause?: unknown;
 }
@@ -198,7 +198,7 @@ export class PortalGoneError extends portalErrorOf('portal-gone') {}
 /** Class "refused": a reason came, a repeat would bring it again. */
 export class PortalRefusedError extends portalErrorOf('portal-refused') {}
 
-/** A create was refused because the uuid exists (409); `nid` when the portal tells it. */
+/** A create was refused because the uuid exists (409); `nid` when the portal names it. */
 export class PortalConflictError extends PortalError {
   readonly code = 'portal-conflict';
   readonly nid: string | undefined;

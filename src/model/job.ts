@@ -27,7 +27,7 @@ const requestData = {
     .object({ key: z.string(), how: z.enum(removalModes) })
     .nullable()
     .default(null),
-  /** What somebody decided about held tables, by key. */
+  /** What was decided about held tables, by key. */
   decision: z.object({ keys: z.array(z.string()), how: z.enum(['release', 'discard']) }).exactOptional(),
   /** Goes before the manifest's `onDrift`; null to obey the manifest. */
   onDrift: z.enum(driftPolicies).nullable().default(null),
@@ -81,7 +81,7 @@ export const runDataSchema = z.object({
   trace,
 });
 
-/** What every job below a run is told. */
+/** What every job below a run gets. */
 const childData = {
   runId: z.string(),
   manifest: z.string(),
@@ -217,7 +217,7 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
 /** A handler of one kind of job. */
 export interface Handler<K extends JobKind = JobKind> {
   run(job: JobContext<K>): Promise<unknown>;
-  /** Called once when the job has failed for good, before the engine is told. */
+  /** Called once when the job has failed for good, before the engine learns of it. */
   failed?(job: JobContext<K>, reason: Reason, error: unknown): Promise<void>;
 }
 

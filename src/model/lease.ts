@@ -41,7 +41,7 @@ export interface LeaseParts {
 const leastMs = 100;
 
 /**
- * The right to act for a job. Every write in its name tells how long the lock still stands; until then it is believed, by
+ * The right to act for a job. Every write in its name carries how long the lock still stands; until then it is believed, by
  * a clock that goes on while the process is suspended.
  */
 export class JobLease {

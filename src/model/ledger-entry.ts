@@ -27,7 +27,7 @@ export const portalFileSchema = z.object({
   name: z.string(),
   bytes: z.number().int(),
   sha256: z.string(),
-  /** Where the portal serves the bytes, when it told us. */
+  /** Where the portal serves the bytes, where it said so. */
   url: z.string().nullable(),
   /** Of a table that was made: the bytes it was made of, and by which recipe. Absent where the source went as it is. */
   from: z.object({ sha256: z.string(), recipe: z.string() }).exactOptional(),
@@ -51,19 +51,19 @@ export const refusedFileSchema = z.object({
   /** sha256 of the source, and fingerprint of what was wished of it (`importFingerprint`, `guardFingerprint`): the same is not tried again. */
   sha256: z.string(),
   importFingerprint: z.string(),
-  /** What separates its columns, as the portal may have been told. */
+  /** What separates its columns, as it may have been set on the portal. */
   delimiter: z.string().nullable(),
   /** True once the good file is attached and imported in its place. */
   isReplaced: z.boolean(),
   reason: reasonSchema,
-  /** Of a held table: what somebody decided. Absent where the portal could not import it. */
+  /** Of a held table: what was decided. Absent where the portal could not import it. */
   guard: z.enum(['held', 'released', 'discarded']).exactOptional(),
 });
 
 /** What is known of the address that a file was fetched from. */
 export const fetchedFromSchema = z.object({
   url: z.string(),
-  /** What its server told of the version that was fetched, to ask for another one only; see `fetch/policy.ts`. */
+  /** The validators its server gave for the version that was fetched, to ask for another one only; see `fetch/policy.ts`. */
   etag: z.string().nullable(),
   lastModified: z.string().nullable(),
   finalUrl: z.string(),
@@ -159,7 +159,7 @@ export const sentNodeSchema = z.object({
   title: z.string(),
   published: z.boolean(),
   fields: nodeFieldsSchema,
-  /** Fields that the last write left as somebody else had made them. */
+  /** Fields that the last write left as others had made them. */
   kept: z.array(z.string()).optional(),
 });
 

@@ -1,6 +1,6 @@
 // Policies that a manifest or a command chooses: what becomes of edited nodes, and of nodes that are no longer wished.
 
-/** What to do with a node that somebody edited on the portal. */
+/** What to do with a node that was edited on the portal. */
 export const driftPolicies = ['hold', 'overwrite', 'keep'] as const;
 
 /** See {@link driftPolicies}. */

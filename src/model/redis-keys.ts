@@ -17,7 +17,7 @@ export const redisKeys = (prefix: string) => ({
   intents: (target: Target) => `${prefix}.intents:${targetName(target)}`,
   /** Hash: target name -> when it was last compared with the portal's own listing, Unix milliseconds. */
   refreshed: `${prefix}.refreshed`,
-  /** Hash: target name -> address of the portal that its ledger tells of. */
+  /** Hash: target name -> address of the portal that its ledger describes. */
   addresses: `${prefix}.addresses`,
   /** Hash: key -> what we sent last for the node (packed). */
   sent: (target: Target) => `${prefix}.sent:${targetName(target)}`,
@@ -67,7 +67,7 @@ export const redisKeys = (prefix: string) => ({
   terms: (portal: string, url: string) => `${prefix}.terms:${portal} ${url}`,
   /** Held by the one worker that asks a portal whether it answers. */
   probeLock: (portal: string) => `${prefix}.probe:${portal}`,
-  /** Hash: target name -> its open incident (JSON); portal name with `@` before it -> what was told last. */
+  /** Hash: target name -> its open incident (JSON); portal name with `@` before it -> what was reported last. */
   incidents: `${prefix}.incidents`,
   /** Hash: token bucket of a portal. */
   bucket: (portal: string) => `${prefix}.bucket:${portal}`,

@@ -49,7 +49,7 @@ export interface TableVersion {
   at: number;
   rows: number;
   bytes: number;
-  /** True where a guard on rows let it pass, or somebody released it: its step from the version before is a known one. */
+  /** True where a guard on rows let it pass, or it was released by hand: its step from the version before is a known one. */
   isGuarded: boolean;
   columns: Omit<TableColumn, 'empty'>[];
 }
@@ -70,7 +70,7 @@ export const liveVersionSchema = z.object({
   empty: z.record(z.string(), z.number()).exactOptional(),
   /** Least share of cells with a value that passed the guard, in percent, by name, where that is less than now. */
   sparse: z.record(z.string(), z.number()).exactOptional(),
-  /** When somebody said that it is still the newest, Unix seconds. */
+  /** When it was confirmed to be still the newest, Unix seconds. */
   confirmed: z.number().int().exactOptional(),
 });
 
@@ -96,7 +96,7 @@ export type FormerVersions = z.infer<typeof formerVersionsSchema>;
 /** Versions that are kept of a table, with the one that is live. */
 export const keptVersions = 100;
 
-/** What the check tells of a file that is to be sent. */
+/** What the check found of a file that is to be sent. */
 export interface CheckedTable {
   rows: number;
   bytes: number;

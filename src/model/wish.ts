@@ -20,7 +20,7 @@ export const resourceSourceSchema = z.discriminatedUnion('kind', [
     claim: z.string().optional(),
     url: z.string().exactOptional(),
   }),
-  /** Fetched and sent. `isNamed`: `name` is as wished; otherwise its server may tell a better one. */
+  /** Fetched and sent. `isNamed`: `name` was given; otherwise its server may give a better one. */
   z.object({ kind: z.literal('url'), url: z.string(), name: z.string(), isNamed: z.boolean().exactOptional() }),
   z.object({ kind: z.literal('link'), url: z.string() }),
   z.object({ kind: z.literal('api'), url: z.string() }),

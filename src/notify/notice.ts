@@ -1,9 +1,9 @@
-// Notices: what is told, in which words, and which of them are one incident.
+// Notices: what is reported, in which words, and which of them are one incident.
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../model/errors.ts';
 import type { Reason, Report } from '../model/report.ts';
 
-/** What is told, with the sentence that the documentation shows for it. */
+/** What is reported, with the sentence that the documentation shows for it. */
 export const noticeEvents = {
   'run-failed': 'Items of a run failed, or the run as a whole.',
   'run-held': 'A guard holds a run or a table, or items are held because somebody edited them on the portal.',
@@ -92,11 +92,11 @@ export const noticeText = (notice: Notice): { subject: string; text: string } =>
   return { subject: `[sluice] ${notice.summary}`, text: lines.join('\n') };
 };
 
-/** What is wrong with a target and was told. */
+/** What is wrong with a target and was reported. */
 export const incidentSchema = z.object({
   /** ISO 8601 of the run that began it. */
   since: z.string(),
-  /** Key -> what was told of it; the empty key is the run as a whole. */
+  /** Key -> what was reported of it; the empty key is the run as a whole. */
   open: z.record(z.string(), z.string()),
   /** The run that was judged last: judging it again changes nothing. */
   runId: z.string(),
@@ -123,8 +123,8 @@ export const hasFaults = (report: Report): boolean =>
   report.reason !== null || report.items.some((item) => item.reason !== null);
 
 /**
- * Compares a report with the open incident. What was told is not told again until it was well in between; a faulty file
- * is told anew when its fault is another one. `isWhole`: the report names everything the target has, so what it does not
+ * Compares a report with the open incident. What was reported is not reported again until it was well in between; a faulty file
+ * is reported anew when its fault is another one. `isWhole`: the report names everything the target has, so what it does not
  * name is gone; otherwise that stays open.
  */
 export const judge = (before: Incident | null, report: Report, isWhole: boolean): Judgement => {

@@ -59,7 +59,7 @@ const portalToldSchema = z.object({ paused: z.string(), resumed: z.number() });
 /** Keeps the incidents in Redis, so that all workers tell each of them once together. */
 export class Notifier {
   readonly #parts: NotifierParts;
-  /** What this process knows to have been told of each portal, to spare reads. */
+  /** What this process knows to have been reported of each portal, to spare reads. */
   readonly #seen = new Map<string, string>();
 
   constructor(parts: NotifierParts) {

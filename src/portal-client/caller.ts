@@ -1,4 +1,4 @@
-// The session of a portal as one job, or nobody in particular, uses it.
+// The session of a portal as one job, or no particular one, uses it.
 import type { PortalFacts, Reply } from './classify.ts';
 import type { Call, Identity, Session } from './session.ts';
 

@@ -127,7 +127,7 @@ export class Portal {
     return this.#shared.session.identity(signal);
   }
 
-  /** What `check --portal` tells: reachable, this API, login, rights, dialect, datastore. Reads only, never rejects. */
+  /** What `check --portal` reports: reachable, this API, login, rights, dialect, datastore. Reads only, never rejects. */
   probe(signal: AbortSignal): Promise<PortalProbe> {
     const { session, dialect, terms } = this.#shared;
     const survey = (until: AbortSignal) => this.surveyTerms(until);
@@ -141,7 +141,7 @@ export class Portal {
 
   /**
    * Creates a node with one POST. When the session is lost on the way the uuid is looked up before the POST is repeated.
-   * @throws PortalConflictError when the portal holds a node with that uuid (`nid` where it is told).
+   * @throws PortalConflictError when the portal holds a node with that uuid (`nid` where the portal names it).
    */
   createNode(input: NodeInput, signal: AbortSignal): Promise<{ nid: string }> {
     return this.#nodes.create(input, signal, async () => {
@@ -193,7 +193,7 @@ export class Portal {
     return surveyTerms(this, signal, isLost);
   }
 
-  /** Learns ids of topics that the portal has by these names, where it tells them. */
+  /** Learns ids of topics that the portal has by these names, where it lists them. */
   async learnTopics(names: readonly string[], signal: AbortSignal): Promise<void> {
     if (names.length === 0) return;
     const { session, topics } = this.#shared;

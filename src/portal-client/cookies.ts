@@ -22,7 +22,7 @@ export class Cookies {
     this.headers.clear();
   }
 
-  /** Adds the session cookie by name where the login told it in its body only (spec 5). */
+  /** Adds the session cookie by name where the login names it in its body only (spec 5). */
   ensure(path: string, name: string | undefined, value: string | undefined): void {
     if (name === undefined || value === undefined || /[\s;=,]/.test(name) || /[\s;,]/.test(value)) return;
     if (this.jar.getCookiesSync(this.url + path).some((cookie) => cookie.key === name)) return;

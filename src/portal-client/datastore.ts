@@ -54,7 +54,7 @@ export class Datastore {
   /**
    * The integers of the datastore status. Null where there is none to see: the portal has no such endpoint
    * (`isOffered` is false), or it has (`isOffered` is true) but this node is no resource with a table file, may
-   * not be seen by this account (403), or is gone (404; reading it tells).
+   * not be seen by this account (403), or is gone (404; a read distinguishes them).
    */
   async status(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
     const call = { action: 'read datastore status', method: 'GET', path: paths.datastore(nid) } as const;
@@ -99,7 +99,7 @@ export class Datastore {
   }
 
   /**
-   * Sizes of the datastore tables of the resources with these uuids, where the portal tells them; null for a table that is
+   * Sizes of the datastore tables of the resources with these uuids, where the portal reports them; null for a table that is
    * not there or cannot be read just now. Where the portal takes several queries at once, 20 tables are one request.
    */
   async tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {

@@ -71,7 +71,7 @@ const firstValue = (items: Item[]): string | null => {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
 };
 
-/** Select lists take ids only, and no endpoint tells the id of a name. */
+/** Select lists take ids only, and no endpoint gives the id of a name. */
 const tids: Shape = (items, report) => ({
   und: items.map((item) => {
     const tid = textOf(item, 'tid', report);

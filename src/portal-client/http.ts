@@ -32,7 +32,7 @@ export interface HttpRequest {
   mayWrite?: () => Promise<void>;
   /** True for a look whether the portal answers at all: it does not wait for the requests that are in flight. */
   isProbe?: boolean;
-  /** True: a reply that tells another address is wanted itself, not what stands there. */
+  /** True: a redirect itself is wanted, not what stands at its address. */
   keepsRedirect?: boolean;
 }
 

@@ -65,7 +65,7 @@ export class Nodes {
       { action: `create ${input.type}`, method: 'POST', path: paths.nodes, ...(beforeRepeat ? { beforeRepeat } : {}) },
       async () => {
         const dialect = await this.dialect.current(signal);
-        // Some releases make nobody the author of a node that names none. Of a token the portal knows whose it is.
+        // Some releases make the anonymous user the author of a node that names none. Of a token the portal knows whose it is.
         const uid = dialect === 'entity' ? (input.uid ?? (await this.session.identity(signal)).uid) : '';
         return { ...core, ...(uid === '' ? {} : { uid }), ...fieldsFor(dialect, fields).fields };
       },

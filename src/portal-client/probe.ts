@@ -1,4 +1,4 @@
-// What can be told about a portal without writing anything.
+// What can be found out about a portal without writing anything.
 import { paths } from '../dataset-api/paths.ts';
 import { type ErrorCode, PortalError, SluiceError } from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';
@@ -11,13 +11,13 @@ import type { Terms } from './terms.ts';
 
 /** One thing that was looked at. `hint` says what to do and is null where all is well. */
 export interface ProbeFinding {
-  /** Null where it could not be told. */
+  /** Null where unknown. */
   ok: boolean | null;
   what: string;
   hint: string | null;
 }
 
-/** What is known of a portal after looking; null where it could not be told. */
+/** What is known of a portal after looking; null where unknown. */
 export interface PortalProbe {
   reachable: boolean;
   /** The address answers as this API. */
@@ -81,7 +81,7 @@ const lookAtApi = async ({ session }: Parts, probe: PortalProbe, signal: AbortSi
     probe.reachable = true;
     probe.api = Array.isArray(parsedJson(reply.text));
     probe.findings.push({ ok: true, what: `${url} answers`, hint: null });
-    // Some portals show nothing to strangers; whether it is this API the login tells.
+    // Some portals show nothing to strangers; the login shows whether it is this API.
     if (!probe.api && reply.status < 400) throw wrongShape(reply, session.portal, 'a list of nodes');
   } catch (error) {
     probe.reachable ||= error instanceof PortalError && error.request.status !== undefined;

@@ -55,7 +55,7 @@ export const nodeRowsSchema = z.array(nodeRowSchema);
 /** Result of create and update (spec 2.5). */
 export const nodeResultSchema = z.looseObject({ nid: id });
 
-/** Result of attach (spec 2.6): an object, a list of one, or an empty list. `fid` is null where none was told. */
+/** Result of attach (spec 2.6): an object, a list of one, or an empty list. `fid` is null where none was given. */
 export const attachResultSchema = z.union([
   z.looseObject({ fid: id }).transform(({ fid }) => ({ fid })),
   z.array(z.looseObject({ fid: id })).transform((files): { fid: string | null } => ({ fid: files[0]?.fid ?? null })),

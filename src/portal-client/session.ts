@@ -19,7 +19,7 @@ export interface Identity {
 
 /** A request of the API in the name of the logged-in user. */
 export interface Call extends HttpRequest {
-  /** Names what is asked for, such as `create node`: one name for all nodes, so that "it worked before" can be told. */
+  /** Names what is asked for, such as `create node`: one name for all nodes, so that "it worked before" is known. */
   action: string;
   /** Runs between a renewed login and the repeat; a write looks there whether it must still be sent. */
   beforeRepeat?: (signal: AbortSignal) => Promise<void>;
@@ -37,7 +37,7 @@ interface Live {
   since: number;
 }
 
-/** How long a session is kept that nobody uses, milliseconds. */
+/** How long an unused session is kept, milliseconds. */
 const idleMs = 60_000;
 
 /** How long a log-out may take, milliseconds. */
@@ -83,7 +83,7 @@ export class Session {
   }
 
   /**
-   * Who is logged in; logs in when nobody is.
+   * Who is logged in; logs in when no one is.
    * @throws PortalLoginError when the portal refused the login, now or earlier (then nothing is sent).
    */
   async identity(signal: AbortSignal): Promise<Identity> {
@@ -136,7 +136,7 @@ export class Session {
     return this.http.hashOf(path, headers, signal);
   }
 
-  /** A session that nobody uses is ended: portals keep one for weeks. */
+  /** An unused session is ended: portals keep one for weeks. */
   private logoutLater(): void {
     clearTimeout(this.idle);
     this.idle = setTimeout(() => void this.logout(), idleMs);

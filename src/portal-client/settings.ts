@@ -29,7 +29,7 @@ export interface PortalSettings {
   readRetries: number;
 }
 
-/** What the client asks of, and tells, those who opened it. */
+/** What the client asks of, and reports to, those who opened it. */
 export interface PortalHooks {
   log: Log;
   /** Awaited before every single request (the token bucket of requests per second). */
@@ -42,6 +42,6 @@ export interface PortalHooks {
   traits?: PortalTraits;
   /** Called with everything that is known whenever something was learnt. */
   onTraits?: (traits: PortalTraits) => void;
-  /** Awaited before the waiting calls are told that the portal refused the login. */
+  /** Awaited before the waiting calls fail because the portal refused the login. */
   onLoginRefused?: (error: PortalLoginError) => Promise<void>;
 }

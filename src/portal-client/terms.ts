@@ -86,7 +86,7 @@ export class Terms {
     return this.#stated.vocabularies[vocabulary] ?? seen ?? usualVocabularies[vocabulary];
   }
 
-  /** True where somebody stated the id of a vocabulary, or terms of ours were seen in it. */
+  /** True where the id of a vocabulary is configured, or terms of ours were seen in it. */
   isProven(vocabulary: Vocabulary): boolean {
     const id = this.vocabularyId(vocabulary);
     return this.#stated.vocabularies[vocabulary] === id || this.#traits.get('vocabularies')?.[vocabulary] === id;

@@ -32,7 +32,7 @@ end
 return 'opens'
 `);
 
-/** Success after success is told at most so often: it only has to undo what others counted. */
+/** Success after success is reported at most so often: it only has to undo what others counted. */
 const tellMs = 250;
 
 /** Counts what jobs meet at their portals; the state is shared by all workers of one Redis. */
@@ -42,7 +42,7 @@ export class CircuitBreaker {
   readonly #keys: RedisKeys;
   readonly #pauses: PortalPauses;
   readonly #log: Log;
-  /** When success was last told, by portal, Unix milliseconds; a fault seen here makes the next success told at once. */
+  /** When success was last reported, by portal, Unix milliseconds; after a fault seen here the next success is reported at once. */
   readonly #toldAt = new Map<string, number>();
 
   constructor(parts: { redis: Redis; keys: RedisKeys; pauses: PortalPauses; settings: BreakerSettings; log: Log }) {

@@ -9,7 +9,7 @@ import { abortable } from '../util/abortable.ts';
 const pollMs = 50;
 
 // KEYS: the lock, the lock of the job that asks. ARGV: its token, how it shows in the lock, who was seen holding the lock
-// before and has lost its own lease since (empty: nobody). Returns nil when the job is not ours, else who holds the lock.
+// before and has lost its own lease since (empty: none). Returns nil when the job is not ours, else who holds the lock.
 const take = new RedisScript(`
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
 local holder = redis.call('GET', KEYS[1])
@@ -27,7 +27,7 @@ return 1
 
 /**
  * Locks by name. A holder is known by its job's lock and token; it holds as long as that lock stands, which every write of
- * a job checks anyway. So there is no expiry of its own that could run out unnoticed, and a killed holder blocks nobody for
+ * a job checks anyway. So there is no expiry of its own that could run out unnoticed, and a killed holder blocks no one for
  * longer than its job.
  */
 export class Exclusive {

@@ -39,7 +39,7 @@ const heartbeatSchema = z.object({
 /** A live worker process. */
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 
-/** How often a worker tells that it lives, and after how long it counts as gone, milliseconds. */
+/** How often a worker reports that it lives, and after how long it counts as gone, milliseconds. */
 export const heartbeatMs = 1000;
 const goneMs = 4000;
 

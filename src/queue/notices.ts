@@ -8,7 +8,7 @@ import { noStackTraces, noticesQueue, type Queues } from './queues.ts';
 /** Deliveries that are tried before a notice is given up: more than an hour with the default pauses. */
 const attempts = 14;
 const maxBackoffMs = 15 * 60_000;
-/** How long a stop waits for notices that nobody has tried to deliver yet. */
+/** How long a stop waits for notices that were not tried yet. */
 const drainMs = 5000;
 
 /** Milliseconds: pause before the second attempt (doubled each time), lock of a delivery, check for dead workers. */

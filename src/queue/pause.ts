@@ -107,7 +107,7 @@ export class PortalPauses {
     return text === null ? null : endedPauseSchema.parse(JSON.parse(text));
   }
 
-  /** Changes a pause, unless somebody else has changed or ended it: then false. */
+  /** Changes a pause, unless it was changed or ended meanwhile: then false. */
   async replace(portal: string, before: Pause, after: Pause): Promise<boolean> {
     const texts = [JSON.stringify(before), JSON.stringify(after)];
     return (await replacePause.run(this.#redis, [this.#keys.portal(portal)], texts)) === 1;

@@ -51,7 +51,7 @@ export class PortalWatch {
     this.#parts = parts;
   }
 
-  /** Begins. Portals that are paused because they were down are probed at once: somebody started a worker. */
+  /** Begins. Portals that are paused because they were down are probed at once: a worker was just started. */
   async start(): Promise<void> {
     for (const portal of this.#parts.portals) await this.#probeSoon(portal);
     const everyMs = Math.min(1000, Math.max(50, this.#parts.breaker.settings.probeMs / 2));
@@ -59,7 +59,7 @@ export class PortalWatch {
     this.#timer.unref();
   }
 
-  /** Ends after a last look that tells of every pause, but probes no more. `force` ends at once: Redis may be gone. */
+  /** Ends after a last look that reports every pause, but probes no more. `force` ends at once: Redis may be gone. */
   async stop(force = false): Promise<void> {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;

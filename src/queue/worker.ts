@@ -85,7 +85,7 @@ export class QueueWorker {
     this.#worker.on('error', (error) =>
       parts.log.warn({ queue: parts.queue, err: error.message }, 'queue connection failed'),
     );
-    // The engine only tells; the work is ours to stop.
+    // The engine only reports it; the work is ours to stop.
     this.#worker.on('lockRenewalFailed', (ids: string[]) => {
       for (const id of ids) this.#worker.cancelJob(id, lockLost);
     });
@@ -171,7 +171,7 @@ export class QueueWorker {
       // The parent of a child would keep what it returns a second time, and reads the records of the run instead.
       return job.parent ? undefined : result;
     } catch (error) {
-      // What was learnt is written down while the job is still ours; a failure of that is told below.
+      // What was learnt is written down while the job is still ours; a failure of that is reported below.
       await journal.flush().catch(() => undefined);
       if (lost.aborted || isLockGone(error)) {
         journal.drop();
@@ -232,7 +232,7 @@ export class QueueWorker {
     });
   }
 
-  /** Decides what the engine is told: move back, try again later, or failed for good with its reason kept. */
+  /** Decides what becomes of the job: move back, try again later, or failed for good with its reason kept. */
   async #sort(thrown: unknown, job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
     const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
     if (isEngineSignal(error)) return error;

@@ -22,7 +22,7 @@ export interface RedisHandle {
   /** Spread it into the options of every connection; the same over restarts of the server. */
   options: RedisConnectionOptions;
   how: 'url' | 'adopted' | 'started';
-  /** Path of the server's program; null when somebody else runs it. */
+  /** Path of the server's program; null when another process runs it. */
   binary: string | null;
   /** One phrase for people; holds no password. */
   describe: string;

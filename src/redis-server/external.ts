@@ -1,4 +1,4 @@
-// A Redis that somebody else runs, reached by its address.
+// An external Redis, reached by its address.
 import { randomUUID } from 'node:crypto';
 import { errorMessage, RedisUnreachableError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
@@ -120,7 +120,7 @@ redis.call('ZADD', key, 1, 'a')
 redis.call('DEL', key)
 `;
 
-/** A user may be kept from scripts or from our keys, and a replica from all writes: better told now than in mid-work. */
+/** A user may be kept from scripts or from our keys, and a replica from all writes: better reported now than in mid-work. */
 const tryOut = async (
   options: RedisConnectionOptions,
   where: string,

@@ -1,4 +1,4 @@
-// Reads the address of a Redis that somebody else runs.
+// Reads the address of an external Redis.
 import { RedisUnreachableError } from '../model/errors.ts';
 import { tlsOf } from '../state/redis/cluster.ts';
 import type { RedisConnectionOptions } from '../state/redis/connection.ts';

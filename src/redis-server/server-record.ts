@@ -46,7 +46,7 @@ const pidFileSchema = z.object({
   socket: z.string(),
   binary: z.string(),
 });
-/** What the file holds. Whether the owner lives is told by the owner's lock, never by this file. */
+/** What the file holds. Whether the owner lives is decided by the owner's lock, never by this file. */
 export type PidFile = z.infer<typeof pidFileSchema>;
 
 const pathIn = (folder: string): string => join(folder, 'redis.pid');

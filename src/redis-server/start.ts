@@ -28,7 +28,7 @@ const stopMs = 10_000;
 
 /**
  * Starts a server in a process group of its own, so that Ctrl-C does not reach it, and resolves when it answers PING;
- * reading its data may take as long as it needs. `spawned` is told the process before it answers. Throws
+ * reading its data may take as long as it needs. `spawned` gets the process before it answers. Throws
  * {@link RedisFailedError} with the tail of the server's log when it ends or stays silent; nothing is left running then.
  */
 export const startServer = async (

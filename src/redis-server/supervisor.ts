@@ -97,7 +97,7 @@ export class RedisSupervisor {
     }
   }
 
-  /** Leaves; stops the server when nobody else uses it. May be called again. */
+  /** Leaves; stops the server when no other process uses it. May be called again. */
   close(): Promise<void> {
     this.#closed ??= this.#leave();
     return this.#closed;
@@ -294,7 +294,7 @@ export class RedisSupervisor {
 }
 
 /**
- * True when nobody else uses the server: nobody can join then before the lock is closed. Asks several times, because two
+ * True when no other process uses the server: none can join then before the lock is closed. Asks several times, because two
  * who leave at the same moment can hide each other from both.
  */
 const isLast = async (lock: LockFile): Promise<boolean> => {

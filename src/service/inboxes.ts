@@ -9,7 +9,7 @@ import { waitingPortals } from './sources.ts';
 
 const publishMs = 1000;
 
-/** What `status` is told of a watched folder. */
+/** What `status` shows of a watched folder. */
 export const inboxViewSchema = z.object({
   manifest: z.string(),
   folder: z.string(),

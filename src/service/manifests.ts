@@ -50,7 +50,7 @@ export const watchManifests = (
   watcher.on('all', (_event, path) => {
     if (/\.ya?ml$/i.test(path)) readSoon();
   });
-  watcher.on('ready', readSoon); // what changed before the watch began was not told
+  watcher.on('ready', readSoon); // changes before the watch began were not reported
   watcher.on('error', (error) => log.warn({ err: error }, 'the manifests could not be watched'));
   return {
     close: async () => {

@@ -192,12 +192,12 @@ export class Runtime {
     for (;;) {
       const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
       if (starts !== 'busy') return { runId };
-      if (!(await this.hasWorkers())) await this.startWorkers([portal]); // somebody must end the run that is current
+      if (!(await this.hasWorkers())) await this.startWorkers([portal]); // some worker must end the current run
       await sleep(100, undefined, { signal });
     }
   }
 
-  /** How old the last comparison with a portal's own listing may be; null for our own portal, which tells of itself. */
+  /** How old the last comparison with a portal's own listing may be; null for our own portal, which reports changes itself. */
   refreshAfterMs(portal: string): number | null {
     return this.portals.config(portal).kind === 'remote' ? 24 * 3600 * 1000 : null;
   }

@@ -54,7 +54,7 @@ const nothing = { superseded: [], refused: [], skipped: [], remarks: [] };
 
 /**
  * What a run is for: the wishes of its manifest as it is now. A dropped file that its portal has spoken about, and that
- * waits for other portals, is none of it unless somebody asks for it again: it may leave the spool at any moment.
+ * waits for other portals, is none of it unless it is requested again: it may leave the spool at any moment.
  */
 export const gatherSources = async (
   { manifestPath, portal, why }: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>,

@@ -176,12 +176,12 @@ export class Ledger {
     await multi.exec();
   }
 
-  /** Address of the portal that the ledger of a target tells of; null where it was not noted yet. */
+  /** Address of the portal that the ledger of a target describes; null where it was not noted yet. */
   addressOf(target: Target): Promise<string | null> {
     return this.#redis.hget(this.#keys.addresses, targetName(target));
   }
 
-  /** Notes the address of the portal that the ledger of a target tells of. */
+  /** Notes the address of the portal that the ledger of a target describes. */
   async setAddress(target: Target, url: string): Promise<void> {
     await this.#redis.hset(this.#keys.addresses, targetName(target), url);
   }

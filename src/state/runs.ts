@@ -200,7 +200,7 @@ export class PlanWriter {
     this.#counts.settled += settled.length;
   }
 
-  /** Redis refuses a command beyond a size, and answers nobody while it takes a large one. */
+  /** Redis refuses a command beyond a size, and answers no client while it takes a large one. */
   async #write(work: (DatasetWork | ResourceWork)[]): Promise<void> {
     const key = this.#keys.runWork(this.#runId);
     let [fields, length] = [[] as (string | Buffer)[], 0];

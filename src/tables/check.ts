@@ -28,14 +28,14 @@ export interface SoundTable extends TableReport {
   content?: Buffer;
 }
 
-/** What a check can be told. */
+/** Options of a check. */
 export interface CheckOptions {
   signal?: AbortSignal | undefined;
   /** Found from the first 64 KB when absent. */
   delimiter?: string | undefined;
   /** Largest size of one row in bytes; 1 MB when absent. */
   rowBytes?: number | undefined;
-  /** A name that TextDecoder knows, where the file is neither UTF-8 nor UTF-16 and no evidence tells what it is. */
+  /** A name that TextDecoder knows, where the file is neither UTF-8 nor UTF-16 and no evidence shows what it is. */
   encoding?: string | undefined;
   /** Lines above the header, where the file does not tell; 0: the first line is the header. */
   skipRows?: number | undefined;
@@ -62,7 +62,7 @@ const contentOf = (path: string, bytes: number): Buffer | null => {
     const { content } = readSmall(path, bytes);
     return content.length === bytes ? content : null;
   } catch {
-    return null; // the thread tells why
+    return null; // the thread reports why
   }
 };
 
@@ -82,7 +82,7 @@ const answerOf = (task: CheckTask, signal: AbortSignal | undefined): Promise<Che
 };
 
 /**
- * Reads a file once in a worker thread, with flat memory, and tells everything that is to be said of it: encoding, layout,
+ * Reads a file once in a worker thread, with flat memory, and reports everything that is to be said of it: encoding, layout,
  * columns with their types, and findings, which hold row contents in their contexts. Two files are inspected at a time.
  * The threads are shared and stay; idle ones do not keep the process alive.
  *
@@ -145,7 +145,7 @@ export interface FixTableOptions extends CheckOptions {
 }
 
 /**
- * Writes a table with all its mends to `target`, a new file, and tells what was changed. The result was inspected again
+ * Writes a table with all its mends to `target`, a new file, and reports what was changed. The result was inspected again
  * and is sound. Nothing is written when the table has a fault that has no mend: the first of them is thrown as a
  * TableFaultError; a SourceMissingError when a file cannot be read or written.
  */

@@ -40,7 +40,7 @@ export interface SmallFile {
 
 /**
  * Reads a small file of `bytes` bytes within this turn of the event loop. To be called right after {@link statPath} found
- * it: where its drive does not answer, that waits and holds up nobody else. The content stands in `memory`, which has room
+ * it: where its drive does not answer, that waits and holds up nothing else. The content stands in `memory`, which has room
  * for a byte more.
  */
 export const readSmall = (path: string, bytes: number, memory = Buffer.allocUnsafeSlow(bytes + 1)): SmallFile => {

@@ -1,4 +1,4 @@
-// Closes files and folders to others, also those that somebody made with wider permissions.
+// Closes files and folders to others, also those that exist with wider permissions.
 import { chmodSync } from 'node:fs';
 
 /** Sets the mode of a file or folder; file systems that know no modes are left alone. */

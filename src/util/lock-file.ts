@@ -22,7 +22,7 @@ export class LockFile {
     return this.#begin('BEGIN EXCLUSIVE');
   }
 
-  /** Takes the lock together with others; false when somebody holds it alone. */
+  /** Takes the lock together with others; false when it is held exclusively. */
   tryShared(): boolean {
     return this.#begin('BEGIN; SELECT count(*) FROM sqlite_schema');
   }

@@ -13,7 +13,7 @@ export interface Copy {
   targets: number[];
 }
 
-/** What a request read when it began, by nid; empty where nobody can have changed it meanwhile. */
+/** What a request read when it began, by nid; empty where it cannot have changed meanwhile. */
 export type Copies = ReadonlyMap<number, Copy>;
 
 /** Who changes something, when (Unix seconds), and what the request had read by then. */
@@ -35,7 +35,7 @@ export const copyNodes = (store: Store, nids: Iterable<number>): Copies =>
 /** What a saved node brought with it. */
 export interface Saved {
   nid: number;
-  /** Files nobody uses any more: their bytes go once the write is durable. */
+  /** Files no longer in use: their bytes go once the write is durable. */
   droppedFiles: StoredFile[];
 }
 

@@ -33,7 +33,7 @@ export interface NodeParts {
 }
 
 /**
- * The item of a file in `field_upload` (spec 2.3). Names are as in the API, values as recorded; `settings` tells how its
+ * The item of a file in `field_upload` (spec 2.3). Names are as in the API, values as recorded; `settings` says how its
  * preview is shown.
  */
 export const fileItem = (

@@ -28,7 +28,7 @@ export const shownProperties = (configuration: Configuration, mime: string): Con
 });
 
 /**
- * The dialect by which a file is imported. An escape that nobody configured means doubled quotes (RFC 4180) although the
+ * The dialect by which a file is imported. An escape that was not configured means doubled quotes (RFC 4180) although the
  * status shows a backslash, so that backslashes in the data are kept.
  */
 export const dialectOf = (configuration: Configuration, mime: string): TableDialect => {

@@ -1,4 +1,4 @@
-// The datastore of a portal: imports attached tables, tells their status, searches their rows.
+// The datastore of a portal: imports attached tables, reports their status, searches their rows.
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
@@ -109,7 +109,7 @@ export class Datastore {
   }
 
   /**
-   * A file was attached: a CSV or TSV is imported at once. Waits for the import up to `attachWaitMs` and tells what it
+   * A file was attached: a CSV or TSV is imported at once. Waits for the import up to `attachWaitMs` and returns what it
    * came to. Any other file ends the datastore of the resource. A faulty table is `failed`, never an error: the file
    * stays attached, the status reads 7 and rows of an older file stay searchable. Where the disk is full, the import
    * stays pending and is tried again.
@@ -274,7 +274,7 @@ export class Datastore {
     return running;
   }
 
-  /** Starts the imports that are pending and that nobody works on: they were never begun, or the disk was full. */
+  /** Starts the imports that are pending and not in progress: they were never begun, or the disk was full. */
   #startPending(): void {
     try {
       for (const nid of this.#records.pending()) if (this.#imports.of(nid) === null) this.#start(nid);

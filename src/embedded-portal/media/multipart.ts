@@ -17,7 +17,7 @@ export interface UploadedFile {
   part: string;
   /** File name as sent; empty when the form had a file field without a file. */
   filename: string;
-  /** Where the bytes lie; null when they were not kept, or belong to somebody now. The last part is a random UUID. */
+  /** Where the bytes lie; null when they were not kept, or have an owner now. The last part is a random UUID. */
   path: string | null;
   bytes: number;
   sha256: string;
@@ -128,7 +128,7 @@ export const keepBytes = async (
   return { part, filename, path, ...(await store(Readable.from([bytes]), path, syncDir)) };
 };
 
-/** Removes the files of a body that nobody took. */
+/** Removes the files of a body that were not taken. */
 export const discard = async (files: UploadedFile[]): Promise<void> => {
   await Promise.all(files.map(({ path }) => (path === null ? null : remove(path))));
 };
@@ -149,7 +149,7 @@ class Reading {
   file(part: string, stream: Readable, filename: string): void {
     const { dir, syncDir, keepFiles } = this.#options;
     const path = keepFiles && filename !== '' ? join(dir, randomUUID()) : null;
-    // Busboy reports a body that is cut short on the part, perhaps before anybody reads it.
+    // Busboy reports a body that is cut short on the part, possibly before it is read.
     stream.on('error', (error) => stream.destroy(error));
     this.#streams.push(stream);
     const entry: UploadedFile = { part, filename, path, bytes: 0, sha256: '' };
@@ -157,7 +157,7 @@ class Reading {
     const reading = (path === null ? drain(stream) : store(stream, path, syncDir)).then((facts) => {
       Object.assign(entry, facts);
     });
-    // A part that cannot be stored ends the body: nobody would read the rest of it.
+    // A part that cannot be stored ends the body: the rest of it would not be read.
     reading.catch((error: unknown) => this.onFault(error as Error));
     this.work.push(reading);
   }

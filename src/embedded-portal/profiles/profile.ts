@@ -69,7 +69,7 @@ export type ListFault =
   | { kind: 'operator'; op: string; value: string; window: string; seesAll: boolean }
   | { kind: 'negative'; limit: number; offset: number; seesAll: boolean };
 
-/** How a release tells what went wrong with a search: `sql` shows statement and exception, `log` only points to the log, `fatal`: every search ends
+/** How a release reports what went wrong with a search: `sql` shows statement and exception, `log` only points to the log, `fatal`: every search ends
  * in an error page. */
 export type SearchFaults = { tells: 'sql'; database: string } | { tells: 'log' } | { tells: 'fatal' };
 
@@ -77,7 +77,7 @@ export type SearchFaults = { tells: 'sql'; database: string } | { tells: 'log' }
 export interface RecordedRelease {
   /** How often waiting tables are imported, milliseconds; null: never. */
   cronMs: number | null;
-  /** `configurable_properties` of a datastore that nobody configured. */
+  /** `configurable_properties` of a datastore without configuration. */
   defaultProperties: Readonly<Record<string, unknown>>;
   searchFaults: SearchFaults;
 }
@@ -130,7 +130,7 @@ export interface Profile {
   takesPrograms: boolean;
   /** MIME types by extension that differ from the usual ones. */
   mimeTypes: Readonly<Record<string, string>>;
-  /** True: the item of an image tells its size, and has its texts as fields. */
+  /** True: the item of an image has its size, and has its texts as fields. */
   describesImages: boolean;
   /** The format where a request leaves it open; on datastore endpoints and elsewhere. */
   formats: { datastore: DefaultFormats; other: DefaultFormats };
@@ -151,7 +151,7 @@ export interface Profile {
   searchFaultStatus: number | null;
   /** Longest reason phrase, characters. */
   longestReason: number;
-  /** True: a dead session cookie is answered with its deletion, and a warning starts a session for nobody. */
+  /** True: a dead session cookie is answered with its deletion, and a warning starts an anonymous session. */
   tendsCookies: boolean;
   /**
    * True: a list shows the named fields only, 20 rows a page for everybody, and takes nothing that it would pass over;
@@ -160,11 +160,11 @@ export interface Profile {
   strictLists: boolean;
   /** True: answers tell which accounts exist and which are blocked, and show every account to everybody. */
   tellsAccounts: boolean;
-  /** True: the user object tells `init` to the user himself, and `data` is always a text. */
+  /** True: the user object shows `init` to the user himself, and `data` is always a text. */
   fullAccounts: boolean;
   /** Comparisons of a list's filters: equality only, those that exist, or any, where unknown ones count as equality. */
   operators: 'equality' | 'known' | 'any';
-  /** True: answers to somebody who is logged in may be kept by no cache, and a Host that is not ours is not repeated. */
+  /** True: answers to a logged-in user are not cacheable, and a Host that is not ours is not repeated. */
   guardsCaches: boolean;
   /** True: slashes that follow each other count as one everywhere in a path; false: only before the resource's name. */
   mergesSlashes: boolean;

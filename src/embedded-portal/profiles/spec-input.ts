@@ -207,7 +207,7 @@ const withCode = (item: RawItem): RawItem => {
   return known === undefined ? item : { value: known.code };
 };
 
-/** A node that the caller sees, or that stands in the node already; of others it is not told that they exist. */
+/** A node that the caller sees, or that stands in the node already; the existence of others is not revealed. */
 const mayReferTo = ({ store, user, node }: ReadContext, target: StoredNode): boolean =>
   mayRead(user, target) ||
   mayEdit(user, target) ||
@@ -237,7 +237,7 @@ const readOne = (field: Field, raw: RawItem[], context: ReadContext): FieldChang
   return { items: { [field.name]: field.kind === 'body' ? items.map((item) => withSafeText(item, rendered)) : items } };
 };
 
-/** Fields under `spec`: every shape of `itemsIn`, every value checked, all faults told at once. */
+/** Fields under `spec`: every shape of `itemsIn`, every value checked, all faults reported at once. */
 export const readSpecFields = (body: Record<string, unknown>, context: ReadContext): FieldChanges => {
   const changes: FieldChanges = { items: {} };
   const errors: Record<string, string> = {};

@@ -1,4 +1,4 @@
-// What a site tells of its datasets beside the service: package_show, package_list, group_list and data.json, as deployed
+// What a site publishes about its datasets beside the service: package_show, package_list, group_list and data.json, as deployed
 // portals answer them.
 import { createHash } from 'node:crypto';
 import { slugOf } from '../../dataset-api/slug.ts';

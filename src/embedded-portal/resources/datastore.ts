@@ -10,7 +10,7 @@ import { needNode } from './node.ts';
 
 const nidOf = (call: Call): string => String(needNode(call).nid);
 
-/** Datastores are for those who manage them and may edit the node; without an importable file for nobody (recorded behaviour 13). */
+/** Datastores are for those who manage them and may edit the node; without an importable file nobody may (recorded behaviour 13). */
 const demandDatastore = (call: Call): void => {
   const node = needNode(call);
   demand(call.user, may(call.user, 'manage datastore') && mayEdit(call.user, node));

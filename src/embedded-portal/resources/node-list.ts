@@ -152,7 +152,7 @@ const filtersOf = (call: Call): Clause[] => {
   return clauses;
 };
 
-/** The order of rows that nobody ordered: as the recorded database finds them, by nid where a filter names it, else by type. */
+/** The default order of rows: as the recorded database finds them, by nid where a filter names it, else by type. */
 const naturalOrder = (call: Call): string => {
   const { parameters, options } = call.query;
   const ops = isObject(options) && isObject(options.parameters_op) ? options.parameters_op : {};

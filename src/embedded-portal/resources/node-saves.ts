@@ -28,7 +28,7 @@ export const inRace = <T>(
   return portal.races.save(() => save(copies));
 };
 
-/** What a save of a node touches: itself, what it refers to, and what it is told to refer to. */
+/** What a save of a node touches: itself, what it refers to, and what it shall refer to. */
 export const touchedBy = ({ portal }: Call, nid: number | null, body: Record<string, unknown> = {}): number[] => [
   ...(nid === null ? [] : [nid, ...portal.store.nodes.targets(nid)]),
   ...nidsIn(body.field_dataset_ref),
@@ -43,7 +43,7 @@ export const renewDatasetsOf = (call: Call, nid: number, copies: Copies): void =
   renewDatasets(store, node, { uid: call.user.uid, now: now(), copies });
 };
 
-/** What the datastore is told of a node's file. */
+/** What the datastore learns of a node's file. */
 export const attachedFile = (portal: Portal, nid: number, file: StoredFile): AttachedFile => ({
   nid: String(nid),
   fid: String(file.fid),

@@ -68,7 +68,7 @@ const typeIn = (call: Call): NodeType => {
   throw new Refusal(406, `Node type ${escapeHtml(name)} does not exist.`);
 };
 
-/** A uuid can be used once; which node has it is told to those who may read that one. */
+/** A uuid can be used once; which node has it is shown to those who may read that node. */
 const checkUuid = ({ portal, user }: Call, uuid: string | undefined): void => {
   if (uuid === undefined || !portal.profile.uuidsAreUnique) return;
   const known = portal.store.nodes.byUuid(uuid);

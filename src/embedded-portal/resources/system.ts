@@ -60,7 +60,7 @@ const file = (call: Call, path: string): Answer => {
 
 const searchPath = /^\/api\/action\/datastore\/search(?:\.([a-z]+))?$/;
 
-/** One search: its value, or under a deployed profile the value that tells its fault. Throws a Refusal elsewhere. */
+/** One search: its value, or under a deployed profile the value that reports its fault. Throws a Refusal elsewhere. */
 const searchOnce = async (
   call: Call,
   query: Record<string, unknown>,

@@ -61,7 +61,7 @@ const sessionCookie = (call: Call, id: string): string => {
 const deletedCookie = ({ cookieName }: Call): string =>
   `${cookieName}=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/; HttpOnly`;
 
-/** The cookie of an answer to nobody: a session that holds a warning, or the end of one that is not alive. */
+/** The cookie of an answer to the anonymous user: a session that holds a warning, or the end of one that is not alive. */
 export const anonymousCookie = (call: Call): string | null => {
   if (call.session !== null || !call.portal.profile.tendsCookies) return null;
   if (call.warned) return sessionCookie(call, randomToken());
@@ -185,7 +185,7 @@ const logout = async (call: Call): Promise<Result> => {
   };
 };
 
-/** Whoever is not told of accounts sees his own only, and learns nothing about which others exist. */
+/** Whoever may not list accounts sees his own only, and learns nothing about which others exist. */
 const demandAccount = ({ portal, user, args }: Call): void => {
   const isOwn = user.uid !== 0 && args[0] === String(user.uid);
   demand(user, portal.profile.tellsAccounts || isOwn || may(user, 'administer users'));

@@ -48,7 +48,7 @@ export const backupStore = async (dataDir: string, target: string): Promise<Back
     await syncPath(resolve(to, '..'));
     return facts;
   } catch (cause) {
-    await rm(partial, { recursive: true, force: true }).catch(() => undefined); // the first fault is told
+    await rm(partial, { recursive: true, force: true }).catch(() => undefined); // the first fault is reported
     if (cause instanceof PortalStoreError) throw cause;
     throw fault(
       `the store ${from} cannot be copied to ${to}: ${(cause as Error).message}`,

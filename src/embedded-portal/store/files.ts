@@ -84,7 +84,7 @@ export class Files {
     return Number(this.#sql.insert.run(...valuesOf({ ...file }, columns)).lastInsertRowid);
   }
 
-  /** Makes exactly `fids` the files of a node and returns the files nobody uses any more (their rows are gone); inside a write. */
+  /** Makes exactly `fids` the files of a node and returns the files no longer in use (their rows are gone); inside a write. */
   assign(nid: number, fids: number[]): StoredFile[] {
     const before = this.ofNode(nid);
     this.#sql.release.run(nid);

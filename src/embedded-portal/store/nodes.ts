@@ -130,7 +130,7 @@ export class Nodes {
     this.#sql = prepareAll(db, statements);
   }
 
-  /** The node with that nid, or null; shared by all who ask, so nobody may change it. */
+  /** The node with that nid, or null; shared by all callers, so it must not be changed. */
   byNid(nid: number): StoredNode | null {
     const known = this.#known.get(nid);
     if (known !== undefined) return known;

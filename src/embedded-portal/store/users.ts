@@ -6,7 +6,7 @@ import { BoundedMap } from '../../util/bounded-map.ts';
 import { defaultRoles, grantsOf, type RoleTable } from '../roles.ts';
 import { insertInto, prepareAll, type Statements, valuesOf } from './statements.ts';
 
-/** One account. `uid` 0 is nobody (anonymous). Times are Unix seconds. */
+/** One account. `uid` 0 is the anonymous user. Times are Unix seconds. */
 export interface User {
   uid: number;
   name: string;

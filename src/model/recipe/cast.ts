@@ -46,7 +46,7 @@ const castObject = z
     }
   });
 
-/** The type alone; which words are types is checked behind the union, so that a wrong one is told by name. */
+/** The type alone; which words are types is checked behind the union, so that a wrong one is reported by name. */
 const castName = z.string().meta({ enum: [...castTypes] }) as unknown as z.ZodType<CastType, string>; // as the check behind sees to
 
 /** One cast as people write it: the type alone, or a mapping. */

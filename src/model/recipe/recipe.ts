@@ -10,7 +10,7 @@ export const badRowPolicies = ['fail', 'quarantine', 'skip'] as const;
 export const tableRecipeSchema = z.object({
   /** sha256 (hex) over everything below, and over the bytes of the modules it names. */
   fingerprint: z.string(),
-  /** False where nobody asked for steps and the file is only brought into CSV, so that one that is no table goes as it is. */
+  /** False where no steps were given and the file is only brought into CSV, so that one that is no table goes as it is. */
   asked: z.boolean(),
   /** Name or number (from 1) of a sheet of a workbook; null for the only one. */
   sheet: z.union([z.string(), z.number()]).nullable(),

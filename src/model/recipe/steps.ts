@@ -13,7 +13,7 @@ const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'must be 
 
 const renames = z.record(column, text);
 
-/** Encodings that tables are looked at in where they are not UTF-8; of those that read a file alike the first is told. */
+/** Encodings that tables are looked at in where they are not UTF-8; of those that read a file alike the first is reported. */
 export const legacyEncodings = [
   'windows-1252',
   'windows-1250',

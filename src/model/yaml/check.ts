@@ -6,7 +6,7 @@ import { nearest } from './nearest.ts';
 
 type AnySchema = z.core.$ZodTypes;
 
-/** Names of the keys that `schema` allows in the mapping at `path`; `root` tells which kind of a union is meant. */
+/** Names of the keys that `schema` allows in the mapping at `path`; `root` decides which kind of a union is meant. */
 const knownKeys = (schema: z.ZodType, path: Path, root: unknown): string[] => {
   let here: AnySchema | undefined = plain(schema, root);
   let value = root;
@@ -136,7 +136,7 @@ const wrongValue = (issue: Issue, found: unknown): string => {
   }
 };
 
-/** The allowed values of the key that tells the kinds of a union apart. */
+/** The allowed values of the key that discriminates a union. */
 const kindsOf = (issue: Issue): readonly unknown[] | undefined =>
   issue.code === 'invalid_union' && 'options' in issue ? issue.options : undefined;
 

@@ -83,7 +83,7 @@ const oneOf = (rows: NodeRow[], doubt: Found | null): Found => {
 
 type SoughtNode = Sought & Pick<NodeWish, 'type'>;
 
-/** A node that no listing shows by its uuid; `doubt` tells why there may be one although none was found. */
+/** A node that no listing shows by its uuid; `doubt` says why there may be one although none was found. */
 export interface Unlisted {
   nid: string | null;
   doubt: { message: string; hint: string } | null;

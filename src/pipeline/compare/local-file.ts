@@ -120,7 +120,7 @@ export interface LocalFile {
   sent: Pick<PortalFile, 'bytes' | 'sha256' | 'from'> | null;
   /** Null for files that are no tables. */
   table: TableShape | null;
-  /** Of a fetched file: what its server told. */
+  /** Of a fetched file: what its server said of it. */
   fetched: FetchedFrom | null;
 }
 
@@ -146,7 +146,7 @@ type Work<T> = (local: LocalFile) => Promise<T>;
 
 /**
  * Looks at the file of a resource, and removes what was fetched or made for that once `work` has ended. Sources that
- * cannot be had, faulty tables and recipes give nothing to compare; their own job tells the fault.
+ * cannot be had, faulty tables and recipes give nothing to compare; their own job reports the fault.
  */
 export const withLocalFile = async <T>(
   wish: ResourceWish,

@@ -16,7 +16,7 @@ export interface NodeWish {
   title: string;
   published: boolean;
   fields: NodeFields;
-  /** Fingerprint the ledger shall hold once the node is as wished. */
+  /** Fingerprint the ledger shall hold once the node is verified. */
   fingerprint: string;
 }
 
@@ -73,7 +73,7 @@ export const unexpectedFields = (
   node: PortalNode,
 ): string[] => differences(wish, node).filter((field) => !isKnownDifference(entry, node, field));
 
-/** The fields of a wish with ids of terms; a node that we wrote with these very names tells those that were not known. */
+/** The fields of a wish with ids of terms; a node that we wrote with these very names gives those that were not known. */
 export const resolveAt = async (portal: Portal, wish: NodeWish, node: PortalNode): Promise<ResolvedTerms> => {
   const resolved = await portal.terms.resolve(wish.fields);
   if (resolved.fresh.length === 0 || node.log !== markerOf(wish)) return resolved;

@@ -11,7 +11,7 @@ import { holdsLinks, isOurs, linkedNids, markerOf, type NodeWish, resolveAt, une
 
 /** What was proven of one item. */
 export interface Proof {
-  /** The entry as the portal shows it; `metadataFingerprint` is null when the fields are not as wished. */
+  /** The entry as the portal shows it; `metadataFingerprint` is null when the fields differ. */
   entry: LedgerEntry;
   /** One line per fault, without the key. */
   faults: string[];

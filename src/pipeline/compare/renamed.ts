@@ -9,7 +9,7 @@ import { linkedNids } from './node.ts';
 /** What is known when resources are looked for. */
 export interface RenamedOptions {
   portal: Portal;
-  /** Name of the manifest: only nodes whose log tells of it are ours. */
+  /** Name of the manifest: only nodes whose log names it are ours. */
   manifest: string;
   /** Uuids that belong to some wish of the manifest. */
   wished: ReadonlySet<string>;

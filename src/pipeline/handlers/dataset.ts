@@ -35,7 +35,7 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     const isUnfinished = error instanceof UnfinishedItemsError;
     const reasons = isUnfinished ? error.items : new Map([[work.wish.key, error]]);
     const own = reasons.get(work.wish.key);
-    // Its node may be as wished, and only some of its resources are not.
+    // Its node may be verified, and only some of its resources are not.
     const isLive = own === undefined && (await runner.endAsLive(work.wish.key));
     if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? (isUnfinished ? error.first : error)));
     for (const key of work.resources) {
@@ -93,7 +93,7 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
 
 /**
  * Node ids of resources, in the order of their keys; those that have none are left out. Where they are not as the list was
- * last proven to hold them, those that were not worked on are looked for: a number may be somebody else's by now.
+ * last proven to hold them, those that were not worked on are looked for: a number may belong to another node by now.
  */
 const nodesOf = async (
   deps: HandlerDeps,
@@ -109,7 +109,7 @@ const nodesOf = async (
   const known = (await deps.ledger.entry(name, wish.key))?.links;
   if (known?.join() === nids.join()) return nids;
   const isHeld = async (entry: LedgerEntry): Promise<boolean> => {
-    // One that failed may be gone although nobody answered so; the portal refuses a list that names it.
+    // One that failed may be gone although no reply said so; the portal refuses a list that names it.
     if (runner.isUnfinished(entry.key)) {
       return (await nidOnPortal(deps.portal(name), entry, runner.signal)) === entry.nid;
     }

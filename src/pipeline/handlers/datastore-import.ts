@@ -7,7 +7,7 @@ import type { ResourceState } from './resource-state.ts';
 
 /**
  * Makes the portal import the attached file. Portals differ: some import on attach (`data_import` 2 with storage), some keep
- * the rows of the former file until they are told (6 with storage), some import by their own cron and offer no datastore
+ * the rows of the former file until they are emptied (6 with storage), some import by their own cron and offer no datastore
  * endpoint at all. What came of it is proven later, or here where `provesNow`: the entry says `imported` then.
  */
 export const importFile = async (state: ResourceState): Promise<void> => {
@@ -78,12 +78,12 @@ const importUnlessDone = async (
   signal: AbortSignal,
 ): Promise<string> => {
   const { item, portal } = state.target;
-  // Rows that were counted and found wrong are made anew; what else is told may be of the file before.
+  // Rows that were counted and found wrong are made anew; any other state may be that of the file before.
   const isDistrusted = state.entry.datastore === 'failed' && !resumed;
   const isDone = importedOnAttach(status) || (resumed && datastoreState(status) === 'imported');
   const isMisread = needsDialect(state) && !(isDone && (await isWhole(state, signal)));
   if (isDone && !isDistrusted && !isMisread) return state.provesNow ? imported(state) : pending(state);
-  // Nobody of ours imports meanwhile: a state that tells of an import is stale, or somebody else's, who is waited for.
+  // None of our jobs imports meanwhile: the state of an import is stale, or of somebody else's, which is waited for.
   if (!isMisread && datastoreState(status) === 'running' && (await endsByItself(state, signal))) {
     if (await isWhole(state, signal)) return imported(state);
   }
@@ -150,12 +150,12 @@ export const isWhole = async ({ target, table, entry }: ResourceState, signal: A
   return !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });
 };
 
-/** Portals read commas unless they are told otherwise, or were told so for a file before. */
+/** Portals read commas unless configured otherwise, now or for a file before. */
 const needsDialect = ({ table, entry }: ResourceState): boolean =>
   table !== null &&
   [table.delimiter, entry.good?.delimiter, entry.refused?.delimiter].some((delimiter) => (delimiter ?? ',') !== ',');
 
-/** Storage with `data_import` 2 is only told by portals that import a file at once when it is attached. */
+/** Storage with `data_import` 2 is only reported by portals that import a file at once when it is attached. */
 const importedOnAttach = ({ storage, data_import }: DatastoreNumbers): boolean => storage >= 1 && data_import === 2;
 
 /** Orders the import; rows of another file (`isForeign`) are removed first where the portal would keep them. */
@@ -193,10 +193,10 @@ const tellDialect = async (
 const keepsOldRows = ({ storage, data_import }: DatastoreNumbers): boolean =>
   storage >= 1 && (data_import === 6 || data_import === 5);
 
-/** How long a running import is watched that nobody of ours has ordered, while its table does not grow, milliseconds. */
+/** How long a running import is watched that none of our jobs started, while its table does not grow, milliseconds. */
 const standsStillMs = 10_000;
 
-/** Waits for an import of somebody else; false when its state is stale: the table does not grow. */
+/** Waits for an import that others started; false when its state is stale: the table does not grow. */
 const endsByItself = async ({ target, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
   const { portal } = target;
   const { uuid } = entry;

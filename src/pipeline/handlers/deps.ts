@@ -42,7 +42,7 @@ export interface Gathered {
   superseded: Claim[];
   /** Claims that cannot become a wish. */
   refused: { claim: Claim; reason: Reason }[];
-  /** Faulty entries of a catalogue or list: told, and never taken for missing. */
+  /** Faulty entries of a catalogue or list: reported, and never taken for missing. */
   skipped: SkippedEntry[];
   /** What is published otherwise than the source has it. */
   remarks: string[];

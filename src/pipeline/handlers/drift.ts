@@ -1,4 +1,4 @@
-// Drift: somebody edited, on the portal, fields that we manage, since our last write.
+// Drift: fields that we manage were edited on the portal since our last write.
 import { baselineOf, countItems, missingFields } from '../../dataset-api/compare.ts';
 import { DriftError } from '../../model/errors.ts';
 import type { LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
@@ -7,7 +7,7 @@ import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import { differences, markerOf, type NodeWish } from '../compare/node.ts';
 
 /**
- * Names of the fields of ours that somebody changed on the portal: the revision is not the one we left, and the node does
+ * Names of the fields of ours that were changed on the portal: the revision is not the one we left, and the node does
  * not hold what we sent last. Fields we never sent are not ours to watch. Empty where nothing is known of either.
  */
 export const driftedFields = (entry: LedgerEntry, sent: SentNode | null, node: PortalNode): string[] => {
@@ -44,7 +44,7 @@ export const editedFields = (
 };
 
 /**
- * Fields that are left as somebody made them (`onDrift: keep`): those that hold neither what was sent last nor what is
+ * Fields that are left as edited on the portal (`onDrift: keep`): those that hold neither what was sent last nor what is
  * wished now. They stay so in later runs, until the edit is taken back or the wish agrees with it.
  */
 export const keptFields = (

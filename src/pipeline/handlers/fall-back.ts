@@ -134,7 +134,7 @@ const isFileAtFault = async (state: ResourceState, error: unknown): Promise<bool
   );
 };
 
-/** Codes of failures that may pass: the last one of its kind is a failure of the import, and nobody looks again. */
+/** Codes of failures that may pass: the last one of its kind is a failure of the import, and it is not looked at again. */
 const passing: ReadonlySet<string> = new Set<ErrorCode>(['import-timeout', 'portal-unreachable', 'portal-reply']);
 
 const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
@@ -225,7 +225,7 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile | nu
 
 /**
  * What the entry of a resource remembers as its good file once it is proven: the file itself is kept beside, where it is
- * not in the archive of an inbox anyway. A copy that cannot be made is told and does not fail the job. While the table is
+ * not in the archive of an inbox anyway. A copy that cannot be made is reported and does not fail the job. While the table is
  * not proven, the copy of the file before stays as well.
  */
 export const keepGoodFile = async (state: ResourceState): Promise<GoodFile | null> => {

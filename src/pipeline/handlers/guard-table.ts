@@ -24,7 +24,7 @@ export const isGuarded = ({ wish, entry, table, source, fallsBack }: ResourceSta
   !fallsBack &&
   entry.version.sum !== sumOf(table.sha256);
 
-/** Holds the table where it is beyond the limits: the entry tells that its file is refused, and nothing of it is sent. */
+/** Holds the table where it is beyond the limits: the entry records that its file is refused, and nothing of it is sent. */
 export const guardTable = async (state: ResourceState): Promise<void> => {
   const { wish, entry, table, source, target, deps } = state;
   const { guard } = wish;
@@ -82,7 +82,7 @@ export const provenVersion = (state: ResourceState): LiveVersion | null => {
   return liveVersionOf(table, { at: Date.now(), before, guard: wish.guard });
 };
 
-/** How many versions the report of a held table tells. */
+/** How many versions the report of a held table shows. */
 const toldVersions = 10;
 
 /** The last versions that went live, newest first. */

@@ -101,7 +101,7 @@ export class ItemRunner {
     if (item.ended) this.#ended.set(key, item.ended);
   }
 
-  /** Ends an item that only waited for others, as the ledger tells it; false where that does not call it live. */
+  /** Ends an item that only waited for others, as the ledger has it; false where that does not call it live. */
   async endAsLive(key: string): Promise<boolean> {
     const entry = await this.#deps.ledger.entry(this.#job.data.portal, key);
     const item = await this.#open(key);

@@ -6,7 +6,7 @@ import { type Intent, type LedgerEntry, warningsOf } from '../../model/ledger-en
 import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../../model/report.ts';
 import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
 
-/** How an item ended, beside what its ledger entry tells. */
+/** How an item ended, beside what its ledger entry says. */
 export interface ItemEnd {
   outcome: ItemOutcome;
   reason: Reason | null;
@@ -145,7 +145,7 @@ const writeOf: Record<Intent['action'], string> = {
 export const workLost = (runId: string, key: string): JobLostError =>
   new JobLostError(`run ${runId} holds no work on ${key} any more`, { hint: 'publish again' });
 
-/** The report item of a key as its ledger entry tells it, without any work on it. */
+/** The report item of a key as its ledger entry has it, without any work on it. */
 export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem => ({
   key: entry.key,
   kind: entry.kind,

@@ -43,7 +43,7 @@ export const lookAtAddresses = async (
   return seen;
 };
 
-/** Null where the known version is the present one. What cannot be read is the fault of its own job, which tells the reason. */
+/** Null where the known version is the present one. What cannot be read is the fault of its own job, which reports the reason. */
 const lookAtAddress = async (
   url: string,
   known: NonNullable<LedgerEntry['fetched']>,

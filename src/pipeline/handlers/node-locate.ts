@@ -13,7 +13,7 @@ export interface NodeTarget {
   item: Item;
   ledger: Ledger;
   portal: Portal;
-  /** What to do with a node that somebody edited on the portal. */
+  /** What to do with a node that was edited on the portal. */
   onDrift: OnDrift;
   /** Somebody decided that what is not found is created. */
   createMissing: boolean;
@@ -152,7 +152,7 @@ const createdAbove = async (
 /**
  * The node of a wish that no listing shows by its uuid: on a portal that makes its own uuids, or a draft that lists hide
  * from this account.
- * @throws NodeUnclearError where one may be it, unless somebody decided that what is not found is created
+ * @throws NodeUnclearError where one may be it, unless what is not found is to be created
  */
 const unlisted = async (target: NodeTarget, wish: NodeWish): Promise<string | null> => {
   const { item, portal, createMissing } = target;

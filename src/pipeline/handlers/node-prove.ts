@@ -95,7 +95,7 @@ const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry):
   );
 };
 
-/** What a look at a node found: the fields that differ, and those that are left as somebody made them. */
+/** What a look at a node found: the fields that differ, and those that are left as edited. */
 interface Looked extends ProvenNode {
   wrong: readonly string[];
   kept: ReadonlySet<string>;
@@ -119,7 +119,7 @@ const settled = async (
   );
   const notHeld = Object.fromEntries([...stillKnown, ...wrong.map((field) => [field, got(field)])]);
   const now = Object.entries(baselineOf(wish.fields, node)).filter(([field]) => !kept.has(field));
-  // Of fields that somebody else made, what it held before that.
+  // Of fields that others edited, what it held before that.
   const before = Object.entries(entry.baseline ?? {}).filter(([field]) => kept.has(field));
   return {
     node,

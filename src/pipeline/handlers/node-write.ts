@@ -53,7 +53,7 @@ export const writeNode = async (
   }
 };
 
-/** True where the ledger proves that the portal holds the node as wished, and nobody has changed it since. */
+/** True where the ledger proves that the node on the portal is verified and unchanged since. */
 const isSettled = (wish: NodeWish, entry: LedgerEntry, row: NodeRow | null, { also, isDoubted }: WriteMore): boolean =>
   entry.metadataFingerprint === wish.fingerprint &&
   entry.removed === null &&
@@ -212,7 +212,7 @@ export interface Edits {
   sent: SentNode | null;
 }
 
-/** Fields that somebody edited on the portal, and those of them that are to stay so. @throws DriftError when the item is to be held */
+/** Fields that were edited on the portal, and those of them that are to stay so. @throws DriftError when the item is to be held */
 export const editsOf = async (
   target: NodeTarget,
   wish: NodeWish,

@@ -121,7 +121,7 @@ const lookAtFiles = async (
   return sources;
 };
 
-/** A file that cannot be read is the fault of its own job, which tells the reason. */
+/** A file that cannot be read is the fault of its own job, which reports the reason. */
 const fingerprintOrNull = async (
   path: string,
   known: SourceFingerprint | null,

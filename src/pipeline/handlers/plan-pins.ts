@@ -86,7 +86,7 @@ const nodeMoved = async (portal: Portal, pinned: Pinned, signal: AbortSignal): P
 
 /**
  * True when a later revision left everything of ours as it was: portals make such revisions by themselves ("Update to
- * resource ..." on a dataset), and people edit fields that are not ours. Only told where nothing of ours was written since.
+ * resource ..." on a dataset), and people edit fields that are not ours. Decided only where nothing of ours was written since.
  */
 const isOursUnchanged = async (
   portal: Portal,

@@ -1,4 +1,4 @@
-// Before a run writes: is this the portal that the ledger tells of? Others answer there after an address was changed, and a
+// Before a run writes: is this the portal that the ledger describes? Others answer there after an address was changed, and a
 // portal that was restored or made anew has forgotten what we published.
 import { HeldError } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
@@ -17,7 +17,7 @@ const leastGone = 3;
 /**
  * Looks for some of the nodes that the ledger names. Tells whether some are gone, so that the others have to be looked for
  * as well; where the portal was set back, what was learnt of its terms is learnt anew, because their ids are used again.
- * @throws HeldError where most of them are gone, unless somebody decided that what is missing is created
+ * @throws HeldError where most of them are gone, unless missing ones are to be created
  */
 export const refuseOtherPortal = async (
   deps: HandlerDeps,

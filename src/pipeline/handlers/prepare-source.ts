@@ -10,7 +10,7 @@ import {
 import { prepareFile } from '../compare/local-file.ts';
 import type { ResourceState } from './resource-state.ts';
 
-/** Rejected rows that the job log tells one by one. */
+/** Rejected rows that the job log lists one by one. */
 const toldRejects = 20;
 
 /**

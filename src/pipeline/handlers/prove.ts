@@ -40,7 +40,7 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   },
 });
 
-/** What the portal tells of one table; `size` is undefined where it does not count, `state` null where states need not be asked. */
+/** What the portal reports of one table; `size` is undefined where it does not count, `state` null where states need not be asked. */
 interface SeenTable {
   unproven: Unproven;
   size: TableSize | null | undefined;

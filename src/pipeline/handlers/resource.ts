@@ -46,7 +46,7 @@ const takeDown = async (state: ResourceState, how: RemovalMode): Promise<void> =
   await state.target.item.end(entry, { outcome: 'done', reason: null });
 };
 
-/** All steps; a file that the portal cannot import gives way to the last good one, and the entry tells the reason. */
+/** All steps; a file that the portal cannot import gives way to the last good one, and the entry holds the reason. */
 const publish = async (state: ResourceState): Promise<void> => {
   try {
     await runSteps(state);

@@ -87,7 +87,7 @@ const writePages = async (
     ...(pins ? { isCounted: (key: string) => isPinned(pins, key) } : {}),
     observe: await observer(deps, request, { refresh, isPinned: pins !== null }, signal),
   });
-  if (plan.hasNew) void meet(deps, request.portal, signal).catch(() => undefined); // the jobs are told why
+  if (plan.hasNew) void meet(deps, request.portal, signal).catch(() => undefined); // the jobs report why
   await writer.add(sourceWork(request, gathered));
   if (gathered.isDrop) {
     const guard = guardOf(gathered.manifest.defaults.resource.guard);
@@ -178,7 +178,7 @@ const forgetTables = async (deps: HandlerDeps, { portal }: RunData, known: Known
   return { ...known, entries };
 };
 
-/** What a portal could not import is tried once more when somebody asks for it: by a retry, or by dropping it again. */
+/** What a portal could not import is tried once more on request: by a retry, or by dropping it again. */
 const forgetRefusals = async (
   deps: HandlerDeps,
   request: RunData,
@@ -188,7 +188,7 @@ const forgetRefusals = async (
   const entries = new Map(known.entries);
   for (const { key, source } of wishes.flatMap(({ resources }) => resources)) {
     const entry = entries.get(key);
-    if (entry?.refused?.guard !== undefined) continue; // somebody decides about it
+    if (entry?.refused?.guard !== undefined) continue; // it waits for a decision
     const isAsked = request.why === 'retry' || (source.kind === 'file' && source.claim !== undefined);
     if (!entry?.refused || !isAsked) continue;
     entries.set(key, { ...entry, refused: null });

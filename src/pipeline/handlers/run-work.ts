@@ -49,7 +49,7 @@ export class WorkBuilder {
     this.work = { datasets: [], resources: [], settled: [], claims: [] };
   }
 
-  /** Adds a dataset as planned; items that moved since a plan are told as held. */
+  /** Adds a dataset as planned; items that moved since a plan are reported as held. */
   add(wish: DatasetWish, planned: PlannedDataset, moved: ReadonlyMap<string, Reason>): void {
     const why = new Map(flatten([planned]).map((item) => [item.key, item.why]));
     const same = wish.resources.filter((resource) => why.get(resource.key) === null);
@@ -88,7 +88,7 @@ export class WorkBuilder {
     this.work.resources.push(...busy);
   }
 
-  /** What becomes of a dropped file that needs no job, or that somebody discarded; a held one waits. */
+  /** What becomes of a dropped file that needs no job, or that was discarded; a held one waits. */
   #settleClaim(wish: ResourceWish, isSame: boolean): void {
     const { key, source } = wish;
     if (source.kind !== 'file' || source.claim === undefined) return;
@@ -121,7 +121,7 @@ export class WorkBuilder {
     for (const removal of removals.filter(({ kind }) => kind === 'dataset')) this.#datasetFor(removal.key, removals);
   }
 
-  /** Adds items that a stored plan names and that cannot be done, where nothing else tells of them. */
+  /** Adds items that a stored plan names and that cannot be done, where nothing else reports them. */
   refuse(moved: ReadonlyMap<string, Reason>): void {
     const told = new Set([
       ...this.work.settled.map(({ key }) => key),

@@ -16,7 +16,7 @@ import type { Rename } from '../plan/renames.ts';
 import { applyRenames, flatten } from '../plan/whole-plan.ts';
 import type { Remembered } from './observe.ts';
 
-/** Items that nobody wishes any more are taken down in pages of so many. */
+/** Items that are no longer named are taken down in pages of so many. */
 const removalsPerPage = 1000;
 
 /** What a target is planned with. */

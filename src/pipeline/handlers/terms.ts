@@ -13,7 +13,7 @@ type Write = (fields: NodeFields) => Promise<WrittenNode>;
 
 /**
  * Writes a node with the ids of its terms. Where a name has none yet, no other node that makes terms is written meanwhile,
- * and the node is read back at once: the order of its terms tells the new ids.
+ * and the node is read back at once: the order of its terms gives the new ids.
  */
 export const withTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Promise<WrittenNode> => {
   const { item, portal } = target;
@@ -85,7 +85,7 @@ const afterOtherMakers = async ({ item, portal }: NodeTarget, wish: NodeWish): P
     if (!maker) return resolved;
     const row = await portal.findByUuid(maker.uuid, item.signal);
     const other = row && (await portal.nodes.read(row.nid, item.signal));
-    // It was killed right there: its node tells what it made.
+    // It was killed right there: its node shows what it made.
     const isToWaitFor = other === null || (await terms.learn([maker.term], other)).length > 0;
     if (isToWaitFor) await sleep(lookMs, undefined, { signal: item.signal });
     resolved = await terms.resolve(wish.fields, true);

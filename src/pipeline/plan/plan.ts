@@ -202,7 +202,7 @@ const nodeNeed = (
 const rowOf = ({ listed }: KnownState, { uuid }: LedgerEntry): ListedNode | undefined =>
   listed?.get(uuid.toLowerCase());
 
-/** True for an entry that is live, or published as a draft as wished. */
+/** True for an entry that is live, or verified as an unpublished draft. */
 export const isProven = (wish: { published: boolean }, entry: LedgerEntry): boolean =>
   entry.live || (!wish.published && entry.reason === null);
 

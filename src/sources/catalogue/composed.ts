@@ -126,7 +126,7 @@ export function takeDate(
   else draft.fields[field] = { und: [{ value: `${date} ${time}` }] };
 }
 
-/** A day or time, or a rule of repetition, which tells how often the data is renewed. */
+/** A day or time, or a rule of repetition, which says how often the data is renewed. */
 export function takeModified(value: unknown, draft: Draft): void {
   const text = textOf(value) ?? '';
   const code = frequencyCode(text);

@@ -52,7 +52,7 @@ const taken = new Set(
   'csv xls json xlsx doc docx rdf txt jpg png gif tiff pdf odf ods odt tsv tab geojson xml zip'.split(' '),
 );
 
-/** The name of a format as portals show it: in lower case, media types by their common name; null where nothing is told. */
+/** The name of a format as portals show it: in lower case, media types by their common name; null where there is none. */
 const formatOf = (format: string | null, mediaType: string | null): string | null => {
   for (const text of [format, mediaType]) {
     if (text === null) continue;
@@ -88,7 +88,7 @@ const fileNameFor = ({ url, format, mediaType }: FileFacts): string | undefined 
   return `${stem === '' ? 'data' : stem.slice(0, 100)}.${ending}`;
 };
 
-/** What is told about a distribution. */
+/** What is needed to understand a distribution. */
 interface DistributionTools {
   files: 'link' | 'fetch';
   /** Details of every resource, from the manifest. */
@@ -141,7 +141,7 @@ const knownKeys = new Set([
 
 /** A distribution that is left out because it is faulty; what it published before stays. */
 export interface LeftOut {
-  /** Null where it cannot be told which of the resources it is. */
+  /** Null where it is unknown which of the resources it is. */
   id: string | null;
   /** From 1. */
   position: number;

@@ -32,7 +32,7 @@ export class Draft {
     this.#remark(part, what);
   }
 
-  /** One line of text that fits a plain field; what is too long is cut, and told. */
+  /** One line of text that fits a plain field; what is too long is cut, with a remark. */
   short(part: string, text: string, longest = longestText): string {
     return shortLine(text, longest, (what) => this.remark(part, what));
   }

@@ -16,7 +16,7 @@ import { idOfIdentifier } from './values.ts';
 
 const longestList = 60;
 
-/** Collects remarks; equal ones are told once, with their number. */
+/** Collects remarks; equal ones are reported once, with their number. */
 class Remarks {
   readonly #counts = new Map<string, { times: number; first: string }>();
 

@@ -47,7 +47,7 @@ export const oneLine = (text: string): string => text.replaceAll(/\s*[\t\v\f\r\n
 /** Longest plain text of a portal's field (recorded-behaviour 15). */
 export const longestText = 255;
 
-/** One line of text; what is too long is cut, and `tell` is told so. */
+/** One line of text; what is too long is cut, and `tell` is called. */
 export const shortLine = (text: string, longest: number, tell: (what: string) => void): string => {
   const line = oneLine(text);
   if (line.length <= longest) return line;
@@ -117,7 +117,7 @@ export const idOfAddress = (url: string): string => {
 const hashed = (words: string, text: string): string =>
   `${words === '' ? 'x' : words}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
 
-/** Lower-case letters and digits of a text, parted by single dashes; its end tells more than its beginning. */
+/** Lower-case letters and digits of a text, parted by single dashes; its end says more than its beginning. */
 const wordsOf = (text: string): string => {
   const words = text
     .normalize('NFKD')

@@ -92,7 +92,7 @@ const usual: Record<string, unknown> = {
   headerJoin: ' ',
 };
 
-/** The schema as tables are held against it: what it asks beyond that is told, and those cells are not looked at. */
+/** The schema as tables are held against it: what it asks beyond that is reported, and those cells are not looked at. */
 const tableSchemaOf = (draft: PackageDraft, schema: unknown, origin: Path): TableSchema | null => {
   if (schema === undefined) return null;
   if (!isObject(schema) || !Array.isArray(schema.fields) || schema.fields.length === 0) {

@@ -22,7 +22,7 @@ export class Announcer {
     return this.#pending.size === 0 ? null : this.#first;
   }
 
-  /** Adds a claim to the present batch unless it was told before. */
+  /** Adds a claim to the present batch unless it was announced before. */
   add(claim: Claim, movedAt: number): void {
     if (this.#told.has(claim.id) || this.#pending.has(claim.id)) return;
     if (this.#pending.size === 0) this.#first = movedAt;
@@ -30,7 +30,7 @@ export class Announcer {
     this.#pending.set(claim.id, claim);
   }
 
-  /** Puts what could not be told into the present batch again, and forgets claims that are not in the spool any more. */
+  /** Puts what could not be announced into the present batch again, and forgets claims that are not in the spool any more. */
   retry(spooled: Claim[], now: number): void {
     const present = new Set(spooled.map((claim) => claim.id));
     for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
@@ -38,7 +38,7 @@ export class Announcer {
     this.#failed.clear();
   }
 
-  /** Closes the present batch and tells of it; one call at a time, `done` runs after it. */
+  /** Closes the present batch and announces it; one call at a time, `done` runs after it. */
   flush(done: () => void): void {
     if (this.#pending.size === 0 || this.#telling !== null) return;
     const batch = [...this.#pending.values()].sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -53,7 +53,7 @@ export const claimId = (claimedAt: number, token: string): string => `${String(c
 export const parseClaimId = (name: string): { claimedAt: number; token: string } | null =>
   claimIdPattern.test(name) ? { claimedAt: Number(name.slice(0, 13)), token: name.slice(14) } : null;
 
-/** Parts of a claim's own folder. The file keeps its path in the inbox, so that a claim without a record tells where it came from. */
+/** Parts of a claim's own folder. The file keeps its path in the inbox, so that a claim without a record shows where it came from. */
 export const claimPaths = (folder: string, dropped: string) => ({
   file: join(folder, 'file', dropped),
   marker: join(folder, 'marker', dropped),

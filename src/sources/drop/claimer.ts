@@ -10,7 +10,7 @@ import { type InboxView, isMarked, lookAt } from './inbox-view.ts';
 import { type Settler, type Settling, sameStill, stillOf } from './settling.ts';
 import { type Taken, takeFile } from './take.ts';
 
-/** What a claimer works on, and whom it tells. */
+/** What a claimer works on, and to whom it reports. */
 export interface ClaimerOptions {
   folders: InboxFolders;
   /** Token of this watcher, part of the ids of its claims. */
@@ -42,7 +42,7 @@ export class Claimer {
     this.#options = options;
   }
 
-  /** True for a claim under way, which nobody else may take over. */
+  /** True for a claim under way, which must not be taken over. */
   busy(id: string): boolean {
     return this.#busy.has(id);
   }

@@ -1,4 +1,4 @@
-// What a path in the inbox is, told from its name alone, and which other name gives the same id.
+// What a path in the inbox is, by its name alone, and which other name gives the same id.
 
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

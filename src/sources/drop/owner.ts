@@ -10,7 +10,7 @@ import { parsedJson } from '../../util/json.ts';
 import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
 
 /**
- * Writes `id` into `<spool>/.sluice-id` when nobody has yet (the folder is made when it is missing), otherwise compares.
+ * Writes `id` into `<spool>/.sluice-id` when there is none yet (the folder is made when it is missing), otherwise compares.
  *
  * @throws StateMismatchError when the spool is paired with another id
  */

@@ -58,7 +58,7 @@ const stamp = (unixMs: number): string => new Date(unixMs).toISOString().replace
 
 const versionPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}(\.[^.]*)?$/;
 
-/** `file` is the claim as it was hashed, `grown` when somebody wrote to it since, `gone` when it is not in the spool. */
+/** `file` is the claim as it was hashed, `grown` when it was written to since, `gone` when it is not in the spool. */
 const stateOfFile = async (claim: Claim): Promise<'whole' | 'grown' | 'gone'> => {
   const stats = await unless(lstat(claim.path, { bigint: true }), ['ENOENT', 'ENOTDIR'], null);
   if (stats === null) return 'gone';
@@ -150,7 +150,7 @@ interface ArchivedVersion {
   sha256: string;
 }
 
-/** Path of the newest archived version with that content, or null. Its name tells only the first 8 digits: check its bytes. */
+/** Path of the newest archived version with that content, or null. Its name holds only the first 8 digits: check its bytes. */
 export const findArchived = async (wanted: ArchivedVersion): Promise<string | null> => {
   const { path, claim, dataset, resource, sha256 } = wanted;
   const at = path.lastIndexOf(join('/.sluice', 'spool', claim));

@@ -1,4 +1,4 @@
-// Takes settled files out of the inbox, and claims that nobody finishes any more.
+// Takes settled files out of the inbox, and abandoned claims.
 import { access, constants, lstat, mkdir, readdir, realpath, rename, unlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { claimId, claimPaths, parseClaimId, readClaim, removeClaimFolder } from './claim.ts';
@@ -6,7 +6,7 @@ import { isErrno, moveWithoutReplacing, unless } from './durable.ts';
 import { linkReason } from './inbox-view.ts';
 import type { Owner } from './owner.ts';
 
-/** What a claim by rename gave: the file is in the spool, somebody else was faster, or it stays with the reason. */
+/** What a claim by rename gave: the file is in the spool, another process was faster, or it stays with the reason. */
 export type Taken = { outcome: 'taken' | 'lost' } | { outcome: 'left'; reason: string };
 
 const lost: Taken = { outcome: 'lost' };
@@ -131,7 +131,7 @@ const forgetDeadOwners = async (spool: string, owner: Owner, tokens: Set<string>
 };
 
 /**
- * Takes over what nobody works on: claims without a record are adopted, leftovers of claims whose file has moved on are
+ * Takes over abandoned work: claims without a record are adopted, leftovers of claims whose file has moved on are
  * removed, a marker taken without its file goes back. Claims of living watchers are left alone.
  */
 export const adoptUnfinished = async (options: AdoptOptions): Promise<Unfinished[]> => {

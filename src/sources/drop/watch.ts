@@ -2,7 +2,7 @@
 import { relative, sep } from 'node:path';
 import { watch } from 'chokidar';
 
-/** Who is told of what. Paths are relative to the watched folder, with `/`. */
+/** The callbacks of a watch. Paths are relative to the watched folder, with `/`. */
 export interface WatchListener {
   onPath: (path: string) => void;
   /** Something left the folder, so what stood in another file's way may be gone. */

@@ -19,7 +19,7 @@ import {
 
 export type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
 
-/** What a look at an address tells without fetching it. */
+/** What a look at an address finds out without fetching it. */
 export type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | null; validators: Validators };
 
 /** Opens a fetcher; nothing is sent before its first call. `lookup` takes the place of the system's name service. */

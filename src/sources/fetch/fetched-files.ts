@@ -8,7 +8,7 @@ import { isErrno, unless, writeDurably } from '../drop/durable.ts';
 import type { Fetcher } from './fetch.ts';
 import type { FetchOptions, Validators } from './policy.ts';
 
-/** Folders of resources that nobody asked for so long (ms) are removed. */
+/** Folders of resources that were not requested for so long (ms) are removed. */
 const forgottenMs = 7 * 86_400_000;
 
 const fetchedSchema = z.object({

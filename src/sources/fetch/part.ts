@@ -120,7 +120,7 @@ export class Part {
 
   /** Makes the part the file, at once and durably; resolves with what is in it. */
   async finish(): Promise<{ bytes: number; sha256: string }> {
-    // A name that nobody else knows: what is proven to be ours there cannot be exchanged before it gets its place.
+    // An unguessable name: what is proven to be ours there cannot be exchanged before it gets its place.
     const whole = `${this.into}.${randomBytes(6).toString('hex')}`;
     try {
       await this.stopNoting();

@@ -27,7 +27,7 @@ export interface ProxyPolicy {
   no: string;
 }
 
-/** What a server told to recognise this version again (RFC 9110 section 8.8). */
+/** What a server gave to recognise this version again (RFC 9110 section 8.8). */
 export interface Validators {
   etag: string | null;
   /** As the server wrote it; null as well where it is too young to be trusted. */

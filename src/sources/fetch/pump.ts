@@ -19,14 +19,14 @@ export interface Flow {
   total: number | null;
 }
 
-/** What bounds the flow, and who is told how far it is. */
+/** What bounds the flow, and who learns how far it is. */
 export interface PumpOptions {
   limits: Pick<FetchPolicy, 'maxBytes' | 'bodyMs'>;
   signal: AbortSignal;
   tell: ((line: string) => void) | undefined;
 }
 
-/** How often a long flow is told of, milliseconds. */
+/** How often the progress of a long flow is reported, milliseconds. */
 const tellMs = 15_000;
 
 /**

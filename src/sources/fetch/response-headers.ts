@@ -64,7 +64,7 @@ export const fileNameOf = (disposition: string | undefined, url: URL): string | 
 /** The last part of an address' path as a file name; null when it has none. */
 export const nameInPath = (url: URL): string | null => safe(decoded(url.pathname.split('/').at(-1) ?? ''));
 
-/** The file name of what was fetched: as wished, else what its server told, with the ending of its content type at least. */
+/** The file name of what was fetched: as given, else as its server names it, with the ending of its content type at least. */
 export const nameOfFetched = (
   { name, isNamed }: { name: string; isNamed?: boolean },
   { fileName, contentType }: { fileName: string | null; contentType: string | null },

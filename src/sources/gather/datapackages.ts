@@ -47,7 +47,7 @@ const matching = async (pattern: string): Promise<string[]> => {
 };
 
 interface PackageDataset {
-  /** Null where it cannot be told. */
+  /** Null where unknown. */
   id: string | null;
   spec: DatasetSpec | null;
   problems: FileProblem[];

@@ -21,7 +21,7 @@ const defaultMaxBadRows = '0.5%';
 
 /**
  * The recipe for a resource, or null when its file is sent as it is. A schema file and modules are read here, because they
- * are part of the fingerprint; one that cannot be read is the fault of that one resource, told by its job.
+ * are part of the fingerprint; one that cannot be read is the fault of that one resource, reported by its job.
  */
 export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'auto' | 'never'): TableRecipe | null => {
   if (!('name' in source)) return null;
@@ -107,7 +107,7 @@ export const canonicalJson = (value: unknown): string => {
 
 /** A faulty entry of a catalogue or list, or a faulty resource of a sound one. */
 export interface SkippedEntry {
-  /** Key it would have; of a dataset that cannot be told, `<manifest>/entry#<number>`, of a resource `<dataset>/distribution#<number>`. */
+  /** Key it would have; of an unknown dataset, `<manifest>/entry#<number>`, of a resource `<dataset>/distribution#<number>`. */
   key: string;
   uuid: string;
   title: string;

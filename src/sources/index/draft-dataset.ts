@@ -11,7 +11,7 @@ interface ResolvedColumns {
   byHeading: Map<string, IndexColumn>;
   /** Faults for which the index as a whole cannot be read. */
   faults: { heading: string; message: string }[];
-  /** Columns that nobody asked for. */
+  /** Columns that are not known. */
   remarks: string[];
 }
 
@@ -36,7 +36,7 @@ export const resolveColumns = (
   };
   for (const [name, heading] of Object.entries(columns)) {
     const column = columnOf(name, known);
-    if (column === undefined) continue; // the check of the manifest has told
+    if (column === undefined) continue; // the check of the manifest has reported it
     if (headings.includes(heading)) take(heading, column);
     else resolved.faults.push({ heading, message: missingHeading(heading, headings) });
   }

@@ -104,7 +104,7 @@ class Gathering {
     return { wishes, skipped, problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) };
   }
 
-  /** The dataset of a row; null when it names none, which is told. */
+  /** The dataset of a row; null, with a problem, when it names none. */
   #draftOf(row: IndexRow): DraftDataset | null {
     const cell = row.cells.find(({ heading }) => isDatasetId(this.#columns.get(heading)));
     const name = cell === undefined ? '' : String(cell.value);

@@ -37,7 +37,7 @@ export interface IndexRows {
 const maxBytes = 256 * 1024 * 1024;
 
 /**
- * Reads an index; empty cells are left out. `isWhole` tells names whose values are mappings in JSON lines. Throws SourceMissingError, and ManifestError where the file as a whole is no
+ * Reads an index; empty cells are left out. `isWhole` is true for names whose values are mappings in JSON lines. Throws SourceMissingError, and ManifestError where the file as a whole is no
  * index: not UTF-8, an unclosed quote, no heading.
  */
 export const readIndex = async (file: string, isWhole: (name: string) => boolean): Promise<IndexRows> => {

@@ -48,7 +48,7 @@ const plainValue = z.strictObject({
   ),
 });
 
-/** The faults of a sidecar that nobody vouches for; `defaults` is what the manifest says for what it leaves out. */
+/** The faults of an untrusted sidecar; `defaults` is what the manifest says for what it leaves out. */
 const untrustedProblems = (document: YamlDocument, defaults: { published?: boolean }): FileProblem[] => {
   const { value } = document;
   if (!isObject(value)) return []; // said already

@@ -24,13 +24,13 @@ import {
 import { resolveTable } from './table-schema.ts';
 import { urlSource } from './url-schema.ts';
 
-/** Manifests that somebody still holds, by path: a command, its run and the notice of it read the same text. */
+/** Manifests still in use, by path: a command, its run and the notice of it read the same text. */
 const lately = new Map<string, { sha256: string; manifest: WeakRef<Manifest> }>();
 
 /**
  * Loads the manifest at `path` (relative to the working directory). Throws ManifestError with all problems at once. A data
  * file that does not exist is no problem of the manifest: it fails that one resource when it is run. The same object is
- * given to all who load the same text, so nobody may change it.
+ * given to all who load the same text, so it must not be changed.
  */
 export const loadManifest = async (path: string): Promise<Manifest> => {
   const read = await readYamlText(path);
@@ -67,7 +67,7 @@ export const perPortal = <M extends Pick<Manifest, 'portal' | 'portals'>>(manife
 const longestId = 64;
 
 /**
- * The resources of one whose last steps hold a `split`, each with the step told which value it keeps; any other resource
+ * The resources of one whose last steps hold a `split`, each with the value that the step keeps; any other resource
  * alone. Ids and titles are made of the values; `taken` holds the ids of the dataset and gets the new ones.
  */
 const splitResource = (spec: ResourceSpec, taken: Set<string>): ResourceSpec[] => {

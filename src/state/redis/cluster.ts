@@ -23,7 +23,7 @@ const rangesSchema = z.array(
 
 /**
  * What every connection to a cluster is made with. A connection goes to the node that owns the slot of `prefix`, as the
- * first reachable of `seeds` and the nodes learned from them tells, and follows the slot: when it moves, the command is
+ * first reachable of `seeds` and the nodes learned from them knows, and follows the slot: when it moves, the command is
  * sent again to the new owner. While the slot has no owner the connection is tried again and again, like that to a single
  * server that is down. (The cluster client of ioredis gives commands up after some redirections, and keeps connections to
  * nodes that hold none of our keys.)
@@ -76,7 +76,7 @@ const ownerFinder = (
       known = distinct([...view.nodes, ...seeds]);
       return view.owner;
     }
-    // Nobody knows the owner. A connection to any node fails, or is told so, and is made again after a pause.
+    // The owner is unknown. A connection to any node fails, or is refused, and is made again after a pause.
     known.push(...known.splice(0, 1));
     return known[0] ?? { host: '127.0.0.1', port: 6379 };
   };

@@ -22,7 +22,7 @@ export interface RedisConnectionOptions {
   reconnectOnError?: (error: Error) => 2 | false;
 }
 
-/** What a server tells of itself. Null where it does not tell, as some hosted ones do not. */
+/** What a server reports of itself. Null where it does not, as some hosted ones. */
 export interface ServerFacts {
   version: ServerVersion | null;
   pid: number | null;

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { RedisScript } from './script.ts';
 
-/** One field that somebody waits for. */
+/** One field that is waited for. */
 interface Asked {
   hash: string;
   field: string;

@@ -1,4 +1,4 @@
-// Which Redis and Valkey versions sluice can work with, and how a server tells its own.
+// Which Redis and Valkey versions sluice can work with, and how a server reports its own.
 
 /** Name and version of a server. Valkey counts its versions anew from 7.2 and is accepted by name. */
 export interface ServerVersion {

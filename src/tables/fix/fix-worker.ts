@@ -16,7 +16,7 @@ export interface FixTask {
   target: string;
   rowBytes: number;
   separator: Delimiter;
-  /** Told by somebody; see `openTable`. */
+  /** Given by the user; see `openTable`. */
   encoding?: string;
   skipRows?: number;
   /** Of the file at `path`, without a fault that has no mend. */

@@ -1,4 +1,4 @@
-// Writes the rows of a table anew, and tells what was changed: fit for a report, for it shows rows.
+// Writes the rows of a table anew, and reports what was changed: fit for a report, for it shows rows.
 import { isAscii } from 'node:buffer';
 import type { Finding, FindingKind } from '../inspect/finding.ts';
 import { fixedHeader } from '../inspect/header.ts';
@@ -23,7 +23,7 @@ interface FixedPlace {
 export interface FixReport {
   /** Every mend by name and how often it was needed. */
   mends: { kind: FindingKind | 'separator'; mend: string; count: number }[];
-  /** Rows of which a cell was changed, and rows that were left out; what is done to all rows alike is told by `mends` only. */
+  /** Rows of which a cell was changed, and rows that were left out; what is done to all rows alike is reported by `mends` only. */
   changed: number;
   /** Every change in them, {@link mostShown} at most. */
   rows: FixedPlace[];

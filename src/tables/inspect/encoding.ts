@@ -1,4 +1,4 @@
-// Which encoding the bytes of a table are in, told by evidence, and what is found where it is not UTF-8.
+// Which encoding the bytes of a table are in, by evidence, and what is found where it is not UTF-8.
 import { isAscii, isUtf8 } from 'node:buffer';
 import { encodingTitle } from '../scan/encodings.ts';
 import { notUtf8 } from '../scan/faults.ts';
@@ -19,7 +19,7 @@ const mostOffsets = 10;
 /** Of each byte beyond ASCII so many pieces of text are kept as evidence, and so many bytes in all. */
 const [mostPieces, mostBytes, longestPiece] = [6, 12 * 1024, 2048];
 
-/** How many candidates are told. */
+/** How many candidates are reported. */
 const mostCandidates = 3;
 
 /** Tab, line ends, quote, comma, semicolon: what ends a piece of text, and no character of several bytes holds. */
@@ -51,7 +51,7 @@ export class EncodingWatch {
 
   /**
    * Takes the next chunk; returns offsets in it of the first bytes that are no UTF-8. A character that began in the
-   * chunk before is told at 0.
+   * chunk before is reported at 0.
    */
   feed(chunk: Buffer): number[] {
     if (this.shifted === null && chunk.includes(escapeByte)) this.#findShift(chunk);
@@ -88,7 +88,7 @@ export class EncodingWatch {
     return { encoding: 'unknown', candidates };
   }
 
-  /** ISO-8859-1 where nothing tells it from Windows-1252. */
+  /** ISO-8859-1 where nothing distinguishes it from Windows-1252. */
   #titleOf({ encoding }: Reading): string {
     return encoding === 'windows-1252' && !this.#windowsOnly ? 'ISO-8859-1' : encodingTitle(encoding);
   }
@@ -248,7 +248,7 @@ const shiftedEncoding = (findings: Findings, encoding: string): void => {
   });
 };
 
-/** A file that is read in an encoding that somebody told. */
+/** A file that is read in an encoding that was given. */
 export const toldEncoding = (findings: Findings, encoding: string): void => {
   findings.add('other-encoding', {
     code: 'table-encoding',

@@ -69,7 +69,7 @@ export interface FindingPlace {
   line: number;
   /** Number of the cell in its row, from 1; null where the row or file is meant. */
   column: number | null;
-  /** Bytes of the file before it; null where a file in UTF-16 is told of. */
+  /** Bytes of the file before it; null for a file in UTF-16. */
   offset: number | null;
   /** A few characters around it, escaped. Holds row contents: for reports, never for logs. */
   context: string | null;
@@ -101,10 +101,10 @@ export interface Finding {
   places: FindingPlace[];
 }
 
-/** How many places of each kind are told. */
+/** How many places of each kind are reported. */
 export const mostPlaces = 10;
 
-/** How a finding is told. */
+/** How a finding is reported. */
 export interface Told {
   code?: TableFaultCode;
   line: number;
@@ -119,7 +119,7 @@ export interface Told {
   count?: number;
 }
 
-/** A fault as it is told in a finding: the place stands beside the message. */
+/** A fault as it stands in a finding: the place stands beside the message. */
 export const toldOf = (fault: TableFaultError): Told => ({
   code: fault.code,
   line: fault.line,

@@ -14,9 +14,9 @@ export interface CheckTask {
   /** The bytes of the file where it has been read already; never empty. */
   content?: Buffer;
   delimiter?: Delimiter;
-  /** Told by somebody; see `openTable`. */
+  /** Given by the user; see `openTable`. */
   encoding?: string;
-  /** Told by somebody; see `openTable`. */
+  /** Given by the user; see `openTable`. */
   skipRows?: number;
   rowBytes: number;
 }
@@ -100,7 +100,7 @@ const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection =>
 /** Encodings by which an inspection has read the file, or can read none. */
 const isFinal = (encoding: string): boolean => encoding.startsWith('UTF-') || encodingNamed(encoding) === null;
 
-/** The findings of a file that was read in the encoding that evidence told, and how that was told. */
+/** The findings of a file that was read in the encoding that evidence decided, and the finding about it. */
 const withEvidence = (read: Inspection, first: Inspection): Inspection => {
   const told = first.findings.filter(({ kind }) => kind === 'other-encoding');
   const findings = [...told, ...read.findings.filter(({ kind }) => kind !== 'other-encoding')].sort(byPlace);
@@ -108,7 +108,7 @@ const withEvidence = (read: Inspection, first: Inspection): Inspection => {
 };
 
 /**
- * Inspects one file in a worker thread; throws the system's error when it cannot be read. One that evidence tells to be in
+ * Inspects one file in a worker thread; throws the system's error when it cannot be read. One that evidence shows to be in
  * another encoding than UTF-8 is read a second time, in that encoding.
  */
 export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {

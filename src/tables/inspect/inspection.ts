@@ -74,7 +74,7 @@ interface InspectionSettings {
   bom: boolean;
   /** Of a file that was decoded before: offsets in its bytes are not known. */
   decodedFrom: string | null;
-  /** True where somebody told the encoding. */
+  /** True where the encoding was given. */
   isTold?: boolean;
   /** Lines above the first row that somebody told to leave out, and their bytes. */
   skipped?: { lines: number; bytes: number };
@@ -94,7 +94,7 @@ const lostTexts = [
   },
 ] as const;
 
-/** A place in a chunk that is to be told once the rows before it are scanned. */
+/** A place in a chunk that is to be reported once the rows before it are scanned. */
 interface Mark {
   at: number;
   tell: () => void;
@@ -189,7 +189,7 @@ export class TableInspection {
     this.#takeRows();
   }
 
-  /** Places in a chunk that are to be told with line and column, in order. */
+  /** Places in a chunk that are to be reported with line and column, in order. */
   #marks(chunk: Buffer): Mark[] {
     const marks: Mark[] = this.#watch.feed(chunk).map((at) => ({ at, tell: () => this.#rememberBad(chunk, at) }));
     if (isAscii(chunk)) return marks;
@@ -249,7 +249,7 @@ export class TableInspection {
     const scanner = this.#scanner;
     if (scanner.rowOver[row] === 1) {
       this.findings.add('row-oversize', toldOf(oversizeFault(scanner, row, this.#settings.rowBytes)));
-      this.#titleRows = Number.POSITIVE_INFINITY; // nothing below can be told without a header
+      this.#titleRows = Number.POSITIVE_INFINITY; // nothing below can be judged without a header
       return;
     }
     const header = scannedHeader(scanner, row, this.#dialect);
@@ -323,5 +323,5 @@ export class TableInspection {
   }
 }
 
-/** How many bad bytes are told with their place. */
+/** How many bad bytes are reported with their place. */
 const mostBad = 10;

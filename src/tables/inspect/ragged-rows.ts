@@ -1,4 +1,4 @@
-// Rows with too few or too many cells: each is told, except notes below the last row, which are told as such.
+// Rows with too few or too many cells: each is reported, except notes below the last row, which are reported as such.
 import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
@@ -24,7 +24,7 @@ const leftOut = 'the notes below the last row are left out';
 
 /** Collects ragged rows. */
 export class RaggedRows {
-  /** True when the next full row must be told of, because it tells whether rows before it are notes. */
+  /** True when the next full row must be looked at, because it decides whether rows before it are notes. */
   pending = false;
   /** Line of the first note below the last row; null when there is none. Known after {@link end}. */
   footerLine: number | null = null;

@@ -17,7 +17,7 @@ const badMarks = quoteFaults | has.nul | has.control;
 
 const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!)$/;
 
-/** How the cells of one fault of quoting are told. */
+/** How the cells of one fault of quoting are reported. */
 const quoteKinds: [number, FindingKind][] = [
   [has.unclosedInLimit, 'quote-unclosed'],
   [has.unclosed, 'quote-unclosed'],

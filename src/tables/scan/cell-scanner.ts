@@ -39,7 +39,7 @@ const newMemory = (): CellMemory => ({
 /** Memory that holds anything. */
 const takeMemory = (): CellMemory => kept.pop() ?? newMemory();
 
-/** Keeps the memory for another; nobody may use it any more. */
+/** Keeps the memory for another; it must not be used any more. */
 const giveMemory = (memory: CellMemory): void => {
   const { bytes, starts, ends, marks, rowCells, rowStarts, rowLines, rowOver } = memory;
   const entries = Math.max(starts.length, rowCells.length);

@@ -1,4 +1,4 @@
-// How a table is written down, told from the first bytes of its file: delimiter, quotes, and where the header stands.
+// How a table is written down, by the first bytes of its file: delimiter, quotes, and where the header stands.
 import { type Delimiter, delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './dialect.ts';
 import { type HeadRow, headerEvidence, headRows, isRecord, mayBeHeader } from './head-rows.ts';
 
@@ -13,7 +13,7 @@ export interface Layout {
   headerless?: boolean;
 }
 
-/** What somebody told of a layout. */
+/** What was given of a layout. */
 export interface LayoutTold {
   delimiter?: Delimiter | undefined;
   /** True where the first row is the header. */
@@ -154,7 +154,7 @@ const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
   ...(head.includes('\t') && head.includes('"') ? [{ quote: '', escape: '' }] : []),
 ];
 
-/** `sep=;`, the line by which Excel is told the delimiter. */
+/** `sep=;`, the line that names the delimiter for Excel. */
 const separatorLine = /^sep=([,;\t|])\r?\n/i;
 
 const candidateOf = ({ dialect, rows }: Reading, at: number): LayoutCandidate => {
@@ -170,7 +170,7 @@ const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
 
 const clearShare = 0.95;
 
-/** The layout of a table whose first row is its header, as somebody told. */
+/** The layout of a table whose first row was said to be its header. */
 const toldLayout = (best: Fit, fits: Fit[], given: Delimiter = ','): Layout => {
   if (best.share === 0) return { dialect: { ...rfc4180, delimiter: given }, titleRows: 0 };
   const rival = rivalOf(best, fits);

@@ -16,7 +16,7 @@ interface ChunkOptions {
 }
 
 /**
- * Yields the bytes of a file in buffers of up to 256 KB, fresh ones unless told otherwise. Throws the system's error when
+ * Yields the bytes of a file in buffers of up to 256 KB, fresh ones by default. Throws the system's error when
  * the file cannot be read and a CancelledError when the flag is raised.
  */
 export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkOptions = {}): Generator<Buffer> {
@@ -57,9 +57,9 @@ interface OpenOptions {
   /** The bytes of the file where it has been read already; never empty. */
   content?: Buffer | undefined;
   delimiter?: Delimiter | undefined;
-  /** The encoding, a name that `encodingNamed` knows, where somebody told it; UTF-8 and UTF-16 are seen. */
+  /** The encoding, a name that `encodingNamed` knows, where it was given; UTF-8 and UTF-16 are seen. */
   encoding?: string | undefined;
-  /** Lines above the header, where somebody told them; 0: the first line is the header. */
+  /** Lines above the header, where given; 0: the first line is the header. */
   skipRows?: number | undefined;
   /** Throw a TypeError where the bytes stand for nothing in that encoding. */
   fatal?: boolean;

@@ -1,4 +1,4 @@
-// Rows of a table from its bytes: every byte is kept, a fault is told with its place.
+// Rows of a table from its bytes: every byte is kept, a fault is reported with its place.
 import type { TableFaultError } from '../../model/errors.ts';
 import { has } from './byte-class.ts';
 import { CellScanner } from './cell-scanner.ts';
@@ -17,7 +17,7 @@ interface RowBatch {
   lines: Float64Array;
 }
 
-/** What {@link readTable} can be told beside the dialect. */
+/** What {@link readTable} takes beside the dialect. */
 export interface ReadOptions {
   /** Largest size of one row in bytes; 1 MB when absent. */
   rowBytes?: number;
@@ -70,7 +70,7 @@ class TableReading {
   feed(chunk: Buffer): Outcome {
     const bytes = this.#begun ? chunk : this.#begin(chunk);
     const bad = this.#utf8.feed(bytes);
-    // A character that began in the chunk before is told at this one's start.
+    // A character that began in the chunk before is reported at this one's start.
     const at = Math.max(0, bad - this.#offset);
     this.#scanner.feed(bad < 0 ? bytes : bytes.subarray(0, at));
     const outcome = this.#takeRows();

@@ -1,4 +1,4 @@
-// The first fault of one scanned row, told with its place.
+// The first fault of one scanned row, with its place.
 import type { TableFaultError } from '../../model/errors.ts';
 import { has, quoteFaults } from './byte-class.ts';
 import type { CellPosition, CellScanner } from './cell-scanner.ts';

@@ -1,4 +1,4 @@
-// Incremental UTF-8 validation that tells where the first bad byte stands.
+// Incremental UTF-8 validation that reports where the first bad byte stands.
 import { isUtf8 } from 'node:buffer';
 
 /** Bytes that a character starting with `lead` has; 0 when no character can start with it (RFC 3629). */

@@ -1,4 +1,4 @@
-// What one cell looks like: a number, a date, text… told from its bytes and the marks of the scanner.
+// What one cell looks like: a number, a date, text…, decided by its bytes and the marks of the scanner.
 import { has, quoteFaults } from './byte-class.ts';
 
 /** Kinds of values. */
@@ -53,7 +53,7 @@ const [zero, point, minus] = [0x30, 0x2e, 0x2d];
 
 /**
  * The number of the kind of a cell in {@link valueKinds}; `mark` are its marks. Spaces around a value are not looked
- * through: ` 1` is text. Called for every cell of a table, so the common kinds are told without making a string.
+ * through: ` 1` is text. Called for every cell of a table, so the common kinds are decided without making a string.
  */
 export const kindOf = (bytes: Buffer, start: number, end: number, mark: number): number => {
   if (start === end) return empty;

@@ -1,4 +1,4 @@
-// Rows that do not fit: counted, told by examples, written to a file of rejects, and too many of them end the work.
+// Rows that do not fit: counted, reported by examples, written to a file of rejects, and too many of them end the work.
 import { TableRowsError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { CsvFile, csvLine } from './csv.ts';
@@ -13,7 +13,7 @@ export interface Violation {
   message: string;
 }
 
-/** Violations that are told one by one. */
+/** Violations that are listed one by one. */
 const toldAtMost = 20;
 
 /** Where nothing is published because of a single bad row, so many are looked for. */

@@ -150,7 +150,7 @@ async function* whole(
         continue;
       }
       if (row.fault !== undefined && bad.allowsNone) throw row.fault;
-      // What stands above goes its way first, so that bad rows are told in their order.
+      // What stands above goes its way first, so that bad rows are reported in their order.
       if (sound.length > 0) yield sound;
       sound = [];
       bad.reject(row, [{ column: null, at: null, message }]);

@@ -60,7 +60,7 @@ export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<Prepa
   try {
     return await prepare(task);
   } catch (error) {
-    // What nobody asked for is no reason not to publish a file.
+    // What was not asked for is no reason not to publish a file.
     if (error instanceof NotOneTable && !task.recipe.asked) return { kind: 'as-is', why: error.message };
     const answer = answerOf(error);
     if (answer === null) throw error;

@@ -28,7 +28,7 @@ const pool = new WorkerPool<PrepareTask, PrepareAnswer>({
 
 /** What is to be made of what. */
 export interface PrepareOptions {
-  /** The source, and the name that tells its kind. */
+  /** The source, and the name that decides its kind. */
   path: string;
   name: string;
   recipe: TableRecipe;
@@ -95,7 +95,7 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
   throw errorOf(answer, path, kept);
 };
 
-/** Removes what earlier attempts under a label left in a folder, and what nobody came back for in a day. */
+/** Removes what earlier attempts under a label left in a folder, and what is older than a day. */
 export const sweepPrepared = async (folder: string, label: string): Promise<void> => {
   const names = await readdir(folder).catch(() => []); // not made yet
   for (const name of names) {
@@ -107,7 +107,7 @@ export const sweepPrepared = async (folder: string, label: string): Promise<void
 const dayMs = 24 * 3600 * 1000;
 
 const isOld = async (path: string): Promise<boolean> => {
-  const facts = await stat(path).catch(() => null); // somebody else's, removed just now
+  const facts = await stat(path).catch(() => null); // another process's, removed just now
   return facts !== null && Date.now() - facts.mtimeMs > dayMs;
 };
 

@@ -84,7 +84,7 @@ export const noHeader = (line: number): TableFaultError =>
     { hint: 'the first line that is read must have the column names; check skipRows and header.row' },
   );
 
-/** A source that is sound, but not one table: it goes as it is where nobody asked for a table. */
+/** A source that is sound, but not one table: it goes as it is where no table was asked for. */
 export class NotOneTable extends TableInputError {}
 
 /** A step names a column that is not there. */

@@ -82,7 +82,7 @@ const marks = [
   { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
 ];
 
-/** The encoding that a byte order mark tells; null without one. */
+/** The encoding that a byte order mark names; null without one. */
 const markedEncoding = (head: Uint8Array): string | null =>
   marks.find(({ bytes }) => bytes.every((byte, index) => head[index] === byte))?.encoding ?? null;
 

@@ -16,14 +16,14 @@ import { type Bytes, utf8Bytes } from './bytes.ts';
 export interface ReadingOptions {
   encoding: string | null;
   delimiter: Delimiter | null;
-  /** Lines above the header that are left out; null where nobody told. */
+  /** Lines above the header that are left out; null where not given. */
   skip: number | null;
   limits: Limits;
 }
 
 /**
  * Opens delimited text; `said` gets a line about how it is read. Throws a TableFaultError where the file does not decide
- * how, and where titles stand above the header of which nobody told.
+ * how, and where unannounced titles stand above the header.
  */
 export const openDelimited = async (
   bytes: Bytes,

@@ -24,7 +24,7 @@ export interface Opened {
 /** What a source is opened with. */
 export interface OpenOptions {
   path: string;
-  /** Name by which its kind is told. */
+  /** Name that decides its kind. */
   name: string;
   recipe: Pick<TableRecipe, 'asked' | 'sheet' | 'member' | 'steps' | 'mend'>;
   limits: Limits;

@@ -1,4 +1,4 @@
-// Dates in workbooks: numbers that only their style tells to be dates.
+// Dates in workbooks: numbers that only their style marks as dates.
 
 /** What a number stands for. */
 export type Shows = 'date' | 'datetime' | 'time' | 'duration';

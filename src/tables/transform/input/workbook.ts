@@ -32,7 +32,7 @@ interface Sheet {
 
 /**
  * Opens a sheet by name or number (from 1); null: the only one that is not hidden. Dates become ISO 8601, formulas their
- * last result, empty rows are left out. Formulas without a result, which programs write that do not compute, are told
+ * last result, empty rows are left out. Formulas without a result, which programs write that do not compute, are reported
  * through `said` at the end of the sheet.
  *
  * @throws TableInputError when it is no workbook, or the sheet is not there or not named although there are several

@@ -4,7 +4,7 @@ import { SluiceError, TableInputError } from '../../../model/errors.ts';
 import { damaged, type Limits } from '../row.ts';
 import { type Bytes, decoded } from './bytes.ts';
 
-/** What is told while XML is read; names are without their prefix. */
+/** The events of reading XML; names are without their prefix. */
 export interface XmlEvents {
   open?: (name: string, tag: SaxesTagPlain) => void;
   text?: (piece: string) => void;
