@@ -126,6 +126,11 @@ describe('a catalogue', () => {
       some(5, (index) => ({ distribution: files(index), spatial: '0,0,1,1', modified: '2020-01-01' })),
     );
     await place.publish(manifest);
+    const [table, api] = files(0);
+    const moved = { distribution: [{ ...table, downloadURL: 'https://b.example/new.csv' }, api] };
+    const lost = some(5, (index) => ({ distribution: files(index), spatial: '0,0,1,1', modified: '2020-01-01' }));
+    write('lost', [{ ...lost[0], ...moved }, ...lost.slice(1)]);
+    await place.publish(manifest);
     await place.store.flushall();
     expect((await place.run(['rebuild', manifest])).out).toContain('15 items: 15 restored and verified');
     gateway.takeWrites();

@@ -1,10 +1,10 @@
-// Finds resources that were renamed by their content: a node of ours below the same dataset that no wish names, with the same bytes.
+// Finds resources that were renamed: a node of ours below the same dataset that no wish names, with our mark of the new key or the same bytes.
 
 import type { ResourceWish } from '../../model/wish.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
 import { type KnownFile, type LocalTools, withLocalFile } from './local-file.ts';
-import { linkedNids } from './node.ts';
+import { bearsMark, linkedNids } from './node.ts';
 
 /** What is known when resources are looked for. */
 export interface RenamedOptions {
@@ -18,17 +18,24 @@ export interface RenamedOptions {
 }
 
 /**
- * Nodes of the wishes that were not found by identity, by key. A node and a wish belong together when their bytes are the
- * same and no other node or wish has them.
+ * Nodes of the wishes that were not found by identity, by key. A node and a wish belong together when its last write was
+ * that of the wish, or else their bytes are the same and no other node or wish has them.
  */
 export const findRenamed = async (
   dataset: PortalNode,
   wishes: ResourceWish[],
   options: RenamedOptions,
 ): Promise<Map<string, string>> => {
-  const candidates = wishes.length === 0 ? [] : await freeNodes(dataset, options);
+  const nodes = wishes.length === 0 ? [] : await freeNodes(dataset, options);
+  const marked = new Map<string, string>();
+  for (const { key } of wishes) {
+    const node = nodes.find((each) => bearsMark(each, key));
+    if (node) marked.set(key, node.nid);
+  }
+  const taken = new Set(marked.values());
+  const candidates = nodes.filter(({ nid }) => !taken.has(nid));
   const found: { key: string; nid: string }[] = [];
-  for (const wish of candidates.length === 0 ? [] : wishes) {
+  for (const wish of candidates.length === 0 ? [] : wishes.filter(({ key }) => !marked.has(key))) {
     const known = options.fileOf(wish);
     const sent = await withLocalFile(wish, known, options.tools, async (local) => local.sent);
     if (!sent) continue;
@@ -39,7 +46,7 @@ export const findRenamed = async (
   const isOnly = (name: 'key' | 'nid', value: string): boolean =>
     found.filter((match) => match[name] === value).length === 1;
   const pairs = found.filter(({ key, nid }) => isOnly('key', key) && isOnly('nid', nid));
-  return new Map(pairs.map(({ key, nid }) => [key, nid]));
+  return new Map([...marked, ...pairs.map(({ key, nid }) => [key, nid] as const)]);
 };
 
 /** Resource nodes of the dataset that we wrote for this manifest and that no wish names any more. */
