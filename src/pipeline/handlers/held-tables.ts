@@ -1,4 +1,4 @@
-// What a plan learns of held tables: what somebody decided about them, and which should have had something new by now.
+// What a plan learns of held tables: what was decided about them, and which should have had something new by now.
 import { HeldError, reasonOf } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
@@ -33,7 +33,7 @@ const decided = (
       ? { ...entry, refused: { ...refused, guard: 'released' } }
       : { ...entry, refused: { ...refused, guard: 'discarded' }, live: published, stale: false, reason: null };
   }
-  // Nothing new came: somebody says that this is right.
+  // Nothing new came, and that was confirmed to be right.
   if (!isLate(entry) || !version) return entry;
   return { ...timely(entry, published), version: { ...version, confirmed: Math.floor(now / 1000) } };
 };
