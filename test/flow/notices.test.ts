@@ -26,6 +26,24 @@ const manifestOf = (place: Place, file: string, more: object = {}): string =>
   });
 
 describe('notices of publish', () => {
+  it('tell of a held table once, and again of the next one', async () => {
+    const hook = await openHook();
+    const place = withSecrets(makePlace({ notify: { webhook: { url: hook.url, secret: { file: 'hook-secret' } } } }));
+    const table = (rows: number): string => place.write('table.csv', `id\n${'1\n'.repeat(rows)}`);
+    const manifest = manifestOf(place, table(30), { guard: { rows: '20%' } });
+    expect((await place.publish(manifest)).code).toBe(0);
+    table(3);
+    for (const _ of [1, 2]) expect((await place.publish(manifest)).code).toBe(4);
+    expect(hook.events()).toEqual(['run-held']);
+    expect(hook.taken[0]?.body).toContain('3 rows, 90% fewer than the 30 before');
+    expect((await place.run(['discard', 'n/a/table'])).code).toBe(0);
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(hook.events()).toEqual(['run-held', 'recovered']);
+    table(4);
+    expect((await place.publish(manifest)).code).toBe(4);
+    expect(hook.events()).toEqual(['run-held', 'recovered', 'run-held']);
+  });
+
   it('tell of a failure once and of its end, by webhook and e-mail, with no secret and no row', async () => {
     const [hook, mail] = [await openHook(), await openMailServer()];
     const place = withSecrets(

@@ -95,13 +95,14 @@ const found = ({ unproven, size, state }: SeenTable): string =>
   ].join(', ');
 
 /** Records that the resource is live. */
-const settle = async (deps: HandlerDeps, item: Item, { rows, good, version }: Unproven): Promise<void> => {
+const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent }: Unproven): Promise<void> => {
   const [known, work] = await Promise.all([
     deps.ledger.entry(item.portal, item.key),
     deps.runs.resourceWork(item.runId, item.key),
   ]);
   if (!known || !work) throw workLost(item.runId, item.key);
   const formerGood = known.good?.sha256;
+  const version = sent ?? known.version;
   const former = await formerWith(deps.ledger, item.portal, known, version);
   const entry: LedgerEntry = {
     ...known,

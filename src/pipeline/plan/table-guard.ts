@@ -107,9 +107,8 @@ const pairOf = (
 const isRetyped = (before: TableColumn['kind'], now: TableColumn['kind']): boolean =>
   before !== now && ![before, now].some((kind) => kind === 'mixed' || kind === 'empty');
 
-/** A column with fewer values says little when it loses some, unless nearly every row had one. */
-const enoughValues = 20;
-const nearlyAll = 0.75;
+/** A loss of values is no chance beyond so many standard deviations of what a column with such a share of them holds. */
+const beyondChance = 3;
 
 const nullFaults = ({ rows, contents: columns }: CheckedTable, { nulls }: TableGuard, live: LiveVersion): string[] => {
   if (nulls === undefined || rows === 0 || live.rows === 0) return [];
@@ -119,9 +118,10 @@ const nullFaults = ({ rows, contents: columns }: CheckedTable, { nulls }: TableG
     const filled = 1 - column.empty / live.rows;
     // As empty as a version that has passed is no news.
     const usual = Math.min(filled, (live.sparse?.[column.name] ?? 100) / 100);
-    if (own === undefined || (filled < nearlyAll && usual * rows < enoughValues)) return [];
+    if (own === undefined) return [];
     const left = 1 - own.empty / rows;
-    if (left >= (1 - nulls) * usual) return [];
+    const isChance = (usual - left) * rows <= beyondChance * Math.sqrt(rows * usual * (1 - usual));
+    if (left >= (1 - nulls) * usual || isChance) return [];
     return [
       `${quoted(column.name)} has values in ${percentOf(left)} of the rows, before in ${percentOf(filled)} (\`nulls: ${percentOf(nulls)}\`)`,
     ];

@@ -92,3 +92,95 @@ describe('the guard of a table', () => {
     }
   });
 });
+
+const rowsOf = (count: number, row: (at: number) => string, header = 'id,day,value,remark'): string =>
+  `${header}\n${Array.from({ length: count }, (_, at) => `${row(at)}\n`).join('')}`;
+const plain = (at: number): string => `${at},2026-01-0${1 + (at % 9)},${at}.5,seen`;
+const faults = (before: string, now: string, limits: TableGuard): string[] => {
+  const live = liveVersionOf(check(before), { at: 1, before: null, guard: limits });
+  return tableGuardFaults(check(now), { guard: limits, live, versions: versionsOf(null, live) });
+};
+
+describe('limits of rows', () => {
+  it.each([
+    ['as many as the share', 100, 80, []],
+    ['one fewer', 100, 79, ['79 rows, 21% fewer than the 100 before (`rows: 20%`)']],
+    ['one more', 100, 121, ['121 rows, 21% more than the 100 before (`rows: 20%`)']],
+    ['two of a handful', 5, 3, []],
+    ['three of a handful', 5, 2, ['2 rows, 60% fewer than the 5 before (`rows: 20%`)']],
+    ['the last ones', 2, 0, ['0 rows, 100% fewer than the 2 before (`rows: 20%`)']],
+    ['the first ones', 0, 1000, []],
+  ])('%s', (_, before, now, expected) => {
+    expect(faults(rowsOf(before, plain), rowsOf(now, plain), { rows: 0.2 })).toEqual(expected);
+  });
+
+  it('know a step only once it has passed the guard', () => {
+    const step = (guarded: boolean): string[] => {
+      const sizes = [100, 40, 100];
+      let [live, former]: [LiveVersion | null, FormerVersions | null] = [null, null];
+      for (const size of sizes) {
+        if (live) former = withFormer(former, live);
+        const own = guarded ? { guard } : {};
+        live = liveVersionOf(check(rowsOf(size, plain)), { at: 1, before: live, ...own });
+      }
+      if (!live) return [];
+      return tableGuardFaults(check(rowsOf(42, plain)), {
+        guard: { rows: 0.2 },
+        live,
+        versions: versionsOf(former, live),
+      });
+    };
+    expect(step(true)).toEqual([]);
+    expect(step(false)).toHaveLength(1);
+  });
+});
+
+describe('limits of columns', () => {
+  const before = rowsOf(40, plain);
+  it.each<[string, TableGuard['columns'], string, string[]]>([
+    ['another order', 'keep', rowsOf(40, (at) => `seen,2026-01-01,${at},1.5`, 'remark,day,id,value'), []],
+    ['another spelling', 'keep', rowsOf(40, plain, ' ID,Day,VALUE,Remark'), []],
+    ['a new one', 'grow', rowsOf(40, (at) => `${plain(at)},1`, 'id,day,value,remark,more'), []],
+    [
+      'a new one',
+      'keep',
+      rowsOf(40, (at) => `${plain(at)},1`, 'id,day,value,remark,more'),
+      ['column `more` added (`columns: keep`)'],
+    ],
+    ['whole numbers', 'keep', rowsOf(40, (at) => `${at},2026-01-01,${at},seen`), []],
+    ['a few words', 'keep', rowsOf(40, (at) => (at % 5 ? plain(at) : `${at},2026-01-01,n/a,seen`)), []],
+    ['no values', 'keep', rowsOf(40, (at) => `${at},2026-01-01,,seen`), []],
+    [
+      'dates of another notation',
+      'grow',
+      rowsOf(40, (at) => `${at},31.01.2026,${at}.5,seen`),
+      ['values changed: `day` from date to local date (`columns: grow`)'],
+    ],
+    [
+      'cells one column further',
+      'grow',
+      rowsOf(40, (at) => `seen,${at},2026-01-01,${at}.5`),
+      [
+        'values changed: `id` from number to text, `day` from date to number, `value` from number to date, `remark` from text to number (`columns: grow`)',
+      ],
+    ],
+    ['anything', 'any', 'a\n1\n', []],
+  ])('%s (%s)', (_, columns = 'any', now, expected) => {
+    expect(faults(before, now, { columns })).toEqual(expected);
+  });
+});
+
+describe('limits of values', () => {
+  const filled = (share: number, rows = 40): string =>
+    rowsOf(rows, (at) => `${at},2026-01-01,${at}.5,${(at * 7) % 20 < share * 20 ? 'seen' : ''}`);
+  it.each([
+    ['half of them', filled(1), filled(0.5), 0],
+    ['most of them', filled(1), filled(0.4), 1],
+    ['all of them, in a small table', filled(1, 4), filled(0, 4), 1],
+    ['all of a column that was half empty', filled(0.5), filled(0), 1],
+    ['a rare remark', filled(0.05), filled(0), 0],
+    ['none', filled(0.5), filled(1), 0],
+  ])('%s', (_, before, now, expected) => {
+    expect(faults(before, now, { nulls: 0.5 })).toHaveLength(expected);
+  });
+});
