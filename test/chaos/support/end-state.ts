@@ -38,6 +38,8 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
     for (const [key, entry] of entries) put(`ledger ${key}`, entry);
     const sent = await site.redis.hkeys(keys.sent(target));
     for (const key of sent) put(`sent ${key}`, await ledger.sentFor(target.portal, key));
+    for (const key of await site.redis.hkeys(keys.history(target)))
+      put(`history ${key}`, await ledger.formerVersions(target.portal, key));
     put(`intents ${target.manifest}`, await site.redis.hgetall(keys.intents(target)));
     put(`gate ${target.manifest}`, await site.redis.hgetall(keys.gate(target)));
     const [first, ...others] = await reportsOf(site, before, target.manifest);
@@ -164,7 +166,7 @@ const stamps = /\d{13}-[0-9a-f]{8}|\d{8}T\d{6}\.\d{3}Z/g;
 
 /** Differs from run to run: numbers that are given out in the order of writes, times, and what merely tells how it went. */
 const passing = new Set(
-  'nid vid vuuid fid uid changed created timestamp revision_timestamp runId startedAt endedAt ms attempts jobId hashedAt mtimeNs ctimeNs ino syncedAt missingSince log etag lastModified'.split(
+  'nid vid vuuid fid uid changed created timestamp revision_timestamp runId startedAt endedAt ms attempts jobId hashedAt mtimeNs ctimeNs ino syncedAt missingSince log etag lastModified at'.split(
     ' ',
   ),
 );
