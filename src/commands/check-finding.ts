@@ -1,8 +1,8 @@
 // What `sluice check` finds in a file, and a table's findings as lines of text.
 import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
+import type { encodings } from '../model/recipe/encodings.ts';
 import type { TableRecipe } from '../model/recipe/recipe.ts';
-import type { encodings } from '../model/recipe/steps.ts';
 import type { CheckOptions, TableReport } from '../tables/check.ts';
 import type { NumberNotation } from '../tables/inspect/columns.ts';
 import type { Finding } from '../tables/inspect/finding.ts';

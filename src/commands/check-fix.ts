@@ -2,8 +2,8 @@
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { TableFaultError, UsageError } from '../model/errors.ts';
+import { encodings } from '../model/recipe/encodings.ts';
 import { isTabular } from '../model/recipe/recipe.ts';
-import { encodings } from '../model/recipe/steps.ts';
 import { fixTable } from '../tables/check.ts';
 import type { FixReport } from '../tables/fix/row-fixer.ts';
 import type { Delimiter } from '../tables/scan/dialect.ts';

@@ -1,7 +1,7 @@
 // Wishes: the datasets and resources that should be on a portal, as gathered from a manifest or a dropped file.
 import { z } from 'zod';
+import { encodings } from './recipe/encodings.ts';
 import { isConvertible, preparedName, tableRecipeSchema } from './recipe/recipe.ts';
-import { encodings } from './recipe/steps.ts';
 import { tableGuardSchema } from './table-history.ts';
 
 /** Field items of a node keyed by field name, in the API's own structure (`{und: [...]}`), as entity portals take them. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { legacyEncodings } from '../../src/model/recipe/steps.ts';
+import { legacyEncodings } from '../../src/model/recipe/encodings.ts';
 import { fixTable, inspectTable } from '../../src/tables/check.ts';
 import { decoderOf, encoderOf, encodingNamed } from '../../src/tables/scan/encodings.ts';
 import { fileOf } from '../support/table-file.ts';
@@ -75,6 +75,46 @@ describe('the encoding of a table', () => {
       expect(finding?.hint).toContain('`encoding: ');
     },
   );
+
+  it.each([
+    [
+      'Russian',
+      'johab',
+      '2eA73q/e0d7j3tbe3d7X3t/e397t3tsg3uHe5d7f3tze5DvesN7h3tre497R3t/e2t7WCjE73qPe1t7i3ufe397x3vEg3rPe0d7d3tXe0Tvest7W3t7e4N7f3uQg3tze4t7g3tPe3d7aIN7V3tbe5N7j3tze4N7U3uAg3uPe0d7V3tEKMjvept7d3tbe6Dvesd7g3uPe5N7R3tPe3N7RIN7q3tze4N7d3u7e397g3tsg3t7e1t7S3tbe3d7aCjM73rve197d3tze4N7T3uA73rXe0t7g3uLe3N7RIN7j3t/e1t7U3tEg3uMg3uTe4t7g3uTe5d7R3uLe4N7TCg==',
+    ],
+    [
+      'French',
+      'cp863',
+      'Tm87Q29tbXVuZTtEgnBhcnRlbWVudDtJbnRpdHVsggoxO1NhaW50LZB0aWVubmUtZHUtR3KKcztCb3VjaGVzLWR1LVJok25lO1KCZmVjdGlvbiBkZSBsYSBjaGF1c3OCZQoyO0Nog3RlbGxlcmF1bHQ7Vmllbm5lO5Bjb2xlIIJsgm1lbnRhaXJlCjM7VoJsaXp5O6hsZS1kZS1GcmFuY2U7TYJkaWF0aIpxdWUghSBygm5vdmVyCjQ7QWyKcztHYXJkO0NyimNoZSBkZXMgVGlsbGV1bHMK',
+    ],
+    [
+      'Ukrainian',
+      'cp1125',
+      '/DuD4K6soKSgO46vqOEKMTuBpeCkqOf3ojuQpayureIgr66q4Peiq/cgpKji7+euo64g4aCkqqAKMjv4p6T3oqqgO4/gqKShoK2t7yDoqver7K2o5SCspaGr96IKMzuZqOCl5uw7j+CooajgoK2t7yDhrfej4yCnIOLgruLjoOD3ogo0O5/gpaznpTuOp6Wrpa2lra3vIK+g4KrjLCCvpeDoqKkgpeKgrwo1O4rgpaylraXm7DuPruGr46OoIKcgoqiipaelra3vIOGs9+Li7wo=',
+    ],
+    [
+      'German',
+      'iso2022_jp_2',
+      'TnI7U3RyYRskKEQpThsoQmU7T3J0O0ZsGyQoRCsjGyhCY2hlIGluIG0bJChDKXcbKEIKMTtIGyQoRCsjGyhCbmRlbHN0cmEbJChEKU4bKEJlIDQ7SxskKEQrUxsoQmxuLU0bJChEK2QbKEJsaGVpbTsxMjAKMjtBbSBGbBskKEQrUylOGyhCZXJncmFiZW47R3IbJChEKyMbKEJmZWxmaW5nOzg4Cg==',
+    ],
+    [
+      'French',
+      'iso2022_jp_3',
+      'Tm87Q29tbXVuZTtEGyQoTylfGyhCcGFydGVtZW50O0ludGl0dWwbJChPKV8bKEIKMTtTYWludC0bJChPKUAbKEJ0aWVubmUtZHUtR3IbJChPKV4bKEJzO0JvdWNoZXMtZHUtUmgbJChPKWobKEJuZTtSGyQoTylfGyhCZmVjdGlvbiBkZSBsYSBjaGF1c3MbJChPKV8bKEJlCjI7Q2gbJChPKVgbKEJ0ZWxsZXJhdWx0O1ZpZW5uZTsbJChPKUAbKEJjb2xlIBskKE8pXxsoQmwbJChPKV8bKEJtZW50YWlyZQo=',
+    ],
+    [
+      'Polish',
+      'iso2022_jp_1',
+      'THA7TWllanNjb3dvGyQoRCtcKysbKEI7T3BpcwoxO1obJChEKygbKEJia293aWNlIBskKEQqXBsoQmwbJChEKygbKEJza2llO1JlbW9udCAbJChEK1wbKEJ3aWV0bGljeSB3aWVqc2tpZWoKMjsbJChEKncbKEJ5d2llYztCdWRvd2EgGyQoRCtcGyhCY2llGyQoRCt3GyhCa2kgcm93ZXJvd2VqCg==',
+    ],
+    [
+      'Japanese',
+      'hz',
+      'fns3LDpFfn0sfntKUG4uNGV+fSx+e0RaSF1+fQoxLH57SiJ+fT9+e0pQfn0sfntQIVEnUCMkTk5dOHkkclBeQG0kOSRrOSRKQn59CjIsfntLST0tSlB+fSw/Pz9+eyROMT5FbyROfn0/fntIa359Cg==',
+    ],
+  ])('is unknown where nothing here can read it: %s in %s', async (_, _encoding, bytes) => {
+    expect((await inspectTable(fileOf(Buffer.from(bytes, 'base64')))).verdict).toBe('faulty');
+  });
 
   it.each(['gb18030', 'euc-jp', 'shift_jis', 'ibm866'])(
     'of plain %s is not taken for joined files',

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { optional } from '../optional-key.ts';
 import { castSchema } from './cast.ts';
+import { encodings } from './encodings.ts';
 import { expressionText } from './expression.ts';
 
 const text = z.string().min(1);
@@ -12,83 +13,6 @@ const columns = z.array(column).min(1);
 const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, or true or false' });
 
 const renames = z.record(column, text);
-
-/** Encodings that tables are looked at in where they are not UTF-8; of those that read a file alike the first is reported. */
-export const legacyEncodings = [
-  'windows-1252',
-  'windows-1250',
-  'windows-1251',
-  'windows-1253',
-  'windows-1254',
-  'windows-1255',
-  'windows-1256',
-  'windows-1257',
-  'windows-1258',
-  'windows-874',
-  'iso-8859-2',
-  'iso-8859-3',
-  'iso-8859-4',
-  'iso-8859-5',
-  'iso-8859-6',
-  'iso-8859-7',
-  'iso-8859-8',
-  'iso-8859-10',
-  'iso-8859-13',
-  'iso-8859-14',
-  'iso-8859-15',
-  'iso-8859-16',
-  'koi8-r',
-  'koi8-u',
-  'macintosh',
-  'x-mac-cyrillic',
-  'ibm866',
-  'ibm437',
-  'ibm737',
-  'ibm775',
-  'ibm850',
-  'ibm852',
-  'ibm855',
-  'ibm857',
-  'ibm862',
-  'x-mac-ce',
-  'x-mac-greek',
-  'x-mac-turkish',
-  'shift_jis',
-  'euc-jp',
-  'gb18030',
-  'big5',
-  'euc-kr',
-] as const;
-
-/** Encodings that can be named; UTF-8 is assumed, and refused where it is not. */
-export const encodings = [
-  'utf-8',
-  'utf-16le',
-  'utf-16be',
-  ...legacyEncodings,
-  'iso-8859-1',
-  'iso-8859-9',
-  'iso-2022-jp',
-  'gbk',
-  'cp1250',
-  'cp1251',
-  'cp1252',
-  'cp1253',
-  'cp1254',
-  'cp1255',
-  'cp1256',
-  'cp1257',
-  'cp1258',
-  'cp437',
-  'cp737',
-  'cp775',
-  'cp850',
-  'cp852',
-  'cp855',
-  'cp857',
-  'cp862',
-  'cp866',
-] as const;
 
 const headerSchema = z.strictObject({
   row: optional(z.int().positive(), {

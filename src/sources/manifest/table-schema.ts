@@ -2,8 +2,9 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { optional } from '../../model/optional-key.ts';
+import { encodings } from '../../model/recipe/encodings.ts';
 import { badRowPolicies } from '../../model/recipe/recipe.ts';
-import { encodings, stepsSchema } from '../../model/recipe/steps.ts';
+import { stepsSchema } from '../../model/recipe/steps.ts';
 import { tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 
 const text = z.string().trim().min(1);

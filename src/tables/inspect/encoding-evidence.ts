@@ -1,6 +1,6 @@
 // Tells the encoding of text that is not UTF-8 by the languages it could be written in: each encoding is tried, and what
 // it reads is held against how often letters follow each other in each language.
-import { legacyEncodings } from '../../model/recipe/steps.ts';
+import { legacyEncodings } from '../../model/recipe/encodings.ts';
 import { decoderOf } from '../scan/encodings.ts';
 import { letterPairs } from './letter-pairs.ts';
 
@@ -283,10 +283,30 @@ const readingOf = (encoding: string, text: string): Reading | null => {
   }
   if (best === null || of === null) return null;
   const { pairs, familiar, letters, foreign, odd } = best;
-  const known = foreign <= letters * 0.03 && odd <= letters * 0.03;
+  // Cousins of a DOS set differ in a few letters only.
+  const mostForeign = encoding.startsWith('ibm') ? 0 : letters * 0.03;
+  const known = foreign <= mostForeign && odd <= letters * 0.03 && !isMonotonous(text) && isAsked(text);
   const natural = known && (of.byLetter ? pairs >= 12 && familiar >= pairs * 0.33 : familiar >= pairs * 0.75);
   return { encoding, text, cost: best.cost + rarityOf(encoding), natural, lead: of.byLetter ? 25 : 12 };
 };
+
+/** The largest share that a letter beyond ASCII has in any language: Korean and Japanese bytes read as another set go beyond. */
+const mostOfOne = 0.3;
+
+/** True where one letter beyond ASCII stands more often among the letters than in any language. */
+const isMonotonous = (text: string): boolean => {
+  const counts = new Map<string, number>();
+  let all = 0;
+  for (const letter of text.toLowerCase().match(/\p{L}/gu) ?? []) {
+    all += 1;
+    if (letter > '\x7f') counts.set(letter, (counts.get(letter) ?? 0) + 1);
+  }
+  return all > 20 && Math.max(0, ...counts.values()) > all * mostOfOne;
+};
+
+/** False where a question or call begins as in Spanish, and does not end. */
+const isAsked = (text: string): boolean =>
+  [...'¿¡'].every((sign, at) => text.split(sign).length <= text.split('?!'.charAt(at)).length);
 
 /** True when a reading is certain; `next` is the one that comes next to it. */
 export const isPlainly = (reading: Reading, next: Reading | undefined): boolean =>

@@ -27,13 +27,16 @@ const ends = new Set([0x09, 0x0a, 0x0d, 0x22, 0x2c, 0x3b]);
 
 const escapeByte = 0x1b;
 
-/** What begins text in encodings that switch between sets of characters; all their bytes are ASCII. */
-const shifts: [string, string][] = [
-  ['\x1b$)C', 'ISO-2022-KR'],
-  ['\x1b$)A', 'ISO-2022-CN'],
-  ['\x1b$@', 'ISO-2022-JP'],
-  ['\x1b$B', 'ISO-2022-JP'],
+/** What stands behind an escape in encodings that switch between sets of characters; all their bytes are ASCII. */
+const shifts: [RegExp, string][] = [
+  [/^\$\)C/, 'ISO-2022-KR'],
+  [/^\$\)A/, 'ISO-2022-CN'],
+  [/^(?:\$[^@B]|\([^BIJ]|[-./)])/, 'ISO-2022'],
+  [/^(?:\$[@B]|\([IJ])/, 'ISO-2022-JP'],
 ];
+
+/** Text of another such encoding, between its signs. */
+const tildes = /~\{(?:[!-}][!-~]){1,200}~\}/;
 
 /** Follows a stream of bytes chunk by chunk; characters may span chunks. */
 export class EncodingWatch {
@@ -54,7 +57,7 @@ export class EncodingWatch {
    * chunk before is reported at 0.
    */
   feed(chunk: Buffer): number[] {
-    if (this.shifted === null && chunk.includes(escapeByte)) this.#findShift(chunk);
+    if (this.shifted === null && (chunk.includes(escapeByte) || chunk.includes('~{'))) this.#findShift(chunk);
     if (this.#held.length === 0 && isAscii(chunk)) return this.#next([]);
     const held = this.#held.length;
     const bytes = held === 0 ? chunk : Buffer.concat([this.#held, chunk]);
@@ -99,7 +102,9 @@ export class EncodingWatch {
   }
 
   #findShift(chunk: Buffer): void {
-    this.shifted = shifts.find(([sign]) => chunk.includes(sign, 0, 'latin1'))?.[1] ?? null;
+    const [before = '', ...behind] = chunk.toString('latin1').split(String.fromCharCode(escapeByte));
+    const found = shifts.find(([sign]) => behind.some((text) => sign.test(text)))?.[1];
+    this.shifted = found ?? ([before, ...behind].some((text) => tildes.test(text)) ? 'HZ-GB-2312' : null);
   }
 
   /** Keeps a few pieces of a chunk that is UTF-8. */
@@ -225,7 +230,7 @@ export const encodingFinding = (findings: Findings, facts: EncodingFacts): void 
     const mend = `the file is read as ${encoding} and written as UTF-8`;
     findings.add('wide-encoding', { code: 'table-encoding', line: 1, message, hint: wideHint, mend });
   }
-  if (encoding.startsWith('ISO-2022')) shiftedEncoding(findings, encoding);
+  if (/^(?:ISO-2022|HZ)/.test(encoding)) shiftedEncoding(findings, encoding);
   if (count === 0) return;
   const kind = encoding === 'mixed' ? 'mixed-encoding' : 'other-encoding';
   const known = evidenceOf(facts);

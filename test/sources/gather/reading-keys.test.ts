@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { encodings, legacyEncodings } from '../../../src/model/recipe/steps.ts';
+import { encodings, legacyEncodings } from '../../../src/model/recipe/encodings.ts';
 import { recipeOf } from '../../../src/sources/gather/dataset-wish.ts';
 import { encoderOf, encodingNamed, encodingTitle } from '../../../src/tables/scan/encodings.ts';
 import { prepareTable } from '../../../src/tables/transform/prepare.ts';
