@@ -1,4 +1,4 @@
-// `sluice init`: asks for the portal and writes a configuration and manifests to begin with.
+// `sluice init`: prompts for the portal and writes a configuration and manifests to begin with.
 import { constants } from 'node:fs';
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';

@@ -5,7 +5,7 @@ import { UsageError } from '../model/errors.ts';
 import type { Io } from './io.ts';
 import { configOf } from './session.ts';
 
-/** Options that tell which embedded portal is meant. */
+/** Options that name the embedded portal. */
 export interface PortalChoice {
   config?: string;
   state?: string;

@@ -28,7 +28,7 @@ const pollMs = 50;
 /**
  * Waits until every run has its report. Workers of this process are started when no other process has any, also when
  * those vanish on the way. Throws {@link InterruptedError} when the command is stopped, {@link UnfinishedError} when a
- * portal stays paused, asks for too long a pause, or Redis lost the run.
+ * portal stays paused, requests too long a pause, or Redis lost the run.
  */
 export const waitForRuns = async (
   runtime: Runtime,

@@ -24,7 +24,7 @@ export type EmbeddedPortalConfig = ReturnType<typeof embeddedPortal> & Passworde
 /** A portal of either kind. */
 export type PortalConfig = EmbeddedPortalConfig | ReturnType<typeof remotePortal>;
 
-/** What the file alone does not tell. */
+/** What the file alone does not say. */
 interface ResolveContext {
   path: string | null;
   /** Folder that paths are relative to. */

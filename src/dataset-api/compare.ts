@@ -29,7 +29,7 @@ const longestShown = 100;
 
 /**
  * What a node holds of the sent fields beyond what {@link missingFields} compares: the ids of terms, which portals
- * do not tell by name, and how many items there are where they are not as many as were sent. By field name.
+ * do not return by name, and how many items there are where they are not as many as were sent. By field name.
  */
 export const baselineOf = (sent: NodeFields, node: Readonly<Record<string, unknown>>): Record<string, string> => {
   const baseline: Record<string, string> = {};

@@ -43,7 +43,7 @@ export const endingOf = (contentType: string | null): string => {
 };
 
 const ending = /[^.]\.[a-z][a-z0-9]{1,9}$/i;
-/** Endings of programs that answer with a file: they tell nothing about it. */
+/** Endings of programs that answer with a file: they say nothing about it. */
 const programs = /\.(?:php|aspx?|jsp|do|cgi|action|ashx)$/i;
 
 /** True for a name whose ending says what the file is: `budget.csv`, but neither `download` nor `export.php`. */

@@ -222,7 +222,7 @@ export class SourceChangedError extends errorOf('source-changed', true) {}
 /** A path that must not be followed. */
 export class SourceRefusedError extends errorOf('source-refused') {}
 
-/** A job does not wait longer than this (ms) for a server that asks for a pause: the run would stay open. */
+/** A job does not wait longer than this (ms) for a server that requests a pause: the run would stay open. */
 const longestPauseMs = 600_000;
 
 /** The server of a `url` did not answer properly; it is asked again, unless it wants a pause of more than ten minutes. */

@@ -60,7 +60,7 @@ export const noTrace: Trace = { steps: {}, interrupted: [], kills: {}, stalls: 0
 
 const trace = traceSchema.exactOptional();
 
-/** A schedule or an event asks for a run. */
+/** A schedule or an event requests a run. */
 export const triggerDataSchema = z.object({
   kind: z.literal('trigger'),
   ...requestData,

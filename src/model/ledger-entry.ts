@@ -154,7 +154,7 @@ export const indexedEntrySchema = ledgerEntrySchema.pick({
 /** See {@link indexedEntrySchema}. */
 export type IndexedEntry = z.infer<typeof indexedEntrySchema>;
 
-/** What we sent last for a node, to tell changes field by field and edits of others from our own. */
+/** What we sent last for a node, to find changes field by field, and edits of others. */
 export const sentNodeSchema = z.object({
   title: z.string(),
   published: z.boolean(),

@@ -63,7 +63,7 @@ export const resourceWishSchema = z.object({
   recipe: tableRecipeSchema.exactOptional(),
   /** Limits that a new version of its table is held against. */
   guard: tableGuardSchema.exactOptional(),
-  /** What is asked for a table of text, where the name of the file does not tell yet whether it is one. */
+  /** How a table of text is read, where the name of the file does not say yet whether it is one. */
   reading: readingKeysSchema.exactOptional(),
   /** sha256 (hex) over everything above that the portal shall hold as metadata. */
   metadataFingerprint: z.string(),

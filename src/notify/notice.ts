@@ -58,7 +58,7 @@ export type Notice = z.infer<typeof noticeSchema>;
 /** Items that a notice lists. */
 export const listedItems = 50;
 
-/** What a notice may tell of a reason: its code and place, but not its message, which can hold a portal's words. */
+/** What a notice may show of a reason: its code and place, but not its message, which can hold a portal's words. */
 export const noticeItem = (key: string, reason: Pick<Reason, 'code' | 'line' | 'column'>): NoticeItem => ({
   key,
   code: reason.code,

@@ -56,7 +56,7 @@ interface PortalState {
 
 const portalToldSchema = z.object({ paused: z.string(), resumed: z.number() });
 
-/** Keeps the incidents in Redis, so that all workers tell each of them once together. */
+/** Keeps the incidents in Redis, so that all workers together report each of them once. */
 export class Notifier {
   readonly #parts: NotifierParts;
   /** What this process knows to have been reported of each portal, to spare reads. */

@@ -16,7 +16,7 @@ import { type Reply, wrongShape } from './classify.ts';
 import type { Traits } from './traits.ts';
 import { isHtmlPage } from './words.ts';
 
-/** How many rows and columns a datastore table has; `columns` is null where the portal does not tell. */
+/** How many rows and columns a datastore table has; `columns` is null where the portal does not report them. */
 export interface TableSize {
   rows: number;
   columns: number | null;

@@ -40,7 +40,7 @@ export class DialectChoice {
     return found.dialect;
   }
 
-  /** Remembers a create, so that its read-back can tell whether the portal kept the uuid; the last 100 are kept. */
+  /** Remembers a create, so that its read-back can show whether the portal kept the uuid; the last 100 are kept. */
   noteCreate(nid: string, uuid: string): void {
     if (this.#isCertain) return;
     this.#created.set(nid, uuid);

@@ -60,7 +60,7 @@ export const echoedFields = (node: PortalNode, changes: NodeFields): NodeFields 
   return echoed;
 };
 
-/** True for fields that the two dialects write differently; errors about these tell the dialect. */
+/** True for fields that the two dialects write differently; errors about these reveal the dialect. */
 export const isShapedField = (field: string): boolean => Object.hasOwn(formShapes, field);
 
 type Report = (problem: string) => void;

@@ -23,7 +23,7 @@ export interface PortalFile {
 
 /** What came of an upload. */
 export interface Attached {
-  /** Null where the portal does not tell. */
+  /** Null where the portal does not report it. */
   fid: string | null;
   /** sha256 (hex) of the bytes that were sent; null for a streamed file, of which only size and times are known. */
   sha256: string | null;
@@ -49,7 +49,7 @@ export class Files {
 
   /**
    * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). `fid` is null where the portal
-   * does not tell it. @throws SourceMissingError, SourceChangedError about the local file.
+   * does not report it. @throws SourceMissingError, SourceChangedError about the local file.
    */
   async attach(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
     const { headersMs, uploadMs } = this.timeouts;

@@ -34,7 +34,7 @@ export interface PortalHooks {
   log: Log;
   /** Awaited before every single request (the token bucket of requests per second). */
   takeToken?: (signal: AbortSignal) => Promise<void>;
-  /** True where no job repeats what failed: then a pause of up to a minute that the portal asks for is waited out at once. */
+  /** True where no job repeats what failed: then a pause of up to a minute that the portal requests is waited out at once. */
   isPatient?: () => boolean;
   /** Where ids of terms are remembered; in memory when absent. */
   terms?: TermStore;

@@ -78,12 +78,12 @@ const learn = async (portal: Surveyed, vocabulary: Vocabulary, names: string[], 
 /** Ids that are looked at: topics are among the first terms of a portal. */
 const mostIds = 60;
 
-/** So many ids in a row that lead nowhere: this portal does not tell. */
+/** So many ids in a row that lead nowhere: this portal does not list them. */
 const enoughMisses = 12;
 
 const topicAddress = /\/field_topic\/(.+)-(\d+)$/;
 
-/** Ids of topics by the slug of their name, the lower one of two; empty where the portal does not tell. */
+/** Ids of topics by the slug of their name, the lower one of two; empty where the portal does not list them. */
 export const topicIds = async (http: Http, signal: AbortSignal): Promise<Map<string, string>> => {
   const found = new Map<string, string>();
   for (let id = 1, misses = 0; id <= mostIds && misses < enoughMisses; id++) {

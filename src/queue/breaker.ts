@@ -15,7 +15,7 @@ export interface BreakerSettings {
   probeMs: number;
   /** Longest time between two probes, milliseconds. */
   maxProbeMs: number;
-  /** A portal that asks for a longer pause by `Retry-After` than this (milliseconds) is paused at once. */
+  /** A portal that requests a longer pause by `Retry-After` than this (milliseconds) is paused at once. */
   longestAskedMs: number;
 }
 

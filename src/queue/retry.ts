@@ -17,7 +17,7 @@ export const isRetryable = (thrown: unknown): boolean => {
 
 /**
  * Milliseconds to wait before the next attempt: exponential with full jitter over the upper half, never less than what
- * the portal, or the server of a source, asked for by `Retry-After`. What a portal asks for counts up to the longest
+ * the portal, or the server of a source, requested by `Retry-After`. What a portal requests counts up to the longest
  * delay: beyond that the portal is paused, where everybody can see it.
  */
 export const backoffMs = (

@@ -4,7 +4,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** A process. `startedAt` is opaque, equal only for the same process; empty where the system does not tell. */
+/** A process. `startedAt` is opaque, equal only for the same process; empty where the system does not provide it. */
 export const processMarkSchema = z.object({ pid: z.int().positive(), startedAt: z.string() });
 export type ProcessMark = z.infer<typeof processMarkSchema>;
 

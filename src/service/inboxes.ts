@@ -1,4 +1,4 @@
-// The watched folders of the service: each batch of claimed files asks for a run, and their state is shown to `status`.
+// The watched folders of the service: each batch of claimed files requests a run, and their state is shown to `status`.
 import { z } from 'zod';
 import { targetName } from '../model/redis-keys.ts';
 import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
@@ -112,7 +112,7 @@ export class Inboxes {
   }
 }
 
-/** What the watching services tell of their folders; a view older than a few seconds is of a service that has ended. */
+/** What the watching services report of their folders; a view older than a few seconds is of a service that has ended. */
 export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfService[]> =>
   Object.values(await runtime.redis.hgetall(runtime.keys.inboxes)).flatMap((text) => {
     const parsed = inboxViewSchema.safeParse(JSON.parse(text));

@@ -37,7 +37,7 @@ export interface CheckOptions {
   rowBytes?: number | undefined;
   /** A name that TextDecoder knows, where the file is neither UTF-8 nor UTF-16 and no evidence shows what it is. */
   encoding?: string | undefined;
-  /** Lines above the header, where the file does not tell; 0: the first line is the header. */
+  /** Lines above the header, where the file does not decide; 0: the first line is the header. */
   skipRows?: number | undefined;
   /** Size of the file in bytes where that is known: {@link checkTable} checks a small one at once. */
   bytes?: number | undefined;

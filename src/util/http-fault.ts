@@ -1,4 +1,4 @@
-// What went wrong with a request to anybody: the fault below HTTP, and the pause that a reply asks for.
+// What went wrong with a request to anybody: the fault below HTTP, and the pause that a reply requests.
 
 /** Codes of faults for which a certificate is to blame. */
 export const certificateFault = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|HOSTNAME_MISMATCH/;

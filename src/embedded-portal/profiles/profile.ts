@@ -98,7 +98,7 @@ export interface Profile {
   fileItemExtras: Readonly<Record<string, unknown>>;
   /** The datastore of a release as recorded; null: our own one, which imports a valid table when it is attached. */
   recordedDatastore: RecordedRelease | null;
-  /** True: a reference asks for the right to edit the node on its other side, which is written as well. */
+  /** True: a reference needs the right to edit the node on its other side, which is written as well. */
   guardsOtherSides: boolean;
   /** True: an update of a resource saves its datasets too where they changed long before it. */
   renewsDatasets: boolean;
@@ -158,7 +158,7 @@ export interface Profile {
    * false: `uri` comes along whatever is named, as recorded.
    */
   strictLists: boolean;
-  /** True: answers tell which accounts exist and which are blocked, and show every account to everybody. */
+  /** True: answers reveal which accounts exist and which are blocked, and show every account to everybody. */
   tellsAccounts: boolean;
   /** True: the user object shows `init` to the user himself, and `data` is always a text. */
   fullAccounts: boolean;

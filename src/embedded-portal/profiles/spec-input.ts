@@ -68,7 +68,7 @@ const readAuthor = (
   const name = textOf(body.name) ?? '';
   const uid = textOf(body.uid) ?? '';
   if (!may(user, 'administer nodes')) {
-    // Asked before any account is looked for, so that the answer does not tell which there are.
+    // Asked before any account is looked for, so that the answer does not reveal which there are.
     const known = store.users.byUid(present)?.name.toLowerCase() ?? '';
     const refused = 'Only users who administer nodes may set another author.';
     if (name !== '' && name.toLowerCase() !== known) errors.name = refused;

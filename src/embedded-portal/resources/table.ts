@@ -89,7 +89,7 @@ export const resolveOperation = (resource: Resource, method: string, args: strin
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
-/** Throws 401 when a session asks for a change without its CSRF token. `method` is the one that came over the wire. */
+/** Throws 401 for a change by a session without its CSRF token. `method` is the one that came over the wire. */
 export const checkToken = (call: Call, operation: Operation, method: string): void => {
   if (!operation.csrf || call.session === null || safeMethods.has(method)) return;
   if (!hasValidToken(call)) throw new Refusal(401, 'CSRF validation failed');

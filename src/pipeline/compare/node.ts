@@ -1,4 +1,4 @@
-// The node that a wish asks for, the marks by which we know our own nodes, and in what a node of the portal differs.
+// The node of a wish, the marks by which we know our own nodes, and in what a node of the portal differs.
 import { missingFields, shownField } from '../../dataset-api/compare.ts';
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
@@ -6,7 +6,7 @@ import type { NodeFields } from '../../model/wish.ts';
 import type { Dialect, Portal, PortalNode } from '../../portal-client/client.ts';
 import type { ResolvedTerms } from '../../portal-client/terms.ts';
 
-/** The node that a wish asks for. */
+/** The node of a wish. */
 export interface NodeWish {
   key: string;
   type: 'dataset' | 'resource';

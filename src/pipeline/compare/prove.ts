@@ -157,7 +157,7 @@ const proveFile = async (
   return { file, faults: [], isBroken: false };
 };
 
-/** True for a table with these rows and columns; what a portal does not tell of columns is not held against it. */
+/** True for a table with these rows and columns; what a portal does not report of columns is not compared. */
 export const hasShape = (size: TableSize, { rows, columns }: Pick<TableShape, 'rows' | 'columns'>): boolean =>
   size.rows === rows && hasColumns(size, columns);
 

@@ -66,7 +66,7 @@ const timely = (entry: LedgerEntry, published: boolean): LedgerEntry => ({
 
 /**
  * Of the published tables of a watched folder those that miss something new: what no file is there for is no wish, so the
- * defaults of the manifest tell how long that may be.
+ * defaults of the manifest say how long that may be.
  */
 export const lateDrops = async (
   { ledger }: Pick<HandlerDeps, 'ledger'>,

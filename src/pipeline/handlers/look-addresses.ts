@@ -21,7 +21,7 @@ export interface AddressesSeen {
 export interface LookHow {
   fetcher: Fetcher;
   signal: AbortSignal;
-  /** What servers tell of versions is not believed: everything is fetched and compared. */
+  /** What servers say about versions is not trusted: everything is fetched and compared. */
   isDoubted: boolean;
 }
 

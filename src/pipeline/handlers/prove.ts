@@ -47,7 +47,7 @@ interface SeenTable {
   state: DatastoreNumbers | null;
 }
 
-/** Counts all tables by one request, and asks for the states where those of others may have been lost. */
+/** Counts all tables by one request, and requests the states where those of others may have been lost. */
 const lookAtTables = async (
   deps: HandlerDeps,
   runId: string,

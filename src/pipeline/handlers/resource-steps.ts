@@ -46,7 +46,7 @@ export const resourceSteps: readonly ResourceStep[] = [
   { name: 'ledger', applies: () => true, run: (state) => record(state) },
 ];
 
-/** The node that a resource's wish asks for. */
+/** The node of a resource's wish. */
 export const nodeWishOf = ({ wish }: Pick<ResourceState, 'wish'>): NodeWish => nodeOf('resource', wish);
 
 /** What a new node is created with besides: the reference to its dataset, where that is written from this side. */

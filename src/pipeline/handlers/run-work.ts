@@ -101,7 +101,7 @@ export class WorkBuilder {
     } else if (isSame) this.work.claims.push({ claim: source.claim, reason: refused?.reason ?? null });
   }
 
-  /** Lets datasets be looked for together: the first of as many as one list request holds asks for the others as well. */
+  /** Lets datasets be looked for together: the first of as many as one list request holds looks for the others as well. */
   joinLookups(): void {
     let first: DatasetWork | null = null;
     for (const dataset of this.work.datasets) {

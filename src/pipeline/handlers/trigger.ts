@@ -1,4 +1,4 @@
-// Job kind `trigger`: a schedule or an event asks for a run of its manifest.
+// Job kind `trigger`: a schedule or an event requests a run of its manifest.
 import type { Handler, TriggerData } from '../../model/job.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import { decide } from '../../model/schedule-times.ts';

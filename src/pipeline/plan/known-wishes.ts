@@ -1,4 +1,4 @@
-// Wishes completed by what the ledger knows: the uuids of their nodes, and the names of files whose addresses do not tell them.
+// Wishes completed by what the ledger knows: the uuids of their nodes, and the names of files whose addresses do not contain them.
 import { uuidOfKey } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { DatasetWish, ResourceSource, ResourceWish } from '../../model/wish.ts';

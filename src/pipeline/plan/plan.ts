@@ -47,7 +47,7 @@ export interface PlannedDataset extends PlannedItem {
 
 /** What an address gives, where it is not known to be what was published from it. */
 export interface AddressLook {
-  /** True when it is certainly another version; false when only its bytes can tell. */
+  /** True when it is certainly another version; false when only its bytes can decide. */
   isOther: boolean;
   /** 0 where unknown. */
   bytes: number;
@@ -61,7 +61,7 @@ export interface KnownState {
   /** Addresses of resources that were published before, by key, unless they give the published version. */
   addresses?: ReadonlyMap<string, AddressLook>;
   entries: ReadonlyMap<string, LedgerEntry>;
-  /** The file of each resource as it is now, by key; null where it cannot be read (the job will tell the reason). */
+  /** The file of each resource as it is now, by key; null where it cannot be read (the job will report the reason). */
   sources: ReadonlyMap<string, SourceFingerprint | null>;
   /** What we sent last, by key. */
   sent: ReadonlyMap<string, SentNode>;
@@ -71,7 +71,7 @@ export interface KnownState {
   tables?: ReadonlyMap<string, string>;
 }
 
-/** True when the wish asks for rows in the datastore. */
+/** True when the wish wants rows in the datastore. */
 export const wantsImport = (wish: ResourceWish): boolean => wish.import === 'auto' && isTabular(sentName(wish));
 
 /** True when the file that the portal holds is what the source gives now, by the recipe as it is now. */
@@ -85,7 +85,7 @@ export const isSent = (
   return file.from?.sha256 === sha256 && file.from.recipe === recipe.fingerprint;
 };
 
-/** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which an address may only tell later. */
+/** Fingerprint of what a wish makes of its file on a portal: metadata, import, and how the file is read; not its name, which may be known only when an address is fetched. */
 export const importFingerprint = (wish: ResourceWish): string => {
   const wanted = [wish.metadataFingerprint, wish.import, wish.recipe?.fingerprint ?? null];
   return hash('sha256', JSON.stringify(wanted));

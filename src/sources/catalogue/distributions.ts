@@ -19,7 +19,7 @@ import {
   textsOf,
 } from './values.ts';
 
-/** Common names of media types, for distributions that tell no format. */
+/** Common names of media types, for distributions without a format. */
 const names: Record<string, string> = {
   'text/csv': 'csv',
   'application/csv': 'csv',
@@ -76,7 +76,7 @@ interface FileFacts {
 
 /**
  * The name that a fetched file gets on the portal; undefined where its address ends in one. Null for a file that portals
- * do not take, as far as address, media type and format tell.
+ * do not take, as far as address, media type and format say.
  */
 const fileNameFor = ({ url, format, mediaType }: FileFacts): string | undefined | null => {
   const last = new URL(url).pathname.split('/').at(-1) ?? '';

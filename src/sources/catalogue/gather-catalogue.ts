@@ -107,7 +107,7 @@ export type GatheredCatalogue = Omit<GatheredList, 'wishes'>;
  * Gathers the catalogue whose bytes are given, each wish as soon as it is read, in the order of the catalogue. Of several
  * entries with one identifier the first is published.
  *
- * @throws CatalogueFaultError when the catalogue as a whole cannot be read: half a catalogue asks for nothing
+ * @throws CatalogueFaultError when the catalogue as a whole cannot be read: half a catalogue publishes nothing
  */
 export const gatherCatalogue = async (
   manifest: CatalogueManifest,

@@ -50,7 +50,7 @@ const enoughToTell = 65_536;
 /**
  * The datasets of a JSON-LD document, in the order of their names. Its `@context` must stand in it: none is fetched.
  * References are followed from a dataset to what it names and no further, so a document cannot grow while it is read. It
- * is worked out in a thread of its own, which a document that asks for too much memory or time takes down alone.
+ * is worked out in a thread of its own, which alone ends when a document needs too much memory or time.
  *
  * @throws CatalogueFaultError when it is no JSON-LD, too large, or names no dataset at all
  */

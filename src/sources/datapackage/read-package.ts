@@ -113,7 +113,7 @@ const parseJson = (file: string, text: string): unknown => {
     return JSON.parse(text);
   } catch (error) {
     const message = errorMessage(error);
-    // JSON.parse does not always tell where; the reader of YAML, which stumbles over the same, does.
+    // JSON.parse does not always say where; the reader of YAML, which stumbles over the same, does.
     const at = /line (\d+) column (\d+)/.exec(message)?.slice(1).map(Number);
     const place = text.length <= placedBytes ? parseYaml(text, file).problems[0] : undefined;
     const [line = place?.line ?? 1, column = place?.column ?? 1] = at ?? [];

@@ -255,7 +255,7 @@ class InboxWatcher implements Inbox {
     this.#rescanAt = now() + this.#options.settings.rescanMs;
   }
 
-  /** Hands over again what failed, and what a watcher claimed that died before it could tell. */
+  /** Hands over again what failed, and what a watcher claimed that died before it could announce it. */
   async #adoptTold(): Promise<void> {
     const spooled = await listClaims(this.#folders.spool);
     this.#announcer.retry(spooled, now());

@@ -82,7 +82,7 @@ interface Expectation {
   accept: string;
 }
 
-/** The error for a media type that cannot be data of that name; null for one that can. What only the body can tell is left to `page-watch.ts`. */
+/** The error for a media type that cannot be data of that name; null for one that can. What only the body can show is left to `page-watch.ts`. */
 export const wrongType = (type: string | null, { name }: Expectation, where: string): SourceRefusedError | null => {
   if (type === null || !neverData.test(type) || !tableName.test(name ?? '')) return null;
   return new SourceRefusedError(`${where} is of type ${printable(type)}, not what ${name} should hold`, {

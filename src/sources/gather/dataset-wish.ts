@@ -116,7 +116,7 @@ export interface SkippedEntry {
   isKnown: boolean;
 }
 
-/** What a list of datasets asks for. */
+/** What a list of datasets gives. */
 export interface GatheredList {
   /** In the order of the list. */
   wishes: DatasetWish[];

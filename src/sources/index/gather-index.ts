@@ -154,7 +154,7 @@ class Gathering {
 const isDatasetId = (column: IndexColumn | undefined): boolean =>
   column?.of === 'dataset' && column.path.length === 1 && column.path[0] === 'id';
 
-/** What a row leaves out and its other cells tell: titles, and the id of the resource. */
+/** What a row leaves out and its other cells imply: titles, and the id of the resource. */
 const complete = (draft: DraftDataset, at: number, row: IndexRow): void => {
   const resource = draft.value.resources[at] ?? {};
   const named = [resource.name, resource.file, resource.url].find((value) => typeof value === 'string');

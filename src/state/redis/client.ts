@@ -8,7 +8,7 @@ interface Stash {
 
 /**
  * An ioredis client that ends in every state. ioredis 6.0 forgets two things when it is disconnected between the break of
- * a connection and the next one: that nothing will tell it of an end while it waits for its next try, and the commands
+ * a connection and the next one: that nothing will notify it of an end while it waits for its next try, and the commands
  * that were under way when the connection broke. A worker of the queue that is closed then would wait for ever. (Known to
  * both: redis/ioredis#2169 and #2197, taskforcesh/bullmq#4585.)
  */

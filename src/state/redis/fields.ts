@@ -14,7 +14,7 @@ export const writeFields = async (redis: Redis, writes: readonly FieldWrite[]): 
   await multi.exec();
 };
 
-/** Fields that one call asks for. */
+/** Fields that one call requests. */
 const scanned = 500;
 
 /** Every field of a hash with its value, in no order; one that is written meanwhile may come twice. */

@@ -146,7 +146,7 @@ const readBy: Partial<Record<ValueKind, number[]>> = {
 
 /**
  * The notations that read every value of a column of numbers, without those that only add what no value has; several
- * where the values do not tell. Empty for a column that holds anything else, or numbers as portals take them.
+ * where the values do not decide. Empty for a column that holds anything else, or numbers as portals take them.
  */
 export const notationsOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): NumberNotation[] => {
   const reads = (at: number): boolean => kinds.every(({ kind }) => readBy[kind]?.includes(at));

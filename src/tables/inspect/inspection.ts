@@ -29,13 +29,13 @@ interface InspectedColumn {
   /** The name that a portal makes of it; empty when it cannot. */
   portalName: string;
   type: ColumnType;
-  /** What most of its values are, to tell a version of the table from the one before. */
+  /** What most of its values are, to compare a version of the table with the one before. */
   mostly: ColumnKind;
   /** The line of the row that decided the type; null for a column without values. */
   decidedBy: number | null;
   /** Cells without a value. */
   empty: number;
-  /** Of numbers that portals do not take for such: how they are written; several where the values do not tell. */
+  /** Of numbers that portals do not take for such: how they are written; several where the values do not decide. */
   notations?: NumberNotation[];
 }
 

@@ -1,4 +1,4 @@
-// What each byte means in a table: classes of characters that tell later what a cell may hold, and the bytes that divide.
+// What each byte means in a table: classes of characters that later decide what a cell may hold, and the bytes that divide.
 import type { TableDialect } from './dialect.ts';
 
 /**

@@ -77,7 +77,7 @@ const [empty, text] = [kindNumber('empty'), kindNumber('text')];
 
 const year = /^(?:1[6-9]|20)\d\d$/;
 
-/** What the rows below a header tell of it. */
+/** What the rows below a header say about it. */
 export interface HeaderEvidence {
   /** Columns that hold numbers, dates or the like in every row below, and a name in the header. */
   named: number;

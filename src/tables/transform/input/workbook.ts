@@ -100,7 +100,7 @@ const filledSheets = async (archive: Archive, sheets: Sheet[], limits: Limits): 
 
 const hasValues = async (archive: Archive, { path }: Sheet, limits: Limits): Promise<boolean> => {
   const entry = archive.entries.get(path);
-  if (entry === undefined) return true; // told once it is read
+  if (entry === undefined) return true; // reported once it is read
   let isFilled = false;
   const events: XmlEvents = {
     open: (name) => {
