@@ -8,6 +8,7 @@ import { fixTable, inspectTable } from '../../src/tables/check.ts';
 import { encoderOf } from '../../src/tables/scan/encodings.ts';
 import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { made } from './transform/support/made.ts';
 
 const dir = tempDir();
 let targets = 0;
@@ -239,6 +240,8 @@ describe('a table in any dialect, with titles and notes, in any encoding', () =>
         const pad = padded ? delimiter.repeat((table[0]?.length ?? 1) - 1) : '';
         const block = (some: string[]): string => some.map((line) => `${line}${pad}${end}`).join('');
         const bytes = encoderOf(encoding)(`${block(lines.above)}${text}${block(lines.below)}`);
+        const onTheWay = await made('t.csv', bytes, { mend: 'safe' });
+        if (onTheWay.kind === 'table') expect(await readOf(onTheWay.text)).toEqual(table);
         const found = await readOf(bytes);
         if (found === null) refused += 1;
         else {

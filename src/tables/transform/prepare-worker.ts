@@ -1,7 +1,7 @@
 // Worker-thread entry: makes the canonical CSV of a source by its recipe.
 import { rmSync } from 'node:fs';
 import { TableFaultError, TableInputError, TableRowsError, TableStepError } from '../../model/errors.ts';
-import { isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
+import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { CheckOptions } from '../check.ts';
 import { beat, type CancelFlag, type Cancellable } from '../worker-pool.ts';
 import { BadRows } from './bad-rows.ts';
@@ -94,7 +94,8 @@ const answerOf = (error: unknown): PrepareAnswer | null => {
 
 const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> => {
   beat(task.cancelled);
-  if (isMendedOnly(task)) return mend(task);
+  const { recipe, name } = task;
+  if (!recipe.asked && !isConvertible(name)) return isTabular(name) ? mend(task) : { kind: 'as-is', why: 'no table' };
   const [said, mended]: [string[], string[]] = [[], []];
   const opened = await openSource({
     ...task,
@@ -111,10 +112,7 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<PrepareAnswer> =
   }
 };
 
-/** True for a table of text that is sent as it is but for its faults. */
-const isMendedOnly = ({ recipe, name }: PrepareTask): boolean =>
-  recipe.mend !== undefined && !recipe.asked && isTabular(name);
-
+/** A table of text that is sent as it is but for its faults. */
 const mend = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): PrepareAnswer => {
   const mended = mendSafely({ path, rowBytes: limits.rowBytes, cancelled }, into);
   if (mended === null) return { kind: 'as-is', why: 'nothing to mend' };

@@ -1,7 +1,12 @@
 // What `mend: safe` mends on the way, and what it leaves to a person.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { recipeOf } from '../../../src/sources/gather/dataset-wish.ts';
 import { encoderOf } from '../../../src/tables/scan/encodings.ts';
+import { prepareTable } from '../../../src/tables/transform/prepare.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import { faultFixtures } from '../fault-fixtures.ts';
 import { made, textOf } from './support/made.ts';
 import { zipOf } from './support/zip.ts';
@@ -97,6 +102,18 @@ describe('`mend: safe`', () => {
 
   it('leaves an encoding to a person that the letters do not tell', async () => {
     expect((await made('t.csv', encoderOf('windows-1250')('id,name\n1,Plzeň\n2,Brno\n'), safe)).kind).toBe('as-is');
+  });
+
+  it('leaves a file alone that turns out to be no table', async () => {
+    const dir = tempDir();
+    const path = join(dir, 't.csv');
+    writeFileSync(path, '%PDF-1.7');
+    const recipe = recipeOf(safe, { kind: 'file', path, name: 't.csv' }, 'auto');
+    if (recipe === null) throw new Error('no recipe');
+    const limits = { rejects: null, maxBytes: 1e6, rowBytes: 1e6 };
+    expect(await prepareTable({ path, name: 't.pdf', recipe, folder: dir, label: 'l', ...limits })).toMatchObject({
+      kind: 'as-is',
+    });
   });
 
   it('touches nothing else beside a fault that it mends', async () => {
