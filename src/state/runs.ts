@@ -1,5 +1,7 @@
 // Records of runs in Redis: what was asked, the work planned, progress, and the report.
 import { randomUUID } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import type { Redis } from 'ioredis';
@@ -152,8 +154,25 @@ export interface RunProgress {
   failed: number;
 }
 
-/** Reports of many items have much in common. */
-const deflate = promisify<zlib.InputType, Buffer>(zlib.deflate);
+/** The text of a report in pieces; items of a large one would fill the memory as one text. */
+function* textOf({ items, ...head }: Report): Generator<string> {
+  yield `${JSON.stringify(head).slice(0, -1)},"items":[`;
+  for (let at = 0; at < items.length; at += itemsAtOnce) {
+    const some = items.slice(at, at + itemsAtOnce).map((item) => JSON.stringify(withoutOwnUuid(item.key, item)));
+    yield `${at > 0 ? ',' : ''}${some.join(',')}`;
+  }
+  yield ']}';
+}
+
+const itemsAtOnce = 1000;
+
+/** The report of a text, whose items are checked in their place. */
+const reportOfText = (text: string): Report => {
+  const { items, ...head } = JSON.parse(text);
+  for (const [index, item] of items.entries()) items[index] = reportItemSchema.parse(withOwnUuid(item.key, item));
+  return { ...reportSchema.omit({ items: true }).parse(head), items };
+};
+
 const inflate = promisify<zlib.InputType, Buffer>(zlib.inflate);
 
 /** What stays of a part of the plan when its work is in the hash of work. */
@@ -418,8 +437,7 @@ export class Runs {
   /** Stores the report; from now on the run counts as done. */
   async close(report: Report): Promise<void> {
     const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
-    const items = report.items.map((item) => withoutOwnUuid(item.key, item));
-    const packed = await deflate(JSON.stringify({ ...report, items }));
+    const packed = await pipeline(textOf(report), zlib.createDeflate(), buffer);
     const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
     await this.#redis.hset(this.#keys.run(report.runId), { report: packed, ...reason });
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
@@ -448,8 +466,7 @@ export class Runs {
     if (packed === null) return null;
     // Earlier versions stored the text itself.
     const text = packed.toString('latin1', 0, 1) === '{' ? packed : await inflate(packed);
-    const report = reportSchema.parse(JSON.parse(text.toString()));
-    return { ...report, items: report.items.map((item) => withOwnUuid(item.key, item)) };
+    return reportOfText(text.toString());
   }
 
   /** The target of a run that has begun, or null. */
