@@ -127,12 +127,12 @@ export const castLines = ({ columns }: Inspection): string[] => {
   const steps = columns.map(({ name, notations = [] }) => notations.map((notation) => step(name, notation)));
   const sure = steps.flatMap((each) => (each.length === 1 ? each : []));
   return [
-    ...(sure.length === 0 ? [] : [`  -> for numbers, add to \`table\`: - cast: { ${sure.join(', ')} }`]),
+    ...(sure.length === 0 ? [] : [`  -> to import numbers, add to \`table\`: - cast: { ${sure.join(', ')} }`]),
     ...steps
       .filter((each) => each.length > 1)
       .map(
         (each) =>
-          `  -> for numbers, add to \`table\` what is right: ${each.map((one) => `- cast: { ${one} }`).join(' or ')}`,
+          `  -> to import numbers, add one of these to \`table\`: ${each.map((one) => `- cast: { ${one} }`).join(' or ')}`,
       ),
   ];
 };

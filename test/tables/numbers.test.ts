@@ -71,7 +71,7 @@ describe('numbers in the notation of a country', () => {
     '%j: are printed both ways, because the values do not tell',
     async (values) => {
       const lines = castLines(await inspect(values));
-      expect(lines).toEqual([expect.stringMatching(/what is right: .*decimal: ",".* or .*group: ","/)]);
+      expect(lines).toEqual([expect.stringMatching(/add one of these.*decimal: ",".* or .*group: ","/)]);
     },
   );
 
