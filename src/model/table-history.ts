@@ -96,6 +96,9 @@ export type FormerVersions = z.infer<typeof formerVersionsSchema>;
 /** Versions that are kept of a table, with the one that is live. */
 export const keptVersions = 100;
 
+/** Columns that are kept of a version, and compared; few portals take more. */
+export const keptColumns = 1000;
+
 /** What the check found of a file that is to be sent. */
 export interface CheckedTable {
   rows: number;
@@ -109,7 +112,8 @@ export const liveVersionOf = (
   table: CheckedTable,
   { at, before, guard = {} }: { at: number; before: LiveVersion | null; guard?: TableGuard | undefined },
 ): LiveVersion => {
-  const { rows, bytes, sha256, contents: columns } = table;
+  const { rows, bytes, sha256, contents } = table;
+  const columns = contents.slice(0, keptColumns);
   const empty = columns.flatMap((column, place) => (column.empty > 0 ? [[String(place), column.empty] as const] : []));
   const sparse = guard.nulls === undefined ? [] : sparseOf(table, before);
   return {

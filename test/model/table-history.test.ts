@@ -68,6 +68,11 @@ describe('the versions of a table', () => {
     expect(packed.length).toBeLessThan(1200);
   });
 
+  it('keep a thousand columns', () => {
+    const contents = Array.from({ length: 1200 }, (_, at) => ({ name: `c${at}`, kind: 'number' as const, empty: 0 }));
+    expect(columnsOf(live(tableOf(10, { contents })))).toEqual(contents.slice(0, 1000));
+  });
+
   it('remember how empty a column has been', () => {
     const full = tableOf(100, { contents: [{ name: 'id', kind: 'code', empty: 0 }] });
     const bare = tableOf(100, { contents: [{ name: 'id', kind: 'code', empty: 90 }] });

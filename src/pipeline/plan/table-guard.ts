@@ -3,6 +3,7 @@ import { portalColumnName } from '../../dataset-api/column-name.ts';
 import {
   type CheckedTable,
   columnsOf,
+  keptColumns,
   type LiveVersion,
   type TableColumn,
   type TableGuard,
@@ -20,7 +21,7 @@ export interface GuardedBy {
 /** Why a new version must be held, a phrase for each limit; empty where it may go. */
 export const tableGuardFaults = (table: CheckedTable, { guard, live, versions }: GuardedBy): string[] => [
   ...rowFaults(table.rows, guard, versions),
-  ...columnFaults(table.contents, guard, columnsOf(live)),
+  ...columnFaults(table.contents.slice(0, keptColumns), guard, columnsOf(live)),
   ...nullFaults(table, guard, live),
 ];
 
