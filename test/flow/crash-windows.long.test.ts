@@ -24,8 +24,10 @@ const openPlace = (username: string): void => {
 const boundaries = (steps: string[]): string[] => steps.flatMap((step) => [`${step}/begin`, `${step}/end`]);
 const aroundWrites = (writes: string[]): string[] => writes.flatMap((write) => [`${write}/before`, `${write}/after`]);
 
-/** Steps of a resource as they show in the job of a new one: its node step is a create. */
-const resourceJobSteps = resourceSteps.map(({ name }) => `resource/${name === 'node' ? 'create' : name}`);
+/** Steps of a resource as they show in the job of a new one: its node step is a create, and no version is there to guard. */
+const resourceJobSteps = resourceSteps
+  .filter(({ name }) => name !== 'guard')
+  .map(({ name }) => `resource/${name === 'node' ? 'create' : name}`);
 
 const firstWindows = [
   ...boundaries(['dataset/create', 'dataset/verify', ...resourceJobSteps]),
@@ -34,7 +36,7 @@ const firstWindows = [
   'run/ended:/end',
 ];
 const secondWindows = [
-  ...boundaries(['dataset/update', 'resource/update', 'resource/prepare', 'resource/attach']),
+  ...boundaries(['dataset/update', 'resource/update', 'resource/prepare', 'resource/guard', 'resource/attach']),
   ...aroundWrites(['dataset/PUT', 'resource/PUT', 'resource/attach_file']),
 ];
 
@@ -65,7 +67,8 @@ class Series {
       const title = `${id} v${version}`;
       const { published } = this;
       const made = isMade(id) ? { table: [{ select: ['id', 'value'] }] } : {};
-      const table = { id: 'table', title: `${title} table`, file: `data/${id}.csv`, published, ...made };
+      const guarded = isGuarded(id) ? { guard: { rows: '60%' } } : {};
+      const table = { id: 'table', title: `${title} table`, file: `data/${id}.csv`, published, ...made, ...guarded };
       return { id, title, published, resources: [table] };
     });
     return place.manifest({ name: this.name, datasets });
@@ -74,6 +77,8 @@ class Series {
 
 /** Tables around these steps are made by steps of their own. */
 const isMade = (id: string): boolean => /prepare|attach/.test(id);
+/** Tables around this step are compared with the version before them. */
+const isGuarded = (id: string): boolean => /guard/.test(id);
 
 /** A write as the windows name it, with the dataset it is for. */
 const writeOf = ({ method, path, body }: Passed): { what: string; id: string } => {
