@@ -6,6 +6,7 @@ import { UsageError } from '../model/errors.ts';
 import { createLog } from '../model/log.ts';
 import { Runtime } from '../service/runtime.ts';
 import { Service } from '../service/service.ts';
+import { serveWeb } from '../web/server.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, stopped, warn } from './io.ts';
@@ -19,8 +20,13 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       runtime,
       manifests.map((path) => resolve(io.cwd, path)),
     );
-    const { manifests: served, health } = await service.start().catch(async (error: unknown) => {
-      await service.close(); // what it has opened would keep the process alive
+    const web = await serveWeb(runtime); // first: a port that is taken ends it before any work begins
+    const close = async (): Promise<void> => {
+      await service.close();
+      await web.close();
+    };
+    const served = await service.start().catch(async (error: unknown) => {
+      await close(); // what it has opened would keep the process alive
       throw error;
     });
     for (const line of passwordLines(runtime)) warn(io, line);
@@ -32,10 +38,10 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       );
     }
     runtime.log.info(
-      { manifests: served.map((manifest) => manifest.name), health, redis: runtime.redisHandle.describe },
+      { manifests: served.map((manifest) => manifest.name), web: web.url, redis: runtime.redisHandle.describe },
       'sluice is running',
     );
-    return () => service.close();
+    return close;
   });
 
 /** A manifest that is named must be there; patterns may match nothing yet, and faulty manifests are left out with their reason. */

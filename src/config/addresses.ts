@@ -1,5 +1,5 @@
 // Checks of the addresses in a configuration.
-import { isIP } from 'node:net';
+import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { FileProblem } from '../model/errors.ts';
 import type { YamlDocument } from '../model/yaml/document.ts';
 
@@ -18,7 +18,7 @@ export const portalUrlFault = (address: string): string | null => {
 /** A base address as requests use it: without a slash at the end. */
 export const normalUrl = (address: string): string => new URL(address).href.replace(/\/+$/, '');
 
-/** Problems of the addresses of all portals, of the webhook and of Redis; `value` is the configuration with references replaced. */
+/** Problems of the addresses of all portals, of the webhook, of the web server and of Redis; `value` is the configuration with references replaced. */
 export const addressProblems = (
   document: YamlDocument,
   value: unknown,
@@ -35,11 +35,25 @@ export const addressProblems = (
   const hook = secrets.get('notify.webhook.url');
   const hookFault = hook === undefined || hook.includes('${') ? null : webAddressFault(hook);
   if (hookFault !== null) problems.push(document.problem(['notify', 'webhook', 'url'], hookFault));
+  problems.push(...webProblems(document, recordOf(recordOf(value).web)));
   const redisUrl = secrets.get('redis.url');
   const written = recordOf(recordOf(document.value).redis).url;
   const fault = redisUrl === undefined ? null : redisUrlFault(redisUrl, written);
   if (fault !== null) problems.push(document.problem(['redis', 'url'], fault));
   return problems;
+};
+
+/** Whoever reaches the pages may act, so they are opened to others only with a password. */
+const webProblems = (document: YamlDocument, web: Record<string, unknown>): FileProblem[] => {
+  const { host, publicUrl, password } = web;
+  const fault = typeof publicUrl === 'string' ? portalUrlFault(publicUrl) : null;
+  const opened = publicUrl !== undefined ? 'publicUrl' : typeof host === 'string' && !isLoopback(host) ? 'host' : null;
+  return [
+    ...(fault === null ? [] : [document.problem(['web', 'publicUrl'], fault)]),
+    ...(opened === null || password !== undefined
+      ? []
+      : [document.problem(['web', opened], 'opens the pages to others: set `web.password`, too')]),
+  ];
 };
 
 /** What is wrong with a web address; null when it is sound. Never repeats the address. */
@@ -71,4 +85,21 @@ export const isNetwork = (entry: string): boolean => {
   const family = isIP(address);
   if (family === 0 || more.length > 0) return false;
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+};
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8);
+loopback.addAddress('::1', 'ipv6');
+
+/** True for loopback addresses and `localhost`, also in the brackets of an address. */
+export const isLoopback = (host: string): boolean => {
+  const name = host.replace(/^\[(.*)\]$/, '$1');
+  return /^(?:.+\.)?localhost$/i.test(name) || loopback.check(name, isIPv6(name) ? 'ipv6' : 'ipv4');
+};
+
+/** A host as it stands in an address that answers: loopback for a wildcard. */
+export const urlHost = (host: string): string => {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return isIPv6(host) ? `[${host}]` : host;
 };

@@ -9,6 +9,7 @@ import type { PortalFile } from './portal-schema.ts';
 import { redacting } from './redact.ts';
 import type { ConfigFile } from './schema.ts';
 import { resolveSources } from './sources-schema.ts';
+import { resolveWeb } from './web-schema.ts';
 
 /**
  * A password is in clear, for the login. Null only for an embedded portal without one: then the password that it made itself
@@ -96,7 +97,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
     kept: { totalBytes: sizeBytes(kept.total), fileBytes: sizeBytes(kept.file) },
     limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
     sources: resolveSources(file.sources),
-    health: { ...defaults.health, ...file.health },
+    web: resolveWeb(file.web, context.secrets.get('web.password') ?? null),
     notify: resolveNotify(file.notify, context),
     log: { ...defaults.log, ...file.log },
   };

@@ -32,7 +32,7 @@ export const defaults = {
     requestsPerSecond: 10,
     proxy: 'none',
   },
-  health: { port: 0 },
+  web: { host: '127.0.0.1', port: 4283, username: 'operator' },
   log: { level: 'info' },
   email: { port: 587, secure: false },
 } as const;

@@ -5,8 +5,9 @@ import { optional } from '../model/optional-key.ts';
 import { durationText, sizeText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';
 import { notifyFileSchema } from './notify-schema.ts';
-import { portalFileSchema, portNumber } from './portal-schema.ts';
+import { portalFileSchema } from './portal-schema.ts';
 import { sourcesFileSchema } from './sources-schema.ts';
+import { webFileSchema } from './web-schema.ts';
 
 /** Copies of the last good file of each table. */
 const keptFileSchema = z
@@ -169,16 +170,7 @@ export const configFileSchema = z
       { description: 'What is refused for its size.' },
     ),
     sources: sourcesFileSchema.exactOptional(),
-    health: optional(
-      z.strictObject({
-        port: optional(portNumber, {
-          default: defaults.health.port,
-          description: 'Loopback port of `/healthz`; 0 is a free one.',
-          examples: [9090],
-        }),
-      }),
-      { description: 'Health of the service.' },
-    ),
+    web: webFileSchema.exactOptional(),
     notify: notifyFileSchema.exactOptional(),
     log: optional(
       z.strictObject({

@@ -1,9 +1,8 @@
-// The long-running service: workers, watched folders, schedules, health.
+// The long-running service: workers, watched folders, schedules.
 import { plainRequest } from '../model/job.ts';
 import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
 import { portalsOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
-import { type Health, serveHealth } from './health.ts';
 import { Inboxes } from './inboxes.ts';
 import { loadManifests, watchManifests } from './manifests.ts';
 import type { Runtime } from './runtime.ts';
@@ -13,7 +12,6 @@ export class Service {
   readonly #runtime: Runtime;
   readonly #patterns: string[];
   readonly #inboxes: Inboxes;
-  #health: Health | null = null;
   #watch: { close(): Promise<void> } | null = null;
 
   /** `extra`: absolute paths or patterns of manifests beside those of the configuration. */
@@ -23,21 +21,19 @@ export class Service {
     this.#inboxes = new Inboxes(runtime);
   }
 
-  /** Starts everything and returns the manifests it serves and the address of the health check. */
-  async start(): Promise<{ manifests: Manifest[]; health: string }> {
+  /** Starts everything and returns the manifests it serves. */
+  async start(): Promise<Manifest[]> {
     const manifests = await this.#readManifests(); // before any worker: a schedule that is gone or changed must not run
     await this.#runtime.startWorkers();
-    this.#health = await serveHealth(this.#runtime);
     await this.#inboxes.sync(manifests.filter(isDropManifest));
     this.#watch = watchManifests(this.#patterns, () => this.#sync(), this.#runtime.log);
-    return { manifests, health: this.#health.url };
+    return manifests;
   }
 
-  /** Stops watching and answering; workers and Redis are the runtime's to stop. */
+  /** Stops watching; workers and Redis are the runtime's to stop. */
   async close(): Promise<void> {
     await this.#watch?.close();
     await this.#inboxes.close();
-    await this.#health?.close();
   }
 
   async #sync(): Promise<void> {

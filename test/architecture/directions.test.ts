@@ -20,7 +20,7 @@ const packages: Record<string, string[]> = {
   undici: ['portal-client', 'notify', 'pipeline', 'sources'],
   nodemailer: ['notify'],
   'tough-cookie': ['portal-client'],
-  fastify: ['embedded-portal', 'service', 'util'],
+  fastify: ['embedded-portal', 'web', 'util'],
   '@fastify/busboy': ['embedded-portal'],
   '@streamparser/json': ['sources'],
   jsonld: ['sources'],

@@ -84,7 +84,7 @@ const writeConfig = (dir: string): void => {
     'm.yaml',
     JSON.stringify({ name: 'm', portal: 'local', datasets: [{ id: 'd', title: 'D', resources }] }),
   );
-  writeText(dir, 'sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } } }));
+  writeText(dir, 'sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, web: { port: 0 } }));
 };
 
 it('a command whose workers could not start is over, and says why', async () => {

@@ -11,7 +11,7 @@ import { commandPlace } from '../support/command-place.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-it('start refuses a manifest that is not there, and a health port that is taken', async () => {
+it('start refuses a manifest that is not there, and a port that is taken', async () => {
   const place = commandPlace();
   const { io } = place.io();
   await expect(startCommand(['nowhere.yaml'], place.options, io)).rejects.toBeInstanceOf(UsageError);
@@ -20,7 +20,7 @@ it('start refuses a manifest that is not there, and a health port that is taken'
   await waitUntil('the port', () => other.listening);
   const address = other.address();
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
-  const taken = commandPlace({ health: { port } });
+  const taken = commandPlace({ web: { port } });
   const failure = await startCommand([], taken.options, taken.io().io).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(UsageError);
   expect((failure as UsageError).message).toContain(String(port));

@@ -30,6 +30,30 @@ describe('redis.prefix', () => {
   );
 });
 
+describe('web', () => {
+  it('listens on loopback without a login', async () => {
+    const { web } = await load('log: {}');
+    expect(web).toMatchObject({ host: '127.0.0.1', port: 4283, username: 'operator', password: null, publicUrl: null });
+  });
+
+  it.each(['host: 0.0.0.0', 'host: sluice.example.org', 'publicUrl: https://sluice.example.org'])(
+    '%s needs a password, which is never shown',
+    async (key) => {
+      const [problem, ...more] = await problemsOf(load(`web:\n  ${key}\n`));
+      expect(more).toEqual([]);
+      expect(problem).toMatch(/^2:\d+ web\..*: set `web\.password`/);
+      const { web } = await load(`web:\n  ${key}\n  password: \${WEB_PASSWORD}\n`, { WEB_PASSWORD: 'hidden-word' });
+      expect(web.password).toBe('hidden-word');
+      expect(inspect(web) + JSON.stringify(web)).not.toContain('hidden-word');
+    },
+  );
+
+  it('health.port is not known any more', async () => {
+    const [problem] = await problemsOf(load('health: { port: 0 }'));
+    expect(problem).toMatch(/^1:1 health: unknown key/);
+  });
+});
+
 describe('finding the configuration', () => {
   it('without any file there is one embedded portal, and every key has its default', async () => {
     const cwd = tempDir();

@@ -1,7 +1,7 @@
 // The tutorial, typed as it stands: its commands are run, and what it shows is compared with what they print.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { blocksOf, root } from '../support/pages.ts';
@@ -70,6 +70,7 @@ describe('the tutorial', () => {
 
   it('leaves the service running and drops a file', async () => {
     expect(step('sluice start').commands.trim()).toBe('sluice start');
+    appendFileSync(join(folder, 'config/sluice.yaml'), '\nweb: { port: 0 }\n'); // other tests run beside it
     const running = spawn(join(bin, 'sluice'), ['start'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
     service = running;
     let log = '';

@@ -27,6 +27,7 @@ export const commandPlace = (config: Record<string, unknown> = {}): CommandPlace
     retry: { backoff: '50ms', maxBackoff: '200ms', attempts: 3 },
     inbox: { settle: '100ms', rescan: '1s' },
     log: { level: 'silent' },
+    web: { port: 0 },
   };
   write('sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, ...settings, ...config }));
   killServersAfterwards(join(dir, 'state'));

@@ -39,6 +39,7 @@ export const makeHost = (options: HostOptions): ((...args: string[]) => Sluice) 
     jobs: { lock: '1500ms', stalledCheck: '500ms' },
     retry: { backoff: '100ms', maxBackoff: '500ms' },
     inbox: { settle: '300ms', rescan: '1s' },
+    web: { port: 0 },
     ...(prefix === undefined ? {} : { redis: { prefix } }),
   };
   writeFileSync(join(cwd, 'config', 'sluice.yaml'), JSON.stringify(config));

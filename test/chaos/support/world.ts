@@ -76,6 +76,7 @@ export class World {
       },
       http: { connect: '2s', headers: '3s', body: '3s', upload: '5s', readRetries: 2 },
       retry: { attempts: 12, backoff: '100ms', maxBackoff: '1s' },
+      web: { port: 0 },
       ...(jobs === null ? {} : { jobs }),
     };
     writeFileSync(join(this.dir, 'config', 'sluice.yaml'), JSON.stringify(config));

@@ -21,6 +21,7 @@ const quick = {
   retry: { backoff: '100ms', maxBackoff: '500ms' },
   inbox: { settle: '300ms', rescan: '1s' },
   breaker: { probe: '200ms', maxProbe: '1s' },
+  web: { port: 0 },
 };
 
 /** A process beside its working directory. */

@@ -1,0 +1,11 @@
+// What the parts of the HTTP server have in common.
+import type { FastifyInstance } from 'fastify';
+import type { Runtime } from '../service/runtime.ts';
+
+/** What every part of the server is given. */
+export interface WebContext {
+  runtime: Runtime;
+}
+
+/** Adds routes to a scope of its own: hooks and parsers that it registers are for these routes only. */
+export type WebPart = (app: FastifyInstance, context: WebContext) => void | Promise<void>;

@@ -1,0 +1,88 @@
+// The one HTTP server of the service: its parts, a file each, on one address.
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type FastifyInstance, fastify } from 'fastify';
+import { isLoopback, urlHost } from '../config/addresses.ts';
+import { UsageError } from '../model/errors.ts';
+import type { Runtime } from '../service/runtime.ts';
+import { endConnectionsOnClose } from '../util/http-closing.ts';
+import { healthPart } from './health.ts';
+import type { WebContext, WebPart } from './part.ts';
+
+/** Everything that the server answers. */
+const parts: readonly WebPart[] = [healthPart];
+
+/** A listening server. */
+export interface WebServer {
+  /** An address that answers, without a slash at the end. */
+  url: string;
+  close(): Promise<void>;
+}
+
+/** File in the state folder that holds the address of the health check while the service runs. */
+export const healthFile = (stateDir: string): string => join(stateDir, 'health.address');
+
+/** The server with all its parts, not listening yet. */
+export const webApp = async (context: WebContext): Promise<FastifyInstance> => {
+  const { log, config } = context.runtime;
+  const app = fastify({ logger: false, bodyLimit: 64 * 1024, requestTimeout: 30_000, forceCloseConnections: 'idle' });
+  endConnectionsOnClose(app);
+  if (isLoopback(config.web.host)) refuseForeignHosts(app, config.web.publicUrl);
+  app.setNotFoundHandler((_request, reply) => reply.code(404).type('text/plain').send('There is nothing here.\n'));
+  app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status >= 500) log.error({ err: error, path: request.url.slice(0, 200) }, 'a request failed');
+    return reply
+      .code(status)
+      .type('text/plain')
+      .send(status >= 500 ? 'Something went wrong.\n' : `${error.message}\n`);
+  });
+  for (const part of parts) await app.register(async (scope) => part(scope, context));
+  return app;
+};
+
+/** Listens where `web` of the configuration says; UsageError where it cannot. */
+export const serveWeb = async (runtime: Runtime): Promise<WebServer> => {
+  const { stateDir, web } = runtime.config;
+  const app = await webApp({ runtime });
+  // With a Redis and portals elsewhere nothing else needs the state folder.
+  await mkdir(stateDir, { recursive: true });
+  const url = await listen(app, web);
+  await writeFile(healthFile(stateDir), `${url}/healthz\n`);
+  return {
+    url,
+    close: async () => {
+      await rm(healthFile(stateDir), { force: true });
+      await app.close();
+    },
+  };
+};
+
+const listen = async (app: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> => {
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const why = code === 'EADDRINUSE' ? 'another program uses that port, such as a second `sluice start`' : message;
+    throw new UsageError(`the web server of the service cannot listen on ${host}:${port}: ${why}`, {
+      hint: 'set `web.port` in the configuration: each service of a host needs a port of its own, 0 takes a free one',
+      cause,
+    });
+  }
+  const address = app.server.address();
+  return `http://${urlHost(host)}:${address !== null && typeof address === 'object' ? address.port : port}`;
+};
+
+/**
+ * On loopback the address itself is what keeps others out. A page elsewhere could have its name resolved to 127.0.0.1 and
+ * so be allowed to read answers: only requests for loopback names and its public name are served. Programs without a Host header are no browsers.
+ */
+const refuseForeignHosts = (app: FastifyInstance, publicUrl: string | null): void => {
+  const ownHost = publicUrl === null ? null : new URL(publicUrl).host;
+  app.addHook('onRequest', async (request, reply) => {
+    const { host } = request.headers;
+    if (host === undefined || host === ownHost || isLoopback(host.replace(/:\d+$/, ''))) return;
+    const text = 'This server answers to localhost and to the host of `web.publicUrl` only.\n';
+    return reply.code(421).type('text/plain').send(text);
+  });
+};
