@@ -1,12 +1,13 @@
 // Reads the body of a request by its content type (spec 1, recorded behaviour 4).
 import type { IncomingMessage } from 'node:http';
+import { escapeHtml } from '../util/html.ts';
 import type { Portal, PortalLimits } from './call.ts';
 import { type BodyParser, MalformedBody } from './media/body-parser.ts';
 import { bodyParsers } from './media/formats.ts';
 import { readMultipart, type UploadedFile } from './media/multipart.ts';
 import { chooseParser } from './media/negotiate.ts';
 import type { Profile } from './profiles/profile.ts';
-import { escapeHtml, Refusal } from './refusal.ts';
+import { Refusal } from './refusal.ts';
 
 /** A body that has been read. */
 export interface ReadBody {

@@ -1,4 +1,5 @@
 // A request that is answered with an error: status, message, body.
+import { escapeHtml } from '../util/html.ts';
 
 /** What a {@link Refusal} may carry beside status and message. */
 export interface RefusalDetails {
@@ -49,12 +50,3 @@ export const cleanReason = (text: string, longest = 200): string =>
 /** Access denied, always 403 and with the user's name (recorded behaviour 2). */
 export const accessDenied = (name: string): Refusal =>
   new Refusal(403, `Access denied for user ${name === '' ? 'anonymous' : escapeHtml(name)}`);
-
-/** Escapes the five characters that matter in HTML, as messages that echo input and plain-text fields need it. */
-export const escapeHtml = (text: string): string =>
-  text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#039;');

@@ -1,5 +1,6 @@
 // The XML-RPC server over the same resources, off unless it is configured (specification 1).
 
+import { escapeHtml } from '../util/html.ts';
 import { isObject } from '../util/json.ts';
 import { type Answer, internalFault } from './answer.ts';
 import { readRaw } from './body.ts';
@@ -7,7 +8,7 @@ import type { Call, Resource } from './call.ts';
 import { MalformedBody } from './media/body-parser.ts';
 import { keepBytes } from './media/multipart.ts';
 import { parseRpcCall, type RpcCall, writeRpcAnswer, writeRpcFault } from './media/xmlrpc.ts';
-import { escapeHtml, Refusal } from './refusal.ts';
+import { Refusal } from './refusal.ts';
 import { checkArguments, checkToken, resolveOperation } from './resources/table.ts';
 
 /** Where the XML-RPC server answers. */

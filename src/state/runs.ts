@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { type Cause, causesOf, causesSchema } from '../model/causes.ts';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import { goodFileSchema, sourceFingerprintSchema } from '../model/ledger-entry.ts';
 import { driftPolicies, removalModes } from '../model/policy.ts';
@@ -26,6 +27,7 @@ import { rememberRun } from './last-runs.ts';
 import { pack, unpack, withOwnUuid, withoutOwnUuid } from './packed.ts';
 import { fieldsOf, writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
+import { type RunSummary, runSummarySchema, summaryOf } from './run-summary.ts';
 
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
 export const datasetWorkSchema = z.object({
@@ -165,6 +167,9 @@ function* textOf({ items, ...head }: Report): Generator<string> {
 }
 
 const itemsAtOnce = 1000;
+
+/** Causes of failures that are kept beside a report. */
+const mostCauses = 50;
 
 /** The report of a text, whose items are checked in their place. */
 const reportOfText = (text: string): Report => {
@@ -439,7 +444,13 @@ export class Runs {
     const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
     const packed = await pipeline(textOf(report), zlib.createDeflate(), buffer);
     const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
-    await this.#redis.hset(this.#keys.run(report.runId), { report: packed, ...reason });
+    const causes = causesOf(report.items).slice(0, mostCauses);
+    await this.#redis.hset(this.#keys.run(report.runId), {
+      report: packed,
+      ...reason,
+      summary: JSON.stringify(summaryOf(report)),
+      causes: JSON.stringify(causes),
+    });
     await rememberRun(this.#redis, this.#keys, report, why === null || why === '' ? null : why);
   }
 
@@ -467,6 +478,18 @@ export class Runs {
     // Earlier versions stored the text itself.
     const text = packed.toString('latin1', 0, 1) === '{' ? packed : await inflate(packed);
     return reportOfText(text.toString());
+  }
+
+  /** What the report of a run comes to; null while it is open, and for one that an earlier version closed. */
+  async summary(runId: string): Promise<RunSummary | null> {
+    const text = await this.#redis.hget(this.#keys.run(runId), 'summary');
+    return text === null ? null : (runSummarySchema.safeParse(JSON.parse(text)).data ?? null);
+  }
+
+  /** What items of a closed run failed for, the most frequent first. */
+  async causes(runId: string): Promise<Cause[]> {
+    const text = await this.#redis.hget(this.#keys.run(runId), 'causes');
+    return text === null ? [] : (causesSchema.safeParse(JSON.parse(text)).data ?? []);
   }
 
   /** The target of a run that has begun, or null. */

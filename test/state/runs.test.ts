@@ -183,3 +183,23 @@ describe('counts of a report', () => {
     expect(report('r').counts).toEqual({ dataset: { done: 1 }, resource: { quarantined: 1 }, actions: { created: 1 } });
   });
 });
+
+describe('what a list of runs shows', () => {
+  it('of a closed run is kept beside its report', async () => {
+    const store = runs();
+    const runId = randomBytes(4).toString('hex');
+    await store.begin(runId, target);
+    expect(await store.summary(runId)).toBeNull();
+    const reason = { code: 'table-header', message: 'line 1: two columns are called a', hint: null };
+    const failed = Array.from({ length: 12 }, (_, index) => ({ ...item(`city/one/${index}`, 'quarantined'), reason }));
+    const gone = { ...item('city/two', 'done'), actions: ['deleted' as const] };
+    const items = [item('city/one', 'done'), gone, item('city/three', 'unchanged'), ...failed];
+    await store.close({ ...report(runId), items });
+    await store.drop(runId);
+    expect((await store.summary(runId))?.fates).toEqual({ added: 1, removed: 1, unchanged: 1, quarantined: 12 });
+    const [cause, ...others] = await store.causes(runId);
+    expect(others).toEqual([]);
+    expect(cause).toMatchObject({ reason, count: 12 });
+    expect(cause?.items.map(({ key }) => key)).toEqual(failed.slice(0, 10).map(({ key }) => key));
+  });
+});

@@ -1,5 +1,5 @@
 // One item of a field: checked, and completed to what a read shows (spec 2, recorded behaviour 7 and 8).
-import { escapeHtml } from '../refusal.ts';
+import { escapeHtml } from '../../util/html.ts';
 import type { Field, FieldKind } from './fields.ts';
 import { readWkt } from './geometry.ts';
 import type { RenderedTexts } from './long-texts.ts';

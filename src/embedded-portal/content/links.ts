@@ -1,5 +1,5 @@
 // Items that point into the store: terms, references, files.
-import { escapeHtml } from '../refusal.ts';
+import { escapeHtml } from '../../util/html.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';

@@ -1,7 +1,7 @@
 // Text as it may be shown: escaped, or formatted and sanitised.
 import { marked } from 'marked';
 import sanitizeHtml from 'sanitize-html';
-import { escapeHtml } from '../refusal.ts';
+import { escapeHtml } from '../../util/html.ts';
 
 /** The text formats of the portal; any other is unknown. */
 export type TextFormat = 'html' | 'plain_text';

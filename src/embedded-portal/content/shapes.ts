@@ -1,8 +1,8 @@
 // The input shapes of a field under `spec`, both styles of spec 4.5 and 4.6 and the obvious ones beside them, brought to one:
 // a list of items. What cannot be taken whole is refused.
 
+import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
-import { escapeHtml } from '../refusal.ts';
 import { type Field, type FieldKind, mainProperty } from './fields.ts';
 import { FieldFault, type RawItem, textOf } from './items.ts';
 

@@ -1,6 +1,7 @@
 // How a resource's file is read: what the status endpoint shows and a configuration call may change.
 import { isDialectCharacter, type TableDialect } from '../../tables/scan/dialect.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import { escapeHtml } from '../../util/html.ts';
+import { Refusal } from '../refusal.ts';
 
 /** `configurable_properties` of a datastore status (spec 2.7). */
 export interface ConfigurableProperties {

@@ -1,7 +1,8 @@
 // A datastore search as SQL: bound parameters only, columns only from the table's own list; and how much its answer may hold.
 
+import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import { identifier, serialColumn } from './columns.ts';
 import type { TablePointer } from './records.ts';
 

@@ -1,5 +1,6 @@
 // The page of a dataset: description, facts, resources.
 import { frequencies, licenses } from '../../dataset-api/values.ts';
+import { type Html, html, sizeWords } from '../../util/html.ts';
 import { mayRead } from '../access.ts';
 import type { Call } from '../call.ts';
 import { publicPath } from '../content/view.ts';
@@ -12,13 +13,10 @@ import {
   factsHtml,
   firstText,
   formattedHtml,
-  type Html,
-  html,
   itemsOf,
   linkHtml,
   momentHtml,
   shortened,
-  sizeText,
   tidsOf,
   titleText,
 } from './html.ts';
@@ -129,7 +127,7 @@ const resourceHtml = (row: LinkedRow, baseUrl: string): Html => {
   const facts = [
     row.format,
     row.filename === null ? null : shortened(row.filename, 100),
-    row.filesize === null ? null : sizeText(row.filesize),
+    row.filesize === null ? null : sizeWords(row.filesize),
     row.link === null ? null : shortened(row.link, 100),
   ].filter((fact) => fact !== null);
   const words = excerpt(row, 160);

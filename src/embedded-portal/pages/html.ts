@@ -1,34 +1,9 @@
-// HTML as a template tag that escapes whatever it is given, and what pages are made of: facts, dates, sizes, links, excerpts.
+// What pages are made of: facts, dates, links, excerpts.
+
+import { type Html, html, type Part, trusted } from '../../util/html.ts';
 import { textOf } from '../content/items.ts';
 import { safeText } from '../content/safe-text.ts';
-import { escapeHtml } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
-
-/** HTML that may be sent; made by {@link html} and {@link sanitised} only. */
-export class Html {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-/** What a template may hold: HTML as it is, text and numbers escaped, null as nothing, a list one after the other. */
-export type Part = Html | string | number | null | readonly Part[];
-
-const written = (part: Part): string => {
-  if (part === null) return '';
-  if (part instanceof Html) return part.text;
-  if (typeof part === 'string') return escapeHtml(part);
-  return typeof part === 'number' ? String(part) : part.map(written).join('');
-};
-
-/** The template with its parts escaped. Attributes stand in double quotes. */
-export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Html =>
-  new Html(strings.reduce((text, string, index) => `${text}${written(parts[index - 1] ?? null)}${string}`));
-
-/** Text that the sanitiser made (`safe_value` of a formatted field), as HTML. */
-export const sanitised = (text: string): Html => new Html(text);
 
 /** Label and value of a row; null: no row. */
 export type Fact = readonly [label: string, value: Part];
@@ -58,22 +33,7 @@ export const tidsOf = (node: StoredNode, field: string): number[] => itemsOf(nod
 export const formattedHtml = (node: StoredNode, field: string): Html | null => {
   const value = firstText(node, field);
   const safe = firstText(node, field, 'safe_value') ?? (value === null ? null : safeText(value, 'plain_text'));
-  return safe === null ? null : html`<div class="text" dir="auto">${sanitised(safe)}</div>`;
-};
-
-/** A count with separators, such as `12,345`. */
-export const countText = (count: number): string => count.toLocaleString('en');
-
-/** A count with its noun, which gets an `s` unless the count is 1. */
-export const counted = (count: number, noun: string): string => `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
-
-const units = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const;
-
-/** A size in powers of 1000, such as `1.2 MB`. */
-export const sizeText = (bytes: number): string => {
-  if (bytes < 1000) return counted(bytes, 'byte');
-  const power = Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
-  return `${(bytes / 1000 ** power).toFixed(1)} ${units[power]}`;
+  return safe === null ? null : html`<div class="text" dir="auto">${trusted(safe)}</div>`;
 };
 
 /** A moment in Unix seconds, to the minute and in UTC. */

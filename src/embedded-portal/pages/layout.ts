@@ -1,9 +1,9 @@
 // The frame of the public pages: head, stylesheet, header, footer, and the headers that keep a browser from running anything.
 import { createHash } from 'node:crypto';
 import { paths } from '../../dataset-api/paths.ts';
+import { type Html, html, trusted } from '../../util/html.ts';
 import type { Answer } from '../answer.ts';
 import type { Call, Portal } from '../call.ts';
-import { type Html, html, sanitised } from './html.ts';
 
 /** True when the portal has that operation of a resource: a page names no address that is not there. */
 export const isExposed = ({ expose }: Portal, resource: string, operation: string): boolean =>
@@ -66,7 +66,7 @@ export const pageText = (
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title === null ? siteName : `${title} | ${siteName}`}</title>
-${canonical === null ? null : html`<link rel="canonical" href="${canonical}">\n`}<style>${sanitised(stylesheet)}</style>
+${canonical === null ? null : html`<link rel="canonical" href="${canonical}">\n`}<style>${trusted(stylesheet)}</style>
 </head>
 <body>
 <header><a href="${baseUrl}/">${siteName}</a></header>

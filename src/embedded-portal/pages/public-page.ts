@@ -1,5 +1,6 @@
 // Which public page a path means: the list of datasets, a dataset, a resource, a group or page.
 
+import { counted, countText, type Html, html } from '../../util/html.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import type { Call } from '../call.ts';
@@ -7,7 +8,7 @@ import { publicPath } from '../content/view.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { DatasetRow } from '../store/public-nodes.ts';
 import { datasetText } from './dataset.ts';
-import { counted, countText, excerpt, formattedHtml, type Html, html, momentHtml, titleText } from './html.ts';
+import { excerpt, formattedHtml, momentHtml, titleText } from './html.ts';
 import { pageAnswer, pageText } from './layout.ts';
 import { resourceText } from './resource.ts';
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { type DatastoreState, datastoreState } from '../../dataset-api/datastore-status.ts';
 import { paths } from '../../dataset-api/paths.ts';
+import { counted, countText, type Html, html, sizeWords } from '../../util/html.ts';
 import { mayRead } from '../access.ts';
 import type { Call, Portal } from '../call.ts';
 import { publicPath } from '../content/view.ts';
@@ -10,18 +11,13 @@ import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import {
-  counted,
-  countText,
   type Fact,
   factsHtml,
   firstText,
   formattedHtml,
-  type Html,
-  html,
   linkHtml,
   momentHtml,
   shortened,
-  sizeText,
   tidsOf,
   titleText,
 } from './html.ts';
@@ -41,7 +37,7 @@ const crumbHtml = (call: Call, node: StoredNode): Html => {
 };
 
 const fileHtml = ({ name, filename, filesize, filemime }: StoredFile, baseUrl: string): Html =>
-  html`<a href="${baseUrl}/sites/default/files/${encodeURIComponent(name)}"><bdi>${filename}</bdi></a> (${sizeText(filesize)}, ${filemime})<br>`;
+  html`<a href="${baseUrl}/sites/default/files/${encodeURIComponent(name)}"><bdi>${filename}</bdi></a> (${sizeWords(filesize)}, ${filemime})<br>`;
 
 const storedLink = (node: StoredNode, { field, key, baseUrl }: { field: string; key: string; baseUrl: string }) => {
   const url = firstText(node, field, key);

@@ -1,10 +1,10 @@
 // How release B reads the body of a node: no form, bare structures, little checked (recorded behaviour 8).
 
+import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import type { Field } from '../content/fields.ts';
 import { emptyGeometry, FieldFault, isLinked, type RawItem, readItem, textOf } from '../content/items.ts';
 import { idOf, readFile, readReference, readTerm, vocabularyIds } from '../content/links.ts';
-import { escapeHtml } from '../refusal.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 import { codelessFault, exceptionFault, fatalFault, titleFault } from './recorded-faults.ts';
 import { withoutUndefined } from './spec-input.ts';

@@ -1,11 +1,11 @@
 // The body of a node as the editing form takes it: release C for all types, A and B for groups and pages (recorded behaviour 8a, 9, 10).
 
+import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { may } from '../access.ts';
 import type { Field } from '../content/fields.ts';
 import { FieldFault, textOf } from '../content/items.ts';
 import { idOf, readReference } from '../content/links.ts';
-import { escapeHtml } from '../refusal.ts';
 import { em, rowsOf, scalarsOf, seenBy, tidOf } from './form-widgets.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';
 import { exceptionFault, titleFault } from './recorded-faults.ts';

@@ -1,12 +1,12 @@
 // The widgets of the editing form of release C: what each sees in its input (recorded behaviour 8a).
 
+import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import type { Field } from '../content/fields.ts';
 import { dateItem, FieldFault, type RawItem, readDate, readItem, textOf } from '../content/items.ts';
 import { idOf } from '../content/links.ts';
 import { isTextFormat } from '../content/safe-text.ts';
 import { namesIn } from '../content/shapes.ts';
-import { escapeHtml } from '../refusal.ts';
 import type { ReadContext } from './profile.ts';
 
 /** Options of the frequency field: integers as text (recorded behaviour 8a). */

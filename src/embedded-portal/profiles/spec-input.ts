@@ -1,5 +1,6 @@
 // How the `spec` profile reads the body of a node: both styles of spec 4.5 and 4.6, everything checked.
 import { frequencies } from '../../dataset-api/values.ts';
+import { escapeHtml } from '../../util/html.ts';
 import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
 import type { Field } from '../content/fields.ts';
 import type { RawItem } from '../content/items.ts';
@@ -8,7 +9,7 @@ import { idOf, readFile, readReference, readTerm } from '../content/links.ts';
 import type { RenderedTexts } from '../content/long-texts.ts';
 import { isTextFormat, safeText } from '../content/safe-text.ts';
 import { fileSettings, itemsIn } from '../content/shapes.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { CoreChanges, FieldChanges, ReadContext } from './profile.ts';

@@ -1,8 +1,9 @@
 // The default profile: the specification to the letter, where it is silent as recorded for release B, its faults fixed.
 import { usualExtensions } from '../../dataset-api/file-types.ts';
+import { escapeHtml } from '../../util/html.ts';
 import { otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
 import { specDatastoreDefaults, specDefaults } from '../media/negotiate.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import { nodeColumns } from '../store/nodes.ts';
 import type { ListFault, Profile } from './profile.ts';
 import { readSpecCore, readSpecFields } from './spec-input.ts';

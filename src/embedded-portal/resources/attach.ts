@@ -1,6 +1,7 @@
 // attach_file: puts an uploaded file on a resource (spec 4.8, recorded behaviour 12).
 import { rm } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { escapeHtml } from '../../util/html.ts';
 import type { Call, Portal, Result } from '../call.ts';
 import { isNodeType } from '../content/fields.ts';
 import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/file-name.ts';
@@ -8,7 +9,7 @@ import { imageSizeOf } from '../content/image-size.ts';
 import { textOf } from '../content/items.ts';
 import type { Copies } from '../content/save.ts';
 import type { UploadedFile } from '../media/multipart.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { attachedFile, inRace, renewDatasetsOf, touchedBy } from './node-saves.ts';

@@ -1,11 +1,12 @@
 // The datastore resource: status, import, drop, delete, configuration (spec 4.9 to 4.11), and the search beside it.
 
+import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { type AnswerBudget, searchRefused } from '../datastore/query.ts';
-import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
+import { accessDenied, Refusal } from '../refusal.ts';
 import { needNode } from './node.ts';
 
 const nidOf = (call: Call): string => String(needNode(call).nid);

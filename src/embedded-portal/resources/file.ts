@@ -1,9 +1,11 @@
 // The file resource: what the `uri` of an attach answers (spec 2.6), and the bytes at their public address.
+
+import { escapeHtml } from '../../util/html.ts';
 import { demand, mayReadFile } from '../access.ts';
 import type { Portal } from '../call.ts';
 import { type Call, operation, type Resource, type Result, type StreamedBody } from '../call.ts';
 import { fileItem } from '../content/view.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 
 const needFile = ({ portal, args }: Call): StoredFile => {

@@ -1,12 +1,13 @@
 // The node resource: index, retrieve, create, update, delete, attach_file, files (spec 4.3 to 4.8).
 
+import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { isNodeType, type NodeType } from '../content/fields.ts';
 import { type Copies, createNode, deleteNode, otherSides, type Saved, updateNode } from '../content/save.ts';
 import { publicPath, viewNode } from '../content/view.ts';
-import { accessDenied, escapeHtml, Refusal } from '../refusal.ts';
+import { accessDenied, Refusal } from '../refusal.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
 import { listNodes, warnsOfQuery } from './node-list.ts';

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { demand, mayReadFile } from '../access.ts';
 import { type Answer, formatError, formatValue, redirectTo } from '../answer.ts';
@@ -12,7 +13,7 @@ import { contentTypeOf, type FormatName, formats, isFormatName } from '../media/
 import { publicPage } from '../pages/public-page.ts';
 import { fatalFault } from '../profiles/recorded-faults.ts';
 import { logFault } from '../profiles/recorded-search.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import { catalogueAnswer } from './catalogue.ts';
 import { searchAnswer } from './datastore.ts';
 import { fileBytes } from './file.ts';

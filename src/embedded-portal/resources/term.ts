@@ -1,10 +1,11 @@
 // The term resource (`spec` profile only): which terms there are, and what a tid in a node stands for.
 
 import { maxPageSize } from '../../dataset-api/paths.ts';
+import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { type Call, operation, type Resource } from '../call.ts';
 import { idOf, vocabularyIds } from '../content/links.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import type { Term } from '../store/terms.ts';
 
 const view = ({ tid, vocabulary, name }: Term): Record<string, unknown> => ({

@@ -1,10 +1,11 @@
 // The user resource: login, logout, token, retrieve (spec 4.1, 4.2; recorded behaviour 5).
 import { timingSafeEqual } from 'node:crypto';
+import { escapeHtml } from '../../util/html.ts';
 import { demand, may } from '../access.ts';
 import { type Call, operation, type Resource, type Result } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
-import { escapeHtml, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import type { Attempt } from '../store/flood.ts';
 import { cookieSeconds, randomToken } from '../store/sessions.ts';
 import type { User } from '../store/users.ts';

@@ -1,0 +1,82 @@
+// Reports as files for other programs and people: JSON, CSV, a page.
+import type { Report, ReportItem } from '../model/report.ts';
+import { fateOf } from '../state/run-summary.ts';
+import { countText, type Html, html, trusted } from '../util/html.ts';
+
+/** A report in pieces, with what it is sent as. */
+export interface FormattedReport {
+  contentType: string;
+  pieces: Iterable<string>;
+}
+
+/** The report in each format; a large one is never one text. */
+export const reportFormats = {
+  json: (report: Report): FormattedReport => ({ contentType: 'application/json; charset=utf-8', pieces: json(report) }),
+  csv: (report: Report): FormattedReport => ({ contentType: 'text/csv; charset=utf-8', pieces: csv(report) }),
+  html: (report: Report): FormattedReport => ({ contentType: 'text/html; charset=utf-8', pieces: page(report) }),
+} as const;
+
+/** See {@link reportFormats}. */
+export type ReportFormat = keyof typeof reportFormats;
+
+function* json({ items, ...head }: Report): Generator<string> {
+  yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n  "items": [`;
+  for (const [index, item] of items.entries()) yield `${index === 0 ? '' : ','}\n    ${JSON.stringify(item)}`;
+  yield `${items.length === 0 ? '' : '\n  '}]\n}\n`;
+}
+
+const columns: readonly [name: string, of: (item: ReportItem) => string | number | null][] = [
+  ['key', ({ key }) => key],
+  ['kind', ({ kind }) => kind],
+  ['outcome', fateOf],
+  ['live', ({ live }) => (live ? 'yes' : 'no')],
+  ['stale', ({ stale }) => (stale ? 'yes' : 'no')],
+  ['actions', ({ actions }) => actions.join(' ')],
+  ['rows', ({ rows }) => rows],
+  ['bytes', ({ file }) => file?.bytes ?? null],
+  ['address', ({ url }) => url],
+  ['code', ({ reason }) => reason?.code ?? null],
+  ['message', ({ reason }) => reason?.message ?? null],
+  ['hint', ({ reason }) => reason?.hint ?? null],
+  ['warnings', ({ warnings }) => warnings.join('; ')],
+];
+
+function* csv({ items }: Report): Generator<string> {
+  yield `${columns.map(([name]) => name).join(',')}\r\n`;
+  for (const item of items) yield `${columns.map(([, of]) => cell(of(item))).join(',')}\r\n`;
+}
+
+/** A spreadsheet would take a text that begins like a formula for one, and messages hold what portals and files say. */
+const cell = (value: string | number | null): string => {
+  if (value === null) return '';
+  if (typeof value === 'number') return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+const style = `:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
+table{border-collapse:collapse;width:100%}th,td{text-align:start;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8884;overflow-wrap:anywhere}.n{text-align:end}`;
+
+function* page(report: Report): Generator<string> {
+  const { runId, manifest, portal, startedAt, endedAt, reason, items } = report;
+  yield html`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Run ${runId}</title><style>${trusted(style)}</style></head>
+<body>
+<h1>Run ${runId}</h1>
+<p>${manifest} to ${portal}, ${startedAt} to ${endedAt}: ${countText(items.length)} items</p>
+${reason && html`<p><strong>${reason.code}</strong>: ${reason.message}<br>${reason.hint}</p>`}
+<table>
+<thead><tr><th scope="col">Key</th><th scope="col">Outcome</th><th scope="col">Rows</th><th scope="col">Why</th></tr></thead>
+<tbody>
+`.text;
+  for (const item of items) yield row(item).text;
+  yield '</tbody>\n</table>\n</body>\n</html>\n';
+}
+
+const row = (item: ReportItem): Html => {
+  const { key, rows, reason, warnings } = item;
+  return html`<tr><td>${key}</td><td>${fateOf(item)}</td><td class="n">${rows === null ? null : countText(rows)}</td><td>${
+    reason && html`${reason.code}: ${reason.message}${reason.hint && html`<br>${reason.hint}`}`
+  }${warnings.map((warning) => html`<br>${warning}`)}</td></tr>\n`;
+};

@@ -1,0 +1,51 @@
+// HTML as a template tag that escapes whatever it is given.
+
+/** Escapes the five characters that matter in HTML. */
+export const escapeHtml = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#039;');
+
+/** HTML that may be sent; made by {@link html} and {@link trusted} only. */
+export class Html {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** What a template may hold: HTML as it is, text and numbers escaped, null as nothing, a list one after the other. */
+export type Part = Html | string | number | null | readonly Part[];
+
+const written = (part: Part): string => {
+  if (part === null) return '';
+  if (part instanceof Html) return part.text;
+  if (typeof part === 'string') return escapeHtml(part);
+  return typeof part === 'number' ? String(part) : part.map(written).join('');
+};
+
+/** The template with its parts escaped. Attributes stand in double quotes. */
+export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Html =>
+  new Html(strings.reduce((text, string, index) => `${text}${written(parts[index - 1] ?? null)}${string}`));
+
+/** Text that is HTML already, such as what a sanitiser made. */
+export const trusted = (text: string): Html => new Html(text);
+
+/** A count with separators, such as `12,345`. */
+export const countText = (count: number): string => count.toLocaleString('en');
+
+/** A count with its noun, which gets an `s` unless the count is 1. */
+export const counted = (count: number, noun: string): string => `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+const units = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const;
+
+/** A size in powers of 1000, such as `1.2 MB`. */
+export const sizeWords = (bytes: number): string => {
+  if (bytes < 1000) return counted(bytes, 'byte');
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  return `${(bytes / 1000 ** power).toFixed(1)} ${units[power]}`;
+};
