@@ -12,6 +12,9 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ['apply <plan>', 'carry out a saved plan exactly as reviewed', () => import('./plan.ts')],
   ['release <run|key>', 'let a run or table that a guard held go ahead', () => import('./operate.ts')],
   ['discard <run|key>', 'drop a run or table that a guard held', () => import('./operate.ts')],
+  ['cancel <run>', 'stop a run after its current step', () => import('./operate.ts')],
+  ['pause <portal>', 'hold the jobs of a portal until it is resumed', () => import('./operate.ts')],
+  ['resume <portal>', 'end the pause of a portal', () => import('./operate.ts')],
   ['history <key>', 'list the versions of a table that went live', () => import('./history.ts')],
   ['remove <key>', 'take a dataset or resource off the portal', () => import('./operate.ts')],
   ['adopt <manifest>', 'link datasets that are already on the portal', () => import('./reconcile.ts')],
@@ -27,7 +30,7 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ['run-now <manifest...>', 'run manifests now, whatever their schedules say', () => import('./schedules.ts')],
   ['status [key|file]', 'show what is live, and why something is not', () => import('./status.ts')],
   ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./log.ts')],
-  ['retry <run|key>', 'rerun what failed in a run, or one key', () => import('./retry.ts')],
+  ['retry [run|key]', 'rerun what failed in a run or for one cause, or one key', () => import('./retry.ts')],
   [
     'check [file...]',
     'validate configuration, manifests and tables, or a portal with --portal',

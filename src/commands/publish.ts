@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { Report } from '../model/report.ts';
+import type { AskedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { takeDropped } from '../service/take-dropped.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
@@ -13,7 +14,7 @@ import { exitCodeOfReports } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
-import { type AwaitedRun, waitForRuns } from './wait.ts';
+import { waitForRuns } from './wait.ts';
 
 /** Options of `sluice publish`. */
 export interface PublishOptions extends CommonOptions {
@@ -44,7 +45,7 @@ export const publish = async (
   options: PublishOptions,
   io: Io,
 ): Promise<Report[]> => {
-  const runs: AwaitedRun[] = [];
+  const runs: AskedRun[] = [];
   for (const manifest of manifests) {
     if (isDropManifest(manifest)) await takeDropped(runtime, manifest, io.stop);
     for (const target of runtime.perPortal(manifest)) {
@@ -62,7 +63,7 @@ export const publish = async (
 /** Waits for runs and shows their reports; returns the exit code. */
 export const awaitReports = async (
   runtime: Runtime,
-  runs: AwaitedRun[],
+  runs: AskedRun[],
   options: CommonOptions,
   io: Io,
 ): Promise<number> => {

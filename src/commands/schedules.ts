@@ -7,6 +7,7 @@ import { ManifestError, NotFoundError } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { missedAfterMs, nextDue, type Schedule, startOf } from '../model/schedule-times.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
+import { type AskedRun, runNow } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { takeDropped } from '../service/take-dropped.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
@@ -18,7 +19,6 @@ import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say, warn } from './io.ts';
 import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
-import type { AwaitedRun } from './wait.ts';
 
 /** One line of the list. Times are ISO 8601, UTC. */
 export interface ScheduleRow {
@@ -171,21 +171,18 @@ export const runNowCommand = async (named: string[], options: RunNowOptions, io:
     const manifests: Manifest[] = [];
     for (const what of named) manifests.push(await manifestOf(runtime, what, { cwd: io.cwd, kept }));
     const served = await runtime.hasWorkers();
-    const runs: AwaitedRun[] = [];
+    const runs: AskedRun[] = [];
     for (const manifest of manifests) {
       // A running service claims the files of its watched folders itself.
       if (isDropManifest(manifest) && !served) await takeDropped(runtime, manifest, io.stop);
-      for (const target of runtime.perPortal(manifest)) {
-        const { runId } = await runtime.requestRun(target, 'command');
-        runs.push({ runId, manifest: target.name, portal: target.portal });
-      }
+      runs.push(...(await runNow(runtime, manifest)));
     }
     if (options.wait === false) return tellQueued(runs, { options, served }, io);
     return awaitReports(runtime, runs, options, io);
   });
 
 const tellQueued = (
-  runs: AwaitedRun[],
+  runs: AskedRun[],
   { options, served }: { options: RunNowOptions; served: boolean },
   io: Io,
 ): number => {

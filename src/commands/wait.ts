@@ -5,22 +5,19 @@ import { datasetDataSchema } from '../model/job.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { Report } from '../model/report.ts';
 import { type Standstill, standstillOf } from '../queue/standstill.ts';
+import type { AskedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { type Io, plural } from './io.ts';
-
-/** A run to wait for. */
-export interface AwaitedRun {
-  runId: string;
-  manifest: string;
-  portal: string;
-}
 
 /** How to wait. */
 export interface WaitOptions {
   /** Show progress on standard error. */
   progress: boolean;
-  /** Longest wait in milliseconds, all together, for portals that are paused or ask for a pause; the runs stay queued. */
-  pausedMs: number;
+  /**
+   * Longest wait in milliseconds, all together, for portals that are paused or ask for a pause; the runs stay queued. Null
+   * for runs that end whatever their portal does.
+   */
+  pausedMs: number | null;
 }
 
 const pollMs = 50;
@@ -32,13 +29,13 @@ const pollMs = 50;
  */
 export const waitForRuns = async (
   runtime: Runtime,
-  runs: AwaitedRun[],
+  runs: AskedRun[],
   options: WaitOptions,
   io: Io,
 ): Promise<Report[]> => {
   const display = options.progress ? new Progress(io) : null;
   const reports = new Map<string, Report>();
-  const pauses = new PauseLimit(runtime, options.pausedMs);
+  const pauses = new PauseLimit(runtime, options.pausedMs ?? Number.POSITIVE_INFINITY);
   let checkedAt = 0;
   try {
     while (reports.size < runs.length) {
@@ -63,13 +60,13 @@ export const waitForRuns = async (
   return runs.flatMap((run) => reports.get(run.runId) ?? []);
 };
 
-const interrupted = (runs: AwaitedRun[]): InterruptedError =>
+const interrupted = (runs: AskedRun[]): InterruptedError =>
   new InterruptedError(`interrupted; ${plural(runs.length, 'run')} not awaited`, {
     hint: 'what was begun is resumed by the next `sluice publish` or `sluice start` on the same state',
   });
 
 /** A run holds its gate, or waits for it, until it has its report. @throws UnfinishedError when Redis knows nothing of it */
-const refuseLost = async (runtime: Runtime, run: AwaitedRun): Promise<void> => {
+const refuseLost = async (runtime: Runtime, run: AskedRun): Promise<void> => {
   const { current, again } = await runtime.gate.state(run);
   if (current === run.runId || again === run.runId || (await runtime.runs.isClosed(run.runId))) return;
   throw new UnfinishedError(`${targetName(run)}: Redis has no record of run ${run.runId} any more`, {
@@ -87,7 +84,7 @@ interface Wait {
   error: UnfinishedError;
 }
 
-const waitOf = async (runtime: Runtime, run: AwaitedRun): Promise<Wait | null> => {
+const waitOf = async (runtime: Runtime, run: AskedRun): Promise<Wait | null> => {
   const { portal } = run;
   const pause = await runtime.pauses.state(portal);
   if (pause) {
@@ -96,7 +93,7 @@ const waitOf = async (runtime: Runtime, run: AwaitedRun): Promise<Wait | null> =
       `portal ${portal} is paused since ${new Date(since).toISOString()}: ${reason.message}`,
       { hint: `${reason.hint ?? 'mend it'}; the run stays queued, and publishing again resumes it` },
     );
-    return { since, until: 0, needsPerson: reason.code === 'portal-login', error };
+    return { since, until: 0, needsPerson: pause.probe === null, error };
   }
   const standstill = await standstillOf(runtime.queues, run);
   if (standstill === null) return null;
@@ -122,14 +119,16 @@ class PauseLimit {
    * To be called about once a second. Throws {@link UnfinishedError} when the time is spent or will be before the next
    * attempt, and at once when a login was refused: that needs a person.
    */
-  async check(runs: AwaitedRun[]): Promise<void> {
+  async check(runs: AskedRun[]): Promise<void> {
     const waits = (await Promise.all(runs.map((run) => waitOf(this.#runtime, run)))).filter((wait) => wait !== null);
     const now = Date.now();
     const since = Math.max(this.#checkedAt, Math.min(...waits.map((wait) => wait.since)));
     this.#checkedAt = now;
     if (waits.length > 0) this.#waitedMs += now - since;
     const left = now + this.#mostMs - this.#waitedMs;
-    const over = waits.find(({ until, needsPerson }) => needsPerson || left <= now || until > left);
+    const over = waits.find(
+      ({ until, needsPerson }) => (needsPerson && Number.isFinite(left)) || left <= now || until > left,
+    );
     if (over) throw over.error;
   }
 }
@@ -150,7 +149,7 @@ class Progress {
     this.#io = io;
   }
 
-  async show(runtime: Runtime, runs: AwaitedRun[]): Promise<void> {
+  async show(runtime: Runtime, runs: AskedRun[]): Promise<void> {
     // All outcomes are counted each time: of a hundred thousand items every two seconds.
     const everyMs = Math.max(this.#io.terminal ? 200 : 5000, this.#items / 50);
     const now = Date.now();
@@ -167,7 +166,7 @@ class Progress {
     this.#dirty = false;
   }
 
-  async #line(runtime: Runtime, runs: AwaitedRun[]): Promise<string> {
+  async #line(runtime: Runtime, runs: AskedRun[]): Promise<string> {
     let [total, done, failed, begun] = [0, 0, 0, false];
     for (const run of runs) {
       const progress = await runtime.runs.progress(run.runId);
@@ -187,7 +186,7 @@ class Progress {
   }
 
   /** Why nothing goes on: a portal is paused, or everything waits for its next attempt. */
-  async #waits(runtime: Runtime, runs: AwaitedRun[]): Promise<string | null> {
+  async #waits(runtime: Runtime, runs: AskedRun[]): Promise<string | null> {
     for (const run of runs) {
       const pause = await runtime.pauses.state(run.portal);
       if (pause) return ` | portal ${run.portal} is paused: ${pause.reason.message}`;
@@ -197,7 +196,7 @@ class Progress {
     return null;
   }
 
-  async #inFlight(runtime: Runtime, runs: AwaitedRun[]): Promise<string> {
+  async #inFlight(runtime: Runtime, runs: AskedRun[]): Promise<string> {
     const keys: string[] = [];
     for (const portal of new Set(runs.map((run) => run.portal))) {
       for (const job of await runtime.queues.portal(portal).getActive(0, 3)) {

@@ -79,6 +79,8 @@ export const errorCodes = {
   'plan-moved': 'Source or portal changed since the plan was made; the item was skipped.',
   held: 'A guard held the run or a table; what is published stays as it is.',
   discarded: 'Somebody discarded the version of a table that its guard had held; the one before stays.',
+  cancelled: 'Somebody cancelled the run; what was done stays, the rest is left to the next run.',
+  paused: 'An operator paused the portal; only `sluice resume` ends that.',
   unfinished: 'The run did not finish in time; it stays queued.',
   interrupted: 'The command was interrupted; the next start resumes its work.',
   'portal-port': 'The embedded portal cannot listen on its address, or another process serves its store.',
@@ -338,6 +340,10 @@ export class JobsStuckError extends errorOf('jobs-stuck') {}
 export class HeldError extends errorOf('held') {}
 /** Somebody decided that a held version of a table is not published. */
 export class DiscardedError extends errorOf('discarded') {}
+/** Somebody cancelled the run. */
+export class CancelledError extends errorOf('cancelled') {}
+/** An operator paused the portal. */
+export class PausedError extends errorOf('paused') {}
 /** Somebody edited our fields on the portal. */
 export class DriftError extends errorOf('drift') {}
 /** Source or portal are not as they were when the plan was made. */

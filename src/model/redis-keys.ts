@@ -27,6 +27,8 @@ export const redisKeys = (prefix: string) => ({
   plan: (id: string) => `${prefix}.plan:${id}`,
   /** Hash: run id -> the held run (JSON), of every run that a guard holds. */
   held: `${prefix}.held`,
+  /** Hash: run id -> when it was cancelled (Unix milliseconds), until it has closed. */
+  cancelled: `${prefix}.cancelled`,
   /** Hash: target name -> absolute path of its manifest, of every target that was ever run. */
   targets: `${prefix}.targets`,
   /** Hash: what a run was asked for, its state and its report. */

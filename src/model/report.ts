@@ -19,7 +19,7 @@ export const itemActions = [
 export type ItemAction = (typeof itemActions)[number];
 
 /** How an item ended. */
-export const itemOutcomes = ['done', 'unchanged', 'failed', 'quarantined', 'held'] as const;
+export const itemOutcomes = ['done', 'unchanged', 'failed', 'quarantined', 'held', 'cancelled'] as const;
 
 /** See {@link itemOutcomes}. */
 export type ItemOutcome = (typeof itemOutcomes)[number];

@@ -68,6 +68,7 @@ export class Notifier {
 
   /** Tells what a closed run changed. May be called again after a kill. `manifest` is asked only when there is news. */
   async runClosed(report: Report, manifest: () => Promise<ManifestFacts>): Promise<void> {
+    if (report.reason?.code === 'cancelled') return; // whoever cancelled it knows, and nothing was found out
     const { redis, keys } = this.#parts;
     const field = targetName(report);
     const text = await redis.hget(keys.incidents, field);
@@ -181,12 +182,14 @@ const portalNotice = (
   more: 0,
 });
 
+const pauseEnds: Partial<Record<string, string>> = {
+  'portal-login': 'its login is corrected',
+  paused: 'an operator resumes it',
+};
+
 const pausedNotice = (portal: string, { reason, since }: { reason: Reason; since: number }): Notice => ({
   ...portalNotice(portal, 'portal-paused', since),
-  summary:
-    reason.code === 'portal-login'
-      ? `portal ${portal} is paused until its login is corrected`
-      : `portal ${portal} is paused until it answers again`,
+  summary: `portal ${portal} is paused until ${pauseEnds[reason.code] ?? 'it answers again'}`,
   items: [noticeItem('', reason)],
 });
 

@@ -50,6 +50,13 @@ redis.call('HSET', gate, 'current', again, 'currentRequest', request)
 return {again, request}
 `);
 
+const withdrawRun = new RedisScript(`
+if redis.call('HGET', KEYS[1], 'again') ~= ARGV[1] then return 0 end
+redis.call('HDEL', KEYS[1], 'again', 'againRequest', 'againAll')
+redis.call('DEL', KEYS[2])
+return 1
+`);
+
 /** Decides which run of a target goes and which waits. */
 export class RunGate {
   readonly #redis: Redis;
@@ -92,6 +99,21 @@ export class RunGate {
     if (!answer) return;
     const [next, text] = z.tuple([z.string(), z.string()]).parse(answer);
     await this.#enqueue(next, runRequestSchema.parse(JSON.parse(text)));
+  }
+
+  /** The target whose gate a run holds or waits for; null when it does neither. */
+  async find(runId: string): Promise<{ target: Target; waits: boolean } | null> {
+    for (const name of await this.#redis.smembers(this.#keys.gates)) {
+      const [manifest = '', portal = ''] = name.split('@');
+      const { current, again } = await this.state({ manifest, portal });
+      if (current === runId || again === runId) return { target: { manifest, portal }, waits: again === runId };
+    }
+    return null;
+  }
+
+  /** Takes a run out that waits for the gate; does nothing when it holds the gate by now. */
+  async withdraw(target: Target, runId: string): Promise<void> {
+    await withdrawRun.run(this.#redis, [this.#keys.gate(target), this.#keys.gateOnly(target)], [runId]);
   }
 
   /** The run that holds the gate of a target, and the one that waits for it. */

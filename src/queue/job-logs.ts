@@ -81,12 +81,16 @@ export class JobLogs {
     return logs;
   }
 
-  /** Removes the jobs of a closed run. Idempotent. */
-  async closeRun(portal: string, ids: string[]): Promise<void> {
+  /** Removes the jobs of a run; returns how many stay because a worker has them. Idempotent. */
+  async closeRun(portal: string, ids: string[]): Promise<number> {
     const queue = this.#queues.portal(portal);
+    let kept = 0;
     for (let at = 0; at < ids.length; at += chunk) {
-      await Promise.all(ids.slice(at, at + chunk).map((id) => queue.remove(id, { removeChildren: false })));
+      const some = ids.slice(at, at + chunk);
+      const removed = await Promise.all(some.map((id) => queue.remove(id, { removeChildren: false })));
+      kept += removed.filter((count) => count === 0).length;
     }
+    return kept;
   }
 }
 

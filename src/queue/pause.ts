@@ -33,12 +33,14 @@ export const endedPauseSchema = z.object({
 /** See {@link endedPauseSchema}. */
 export type EndedPause = z.infer<typeof endedPauseSchema>;
 
-// Field `pause` of the portal's hash. The first reason stays, but a refused login takes the place of any other.
+// Field `pause` of the portal's hash. The first reason stays, but a refused login takes the place of an outage, and an
+// operator's pause that of both: nothing else may end it.
 const beginPause = new RedisScript(`
+local rank = {['paused'] = 2, ['portal-login'] = 1}
 local known = redis.call('HGET', KEYS[1], 'pause')
 if known then
   local code = cjson.decode(known)['reason']['code']
-  if ARGV[2] ~= 'portal-login' or code == 'portal-login' then return 0 end
+  if (rank[ARGV[2]] or 0) <= (rank[code] or 0) then return 0 end
 end
 redis.call('HSET', KEYS[1], 'pause', ARGV[1])
 redis.call('HDEL', KEYS[1], 'failures', 'confirm')
@@ -78,8 +80,8 @@ export class PortalPauses {
   }
 
   /**
-   * Pauses a portal; the first reason stays until it is resumed, only a refused login takes its place. Returns true when
-   * this call paused it or changed the reason. `probe` is for a pause that ends by itself once the portal answers.
+   * Pauses a portal; the first reason stays until it is resumed, only a refused login and an operator take its place.
+   * Returns true when this call paused it or changed the reason. `probe` is for a pause that ends by itself once the portal answers.
    */
   async pause(portal: string, reason: Reason, probe: Pause['probe'] = null): Promise<boolean> {
     const pause: Pause = { reason, since: Date.now(), probe };

@@ -55,6 +55,17 @@ redis.call('ZADD', KEYS[3], 0, '0')
 return 1
 `);
 
+const wakeLists = ({ runs }: Queues): string[] =>
+  ['waiting-children', 'wait', 'marker'].map((list) => runs.toKey(list));
+
+/** Has the job of a run taken soon that waits for its children or for a time; returns the state that it was in. */
+export const wakeRun = async (queues: Queues, runId: string): Promise<string> => {
+  const state = await queues.runs.getJobState(runId);
+  if (state === 'waiting-children') await wake.run(queues.connection, wakeLists(queues), [runId]);
+  if (state === 'delayed') await (await queues.runs.getJob(runId))?.promote().catch(() => undefined); // it went by itself
+  return state;
+};
+
 /** What the watch found stuck, or null. */
 export const stuckRun = async (redis: Redis, keys: RedisKeys, runId: string): Promise<StuckRun | null> => {
   const text = await redis.hget(keys.run(runId), 'stuck');
@@ -99,6 +110,7 @@ export class RunWatch {
 
   /** Looks at every run that is open. */
   async look(): Promise<void> {
+    await this.#endCancelled();
     const open = new Set<string>();
     for await (const run of this.#openRuns()) {
       open.add(run.runId);
@@ -107,6 +119,15 @@ export class RunWatch {
       );
     }
     for (const runId of this.#seen.keys()) if (!open.has(runId)) this.#seen.delete(runId);
+  }
+
+  /** Begins cancelled runs again that wait for something, so that they end; forgets marks that came too late. */
+  async #endCancelled(): Promise<void> {
+    const { redis, keys, queues, isClosed } = this.#parts;
+    for (const runId of await redis.hkeys(keys.cancelled)) {
+      const state = await wakeRun(queues, runId);
+      if (state === 'unknown' && (await isClosed(runId))) await redis.hdel(keys.cancelled, runId);
+    }
   }
 
   /** The run of each gate, then those that wait for children without holding one. */
@@ -164,7 +185,7 @@ export class RunWatch {
     const now = Date.now();
     const seen = this.#seen.get(runId);
     const [text, more] = await redis.hmget(keys.run(runId), 'stuck', 'more');
-    if (more && unprocessed < fewestOpen) await wake.run(redis, this.#lists, [runId]);
+    if (more && unprocessed < fewestOpen) await wake.run(redis, wakeLists(queues), [runId]);
     const found = text ? stuckSchema.parse(JSON.parse(text)) : null;
     if (found && found.moved !== moved) await redis.hdel(keys.run(runId), 'stuck');
     if (seen?.moved !== moved) this.#seen.set(runId, { moved, since: now });
@@ -198,12 +219,8 @@ export class RunWatch {
     const repairs = stuck.repairs + (isLast ? 0 : 1);
     await redis.hset(keys.run(run.runId), 'stuck', JSON.stringify({ ...stuck, repairs, moved }));
     if (isLast) await job.updateData({ ...job.data, ...dataOf(run, stuck.why) });
-    if ((await wake.run(redis, this.#lists, [run.runId])) !== 1) return;
+    if ((await wake.run(redis, wakeLists(this.#parts.queues), [run.runId])) !== 1) return;
     this.#tell(run, `${isLast ? 'it is closed as failed' : 'it is begun again'}: nothing moved, and ${stuck.why}`);
-  }
-
-  get #lists(): string[] {
-    return ['waiting-children', 'wait', 'marker'].map((list) => this.#parts.queues.runs.toKey(list));
   }
 
   #tell({ runId, target }: WatchedRun, line: string): void {

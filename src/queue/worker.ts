@@ -17,6 +17,7 @@ import { LateLog, type Log } from '../model/log.ts';
 import type { Reason } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { CircuitBreaker } from './breaker.ts';
+import { type CancelWatch, cancelledError } from './cancel.ts';
 import { createContext } from './context.ts';
 import type { Exclusive } from './exclusive.ts';
 import { JobIsolation } from './job-isolation.ts';
@@ -39,6 +40,7 @@ export interface WorkerParts {
   pauses: PortalPauses;
   breaker: CircuitBreaker;
   exclusive: Exclusive;
+  cancels: CancelWatch;
   /** Redis key of the log of an item, by its id. */
   logKey: (itemId: string) => string;
   retry: RetrySettings;
@@ -50,6 +52,9 @@ export interface WorkerParts {
 
 /** How long after the next probe of its portal a run is tried again, milliseconds. */
 const afterProbeMs = 1000;
+
+/** The signal of what nobody cancels. */
+const never = new AbortController().signal;
 
 const lockLost = 'the lock of the job was lost; another worker resumes it';
 
@@ -118,13 +123,31 @@ export class QueueWorker {
     await this.#worker.close(true);
   }
 
-  async #process(job: Job, token: string, cancelled?: AbortSignal): Promise<unknown> {
+  async #process(job: Job, token: string, taken?: AbortSignal): Promise<unknown> {
+    const parsed = parseJob(job);
+    const { cancels } = this.#parts;
+    if (!('runId' in parsed.data)) return this.#work(job, parsed, { token, taken, cancelled: never });
+    const { runId } = parsed.data;
+    const cancelled = await cancels.enter(runId);
+    try {
+      // The job of a run that is cancelled already is the one that ends it.
+      const isEnding = parsed.kind === 'run' && cancelled.aborted;
+      return await this.#work(job, parsed, { token, taken, cancelled: isEnding ? never : cancelled });
+    } finally {
+      cancels.leave(runId);
+    }
+  }
+
+  async #work(
+    job: Job,
+    { kind, data: parsed }: ParsedJob,
+    { token, taken, cancelled }: { token: string; taken: AbortSignal | undefined; cancelled: AbortSignal },
+  ): Promise<unknown> {
     const { queues, breaker, exclusive, handlers } = this.#parts;
     // The engine cancels by the job's id, which may stand for a later activation in this same worker by now.
     const refused = new AbortController();
-    const lost = AbortSignal.any([refused.signal, ...(cancelled ? [cancelled] : [])]);
-    const signal = AbortSignal.any([this.#stop.signal, lost]);
-    const { kind, data: parsed } = parseJob(job);
+    const lost = AbortSignal.any([refused.signal, ...(taken ? [taken] : [])]);
+    const signal = AbortSignal.any([this.#stop.signal, cancelled, lost]);
     let data = parsed;
     const journal = new JobJournal(job, queues, this.#leaseOf(job, token, refused));
     const save = (changes: object): void => {
@@ -166,6 +189,7 @@ export class QueueWorker {
       if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
       journal.hurry(); // what is written down of a kill must outlive the next
       endAlone = await this.#answerKills(job, trace, journal, signal);
+      if (cancelled.aborted) throw new GiveBack();
       const result = await handler.run(context);
       await journal.flush();
       // The parent of a child would keep what it returns a second time, and reads the records of the run instead.
@@ -178,7 +202,10 @@ export class QueueWorker {
         log.warn({ action: 'lost' }, lockLost);
         throw new WaitingError(lockLost);
       }
-      const told = await this.#sort(error, job, token, context, handler);
+      const told =
+        cancelled.aborted && !isEngineSignal(error)
+          ? await this.#cancel(job, token, context, handler)
+          : await this.#sort(error, job, token, context, handler);
       await journal.flush();
       throw told;
     } finally {
@@ -254,6 +281,20 @@ export class QueueWorker {
     return new UnrecoverableError(reason.message);
   }
 
+  /** Its run is cancelled: a child ends, and the job of the run comes again at once to end the run. */
+  async #cancel(job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
+    if (context.data.kind === 'run') {
+      await job.moveToWait(token);
+      return new WaitingError();
+    }
+    const error = cancelledError('runId' in context.data ? context.data.runId : '');
+    const reason = reasonOf(error);
+    await context.note('cancelled');
+    await handler.failed?.(context, reason, error);
+    await context.save({ failure: reason } as object);
+    return new UnrecoverableError(reason.message);
+  }
+
   /** True for what a stop cut off between two steps, such as a look at the portal. */
   #isOfStop(error: unknown): boolean {
     const { aborted, reason } = this.#stop.signal;
@@ -285,7 +326,12 @@ const isLockGone = (error: unknown): boolean =>
   'code' in error &&
   (error.code === ErrorCode.JobLockNotExist || error.code === ErrorCode.JobLockMismatch);
 
-const parseJob = (job: Job): { kind: JobKind; data: JobDataOf[JobKind] } => {
+interface ParsedJob {
+  kind: JobKind;
+  data: JobDataOf[JobKind];
+}
+
+const parseJob = (job: Job): ParsedJob => {
   const schema = jobSchemas[job.name as JobKind] as (typeof jobSchemas)[JobKind] | undefined; // absent for foreign names
   if (!schema) throw new UnrecoverableError(`no handler for jobs named ${job.name}`);
   const parsed = schema.safeParse(job.data);

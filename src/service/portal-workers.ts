@@ -5,6 +5,7 @@ import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Notifier } from '../notify/notifier.ts';
 import { CircuitBreaker } from '../queue/breaker.ts';
+import { CancelWatch } from '../queue/cancel.ts';
 import { Exclusive } from '../queue/exclusive.ts';
 import type { RunGate } from '../queue/gate.ts';
 import { type AgreedLimits, type PortalLimits, WorkerHeartbeat } from '../queue/heartbeat.ts';
@@ -74,8 +75,9 @@ export class PortalWorkers {
     });
     this.#runWatch = new RunWatch({ ...parts, portals, stuckMs: config.jobs.stuckMs });
     const exclusive = new Exclusive(redis, keys.exclusive);
+    const cancels = new CancelWatch(redis, keys);
     const worker = (queue: string, concurrency: number): QueueWorker =>
-      workerOf(parts, { breaker, exclusive }, queue, concurrency);
+      workerOf(parts, { breaker, exclusive, cancels }, queue, concurrency);
     this.#ofPortal = new Map(
       Object.entries(limits).map(([name, own]) => [
         name,
@@ -149,7 +151,7 @@ const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLim
 
 const workerOf = (
   parts: PortalWorkersParts,
-  shared: { breaker: CircuitBreaker; exclusive: Exclusive },
+  shared: { breaker: CircuitBreaker; exclusive: Exclusive; cancels: CancelWatch },
   queue: string,
   concurrency: number,
 ): QueueWorker =>

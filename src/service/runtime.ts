@@ -16,6 +16,7 @@ import { proveHandler } from '../pipeline/handlers/prove.ts';
 import { runHandler } from '../pipeline/handlers/run.ts';
 import { triggerHandler } from '../pipeline/handlers/trigger.ts';
 import { type Portal, type PortalTraits, traitsSchema } from '../portal-client/client.ts';
+import { isCancelled } from '../queue/cancel.ts';
 import { RunGate } from '../queue/gate.ts';
 import { liveWorkers, type PortalLimits } from '../queue/heartbeat.ts';
 import { JobLogs } from '../queue/job-logs.ts';
@@ -177,6 +178,14 @@ export class Runtime {
     );
   }
 
+  /** The targets of a manifest that were ever run; `--portal` chooses one. */
+  async targetsOfManifest(name: string): Promise<KnownTarget[]> {
+    const { portal } = this.config;
+    return (await this.ledger.targets()).filter(
+      ({ manifest, portal: own }) => manifest === name && (portal === null || portal === own),
+    );
+  }
+
   /** Asks for a run of a manifest. A request pinned to a plan or a held run waits until no other run is current. */
   async requestRun(
     manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
@@ -307,6 +316,7 @@ export class Runtime {
           runId,
           keys.map((key) => itemId(runId, key)),
         ),
+      isCancelled: (runId) => isCancelled(this.redis, this.keys, runId),
       closeJobs: (portal, ids) => this.jobLogs.closeRun(portal, ids),
       openGate: (target, runId) => this.gate.close(target, runId),
     };

@@ -35,6 +35,7 @@ const passingReasons: ReadonlySet<string> = new Set<ErrorCode>([
   'portal-not-api',
   'import-timeout',
   'job-lost',
+  'cancelled',
   'interrupted',
   'held',
   'drift',

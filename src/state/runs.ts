@@ -466,6 +466,7 @@ export class Runs {
       .hdel(key, 'plan', 'remarks', 'proofs', 'stuck', 'more', 'datasetsSettled', 'proofsSettled')
       .del(this.#keys.runWork(runId), this.#keys.runPlan(runId, plan), this.#keys.runItems(runId))
       .del(this.#keys.runOutcomes(runId), this.#keys.runFailures(runId))
+      .hdel(this.#keys.cancelled, runId)
       .expire(key, seconds)
       .zremrangebyscore(this.#keys.runs, '-inf', Date.now() - this.#keepMs)
       .exec();

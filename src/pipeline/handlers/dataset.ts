@@ -1,6 +1,6 @@
 // Job kind `dataset`: publishes the node of a dataset and its resources, each an item with a log and an end of its own.
 
-import { DatasetFailedError, reasonOf } from '../../model/errors.ts';
+import { CancelledError, DatasetFailedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
@@ -40,7 +40,8 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     if (!isLive) await runner.fail(work.wish.key, reasonOf(own ?? (isUnfinished ? error.first : error)));
     for (const key of work.resources) {
       const ofItem = reasons.get(key);
-      await runner.fail(key, ofItem === undefined ? untried(reason) : reasonOf(ofItem));
+      const others = error instanceof CancelledError ? reason : untried(reason);
+      await runner.fail(key, ofItem === undefined ? others : reasonOf(ofItem));
     }
   },
 });

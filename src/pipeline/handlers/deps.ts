@@ -91,8 +91,10 @@ export interface HandlerDeps {
   notify(report: Report, request: RunRequest): Promise<void>;
   /** Packs the logs of items that have ended in a run. */
   packLogs(runId: string, keys: string[]): Promise<void>;
-  /** Removes the jobs of a closed run. */
-  closeJobs(portal: string, ids: string[]): Promise<void>;
+  /** Removes jobs of a run; returns how many stay because a worker has them. */
+  closeJobs(portal: string, ids: string[]): Promise<number>;
+  /** True when somebody cancelled the run. */
+  isCancelled(runId: string): Promise<boolean>;
   /** Opens the run gate after a run. */
   openGate(target: Target, runId: string): Promise<void>;
 }

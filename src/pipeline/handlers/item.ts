@@ -170,6 +170,7 @@ export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: I
 
 /** How a failure is reported: faults of the file itself are quarantined, everything else failed. */
 export const outcomeOf = (reason: Reason): ItemOutcome => {
+  if (reason.code === 'cancelled') return 'cancelled';
   if (reason.code === 'drift' || reason.code === 'plan-moved' || reason.code === 'held') return 'held';
   return reason.code.startsWith('table-') || reason.code === 'source-refused' || reason.code === 'entry-fault'
     ? 'quarantined'

@@ -1,5 +1,6 @@
 // Job kind `run`: gather, plan, one job for each dataset with work to do, settle, report.
-import { JobLostError, JobsStuckError, reasonOf } from '../../model/errors.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CancelledError, JobLostError, JobsStuckError, reasonOf } from '../../model/errors.ts';
 import {
   type ChildOutcome,
   childId,
@@ -12,6 +13,7 @@ import { kindOfKey, parentKey } from '../../model/key.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import { countItems, type Reason, type Report, type ReportItem } from '../../model/report.ts';
 import type { ChildKind, Planned, SettledClaim } from '../../state/runs.ts';
+import { eachAtOnce } from '../../util/each-at-once.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
 import { tablesAJob } from './prove.ts';
@@ -24,8 +26,9 @@ const proofsAPage = 100;
 export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
   run: async (job) => {
     const { runId } = job.data;
-    const report = (await deps.runs.report(runId)) ?? (await execute(deps, job));
-    if (job.data.release !== null) await deps.dropHeld(job.data.release);
+    const known = await deps.runs.report(runId);
+    const report = known ?? (await ((await deps.isCancelled(runId)) ? cancel : execute)(deps, job));
+    if (job.data.release !== null && report.reason?.code !== 'cancelled') await deps.dropHeld(job.data.release);
     await closeRun(deps, job, report);
     return report.counts;
   },
@@ -67,13 +70,59 @@ const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Repor
   await workThrough(deps, job, 'proofs', async (index) => proofs[index] ?? null);
   const planned = await deps.runs.planned(runId);
   if (!planned) throw new JobLostError(`the plan of run ${runId} vanished`, { hint: 'publish again' });
-  const items = new Map(planned.settled.map((item) => [item.key, item]));
-  for (const [key, item] of await deps.runs.ended(runId)) items.set(key, item);
-  const report = { ...reportOf(job, startedAt, [...items.values()], null), ...(remarks.length > 0 ? { remarks } : {}) };
-  await settleDrops(deps, job, report, planned);
+  return end(deps, job, { startedAt, planned, reason: null });
+};
+
+/** Makes the report of a run whose items have ended, and stores it. */
+const end = async (
+  deps: HandlerDeps,
+  job: JobContext<'run'>,
+  { startedAt, planned, reason }: { startedAt: number; planned: Planned | null; reason: Reason | null },
+): Promise<Report> => {
+  const { settled = [], remarks = [] } = planned ?? {};
+  const items = new Map(settled.map((item) => [item.key, item]));
+  for (const [key, item] of await deps.runs.ended(job.data.runId)) items.set(key, item);
+  const report = {
+    ...reportOf(job, startedAt, [...items.values()], reason),
+    ...(remarks.length > 0 ? { remarks } : {}),
+  };
+  if (planned) await settleDrops(deps, job, report, planned);
   await deps.runs.close(report);
   await job.note(`ended: ${JSON.stringify(report.counts)}`);
   return report;
+};
+
+/** Items of a cancelled run that are ended at once. */
+const endedAtOnce = 50;
+
+/** Ends a run that was cancelled: its jobs leave the queue, those in work after their step, and what they left is told as not done. */
+const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Report> => {
+  const { runId, manifest } = job.data;
+  const startedAt = await deps.runs.begin(runId, job.data);
+  const reason = reasonOf(
+    new CancelledError(`run ${runId} was cancelled`, {
+      hint: 'publish again: it continues where the run stopped, and what was done stays',
+    }),
+  );
+  const planned = await deps.runs.planned(runId);
+  if (planned) {
+    const proofs = await proveJobs(deps, job);
+    await job.step({ name: 'cancel', on: manifest }, async (signal) => {
+      const isWorked = (): Promise<boolean> => removeJobs(deps, job, proofs);
+      while (await isWorked()) await sleep(workedMs, undefined, { signal });
+    });
+    await eachAtOnce(planned.datasets, endedAtOnce, (key) => endItems(deps, job, key, reason));
+  }
+  return end(deps, job, { startedAt, planned, reason });
+};
+
+/** How often jobs are looked at that workers have, milliseconds. */
+const workedMs = 100;
+
+/** Removes the jobs of pages that are not settled, and of the last one that is; true while workers have some of them. */
+const removeJobs = async (deps: HandlerDeps, job: JobContext<'run'>, proofs: ProveData[][]): Promise<boolean> => {
+  const datasets = await closePages(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
+  return (await closePages(deps, job, 'proofs', async (index) => proofs[index] ?? null)) + datasets > 0;
 };
 
 /** Does the jobs of a kind page by page. */
@@ -98,17 +147,18 @@ const workThrough = async (
   });
 };
 
-/** Removes the jobs of pages that are still in the queue: of those not settled, and of the last one that is. */
+/** Removes the jobs of pages that are still in the queue; returns how many stay because a worker has them. */
 const closePages = async (
   deps: HandlerDeps,
   { data: { runId, portal } }: JobContext<'run'>,
   kind: ChildKind,
   page: (index: number) => Promise<(DatasetData | ProveData)[] | null>,
-): Promise<void> => {
+): Promise<number> => {
+  let kept = 0;
   for (let index = Math.max(0, (await deps.runs.settledPages(runId, kind)) - 1); ; index++) {
     const children = await page(index);
-    if (!children) return;
-    await deps.closeJobs(portal, children.map(childId));
+    if (!children) return kept;
+    kept += await deps.closeJobs(portal, children.map(childId));
   }
 };
 
@@ -221,9 +271,7 @@ const ownReason = (item: ReportItem, report: Report): Reason | null => {
 /** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
 const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {
   await deps.notify(report, job.data);
-  const proofs = await proveJobs(deps, job);
-  await closePages(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
-  await closePages(deps, job, 'proofs', async (index) => proofs[index] ?? null);
+  await removeJobs(deps, job, await proveJobs(deps, job));
   await deps.runs.drop(report.runId);
   await deps.openGate(job.data, report.runId);
 };

@@ -69,7 +69,8 @@ it('settles the dropped files of items that had ended, and leaves those of the o
   const deps = {
     runs,
     notify: async () => undefined,
-    closeJobs: async () => undefined,
+    closeJobs: async () => 0,
+    isCancelled: async () => false,
     settleDrops: async (_: unknown, claims: SettledClaim[]) => {
       settled.push(...claims);
       throw new Error('the folder is not there');

@@ -1,0 +1,232 @@
+// What operators do to runs, items and portals, from a terminal or the pages: each asks, and workers carry it out.
+import { CancelledError, InterruptedError, NotFoundError, PausedError, reasonOf, UsageError } from '../model/errors.ts';
+import { plainRequest } from '../model/job.ts';
+import { kindOfKey } from '../model/key.ts';
+import type { IndexedEntry } from '../model/ledger-entry.ts';
+import { type RemovalMode, removalModes } from '../model/policy.ts';
+import { countItems } from '../model/report.ts';
+import { markCancelled } from '../queue/cancel.ts';
+import type { EndedPause, Pause } from '../queue/pause.ts';
+import { wakeRun } from '../queue/run-watch.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import type { KnownTarget, Runtime } from './runtime.ts';
+import { gatherManifestSources, type SourceTools } from './sources.ts';
+
+/** A run that was asked for; it may begin later. */
+export interface AskedRun {
+  runId: string;
+  manifest: string;
+  portal: string;
+}
+
+/** Asks for a run of a manifest on each of its portals. */
+export const runNow = async (runtime: Runtime, manifest: Manifest): Promise<AskedRun[]> => {
+  const runs: AskedRun[] = [];
+  for (const target of runtime.perPortal(manifest)) {
+    const { runId } = await runtime.requestRun(target, 'command');
+    runs.push({ runId, manifest: target.name, portal: target.portal });
+  }
+  return runs;
+};
+
+/** What is to be run again: the failed items of a run, a key, or all keys of a manifest that failed for one reason. */
+export type Retried = { of: string } | { manifest: string; code: string };
+
+/** Asks for runs that are limited to what failed; none where nothing did. @throws NotFoundError for what is not known */
+export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal): Promise<AskedRun[]> => {
+  const runs: AskedRun[] = [];
+  for (const { target, keys } of await failedKeys(runtime, what)) {
+    const only = await stillWished(await loadManifest(target.manifestPath), keys, runtime.sourceTools(signal));
+    const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
+    runs.push({ runId, manifest: target.manifest, portal: target.portal });
+  }
+  return runs;
+};
+
+interface TargetKeys {
+  target: KnownTarget;
+  keys: string[];
+}
+
+const failedKeys = async (runtime: Runtime, what: Retried): Promise<TargetKeys[]> => {
+  if ('code' in what) return keysOfCause(runtime, what);
+  if (!what.of.includes('/')) return keysOfRun(runtime, what.of);
+  const targets = await runtime.targetsOfKey(what.of);
+  if (targets.length > 0) return targets.map((target) => ({ target, keys: [what.of] }));
+  throw new NotFoundError(`no key "${what.of}" is known`, { hint: '`sluice status` lists the keys' });
+};
+
+const keysOfCause = async (
+  runtime: Runtime,
+  { manifest, code }: { manifest: string; code: string },
+): Promise<TargetKeys[]> => {
+  const targets = await runtime.targetsOfManifest(manifest);
+  if (targets.length === 0) {
+    throw new NotFoundError(`no manifest "${manifest}" was run yet`, { hint: '`sluice status` lists them' });
+  }
+  const failed: TargetKeys[] = [];
+  for (const target of targets) {
+    const keys = await keysWhere(runtime, target, ({ reason }) => reason?.code === code);
+    if (keys.length > 0) failed.push({ target, keys });
+  }
+  return failed;
+};
+
+const keysWhere = async (
+  { ledger }: Runtime,
+  target: KnownTarget,
+  isMeant: (entry: IndexedEntry) => boolean,
+): Promise<string[]> => [...(await ledger.index(target)).values()].filter(isMeant).map(({ key }) => key);
+
+const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys[]> => {
+  const report = await runtime.runs.report(runId);
+  const target = (await runtime.ledger.targets()).find(
+    ({ manifest, portal }) => manifest === report?.manifest && portal === report.portal,
+  );
+  if (!report || !target) {
+    throw new NotFoundError(`no ended run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
+  }
+  const keys = report.items.filter((item) => item.reason !== null).map((item) => item.key);
+  return keys.length > 0 ? [{ target, keys }] : [];
+};
+
+/** Those of the keys that the manifest still names; NotFoundError when it names none. */
+const stillWished = async (manifest: Manifest, keys: string[], tools: SourceTools): Promise<string[]> => {
+  const { wishes } = await gatherManifestSources(manifest, tools);
+  const only = keys.filter((key) => wishes.keys.has(key));
+  await wishes.close();
+  if (only.length > 0) return only;
+  throw new NotFoundError(`nothing to run again: ${manifest.path} does not ask for ${keys.slice(0, 5).join(', ')}`, {
+    hint: isDropManifest(manifest)
+      ? 'a dropped file that was quarantined is submitted again by dropping it into the inbox'
+      : '`sluice status` lists the keys; mend the manifest, then publish it',
+  });
+};
+
+/** Lets a held run do what it was held for, and nothing it was not held for; or publishes the held tables of a key. */
+export const release = async (runtime: Runtime, what: string, signal: AbortSignal): Promise<AskedRun[]> => {
+  if (what.includes('/')) return decide(runtime, { key: what, how: 'release' }, signal);
+  const held = await runtime.plans.heldRun(what);
+  return [await ask(runtime, held, { release: what, plan: held.plan }, signal)];
+};
+
+/** Forgets a held run, of which nothing is done; or has a run settle that the held tables of a key stay as they are. */
+export const discard = async (runtime: Runtime, what: string, signal: AbortSignal): Promise<AskedRun[]> => {
+  if (what.includes('/')) return decide(runtime, { key: what, how: 'discard' }, signal);
+  await runtime.plans.heldRun(what); // throws where there is none
+  await runtime.plans.dropHeld(what);
+  return [];
+};
+
+/** Has a run do what was decided about the held tables of a resource, or of all resources of a dataset. */
+const decide = async (
+  runtime: Runtime,
+  { key, how }: { key: string; how: 'release' | 'discard' },
+  signal: AbortSignal,
+): Promise<AskedRun[]> => {
+  const isMeant = (entry: IndexedEntry): boolean =>
+    kindOfKey(entry.key) === 'resource' &&
+    entry.reason?.code === 'held' &&
+    (entry.key === key || entry.key.startsWith(`${key}/`));
+  const runs: AskedRun[] = [];
+  for (const target of await runtime.targetsOfKey(key)) {
+    const keys = await keysWhere(runtime, target, isMeant);
+    if (keys.length > 0) runs.push(await ask(runtime, target, { decision: { keys, how }, only: keys }, signal));
+  }
+  if (runs.length > 0) return runs;
+  throw new NotFoundError(`nothing of "${key}" is held`, { hint: '`sluice status` names what is held' });
+};
+
+/** Takes one item down, a dataset with all its resources, on every portal where it is. */
+export const remove = async (
+  runtime: Runtime,
+  { key, how }: { key: string; how: string },
+  signal: AbortSignal,
+): Promise<AskedRun[]> => {
+  const mode = removalModes.find((each): each is RemovalMode => each === how);
+  if (!mode) throw new UsageError(`--how ${how} is not known`, { hint: `it is one of ${removalModes.join(', ')}` });
+  const runs: AskedRun[] = [];
+  for (const target of await runtime.targetsOfKey(key)) {
+    const entry = await runtime.ledger.entry(target.portal, key);
+    if (entry?.nid) runs.push(await ask(runtime, target, { remove: { key, how: mode } }, signal));
+  }
+  if (runs.length > 0) return runs;
+  throw new NotFoundError(`no published key "${key}" is known`, { hint: '`sluice status` lists the keys' });
+};
+
+/** Asks for a run that stands for itself alone, as soon as no other run of the target is under way. */
+export const ask = async (
+  runtime: Runtime,
+  { manifestPath, manifest, portal }: KnownTarget,
+  more: Parameters<Runtime['requestRun']>[2],
+  signal: AbortSignal,
+): Promise<AskedRun> => {
+  const asked = { path: manifestPath, name: manifest, portal };
+  const { runId } = await runtime.requestRun(asked, 'command', more, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    throw new InterruptedError('interrupted before the run was requested', { hint: 'run the command again' });
+  });
+  return { runId, manifest, portal: runtime.portalOf(asked) };
+};
+
+/** What became of the wish to cancel a run: `held` ones are discarded, and `ended` ones are as they ended. */
+export interface CancelAnswer {
+  run: AskedRun;
+  state: 'ending' | 'held' | 'ended';
+}
+
+/**
+ * Has a run end after the step that it is in: what waits is not begun, and its report says what was not done. May be
+ * asked again, by anybody; once it is asked, any worker carries it out. @throws NotFoundError for a run that is not known
+ */
+export const cancelRun = async (runtime: Runtime, runId: string): Promise<CancelAnswer> => {
+  const { redis, keys, gate, runs, plans, queues } = runtime;
+  const recorded = await runs.target(runId);
+  const isHeld = recorded !== null && (await plans.dropHeld(runId));
+  if (recorded && (isHeld || (await runs.isClosed(runId))))
+    return { run: { runId, ...recorded }, state: isHeld ? 'held' : 'ended' };
+  // Marked first: a run that leaves the gate meanwhile sees it when it begins.
+  if (!recorded && (await gate.find(runId)) === null) {
+    throw new NotFoundError(`no run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
+  }
+  await markCancelled(redis, keys, runId);
+  const found = await gate.find(runId);
+  const target = found?.target ?? recorded;
+  if (!target) throw new NotFoundError(`run "${runId}" is not known any more`, { hint: 'see `sluice runs`' });
+  if (found?.waits) await closeUnbegun(runtime, { runId, ...target });
+  else await wakeRun(queues, runId);
+  return { run: { runId, ...target }, state: 'ending' };
+};
+
+/** Ends a run that waits for another one. */
+const closeUnbegun = async ({ runs, gate }: Runtime, run: AskedRun): Promise<void> => {
+  const startedAt = new Date(await runs.begin(run.runId, run)).toISOString();
+  const error = new CancelledError(`run ${run.runId} was cancelled before it began`, { hint: 'nothing was changed' });
+  await runs.close({
+    ...run,
+    startedAt,
+    endedAt: startedAt,
+    counts: countItems([]),
+    reason: reasonOf(error),
+    items: [],
+  });
+  await gate.withdraw(run, run.runId);
+  await runs.drop(run.runId);
+};
+
+/** Pauses a portal until {@link resumePortal}: its jobs finish, no other begins. Returns the pause that stands now. */
+export const pausePortal = async (runtime: Runtime, portal: string, why: string | null): Promise<Pause | null> => {
+  runtime.portals.config(portal); // throws for an unknown name
+  const error = new PausedError(`paused by the operator${why === null ? '' : `: ${why}`}`, {
+    hint: `\`sluice resume ${portal}\` ends the pause; nothing is lost meanwhile`,
+  });
+  await runtime.pauses.pause(portal, reasonOf(error));
+  return runtime.pauses.state(portal);
+};
+
+/** Ends the pause of a portal, whatever led to it; null when it was not paused. */
+export const resumePortal = async (runtime: Runtime, portal: string): Promise<EndedPause | null> => {
+  runtime.portals.config(portal);
+  return runtime.pauses.resume(portal);
+};

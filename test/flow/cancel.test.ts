@@ -1,0 +1,168 @@
+// Somebody cancels runs and pauses portals: what is under way ends after its step, nothing is lost, and the next run goes on.
+import { beforeAll, describe, expect, it } from 'vitest';
+import { reportSchema } from '../../src/model/report.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
+import { isIdle, type Place, reportOf } from './support/place.ts';
+import { doubles, type Reader } from './support/reader.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+import { type PortalProcess, startPortalProcess } from './support/server.ts';
+
+let portal: PortalProcess;
+let reader: Reader;
+beforeAll(async () => {
+  portal = await startPortalProcess();
+  reader = await portal.reader();
+});
+
+const count = 12;
+const manifestOf = (place: Place, name: string, more: Record<string, unknown> = {}): string =>
+  place.manifest({
+    name,
+    ...more,
+    datasets: Array.from({ length: count }, (_, index) => {
+      const file = place.write(`data/${name}-${index}.csv`, `id\n${index}\n`);
+      const title = `${name} ${String(index).padStart(2, '0')}`;
+      return { id: `d${index}`, title, resources: [{ id: 'table', title: `${title} table`, file }] };
+    }),
+  });
+
+/** Lets no write through after the first `writes` until it is released; says when one waits. */
+const holdAfter = (gateway: Gateway, writes: number) => {
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let left = writes;
+  gateway.before = async (passed) => {
+    if (!isWrite(passed)) return;
+    left -= 1;
+    if (left >= 0) return;
+    held.resolve();
+    await released.promise;
+  };
+  return { held: held.promise, release: () => released.resolve() };
+};
+
+const currentRun = async (place: Place, manifest: string): Promise<string> => {
+  const redis = place.redis();
+  const gate = place.keys.gate({ manifest, portal: 'local' });
+  const runId = await waitUntil('the run', () => redis.hget(gate, 'current'));
+  redis.disconnect();
+  return runId;
+};
+
+const cancelled = async (place: Place, runId: string) => {
+  const { code, out, err } = await place.run(['cancel', runId, '--json']);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  return reportSchema.parse(JSON.parse(out));
+};
+
+/** Publishes again: everything is live then, and there once. */
+const expectWhole = async (place: Place, manifest: string, name: string): Promise<void> => {
+  const { code, report } = await place.publish(manifest);
+  expect(code).toBe(0);
+  expect(report.items.filter(({ live }) => live)).toHaveLength(2 * count);
+  const rows = (await reader.list()).filter(({ title }) => title.startsWith(`${name} `));
+  expect(doubles(rows)).toEqual([]);
+  expect(rows).toHaveLength(2 * count);
+};
+
+describe('sluice cancel', () => {
+  it('ends a run after the writes that are under way; the next publish does the rest, once', async () => {
+    const gateway = await openGateway(portal.url);
+    const place = makeRemotePlace(gateway.url);
+    const manifest = manifestOf(place, 'midway');
+    const service = await place.serve();
+    const { held, release } = holdAfter(gateway, 10);
+    const asked = place.start(['publish', manifest, '--json']);
+    await held;
+    const runId = await currentRun(place, 'midway');
+    const cancelling = cancelled(place, runId);
+    const redis = place.redis();
+    await waitUntil('the mark', () => redis.hexists(place.keys.cancelled, runId));
+    redis.disconnect();
+    const begun = gateway.requests.filter(isWrite).length;
+    release();
+    const report = await cancelling;
+    expect(report.reason?.code).toBe('cancelled');
+    expect(new Set(report.items.map(({ outcome }) => outcome))).toContain('cancelled');
+    expect(report.items.filter(({ outcome }) => !['done', 'cancelled'].includes(outcome))).toEqual([]);
+    expect(report.items.filter(({ outcome }) => outcome === 'cancelled').length).toBeGreaterThan(count / 2);
+    expect(report.items).toHaveLength(2 * count);
+    // A job in a step may end it, and finds the mark before the next one.
+    expect(gateway.requests.filter(isWrite).length - begun).toBeLessThan(count);
+    expect(await asked.ended).toBe(3);
+    expect(reportSchema.parse(JSON.parse(asked.out()))).toEqual(report);
+    const again = await place.run(['cancel', runId]);
+    expect(again).toMatchObject({ code: 0, out: `run ${runId} of midway had been cancelled before\n` });
+    await expectWhole(place, manifest, 'midway');
+    expect(await service.end('SIGTERM')).toBe(0);
+  });
+
+  it('ends a run of a paused portal, and one whose canceller was killed after the mark', async () => {
+    const place = makeRemotePlace(portal.url);
+    const manifest = manifestOf(place, 'paused');
+    const service = await place.serve();
+    expect((await place.run(['pause', 'local', '--reason', 'moving house'])).out).toMatch(
+      /^portal local is paused since 20.*: paused by the operator: moving house\n +-> `sluice resume local`/,
+    );
+    const refused = await place.run(['publish', manifest]);
+    expect(refused.code).toBe(3);
+    expect(refused.err).toMatch(/portal local is paused since 20.*: paused by the operator: moving house/);
+    const first = await cancelled(place, await currentRun(place, 'paused'));
+    expect(new Set(first.items.map(({ outcome }) => outcome))).toEqual(new Set(['cancelled']));
+
+    await place.run(['publish', manifest]);
+    const redis = place.redis();
+    await redis.hset(place.keys.cancelled, await currentRun(place, 'paused'), Date.now());
+    await waitUntil('the end', () => isIdle(place, redis, 'paused'));
+    expect((await reportOf(place, redis, 'paused')).reason?.code).toBe('cancelled');
+
+    expect(await service.end('SIGTERM')).toBe(0);
+    redis.disconnect();
+    const next = await place.serve();
+    const status = await place.run(['status']);
+    expect(status.out).toMatch(/the portal is paused since 20.*\n +paused: paused by the operator: moving house/);
+    expect((await place.run(['resume', 'local'])).out).toMatch(/^portal local is resumed; it was paused since 20/);
+    expect((await place.run(['resume', 'local'])).out).toBe('portal local was not paused\n');
+    await expectWhole(place, manifest, 'paused');
+    expect(await next.end('SIGTERM')).toBe(0);
+  });
+
+  it('takes back a run that waits for another one, and leaves that alone', async () => {
+    const gateway = await openGateway(portal.url);
+    const place = makeRemotePlace(gateway.url);
+    const manifest = manifestOf(place, 'waiting');
+    const service = await place.serve();
+    const { held, release } = holdAfter(gateway, 4);
+    const asked = place.start(['publish', manifest, '--json']);
+    await held;
+    const later = JSON.parse((await place.run(['run-now', manifest, '--no-wait', '--json'])).out)[0].runId;
+    const report = await cancelled(place, later);
+    expect(report).toMatchObject({ runId: later, items: [], reason: { code: 'cancelled' } });
+    release();
+    expect(await asked.ended).toBe(0);
+    const redis = place.redis();
+    expect(await isIdle(place, redis, 'waiting')).toBe(true);
+    redis.disconnect();
+    expect(await service.end('SIGTERM')).toBe(0);
+  });
+
+  it('works where nothing runs, discards a held run, and knows nothing of others', async () => {
+    const place = makeRemotePlace(portal.url);
+    const manifest = manifestOf(place, 'alone', { onMissing: 'delete' });
+    const queued = JSON.parse((await place.run(['run-now', manifest, '--no-wait', '--json'])).out)[0].runId;
+    expect(await cancelled(place, queued)).toMatchObject({ items: [], reason: { code: 'cancelled' } });
+    await expectWhole(place, manifest, 'alone');
+    place.manifest({ name: 'alone', onMissing: 'delete', datasets: [] });
+    const held = await place.publish(manifest);
+    expect(held.code).toBe(4);
+    const { code, out } = await place.run(['cancel', held.report.runId]);
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `run ${held.report.runId} of alone was held, and is discarded; nothing was changed\n`,
+    });
+    expect((await place.run(['status'])).out).not.toContain('HELD');
+    const unknown = await place.run(['cancel', '20261121-031500-none0']);
+    expect(unknown.code).toBe(2);
+    expect(unknown.err).toContain('no run "20261121-031500-none0" is known');
+  });
+});
