@@ -39,7 +39,8 @@ export const cancelCommand = async (runId: string, options: CommonOptions, io: I
   withRuntimeOf('cancel', options, io, async (runtime) => {
     const { run, state } = await cancelRun(runtime, runId);
     if (state === 'ending') {
-      showReports(await waitForRuns(runtime, [run], { progress: !options.json, pausedMs: null }, io), options, io);
+      const wait = { progress: !options.json, pausedMs: Number.POSITIVE_INFINITY };
+      showReports(await waitForRuns(runtime, [run], wait, io), options, io);
       return exitCodes.ok;
     }
     const isCancelled = (await runtime.runs.reason(runId))?.code === 'cancelled';

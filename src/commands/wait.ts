@@ -14,10 +14,10 @@ export interface WaitOptions {
   /** Show progress on standard error. */
   progress: boolean;
   /**
-   * Longest wait in milliseconds, all together, for portals that are paused or ask for a pause; the runs stay queued. Null
-   * for runs that end whatever their portal does.
+   * Longest wait in milliseconds, all together, for portals that are paused or ask for a pause; the runs stay queued.
+   * Infinity for runs that end whatever their portal does.
    */
-  pausedMs: number | null;
+  pausedMs: number;
 }
 
 const pollMs = 50;
@@ -35,7 +35,7 @@ export const waitForRuns = async (
 ): Promise<Report[]> => {
   const display = options.progress ? new Progress(io) : null;
   const reports = new Map<string, Report>();
-  const pauses = new PauseLimit(runtime, options.pausedMs ?? Number.POSITIVE_INFINITY);
+  const pauses = new PauseLimit(runtime, options.pausedMs);
   let checkedAt = 0;
   try {
     while (reports.size < runs.length) {

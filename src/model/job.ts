@@ -5,7 +5,7 @@ import type { SluiceError } from './errors.ts';
 import { kindOfKey, uuidOfKey } from './key.ts';
 import type { JobWriter } from './lease.ts';
 import type { JobLog } from './log.ts';
-import { driftPolicies, removalModes } from './policy.ts';
+import { driftPolicies, type RunPriority, removalModes } from './policy.ts';
 import { type Reason, reasonSchema } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
 
@@ -225,6 +225,8 @@ export interface Handler<K extends JobKind = JobKind> {
 export interface ChildPages {
   /** How many pages are settled, durably. */
   settled: number;
+  /** Whose jobs go first. */
+  priority: RunPriority;
   /** A page by its number, the same on every attempt; null behind the last one. */
   page(index: number): Promise<(DatasetData | ProveData)[] | null>;
   /**

@@ -12,6 +12,12 @@ export const removalModes = ['orphan', 'unpublish', 'delete'] as const;
 /** See {@link removalModes}. */
 export type RemovalMode = (typeof removalModes)[number];
 
+/** Whose jobs a portal gets first, of manifests that wait for it at the same time. */
+export const runPriorities = ['high', 'normal'] as const;
+
+/** See {@link runPriorities}. */
+export type RunPriority = (typeof runPriorities)[number];
+
 /** What becomes of nodes that a manifest no longer names. */
 export const missingPolicies = ['keep', ...removalModes] as const;
 

@@ -4,6 +4,7 @@ import { type Job, type Queue, WaitingChildrenError } from 'bullmq';
 import { z } from 'zod';
 import type { ChildOutcome, ChildPages } from '../model/job.ts';
 import type { JobLease } from '../model/lease.ts';
+import type { RunPriority } from '../model/policy.ts';
 import { reasonSchema } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
@@ -16,7 +17,7 @@ export interface ChildJob {
 }
 
 /** As {@link ChildPages}, in jobs. */
-interface JobPages extends Omit<ChildPages, 'page'> {
+interface JobPages extends Omit<ChildPages, 'page' | 'priority'> {
   page(index: number): Promise<ChildJob[] | null>;
 }
 
@@ -27,6 +28,8 @@ export interface ParentJob {
   queues: Queues;
   /** Rejects when another worker has the job. */
   lease: Pick<JobLease, 'check'>;
+  /** Of its children, among those of others. */
+  priority: RunPriority;
   /** Writes down what the job has to say; it loses its lock when it goes. */
   flush: () => Promise<void>;
 }
@@ -95,11 +98,11 @@ const addParts = async (run: ParentJob, parts: ChildJob[][]): Promise<number> =>
   return open;
 };
 
-const add = async ({ parent, queues, lease }: ParentJob, children: ChildJob[]): Promise<void> => {
+const add = async ({ parent, queues, lease, priority }: ParentJob, children: ChildJob[]): Promise<void> => {
   const link = { parent: { id: parent.id ?? '', queue: parent.queueQualifiedName }, ignoreDependencyOnFailure: true };
   await lease.check();
   await queueOf(queues, children).addBulk(
-    children.map(({ id, name, data }) => ({ name, data, opts: { ...queues.itemOptions(id), ...link } })),
+    children.map(({ id, name, data }) => ({ name, data, opts: { ...queues.itemOptions(id, priority), ...link } })),
   );
 };
 

@@ -45,7 +45,7 @@ export const createContext = <K extends JobKind>(parts: ContextParts<K>): JobCon
     pages: (pages) => {
       trace.silently('children');
       return runPages(
-        { parent: job, token, queues, lease: journal.lease, flush: () => journal.flush() },
+        { parent: job, token, queues, lease: journal.lease, priority: pages.priority, flush: () => journal.flush() },
         {
           ...pages,
           page: async (index) =>

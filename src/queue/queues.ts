@@ -1,6 +1,7 @@
 // The queues: `runs` for triggers and runs, one queue for each portal for datasets and resources.
 import { type JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import type { RunPriority } from '../model/policy.ts';
 
 /** What every job of ours is added with. */
 export interface QueueSettings {
@@ -65,9 +66,9 @@ export class Queues {
     };
   }
 
-  /** Options of an item's job: kept until its run is closed, which removes it. */
-  itemOptions(id: string): JobsOptions {
-    return { ...this.#common(), jobId: id, removeOnComplete: false, removeOnFail: false };
+  /** Options of an item's job: kept until its run is closed, which removes it; of high priority, before all that wait. */
+  itemOptions(id: string, priority: RunPriority): JobsOptions {
+    return { ...this.#common(), lifo: priority === 'high', jobId: id, removeOnComplete: false, removeOnFail: false };
   }
 
   /** Closes all queues; the shared connection stays open. */

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { type Cause, causesOf, causesSchema } from '../model/causes.ts';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import { goodFileSchema, sourceFingerprintSchema } from '../model/ledger-entry.ts';
-import { driftPolicies, removalModes } from '../model/policy.ts';
+import { driftPolicies, type RunPriority, removalModes, runPriorities } from '../model/policy.ts';
 import type { RedisKeys, Target } from '../model/redis-keys.ts';
 import { targetName } from '../model/redis-keys.ts';
 import {
@@ -241,7 +241,7 @@ export class PlanWriter {
   }
 
   /** Ends the plan: from now on it is what the run does. */
-  async end(remarks: string[]): Promise<PlannedCounts> {
+  async end(remarks: string[], priority: RunPriority = 'normal'): Promise<PlannedCounts> {
     const { datasets, resources } = this.#counts;
     await this.#redis
       .multi()
@@ -249,6 +249,7 @@ export class PlanWriter {
         total: datasets + resources,
         remarks: JSON.stringify(remarks),
         plan: this.#id,
+        priority,
       })
       .persist(this.#keys.runPlan(this.#runId, this.#id))
       .exec();
@@ -324,6 +325,12 @@ export class Runs {
   async remarks(runId: string): Promise<string[]> {
     const remarks = await this.#redis.hget(this.#keys.run(runId), 'remarks');
     return remarks === null ? [] : z.array(z.string()).parse(JSON.parse(remarks));
+  }
+
+  /** Whose jobs go first, as the manifest said when the run was planned. */
+  async priority(runId: string): Promise<RunPriority> {
+    const text = await this.#redis.hget(this.#keys.run(runId), 'priority');
+    return runPriorities.find((each) => each === text) ?? 'normal';
   }
 
   /** How many pages of jobs have ended and are settled, from the first one. */

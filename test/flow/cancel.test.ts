@@ -6,7 +6,7 @@ import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { isIdle, type Place, reportOf } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
-import { type PortalProcess, startPortalProcess } from './support/server.ts';
+import { type PortalProcess, remoteConfig, startPortalProcess } from './support/server.ts';
 
 let portal: PortalProcess;
 let reader: Reader;
@@ -165,4 +165,30 @@ describe('sluice cancel', () => {
     expect(unknown.code).toBe(2);
     expect(unknown.err).toContain('no run "20261121-031500-none0" is known');
   });
+});
+
+it('a manifest of high priority goes before the waiting work of another on its portal', async () => {
+  const gateway = await openGateway(portal.url);
+  const { portals } = remoteConfig(gateway.url);
+  const place = makeRemotePlace(gateway.url, { portals: { local: { ...portals.local, concurrency: 1 } } });
+  const [patient, urgent] = [manifestOf(place, 'patient'), manifestOf(place, 'urgent', { priority: 'high' })];
+  const service = await place.serve();
+  const { held, release } = holdAfter(gateway, 2);
+  const asked = place.start(['publish', patient, '--json']);
+  await held;
+  const overtaking = place.start(['publish', urgent, '--json']);
+  const redis = place.redis();
+  const runId = await currentRun(place, 'urgent');
+  await waitUntil('its jobs', async () => (await redis.hget(place.keys.run(runId), 'total')) === String(2 * count));
+  await waitUntil(
+    'its jobs in the queue',
+    async () => (await redis.llen('sluice:portal.local:wait')) === 2 * count - 1,
+  );
+  redis.disconnect();
+  release();
+  const ends = await Promise.all([asked, overtaking].map(async (each) => [await each.ended, each.out()] as const));
+  expect(ends.map(([code]) => code)).toEqual([0, 0]);
+  const [slow, quick] = ends.map(([, out]) => Date.parse(reportSchema.parse(JSON.parse(out)).endedAt));
+  expect(quick).toBeLessThan(slow ?? 0);
+  expect(await service.end('SIGTERM')).toBe(0);
 });

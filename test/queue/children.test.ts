@@ -2,6 +2,7 @@
 import { type Job, Queue, UnrecoverableError, WaitingChildrenError, Worker } from 'bullmq';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ChildOutcome } from '../../src/model/job.ts';
+import type { RunPriority } from '../../src/model/policy.ts';
 import { type ChildJob, runPages } from '../../src/queue/children.ts';
 import { portalQueue, Queues, runsQueue } from '../../src/queue/queues.ts';
 import { openTestRedis } from '../support/redis.ts';
@@ -65,6 +66,7 @@ const work = async (
   children: ChildJob[][],
   settled: Settled,
   kill: 'settle' | 'forget' | 'wait' | null = null,
+  priority: RunPriority = 'normal',
 ): Promise<void> => {
   const token = kill ?? 'next';
   const parent = await takeRun(token);
@@ -74,7 +76,7 @@ const work = async (
   const flush = kill === 'wait' ? killed : async () => undefined;
   try {
     await runPages(
-      { parent, token, queues, lease: { check: async () => undefined }, flush },
+      { parent, token, queues, lease: { check: async () => undefined }, priority, flush },
       {
         settled: settled.pages,
         page: async (index) => children[index] ?? null,
@@ -233,9 +235,20 @@ describe('a parent of many pages', () => {
   });
 });
 
+it('of a high priority, children are taken before those of others that wait', async () => {
+  await queues.runs.add('run', {}, queues.runOptions('r'));
+  await expect(work([childrenOf(40)], new Settled())).rejects.toThrow(WaitingChildrenError);
+  await queues.runs.add('run', {}, queues.runOptions('u'));
+  const urgent = [{ id: 'u.dataset.0', name: 'dataset', data: { portal: 'p', key: 'm/urgent' } }];
+  await expect(work([urgent], new Settled(), null, 'high')).rejects.toThrow(WaitingChildrenError);
+  startWorker();
+  await waitUntil('all of them', () => ended(41));
+  expect(done[0]).toBe('m/urgent');
+});
+
 it('keeps no stack traces of failed jobs', async () => {
   const queue = new Queue(portalQueue('p'), { connection, prefix: 'c' });
-  await queue.add('dataset', { key: 'm/1' }, queues.itemOptions('r.dataset.1'));
+  await queue.add('dataset', { key: 'm/1' }, queues.itemOptions('r.dataset.1', 'normal'));
   startWorker();
   await waitUntil('the job to fail', () => ended(1));
   expect((await queue.getJob('r.dataset.1'))?.stacktrace).toEqual([]);

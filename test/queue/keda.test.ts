@@ -60,8 +60,8 @@ it('counts the jobs that wait for the portal', async () => {
   const queues = new Queues(redis, { prefix, attempts: 1, keepLogs: 1, keepMs: 1000 });
   const counted = (): Promise<number> => redis.llen(scaled.spec.triggers[0].metadata.listName ?? '');
   await queues.portal(portal).addBulk([
-    { name: 'dataset', data: {}, opts: queues.itemOptions('a') },
-    { name: 'dataset', data: {}, opts: queues.itemOptions('b') },
+    { name: 'dataset', data: {}, opts: queues.itemOptions('a', 'normal') },
+    { name: 'dataset', data: {}, opts: queues.itemOptions('b', 'normal') },
   ]);
   expect(await counted()).toBe(2);
   await queues.close();

@@ -20,12 +20,33 @@ const strike = (): void => {
   if (victim === process.pid) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 };
 
+/** Marks every run that is under way as cancelled, over a connection that is no point itself. */
+const cancel = (): void => {
+  const script = `
+    for _, gate in ipairs(redis.call('SMEMBERS', 'sluice.gates')) do
+      local run = redis.call('HGET', 'sluice.current-run:' .. gate, 'current')
+      if run then redis.call('HSET', 'sluice.cancelled', run, '1') end
+    end`;
+  const socket = new Socket();
+  socket.on('error', () => undefined).on('data', () => socket.destroy());
+  connect?.apply(socket, [{ path: CRASH_REDIS }]);
+  socket.write(`*3\r\n$4\r\nEVAL\r\n$${script.length}\r\n${script}\r\n$1\r\n0\r\n`);
+};
+
+/** With `cancel-kill`: points between the cancel and the kill. */
+const killedAfter = 25;
+
 /** Counts a point; true at the one whose reply or result is waited for. */
 const pass = (kind: string, what: string): boolean => {
   points += 1;
+  if (CRASH_HOW === 'cancel-kill' && points === at + killedAfter) strike();
   if (at > 0 && points !== at) return false;
   appendFileSync(CRASH_LOG, `${points} ${kind} ${what}\n`);
   if (at === 0) return false;
+  if (CRASH_HOW.startsWith('cancel')) {
+    cancel();
+    return false;
+  }
   if (!CRASH_HOW.endsWith('before')) return true;
   strike();
   return false;

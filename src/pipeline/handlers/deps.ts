@@ -49,7 +49,10 @@ export interface Gathered {
   /** True for a drop manifest: what it does not name is archived, not missing. */
   isDrop: boolean;
   /** The rules of the manifest that was gathered. */
-  manifest: Pick<Manifest, 'name' | 'portal' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard' | 'defaults'>;
+  manifest: Pick<
+    Manifest,
+    'name' | 'portal' | 'priority' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard' | 'defaults'
+  >;
 }
 
 /** See the head of this file. */

@@ -54,7 +54,7 @@ const planGathered = async (
   }
   await learn(deps, request, plan.missing);
   if (refreshed) await deps.ledger.refreshed(request, Date.now());
-  return writer.end(request.only === null ? gathered.remarks : []);
+  return writer.end(request.only === null ? gathered.remarks : [], gathered.manifest.priority);
 };
 
 interface PlanningHow {

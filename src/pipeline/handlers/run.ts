@@ -136,6 +136,7 @@ const workThrough = async (
   const runs = deps.runs.inNameOf(job.writer);
   await job.pages({
     settled: await runs.settledPages(runId, kind),
+    priority: await runs.priority(runId),
     page,
     settle: async (index, outcomes) => {
       await endLost(deps, job, outcomes);

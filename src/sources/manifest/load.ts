@@ -112,6 +112,7 @@ const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     ...portalNames(file),
     ...(file.schedule === undefined ? {} : { schedule: resolveSchedule(file.schedule, file.timezone) }),
     ...(file.renamedFrom === undefined ? {} : { renamedFrom: file.renamedFrom }),
+    priority: file.priority ?? 'normal',
     onMissing: file.onMissing ?? 'keep',
     missingForMs: file.missingFor === undefined ? 0 : durationMs(file.missingFor),
     onDrift: file.onDrift ?? 'hold',

@@ -9,7 +9,14 @@ import {
 } from '../../dataset-api/metadata.ts';
 import { idPattern } from '../../model/key.ts';
 import { optional } from '../../model/optional-key.ts';
-import { driftPolicies, missingPolicies, type OnDrift, type OnMissing } from '../../model/policy.ts';
+import {
+  driftPolicies,
+  missingPolicies,
+  type OnDrift,
+  type OnMissing,
+  type RunPriority,
+  runPriorities,
+} from '../../model/policy.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { durationText } from '../../util/quantity.ts';
@@ -166,6 +173,11 @@ export const manifestFileSchema = z
       description: 'Time zone of a `schedule` that is a pattern.',
       examples: ['Europe/Berlin'],
     }),
+    priority: optional(z.enum(runPriorities), {
+      default: 'normal',
+      description: 'Whose work a portal gets first when several manifests wait for it.',
+      examples: ['high'],
+    }),
     renamedFrom: optional(id, { description: 'Former name, whose identities are kept.', examples: ['finance'] }),
     onMissing: optional(z.enum(missingPolicies), {
       default: 'keep',
@@ -308,7 +320,8 @@ export interface GuardRules {
 }
 
 /** The rules of a manifest that states none. */
-export const defaultRules: Pick<ManifestBase, 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'> = {
+export const defaultRules: Pick<ManifestBase, 'priority' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard'> = {
+  priority: 'normal',
   onMissing: 'keep',
   missingForMs: 0,
   onDrift: 'hold',
@@ -331,6 +344,7 @@ export interface ManifestBase {
   /** All portals, where there are several. */
   portals?: string[];
   schedule?: Schedule;
+  priority: RunPriority;
   /** Former name, whose identities the keys keep. */
   renamedFrom?: string;
   onMissing: OnMissing;

@@ -4,6 +4,7 @@
  * `before`, `after`: the process is killed right before the point, or once the reply or the result has come and before
  * anybody has seen it. `withheld`: the reply has come, and the connection breaks instead of delivering it; the process lives.
  * `redis-before`, `redis-after`: Redis is killed there, and started again on its data. `worker-…`: one of two workers is killed.
+ * `cancel`: every run under way is cancelled there, and published again; with `-kill` the process is killed soon after.
  */
 export const crashModes = [
   'before',
@@ -13,6 +14,8 @@ export const crashModes = [
   'redis-after',
   'worker-before',
   'worker-after',
+  'cancel',
+  'cancel-kill',
 ] as const;
 
 /** See {@link crashModes}. */

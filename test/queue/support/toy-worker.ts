@@ -196,6 +196,7 @@ const handlers: Handlers = {
       const page = (only ?? []).map((key) => ({ kind: 'dataset' as const, runId, manifest, portal, key }));
       await job.pages({
         settled: await redis.exists(`toy.outcomes:${runId}`),
+        priority: 'normal',
         page: async (index) => (index === 0 ? page : null),
         settle: async (_, outcomes) => {
           await redis.set(`toy.outcomes:${runId}`, JSON.stringify(Object.fromEntries(outcomes)));
