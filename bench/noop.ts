@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '../src/config/load.ts';
 import { createLog } from '../src/model/log.ts';
-import type { Report } from '../src/model/report.ts';
+import type { StoredReport } from '../src/model/report.ts';
 import { Runtime } from '../src/service/runtime.ts';
 import { loadManifest } from '../src/sources/manifest/load.ts';
 import type { BenchOptions } from './options.ts';
@@ -24,7 +24,7 @@ export const run = async ({ datasets, rounds }: BenchOptions): Promise<void> => 
   const runtime = await Runtime.open({ config, log: createLog({ level: 'error' }), env, role: 'bench' });
   try {
     await runtime.startWorkers();
-    const once = async (): Promise<Report> => {
+    const once = async (): Promise<StoredReport> => {
       const { runId } = await runtime.requestRun(await loadManifest(workload.manifest), 'command');
       for (;;) {
         const report = await runtime.runs.report(runId);

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../config/load.ts';
 import { InterruptedError, UnfinishedError } from '../model/errors.ts';
 import { createLog } from '../model/log.ts';
-import type { Report, ReportItem } from '../model/report.ts';
+import type { ReportItem, StoredReport } from '../model/report.ts';
 import type { Portal } from '../portal-client/client.ts';
 import { Inboxes } from '../service/inboxes.ts';
 import { Runtime } from '../service/runtime.ts';
@@ -86,7 +86,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   say(io, `  ${unchanged} items unchanged, ${sent} write requests counted at the portal`);
 
   const planted = failed.length === 1 && failed[0]?.outcome === 'quarantined';
-  const fine = planted && live && sent === 0 && dropped.items.every((item) => item.live);
+  const fine = planted && live && sent === 0 && !dropped.items.some((item) => !item.live);
   say(
     io,
     fine
@@ -96,7 +96,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   return fine;
 };
 
-const dropFile = async (runtime: Runtime, folder: string, io: Io): Promise<Report> => {
+const dropFile = async (runtime: Runtime, folder: string, io: Io): Promise<StoredReport> => {
   const path = join(folder, 'inbox.yaml');
   await writeFile(path, inboxManifest);
   const manifest = await loadManifest(path);
@@ -115,7 +115,7 @@ const dropFile = async (runtime: Runtime, folder: string, io: Io): Promise<Repor
 };
 
 /** Waits for the first run of a manifest that something else has asked for. */
-const runOf = async (runtime: Runtime, manifest: string, io: Io): Promise<Report> => {
+const runOf = async (runtime: Runtime, manifest: string, io: Io): Promise<StoredReport> => {
   const deadline = Date.now() + 60_000;
   while (Date.now() < deadline) {
     if (io.stop.aborted) throw new InterruptedError('interrupted');

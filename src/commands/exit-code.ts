@@ -1,6 +1,6 @@
 // What a command's exit code says.
 import { type ErrorCode, InterruptedError, SluiceError } from '../model/errors.ts';
-import type { Report } from '../model/report.ts';
+import type { StoredReport } from '../model/report.ts';
 
 /** Exit codes (`docs/reference/exit-codes.md`). */
 export const exitCodes = { ok: 0, bug: 1, usage: 2, someFailed: 3, held: 4, interrupted: 130 } as const;
@@ -37,7 +37,7 @@ export const worstOf = (codes: number[]): number =>
   ) ?? exitCodes.ok;
 
 /** Exit code for reports: the first of bug, usage, held, some failed that applies. */
-export const exitCodeOfReports = (reports: Report[]): number => {
+export const exitCodeOfReports = (reports: StoredReport[]): number => {
   const reasons = reports.flatMap((report) => [report.reason, ...report.items.map((item) => item.reason)]);
   const codes = new Set(reasons.flatMap((reason) => (reason ? [reason.code] : [])));
   if (codes.has('bug')) return exitCodes.bug;

@@ -40,7 +40,7 @@ export const cancelCommand = async (runId: string, options: CommonOptions, io: I
     const { run, state } = await cancelRun(runtime, runId);
     if (state === 'ending') {
       const wait = { progress: !options.json, pausedMs: Number.POSITIVE_INFINITY };
-      showReports(await waitForRuns(runtime, [run], wait, io), options, io);
+      await showReports(await waitForRuns(runtime, [run], wait, io), options, io);
       return exitCodes.ok;
     }
     const isCancelled = (await runtime.runs.reason(runId))?.code === 'cancelled';

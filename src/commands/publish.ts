@@ -1,10 +1,13 @@
 // `sluice publish`: one run of each manifest on each of its portals, awaited.
 
 import { resolve } from 'node:path';
-import { UsageError } from '../model/errors.ts';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { printable, UsageError } from '../model/errors.ts';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
-import type { Report } from '../model/report.ts';
+import type { StoredReport } from '../model/report.ts';
 import type { AskedRun } from '../service/actions.ts';
+import { reportFormats } from '../service/report-formats.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { takeDropped } from '../service/take-dropped.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
@@ -34,7 +37,7 @@ export const publishCommand = async (paths: string[], options: PublishOptions, i
   const reports = await withRuntime({ config, options, role: 'publish' }, io, (runtime) =>
     publish(runtime, manifests, options, io),
   );
-  showReports(reports, options, io);
+  await showReports(reports, options, io);
   return exitCodeOfReports(reports);
 };
 
@@ -44,7 +47,7 @@ export const publish = async (
   manifests: Manifest[],
   options: PublishOptions,
   io: Io,
-): Promise<Report[]> => {
+): Promise<StoredReport[]> => {
   const runs: AskedRun[] = [];
   for (const manifest of manifests) {
     if (isDropManifest(manifest)) await takeDropped(runtime, manifest, io.stop);
@@ -68,15 +71,25 @@ export const awaitReports = async (
   io: Io,
 ): Promise<number> => {
   const reports = await waitForRuns(runtime, runs, { progress: !options.json, pausedMs: 60_000 }, io);
-  showReports(reports, options, io);
+  await showReports(reports, options, io);
   return exitCodeOfReports(reports);
 };
 
 /** Shows reports as text, or as JSON: one object for one run, a list for several. */
-export const showReports = (reports: Report[], options: CommonOptions, io: Io): void => {
-  if (options.json) say(io, JSON.stringify(reports.length === 1 ? reports[0] : reports, null, 2));
+export const showReports = async (reports: StoredReport[], options: CommonOptions, io: Io): Promise<void> => {
+  if (options.json) await pipeline(Readable.from(jsonOf(reports)), io.stdout, { end: false });
   else for (const report of reports) for (const line of reportLines(report)) say(io, line);
 };
+
+function* jsonOf(reports: StoredReport[]): Generator<string> {
+  const isList = reports.length !== 1;
+  if (isList) yield '[\n';
+  for (const [index, report] of reports.entries()) {
+    if (index > 0) yield ',\n';
+    for (const piece of reportFormats.json(report).pieces) yield printable(piece);
+  }
+  if (isList) yield ']\n';
+}
 
 /** Loads manifests; two of one name are refused. */
 export const loadAll = async (paths: string[]): Promise<Manifest[]> => {

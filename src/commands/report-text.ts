@@ -1,18 +1,18 @@
 // Reports as people read them.
-import type { Reason, Report, ReportItem } from '../model/report.ts';
+import type { Reason, ReportItem, StoredReport } from '../model/report.ts';
 import { plural } from './io.ts';
 
 /** Items that are listed one by one; of longer reports only what needs attention is. */
 const listedWhole = 40;
 
 /** A report as lines of text. */
-export const reportLines = (report: Report): string[] => {
+export const reportLines = (report: StoredReport): string[] => {
   const lines = [`run ${report.runId}: ${report.manifest} to ${report.portal}, ${summary(report)}`];
   if (report.reason) lines.push(...reasonLines(report.reason, '  '));
   const listed =
     report.items.length <= listedWhole
-      ? report.items
-      : report.items.filter((item) => item.reason || item.warnings.length > 0);
+      ? [...report.items]
+      : report.items.filter((item) => item.reason !== null || item.warnings.length > 0);
   lines.push(...itemLines(listed));
   if (listed.length < report.items.length) lines.push(`  (${report.items.length - listed.length} more items are fine)`);
   lines.push(...(report.remarks ?? []).map((remark) => `  note: ${remark}`));
@@ -67,7 +67,7 @@ export const reasonLines = (reason: Reason, indent: string): string[] => {
 const placeOf = ({ line, column }: Reason): string =>
   line === undefined ? '' : column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
 
-const summary = (report: Report): string => {
+const summary = (report: StoredReport): string => {
   const ms = Date.parse(report.endedAt) - Date.parse(report.startedAt);
   const outcomes = { ...report.counts.dataset };
   for (const [name, count] of Object.entries(report.counts.resource)) outcomes[name] = (outcomes[name] ?? 0) + count;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts';
 import { datasetDataSchema } from '../model/job.ts';
 import { targetName } from '../model/redis-keys.ts';
-import type { Report } from '../model/report.ts';
+import type { StoredReport } from '../model/report.ts';
 import { type Standstill, standstillOf } from '../queue/standstill.ts';
 import type { AskedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -32,32 +32,31 @@ export const waitForRuns = async (
   runs: AskedRun[],
   options: WaitOptions,
   io: Io,
-): Promise<Report[]> => {
+): Promise<StoredReport[]> => {
   const display = options.progress ? new Progress(io) : null;
-  const reports = new Map<string, Report>();
   const pauses = new PauseLimit(runtime, options.pausedMs);
   let checkedAt = 0;
+  let open = runs;
   try {
-    while (reports.size < runs.length) {
+    for (;;) {
       if (io.stop.aborted) throw interrupted(runs);
-      const open = runs.filter(({ runId }) => !reports.has(runId));
       if (Date.now() - checkedAt > 1000) {
         if (!(await runtime.hasWorkers())) await runtime.startWorkers([...new Set(runs.map((run) => run.portal))]);
         checkedAt = Date.now();
         for (const run of open) await refuseLost(runtime, run);
         await pauses.check(open);
       }
-      for (const { runId } of open) {
-        const report = await runtime.runs.report(runId);
-        if (report) reports.set(runId, report);
-      }
+      const isClosed = await Promise.all(open.map(({ runId }) => runtime.runs.isClosed(runId)));
+      open = open.filter((_run, index) => !isClosed[index]);
       await display?.show(runtime, runs);
-      if (reports.size < runs.length) await sleep(pollMs, undefined, { signal: io.stop }).catch(() => undefined);
+      if (open.length === 0) break;
+      await sleep(pollMs, undefined, { signal: io.stop }).catch(() => undefined);
     }
   } finally {
     display?.clear();
   }
-  return runs.flatMap((run) => reports.get(run.runId) ?? []);
+  const reports = await Promise.all(runs.map(({ runId }) => runtime.runs.report(runId)));
+  return reports.filter((report) => report !== null);
 };
 
 const interrupted = (runs: AskedRun[]): InterruptedError =>

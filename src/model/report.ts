@@ -95,15 +95,25 @@ export const reportSchema = z.object({
 /** See {@link reportSchema}. */
 export type Report = z.infer<typeof reportSchema>;
 
-/** Counts outcomes by kind, and actions. */
-export const countItems = (items: ReportItem[]): Report['counts'] => {
-  const counts: Report['counts'] = { dataset: {}, resource: {}, actions: {} };
+/** Items of a report, by key; a list of them, or one that parses each as it is read. */
+export interface ReportItems extends Iterable<ReportItem> {
+  readonly length: number;
+  map<T>(of: (item: ReportItem) => T): T[];
+  filter(keep: (item: ReportItem) => boolean): ReportItem[];
+  find(is: (item: ReportItem) => boolean): ReportItem | undefined;
+  some(is: (item: ReportItem) => boolean): boolean;
+}
+
+/** A report whose items need not be in memory. */
+export interface StoredReport extends Omit<Report, 'items'> {
+  items: ReportItems;
+}
+
+/** Counts an item, or takes it from the counts (`by` -1): its outcome, and its actions. */
+export const countItem = (counts: Report['counts'], { kind, outcome, actions }: ReportItem, by: 1 | -1 = 1): void => {
   const add = (table: Record<string, number>, name: string): void => {
-    table[name] = (table[name] ?? 0) + 1;
+    table[name] = (table[name] ?? 0) + by;
   };
-  for (const item of items) {
-    add(counts[item.kind], item.outcome);
-    for (const action of item.actions) add(counts.actions, action);
-  }
-  return counts;
+  add(counts[kind], outcome);
+  for (const action of actions) add(counts.actions, action);
 };

@@ -1,7 +1,7 @@
 // Notices: what is reported, in which words, and which of them are one incident.
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../model/errors.ts';
-import type { Reason, Report } from '../model/report.ts';
+import type { Reason, StoredReport } from '../model/report.ts';
 
 /** What is reported, with the sentence that the documentation shows for it. */
 export const noticeEvents = {
@@ -119,7 +119,7 @@ interface Judgement {
 }
 
 /** True when a report says that something is wrong. */
-export const hasFaults = (report: Report): boolean =>
+export const hasFaults = (report: StoredReport): boolean =>
   report.reason !== null || report.items.some((item) => item.reason !== null);
 
 /**
@@ -127,7 +127,7 @@ export const hasFaults = (report: Report): boolean =>
  * is reported anew when its fault is another one. `isWhole`: the report names everything the target has, so what it does not
  * name is gone; otherwise that stays open.
  */
-export const judge = (before: Incident | null, report: Report, isWhole: boolean): Judgement => {
+export const judge = (before: Incident | null, report: StoredReport, isWhole: boolean): Judgement => {
   if (before?.runId === report.runId) return { incident: before, told: [] };
   const faults = faultsOf(report);
   const known = before?.open ?? {};
@@ -153,10 +153,10 @@ interface Fault {
   sign: string;
 }
 
-const faultsOf = (report: Report): Fault[] => {
+const faultsOf = (report: StoredReport): Fault[] => {
   const whole = report.reason ? [faultOf('', report.reason, report.reason.code === 'held' ? 'held' : 'failed')] : [];
-  const items = report.items.flatMap(({ key, reason, outcome }) => (reason ? [faultOf(key, reason, outcome)] : []));
-  return [...whole, ...items];
+  const items = report.items.filter(({ reason }) => reason !== null);
+  return [...whole, ...items.flatMap(({ key, reason, outcome }) => (reason ? [faultOf(key, reason, outcome)] : []))];
 };
 
 const faultOf = (key: string, reason: Reason, outcome: string): Fault => {
@@ -169,7 +169,7 @@ const faultOf = (key: string, reason: Reason, outcome: string): Fault => {
 };
 
 /** What was open and was not looked at by this run. */
-const remaining = (known: Incident['open'], report: Report, isWhole: boolean): Incident['open'] => {
+const remaining = (known: Incident['open'], report: StoredReport, isWhole: boolean): Incident['open'] => {
   if (isWhole && report.reason === null) return {};
   const named = new Set(report.items.map(({ key }) => key));
   // A run that planned its work shows that the target as a whole is well, whatever it was limited to.

@@ -5,7 +5,7 @@ import type { NotifyConfig } from '../config/config.ts';
 import { NoticeFailedError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { type RedisKeys, targetName } from '../model/redis-keys.ts';
-import type { Reason, Report } from '../model/report.ts';
+import type { Reason, StoredReport } from '../model/report.ts';
 import type { ManifestNotify } from '../sources/manifest/schema.ts';
 import { type Post, sendEmail, sendWebhook } from './channels.ts';
 import {
@@ -67,7 +67,7 @@ export class Notifier {
   }
 
   /** Tells what a closed run changed. May be called again after a kill. `manifest` is asked only when there is news. */
-  async runClosed(report: Report, manifest: () => Promise<ManifestFacts>): Promise<void> {
+  async runClosed(report: StoredReport, manifest: () => Promise<ManifestFacts>): Promise<void> {
     if (report.reason?.code === 'cancelled') return; // whoever cancelled it knows, and nothing was found out
     const { redis, keys } = this.#parts;
     const field = targetName(report);
@@ -146,7 +146,7 @@ const notHere = (key: string): NoticeFailedError =>
     hint: 'give all workers of one Redis the same notify settings',
   });
 
-const runNotice = (report: Report, { event, reasons }: Told, before: Incident | null): Notice => ({
+const runNotice = (report: StoredReport, { event, reasons }: Told, before: Incident | null): Notice => ({
   id: `${report.runId}.${event}`,
   event,
   at: report.endedAt,

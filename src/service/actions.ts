@@ -4,7 +4,6 @@ import { plainRequest } from '../model/job.ts';
 import { kindOfKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { type RemovalMode, removalModes } from '../model/policy.ts';
-import { countItems } from '../model/report.ts';
 import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
 import { wakeRun } from '../queue/run-watch.ts';
@@ -207,7 +206,7 @@ const closeUnbegun = async ({ runs, gate }: Runtime, run: AskedRun): Promise<voi
     ...run,
     startedAt,
     endedAt: startedAt,
-    counts: countItems([]),
+    counts: { dataset: {}, resource: {}, actions: {} },
     reason: reasonOf(error),
     items: [],
   });

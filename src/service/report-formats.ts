@@ -1,5 +1,5 @@
 // Reports as files for other programs and people: JSON, CSV, a page.
-import type { Report, ReportItem } from '../model/report.ts';
+import type { ReportItem, StoredReport } from '../model/report.ts';
 import { fateOf } from '../state/run-summary.ts';
 import { countText, type Html, html, trusted } from '../util/html.ts';
 
@@ -11,17 +11,24 @@ export interface FormattedReport {
 
 /** The report in each format; a large one is never one text. */
 export const reportFormats = {
-  json: (report: Report): FormattedReport => ({ contentType: 'application/json; charset=utf-8', pieces: json(report) }),
-  csv: (report: Report): FormattedReport => ({ contentType: 'text/csv; charset=utf-8', pieces: csv(report) }),
-  html: (report: Report): FormattedReport => ({ contentType: 'text/html; charset=utf-8', pieces: page(report) }),
+  json: (report: StoredReport): FormattedReport => ({
+    contentType: 'application/json; charset=utf-8',
+    pieces: json(report),
+  }),
+  csv: (report: StoredReport): FormattedReport => ({ contentType: 'text/csv; charset=utf-8', pieces: csv(report) }),
+  html: (report: StoredReport): FormattedReport => ({ contentType: 'text/html; charset=utf-8', pieces: page(report) }),
 } as const;
 
 /** See {@link reportFormats}. */
 export type ReportFormat = keyof typeof reportFormats;
 
-function* json({ items, ...head }: Report): Generator<string> {
+function* json({ items, ...head }: StoredReport): Generator<string> {
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n  "items": [`;
-  for (const [index, item] of items.entries()) yield `${index === 0 ? '' : ','}\n    ${JSON.stringify(item)}`;
+  let isFirst = true;
+  for (const item of items) {
+    yield `${isFirst ? '' : ','}\n    ${JSON.stringify(item)}`;
+    isFirst = false;
+  }
   yield `${items.length === 0 ? '' : '\n  '}]\n}\n`;
 }
 
@@ -41,7 +48,7 @@ const columns: readonly [name: string, of: (item: ReportItem) => string | number
   ['warnings', ({ warnings }) => warnings.join('; ')],
 ];
 
-function* csv({ items }: Report): Generator<string> {
+function* csv({ items }: StoredReport): Generator<string> {
   yield `${columns.map(([name]) => name).join(',')}\r\n`;
   for (const item of items) yield `${columns.map(([, of]) => cell(of(item))).join(',')}\r\n`;
 }
@@ -57,7 +64,7 @@ const cell = (value: string | number | null): string => {
 const style = `:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;width:100%}th,td{text-align:start;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8884;overflow-wrap:anywhere}.n{text-align:end}`;
 
-function* page(report: Report): Generator<string> {
+function* page(report: StoredReport): Generator<string> {
   const { runId, manifest, portal, startedAt, endedAt, reason, items } = report;
   yield html`<!doctype html>
 <html lang="en">

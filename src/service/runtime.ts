@@ -8,7 +8,7 @@ import { UsageError } from '../model/errors.ts';
 import { itemId, plainRequest, type RunRequest } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
 import { type RedisKeys, redisKeys, type Target } from '../model/redis-keys.ts';
-import type { Report } from '../model/report.ts';
+import type { StoredReport } from '../model/report.ts';
 import { type ManifestFacts, Notifier } from '../notify/notifier.ts';
 import { datasetHandler } from '../pipeline/handlers/dataset.ts';
 import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
@@ -329,7 +329,7 @@ export class Runtime {
   }
 
   /** A fault here must not keep a run from closing. */
-  async #notify(report: Report, request: RunRequest): Promise<void> {
+  async #notify(report: StoredReport, request: RunRequest): Promise<void> {
     const facts = async (): Promise<ManifestFacts> => {
       const manifest = await loadManifest(request.manifestPath).catch(() => null); // its faults are the report's reason
       const isLimited = request.only !== null || request.plan !== null || request.remove !== null;

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RedisKeys, targetName } from '../model/redis-keys.ts';
-import type { Report } from '../model/report.ts';
+import type { ItemOutcome, StoredReport } from '../model/report.ts';
 
 const lastRunSchema = z.object({
   runId: z.string(),
@@ -22,16 +22,19 @@ const lastRunSchema = z.object({
 export type LastRun = z.infer<typeof lastRunSchema>;
 
 /** The summary of a report. */
-export const lastRunOf = (report: Report, why: string | null): LastRun => ({
+export const lastRunOf = (report: StoredReport, why: string | null): LastRun => ({
   runId: report.runId,
   why,
   startedAt: report.startedAt,
   endedAt: report.endedAt,
   items: report.items.length,
-  failed: report.items.filter(({ outcome }) => outcome === 'failed' || outcome === 'quarantined').length,
-  held: report.items.filter(({ outcome }) => outcome === 'held').length,
+  failed: countOf(report, 'failed') + countOf(report, 'quarantined'),
+  held: countOf(report, 'held'),
   reason: report.reason?.code ?? null,
 });
+
+const countOf = ({ counts: { dataset, resource } }: StoredReport, outcome: ItemOutcome): number =>
+  (dataset[outcome] ?? 0) + (resource[outcome] ?? 0);
 
 /** Last runs, by target name. */
 export const lastRuns = async (redis: Redis, keys: RedisKeys): Promise<Map<string, LastRun>> => {
@@ -44,6 +47,11 @@ export const lastRuns = async (redis: Redis, keys: RedisKeys): Promise<Map<strin
 };
 
 /** Remembers the last run of a target. */
-export const rememberRun = async (redis: Redis, keys: RedisKeys, report: Report, why: string | null): Promise<void> => {
+export const rememberRun = async (
+  redis: Redis,
+  keys: RedisKeys,
+  report: StoredReport,
+  why: string | null,
+): Promise<void> => {
   await redis.hset(keys.lastRuns, targetName(report), JSON.stringify(lastRunOf(report, why)));
 };

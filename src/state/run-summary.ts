@@ -1,6 +1,6 @@
 // What a list of runs shows of a closed run, without reading its report.
 import { z } from 'zod';
-import { type Report, type ReportItem, reasonSchema } from '../model/report.ts';
+import { type ReportItem, reasonSchema, type StoredReport } from '../model/report.ts';
 
 /** What became of the items of a run. */
 export const itemFates = [
@@ -43,7 +43,7 @@ export const fateOf = ({ outcome, actions }: Pick<ReportItem, 'outcome' | 'actio
 };
 
 /** The summary of a report. */
-export const summaryOf = ({ startedAt, endedAt, items, reason }: Report): RunSummary => {
+export const summaryOf = ({ startedAt, endedAt, items, reason }: StoredReport): RunSummary => {
   const fates: RunSummary['fates'] = {};
   for (const item of items) {
     const fate = fateOf(item);

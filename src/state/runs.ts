@@ -1,9 +1,5 @@
 // Records of runs in Redis: what was asked, the work planned, progress, and the report.
 import { randomUUID } from 'node:crypto';
-import { buffer } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
-import { promisify } from 'node:util';
-import * as zlib from 'node:zlib';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type Cause, causesOf, causesSchema } from '../model/causes.ts';
@@ -15,18 +11,18 @@ import { targetName } from '../model/redis-keys.ts';
 import {
   itemActions,
   type Reason,
-  type Report,
   type ReportItem,
   reasonSchema,
   reportItemSchema,
-  reportSchema,
+  type StoredReport,
 } from '../model/report.ts';
 import { liveVersionSchema } from '../model/table-history.ts';
 import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
 import { rememberRun } from './last-runs.ts';
-import { pack, unpack, withOwnUuid, withoutOwnUuid } from './packed.ts';
+import { pack, unpack } from './packed.ts';
 import { fieldsOf, writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
+import { packReport, ReportBuilder, unpackReport } from './report-lines.ts';
 import { type RunSummary, runSummarySchema, summaryOf } from './run-summary.ts';
 
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
@@ -134,7 +130,7 @@ export interface PlannedCounts {
 }
 
 /** What is known of the work that was planned. */
-export interface Planned extends Pick<RunWork, 'settled' | 'claims'> {
+export interface Planned extends Pick<RunWork, 'claims'> {
   /** What is published otherwise than the source has it. */
   remarks: string[];
   /** Keys of the datasets with a job. */
@@ -156,29 +152,8 @@ export interface RunProgress {
   failed: number;
 }
 
-/** The text of a report in pieces; items of a large one would fill the memory as one text. */
-function* textOf({ items, ...head }: Report): Generator<string> {
-  yield `${JSON.stringify(head).slice(0, -1)},"items":[`;
-  for (let at = 0; at < items.length; at += itemsAtOnce) {
-    const some = items.slice(at, at + itemsAtOnce).map((item) => JSON.stringify(withoutOwnUuid(item.key, item)));
-    yield `${at > 0 ? ',' : ''}${some.join(',')}`;
-  }
-  yield ']}';
-}
-
-const itemsAtOnce = 1000;
-
 /** Causes of failures that are kept beside a report. */
 const mostCauses = 50;
-
-/** The report of a text, whose items are checked in their place. */
-const reportOfText = (text: string): Report => {
-  const { items, ...head } = JSON.parse(text);
-  for (const [index, item] of items.entries()) items[index] = reportItemSchema.parse(withOwnUuid(item.key, item));
-  return { ...reportSchema.omit({ items: true }).parse(head), items };
-};
-
-const inflate = promisify<zlib.InputType, Buffer>(zlib.inflate);
 
 /** What stays of a part of the plan when its work is in the hash of work. */
 const partSchema = z.object({
@@ -300,14 +275,12 @@ export class Runs {
     if (!plan || !remarks) return null;
     const planned: Planned = {
       datasets: [],
-      settled: [],
       claims: [],
       dropped: {},
       remarks: z.array(z.string()).parse(JSON.parse(remarks)),
     };
-    for await (const { datasets, settled, claims, dropped } of this.#parts(runId, plan)) {
+    for await (const { datasets, claims, dropped } of this.#parts(runId, plan)) {
       for (const key of datasets) planned.datasets.push(key);
-      for (const item of settled) planned.settled.push(item);
       for (const claim of claims) planned.claims.push(claim);
       Object.assign(planned.dropped, dropped);
     }
@@ -418,14 +391,16 @@ export class Runs {
     return lists;
   }
 
-  /** How all items ended that have, by key. */
-  async ended(runId: string): Promise<Map<string, ReportItem>> {
-    const ended = new Map<string, ReportItem>();
-    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
-      const record = itemRecordSchema.parse(unpack(value));
-      if (record.ended) ended.set(key, record.ended);
+  /** What the run reports so far: items that needed no job, then those that have ended. */
+  async reported(runId: string): Promise<ReportBuilder> {
+    const builder = new ReportBuilder();
+    const plan = await this.#redis.hget(this.#keys.run(runId), 'plan');
+    if (plan) for await (const { settled } of this.#parts(runId, plan)) for (const item of settled) builder.add(item);
+    for await (const [, value] of fieldsOf(this.#redis, this.#keys.runItems(runId))) {
+      const { ended } = itemRecordSchema.parse(unpack(value));
+      if (ended) builder.add(ended);
     }
-    return ended;
+    return builder;
   }
 
   /** How far a run is. */
@@ -447,9 +422,9 @@ export class Runs {
   }
 
   /** Stores the report; from now on the run counts as done. */
-  async close(report: Report): Promise<void> {
+  async close(report: StoredReport): Promise<void> {
     const why = await this.#redis.hget(this.#keys.run(report.runId), 'why');
-    const packed = await pipeline(textOf(report), zlib.createDeflate(), buffer);
+    const packed = await packReport(report);
     const reason = report.reason === null ? {} : { reason: JSON.stringify(report.reason) };
     const causes = causesOf(report.items).slice(0, mostCauses);
     await this.#redis.hset(this.#keys.run(report.runId), {
@@ -480,12 +455,9 @@ export class Runs {
   }
 
   /** The report of a closed run, or null. */
-  async report(runId: string): Promise<Report | null> {
+  async report(runId: string): Promise<StoredReport | null> {
     const packed = await this.#redis.hgetBuffer(this.#keys.run(runId), 'report');
-    if (packed === null) return null;
-    // Earlier versions stored the text itself.
-    const text = packed.toString('latin1', 0, 1) === '{' ? packed : await inflate(packed);
-    return reportOfText(text.toString());
+    return packed && unpackReport(packed);
   }
 
   /** What the report of a run comes to; null while it is open, and for one that an earlier version closed. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countItems, type ItemOutcome, type Reason, type Report, type ReportItem } from '../../src/model/report.ts';
+import type { ItemOutcome, Reason, Report, ReportItem } from '../../src/model/report.ts';
 import { type Incident, judge } from '../../src/notify/notice.ts';
 
 let runs = 0;
@@ -38,7 +38,7 @@ const report = (items: ReportItem[], whole: Reason | null = null): Report => ({
   portal: 'p',
   startedAt: '2026-11-21T03:15:00.000Z',
   endedAt: '2026-11-21T03:16:00.000Z',
-  counts: countItems(items),
+  counts: { dataset: {}, resource: {}, actions: {} },
   reason: whole,
   items,
 });

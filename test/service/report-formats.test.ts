@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import { expect, it } from 'vitest';
-import { countItems, type Report, type ReportItem, reportSchema } from '../../src/model/report.ts';
+import { type Report, type ReportItem, reportSchema } from '../../src/model/report.ts';
 import { type ReportFormat, reportFormats } from '../../src/service/report-formats.ts';
 
 const item = (key: string, more: Partial<ReportItem> = {}): ReportItem => ({
@@ -31,7 +31,7 @@ const reportOf = (items: ReportItem[]): Report => ({
   portal: 'p',
   startedAt: '2026-11-21T12:00:00.000Z',
   endedAt: '2026-11-21T12:01:00.000Z',
-  counts: countItems(items),
+  counts: { dataset: {}, resource: { done: items.length }, actions: {} },
   reason: null,
   items,
 });

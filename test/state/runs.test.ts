@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { countItems, type Report, type ReportItem } from '../../src/model/report.ts';
+import type { ReportItem, StoredReport } from '../../src/model/report.ts';
+import { ReportBuilder } from '../../src/state/report-lines.ts';
 import { type DatasetWork, type ItemRecord, type ResourceWork, Runs } from '../../src/state/runs.ts';
 import { useLedger } from '../pipeline/handlers/support/job.ts';
 
@@ -53,11 +54,11 @@ const resource = (key: string): ResourceWork => {
   return work;
 };
 
-const report = (runId: string): Report => {
-  const items = [item('city/one', 'done'), item('city/one/a', 'quarantined')];
+const report = (runId: string): StoredReport => {
+  const builder = new ReportBuilder();
+  for (const each of [item('city/one/a', 'quarantined'), item('city/one', 'done')]) builder.add(each);
   const at = '2026-11-21T12:00:00.000Z';
-  const counts = countItems(items);
-  return { runId, ...target, startedAt: at, endedAt: at, counts, reason: null, items };
+  return builder.end({ runId, ...target, startedAt: at, endedAt: at, reason: null });
 };
 
 describe('a run', () => {
@@ -83,7 +84,6 @@ describe('a run', () => {
     expect(await plan.end(remarks)).toEqual({ datasets: 1, resources: 1, settled: 1 });
     expect(await runs().planned('r1')).toMatchObject({
       datasets: ['city/one'],
-      settled: work.settled,
       claims: work.claims,
       remarks,
     });
@@ -116,7 +116,8 @@ describe('a run', () => {
     expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 0 });
     await ended('city/one', 'done');
     await ended('city/one/a', 'quarantined');
-    expect([...(await runs().ended('r1')).keys()].sort()).toEqual(['city/one', 'city/one/a']);
+    const { items } = (await runs().reported('r1')).end(report('r1'));
+    expect(items.map(({ key }) => key)).toEqual(['city/one', 'city/one/a', 'city/two']);
     expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 2, failed: 1 });
     // A resource that got a job after all: never more done than there are.
     await ended('city/one/b', 'done');

@@ -2,7 +2,7 @@
 import type { JobContext, RunRequest, TriggerData } from '../../model/job.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
-import type { Reason, Report } from '../../model/report.ts';
+import type { Reason, StoredReport } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import type { Claim } from '../../sources/drop/claim.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
@@ -91,7 +91,7 @@ export interface HandlerDeps {
   /** Remembers what the schedule of a target did. */
   triggered(target: Target, record: TriggerRecord): Promise<void>;
   /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
-  notify(report: Report, request: RunRequest): Promise<void>;
+  notify(report: StoredReport, request: RunRequest): Promise<void>;
   /** Packs the logs of items that have ended in a run. */
   packLogs(runId: string, keys: string[]): Promise<void>;
   /** Removes jobs of a run; returns how many stay because a worker has them. */

@@ -11,8 +11,8 @@ import {
 } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
-import { countItems, type Reason, type Report, type ReportItem } from '../../model/report.ts';
-import type { ChildKind, Planned, SettledClaim } from '../../state/runs.ts';
+import type { Reason, StoredReport } from '../../model/report.ts';
+import type { ChildKind, Planned } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
 import type { HandlerDeps } from './deps.ts';
 import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
@@ -36,7 +36,7 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
     const { runId } = job.data;
     const startedAt = await deps.runs.begin(runId, job.data);
     const known = await deps.runs.report(runId);
-    const report = known ?? reportOf(job, startedAt, [...(await deps.runs.ended(runId)).values()], reason);
+    const report = known ?? (await reportOf(deps, job, { startedAt, reason }));
     if (!known) await deps.runs.close(report);
     const planned = await deps.runs.planned(runId);
     if (planned) {
@@ -49,7 +49,7 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
   },
 });
 
-const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Report> => {
+const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport> => {
   const { runId, halt } = job.data;
   if (halt) throw new JobsStuckError(halt.message, halt.hint === null ? {} : { hint: halt.hint });
   const startedAt = await deps.runs.begin(runId, job.data);
@@ -78,14 +78,9 @@ const end = async (
   deps: HandlerDeps,
   job: JobContext<'run'>,
   { startedAt, planned, reason }: { startedAt: number; planned: Planned | null; reason: Reason | null },
-): Promise<Report> => {
-  const { settled = [], remarks = [] } = planned ?? {};
-  const items = new Map(settled.map((item) => [item.key, item]));
-  for (const [key, item] of await deps.runs.ended(job.data.runId)) items.set(key, item);
-  const report = {
-    ...reportOf(job, startedAt, [...items.values()], reason),
-    ...(remarks.length > 0 ? { remarks } : {}),
-  };
+): Promise<StoredReport> => {
+  const { remarks = [] } = planned ?? {};
+  const report = await reportOf(deps, job, { startedAt, reason, ...(remarks.length > 0 ? { remarks } : {}) });
   if (planned) await settleDrops(deps, job, report, planned);
   await deps.runs.close(report);
   await job.note(`ended: ${JSON.stringify(report.counts)}`);
@@ -96,7 +91,7 @@ const end = async (
 const endedAtOnce = 50;
 
 /** Ends a run that was cancelled: its jobs leave the queue, those in work after their step, and what they left is told as not done. */
-const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Report> => {
+const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport> => {
   const { runId, manifest } = job.data;
   const startedAt = await deps.runs.begin(runId, job.data);
   const reason = reasonOf(
@@ -186,16 +181,15 @@ const proveJobs = async ({ runs }: HandlerDeps, { data }: JobContext<'run'>): Pr
   );
 };
 
-const reportOf = (job: JobContext<'run'>, startedAt: number, items: ReportItem[], reason: Reason | null): Report => ({
-  runId: job.data.runId,
-  manifest: job.data.manifest,
-  portal: job.data.portal,
-  startedAt: new Date(startedAt).toISOString(),
-  endedAt: new Date().toISOString(),
-  counts: countItems(items),
-  reason,
-  items: items.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)),
-});
+const reportOf = async (
+  { runs }: HandlerDeps,
+  { data: { runId, manifest, portal } }: JobContext<'run'>,
+  { startedAt, ...rest }: Pick<StoredReport, 'reason' | 'remarks'> & { startedAt: number },
+): Promise<StoredReport> => {
+  const items = await runs.reported(runId);
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  return items.end({ runId, manifest, portal, startedAt: iso(startedAt), endedAt: iso(Date.now()), ...rest });
+};
 
 /** Ends the items of jobs that did not: their records were lost, or the engine failed them itself. */
 const endLost = async (
@@ -248,29 +242,25 @@ const itemsOf = async ({ runs }: HandlerDeps, child: DatasetData | ProveData): P
 const settleDrops = async (
   deps: HandlerDeps,
   job: JobContext<'run'>,
-  report: Report,
+  report: StoredReport,
   planned: Pick<Planned, 'claims' | 'dropped'>,
 ): Promise<void> => {
   const claims = [...planned.claims];
-  for (const item of report.items) {
-    const claim = planned.dropped[item.key];
-    if (item.kind === 'resource' && claim !== undefined)
-      claims.push({ claim, reason: ownReason(item, report), ...mendsOf(item) });
+  const dropped = new Map(Object.entries(planned.dropped));
+  const reasons = new Map<string, Reason>(); // of the datasets, which come before their resources
+  for (const { key, kind, reason, mended } of dropped.size > 0 ? report.items : []) {
+    if (kind === 'dataset' && reason) reasons.set(key, reason);
+    const claim = dropped.get(key);
+    if (claim === undefined) continue;
+    // Of an item that was not tried, the reason of its dataset decides what becomes of the file.
+    const own = reason?.code === 'dataset-failed' ? (reasons.get(parentKey(key)) ?? reason) : reason;
+    claims.push({ claim, reason: own, ...(mended.length > 0 ? { mended } : {}) });
   }
   if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };
 
-const mendsOf = ({ mended }: ReportItem): Pick<SettledClaim, 'mended'> => (mended.length > 0 ? { mended } : {});
-
-/** Why an item failed: of one that was not tried, the reason of its dataset decides what becomes of the file. */
-const ownReason = (item: ReportItem, report: Report): Reason | null => {
-  if (item.reason?.code !== 'dataset-failed') return item.reason;
-  const datasetKey = parentKey(item.key);
-  return report.items.find(({ key }) => key === datasetKey)?.reason ?? item.reason;
-};
-
 /** Tells people, keeps the logs, removes the jobs, opens the gate; every part may be done again after a kill. */
-const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: Report): Promise<void> => {
+const closeRun = async (deps: HandlerDeps, job: JobContext<'run'>, report: StoredReport): Promise<void> => {
   await deps.notify(report, job.data);
   await removeJobs(deps, job, await proveJobs(deps, job));
   await deps.runs.drop(report.runId);

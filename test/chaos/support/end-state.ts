@@ -131,7 +131,7 @@ const reportsOf = async (site: CrashSite, before: ReadonlySet<string>, manifest:
   const reports: Report[] = [];
   for (const id of await knownRuns(site)) {
     const report = before.has(id) ? null : await new Runs(site.redis, keys, 0).report(id);
-    if (report?.manifest === manifest) reports.push(report);
+    if (report?.manifest === manifest) reports.push({ ...report, items: [...report.items] });
   }
   return reports.sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 };

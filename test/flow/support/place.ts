@@ -110,7 +110,7 @@ export const reportsOf = async (place: Place, redis: Redis, manifest: string): P
   const reports: Report[] = [];
   for (const id of await redis.zrevrange(place.keys.runs, 0, -1)) {
     const report = await new Runs(redis, place.keys, 0).report(id);
-    if (report?.manifest === manifest) reports.push(report);
+    if (report?.manifest === manifest) reports.push({ ...report, items: [...report.items] });
   }
   return reports;
 };
