@@ -1,5 +1,6 @@
 // What a command may touch of the process it runs in.
-import type { Readable, Writable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { printable } from '../model/errors.ts';
 
 /** Streams, environment and working directory of a command. */
@@ -31,6 +32,16 @@ export interface CommonOptions {
 /** Writes one line to standard output; what portals and files say in it steers no terminal. */
 export const say = (io: Io, line = ''): void => {
   io.stdout.write(`${printable(line)}\n`);
+};
+
+/** Writes pieces of a long text to standard output, as fast as they are read there; see {@link say}. */
+export const sayAll = async (io: Io, pieces: Iterable<string>): Promise<void> => {
+  const printed = Iterator.from(pieces).map(printable);
+  try {
+    await pipeline(Readable.from(printed), io.stdout, { end: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error; // nobody reads on, as behind `| head`
+  }
 };
 
 /** Writes one line to standard error. */

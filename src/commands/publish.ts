@@ -1,9 +1,7 @@
 // `sluice publish`: one run of each manifest on each of its portals, awaited.
 
 import { resolve } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { printable, UsageError } from '../model/errors.ts';
+import { UsageError } from '../model/errors.ts';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { StoredReport } from '../model/report.ts';
 import type { AskedRun } from '../service/actions.ts';
@@ -14,7 +12,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
 import { exitCodeOfReports } from './exit-code.ts';
-import { type CommonOptions, type Io, say } from './io.ts';
+import { type CommonOptions, type Io, say, sayAll } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 import { waitForRuns } from './wait.ts';
@@ -77,7 +75,7 @@ export const awaitReports = async (
 
 /** Shows reports as text, or as JSON: one object for one run, a list for several. */
 export const showReports = async (reports: StoredReport[], options: CommonOptions, io: Io): Promise<void> => {
-  if (options.json) await pipeline(Readable.from(jsonOf(reports)), io.stdout, { end: false });
+  if (options.json) await sayAll(io, jsonOf(reports));
   else for (const report of reports) for (const line of reportLines(report)) say(io, line);
 };
 
@@ -86,7 +84,7 @@ function* jsonOf(reports: StoredReport[]): Generator<string> {
   if (isList) yield '[\n';
   for (const [index, report] of reports.entries()) {
     if (index > 0) yield ',\n';
-    for (const piece of reportFormats.json(report).pieces) yield printable(piece);
+    yield* reportFormats.json(report).pieces;
   }
   if (isList) yield ']\n';
 }
