@@ -1,13 +1,12 @@
 // `sluice schedules`: when manifests run; `sluice run-now`: a run at once, whatever its schedule says.
 
-import { existsSync, statSync } from 'node:fs';
-import { glob } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { ManifestError, NotFoundError } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { missedAfterMs, nextDue, type Schedule, startOf } from '../model/schedule-times.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
 import { type AskedRun, runNow } from '../service/actions.ts';
+import { knownPaths, loadKnown, manifestNamed } from '../service/known-manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { takeDropped } from '../service/take-dropped.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
@@ -167,9 +166,8 @@ export interface RunNowOptions extends CommonOptions {
 /** Asks for a run of each named manifest on each of its portals; returns the exit code of the reports, or 0 without waiting. */
 export const runNowCommand = async (named: string[], options: RunNowOptions, io: Io): Promise<number> =>
   withRuntimeOf('run-now', options, io, async (runtime) => {
-    const kept = await keptSchedules(runtime.queues);
     const manifests: Manifest[] = [];
-    for (const what of named) manifests.push(await manifestOf(runtime, what, { cwd: io.cwd, kept }));
+    for (const what of named) manifests.push(await manifestOf(runtime, what, io.cwd));
     const served = await runtime.hasWorkers();
     const runs: AskedRun[] = [];
     for (const manifest of manifests) {
@@ -192,56 +190,11 @@ const tellQueued = (
   return exitCodes.ok;
 };
 
-/** Manifests, and why some could not be read. */
-export interface KnownManifests {
-  manifests: Manifest[];
-  faulty: { path: string; error: ManifestError }[];
-}
-
-/** Absolute paths of the manifests of the configuration, and of those whose schedules are kept, once each. */
-export const knownPaths = async (runtime: Runtime, kept: ReadonlyMap<string, KeptSchedule>): Promise<string[]> => {
-  const paths = new Set<string>();
-  for (const pattern of runtime.config.manifests) for await (const path of glob(pattern)) paths.add(path);
-  for (const { request } of kept.values()) if (existsSync(request.manifestPath)) paths.add(request.manifestPath);
-  return [...paths].sort();
-};
-
-/** Loads manifests; faulty ones do not hide the others. */
-export const loadKnown = async (paths: string[]): Promise<KnownManifests> => {
-  const known: KnownManifests = { manifests: [], faulty: [] };
-  for (const path of paths) {
-    try {
-      known.manifests.push(await loadManifest(path));
-    } catch (error) {
-      if (!(error instanceof ManifestError)) throw error;
-      known.faulty.push({ path, error });
-    }
-  }
-  return known;
-};
-
-/**
- * The manifest of a path, or of the name that a known manifest has: the manifest `inbox` beside the folder `inbox`, too.
- * Throws ManifestError, NotFoundError.
- */
-export const manifestOf = async (
-  runtime: Runtime,
-  what: string,
-  { cwd, kept }: { cwd: string; kept: ReadonlyMap<string, KeptSchedule> },
-): Promise<Manifest> => {
+/** The manifest of a path, or of the name that a known manifest has: the manifest `inbox` beside the folder `inbox`, too. */
+const manifestOf = (runtime: Runtime, what: string, cwd: string): Promise<Manifest> => {
   const path = resolve(cwd, what);
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false) return loadManifest(path);
-  const paths = await knownPaths(runtime, kept);
-  const ran = (await runtime.ledger.targets()).flatMap(({ manifestPath }) =>
-    existsSync(manifestPath) ? [manifestPath] : [],
-  );
-  const { manifests } = await loadKnown([...new Set([...paths, ...ran])]);
-  const named = manifests.find(({ name }) => name === what);
-  if (named) return named;
-  const names = manifests.map(({ name }) => name).sort();
-  throw new NotFoundError(`there is no manifest "${what}"`, {
-    hint: `name a file, or one of ${names.slice(0, 20).join(', ') || 'those that `manifests:` of the configuration names'}`,
-  });
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
+  return isFile ? loadManifest(path) : manifestNamed(runtime, what);
 };
 
 /** `sluice schedules` and `sluice run-now` on the command line. */

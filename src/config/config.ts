@@ -97,7 +97,10 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
     kept: { totalBytes: sizeBytes(kept.total), fileBytes: sizeBytes(kept.file) },
     limits: { tableBytes: sizeBytes(limits.table), rowBytes: sizeBytes(limits.row) },
     sources: resolveSources(file.sources),
-    web: resolveWeb(file.web, context.secrets.get('web.password') ?? null),
+    web: resolveWeb(file.web, {
+      password: context.secrets.get('web.password') ?? null,
+      token: context.secrets.get('web.token') ?? null,
+    }),
     notify: resolveNotify(file.notify, context),
     log: { ...defaults.log, ...file.log },
   };

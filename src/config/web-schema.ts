@@ -31,6 +31,10 @@ export const webFileSchema = z
       description: 'Password of the pages, as a reference: `${NAME}` or `{file: path}`. Without it there is no login.',
       examples: [{ file: 'web-password' }],
     }),
+    token: optional(secret, {
+      description: 'Token of programs that request runs by `POST /runs`, as a reference. Without it there is none.',
+      examples: [{ file: 'web-token' }],
+    }),
     publicUrl: optional(text, {
       description: 'Address behind a proxy, which needs a `password`; with https, cookies are secure.',
       examples: ['https://sluice.example.org'],
@@ -38,9 +42,12 @@ export const webFileSchema = z
   })
   .meta({ description: 'The HTTP server of `sluice start`: its pages, health and metrics.' });
 
-/** `web` as it is used; `password` null: no login. */
-export const resolveWeb = (file: z.infer<typeof webFileSchema> | undefined, password: string | null) => {
+/** `web` as it is used; `password` null: no login; `token` null: no program may request runs. */
+export const resolveWeb = (
+  file: z.infer<typeof webFileSchema> | undefined,
+  { password, token }: { password: string | null; token: string | null },
+) => {
   const { host, port, username, publicUrl } = { publicUrl: undefined, ...defaults.web, ...file };
   const url = publicUrl === undefined ? null : normalUrl(publicUrl);
-  return redacting({ host, port, username, password, publicUrl: url }, 'password');
+  return redacting({ host, port, username, password, token, publicUrl: url }, 'password', 'token');
 };

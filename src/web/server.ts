@@ -8,9 +8,10 @@ import type { Runtime } from '../service/runtime.ts';
 import { endConnectionsOnClose } from '../util/http-closing.ts';
 import { healthPart } from './health.ts';
 import type { WebContext, WebPart } from './part.ts';
+import { runsPart } from './runs.ts';
 
 /** Everything that the server answers. */
-const parts: readonly WebPart[] = [healthPart];
+const parts: readonly WebPart[] = [healthPart, runsPart];
 
 /** A listening server. */
 export interface WebServer {

@@ -95,7 +95,7 @@ export class ItemRunner {
     const known = (await ledger.entry(portal, key)) ?? (await this.#newEntry(key));
     const failed = failedEntry(known, reason, runId);
     const work = kindOfKey(key) === 'resource' ? await runs.resourceWork(runId, key) : null;
-    const entry = work ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
+    const entry = work && work.removal === null ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
     await ledger.put(portal, entry);
     await item.end(entry, { outcome: outcomeOf(reason), reason });
     if (item.ended) this.#ended.set(key, item.ended);

@@ -1,4 +1,5 @@
 // The web server of a service over a Redis of its own, called without a socket.
+import { chmodSync } from 'node:fs';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { configOf } from '../../../src/commands/session.ts';
 import { createLog } from '../../../src/model/log.ts';
@@ -18,11 +19,15 @@ export interface WebPlace {
   close(): Promise<void>;
 }
 
-/** Opens it; `config` is merged over quick settings. Close it in `afterAll`. */
-export const openWebPlace = async (config: Record<string, unknown> = {}): Promise<WebPlace> => {
+/** Opens it; `config` is merged over quick settings, `files` are secrets beside it. Close it in `afterAll`. */
+export const openWebPlace = async (
+  config: Record<string, unknown> = {},
+  files: Record<string, string> = {},
+): Promise<WebPlace> => {
   const redis = await startTestRedis();
   const env = { REDIS_URL: `unix://${'path' in redis.options ? redis.options.path : ''}` };
   const place = commandPlace(config);
+  for (const [name, text] of Object.entries(files)) chmodSync(place.write(name, text), 0o600);
   const { io } = place.io({ env });
   const resolved = await configOf(place.options, io);
   const runtime = await Runtime.open({

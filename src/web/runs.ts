@@ -1,0 +1,102 @@
+// `POST /runs`: other programs request a run of a manifest, with a token.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { machineFault, NotFoundError, reasonOf, SluiceError } from '../model/errors.ts';
+import { idPattern } from '../model/key.ts';
+import { driftPolicies } from '../model/policy.ts';
+import type { AskedRun } from '../service/actions.ts';
+import { manifestNamed } from '../service/known-manifests.ts';
+import type { Runtime } from '../service/runtime.ts';
+import type { WebPart } from './part.ts';
+
+const requestSchema = z.strictObject({
+  /** Name of a known manifest; a path would let a program read any file of this host. */
+  manifest: z.string().regex(idPattern),
+  /** One of its portals; all of them when left out. */
+  portal: z.string().exactOptional(),
+  onDrift: z.enum(driftPolicies).exactOptional(),
+  refresh: z.boolean().default(false),
+});
+
+/** Requests that are answered in a minute: of programs with the token, and of others, who may be guessing. */
+const [granted, refused] = [60, 10];
+
+/** Answers 202 with the runs that were requested, as `sluice run-now --no-wait --json` prints them. */
+export const runsPart: WebPart = (app, { runtime }) => {
+  const limits = { granted: perMinute(granted), refused: perMinute(refused) };
+  app.setErrorHandler((thrown: Error & { statusCode?: number }, _request, reply) => {
+    const error = machineFault(thrown);
+    if (!(error instanceof SluiceError) && (thrown.statusCode ?? 500) >= 500)
+      runtime.log.error({ err: thrown, path: '/runs' }, 'a request failed');
+    const status = error instanceof SluiceError ? statusOf(error) : (thrown.statusCode ?? 500);
+    const message = status >= 500 && !(error instanceof SluiceError) ? 'something went wrong' : thrown.message;
+    const reason = error instanceof SluiceError ? reasonOf(error) : { code: 'usage', message, hint: null };
+    return reply.code(status).send({ error: reason });
+  });
+  app.post('/runs', {
+    onRequest: async (request, reply) => {
+      const isKnown = isToken(request.headers.authorization, runtime.config.web.token);
+      const waitS = limits[isKnown ? 'granted' : 'refused']();
+      const refuse = (status: number, message: string, hint: string | null = null) =>
+        reply.code(status).send({ error: { code: 'usage', message, hint } });
+      if (waitS > 0) return refuse(429, 'too many requests').header('retry-after', waitS);
+      if (isKnown) return;
+      reply.header('www-authenticate', 'Bearer');
+      return refuse(
+        401,
+        'the token is missing or wrong',
+        'send `Authorization: Bearer TOKEN` with that of `web.token`',
+      );
+    },
+    handler: async (request, reply) => {
+      const asked = requestSchema.safeParse(request.body);
+      if (asked.success) return reply.code(202).send({ runs: await requestRuns(runtime, asked.data) });
+      const [issue] = asked.error.issues;
+      const message = `${issue?.path.join('.') || 'the body'}: ${issue?.message ?? 'not understood'}`;
+      return reply.code(400).send({ error: { code: 'usage', message, hint: 'such as {"manifest": "city-finance"}' } });
+    },
+  });
+};
+
+const requestRuns = async (
+  runtime: Runtime,
+  { manifest: name, portal, onDrift, refresh }: z.output<typeof requestSchema>,
+): Promise<AskedRun[]> => {
+  const targets = runtime
+    .perPortal(await manifestNamed(runtime, name))
+    .filter((target) => portal === undefined || target.portal === portal);
+  if (targets.length === 0) throw new NotFoundError(`${name} is not published to a portal "${portal}"`);
+  const runs: AskedRun[] = [];
+  for (const target of targets) {
+    const { runId } = await runtime.requestRun(target, 'command', {
+      onDrift: onDrift ?? null,
+      refresh,
+    });
+    runs.push({ runId, manifest: target.name, portal: target.portal });
+  }
+  return runs;
+};
+
+const statusOf = ({ code, retryable }: SluiceError): number => {
+  if (code === 'not-found') return 404;
+  return retryable ? 503 : 422;
+};
+
+/** Takes the same time whatever was sent. */
+const isToken = (header: string | undefined, token: string | null): boolean => {
+  const given = /^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '';
+  return timingSafeEqual(digest(given), digest(token ?? '')) && token !== null;
+};
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** Counts calls; returns 0, or in how many seconds the next one is allowed. */
+const perMinute = (most: number): (() => number) => {
+  let [count, until] = [0, 0];
+  return () => {
+    const now = Date.now();
+    if (now >= until) [count, until] = [0, now + 60_000];
+    count += 1;
+    return count <= most ? 0 : Math.ceil((until - now) / 1000);
+  };
+};
