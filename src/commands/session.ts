@@ -7,8 +7,15 @@ import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
 
 /** Loads the configuration as the common options say. */
-export const configOf = (options: CommonOptions, io: Io): Promise<Config> =>
-  loadConfig({ file: options.config, cwd: io.cwd, env: io.env, portal: options.portal, stateDir: options.state });
+export const configOf = (options: CommonOptions & { isReadOnly?: boolean }, io: Io): Promise<Config> =>
+  loadConfig({
+    file: options.config,
+    cwd: io.cwd,
+    env: io.env,
+    portal: options.portal,
+    stateDir: options.state,
+    isReadOnly: options.isReadOnly,
+  });
 
 /**
  * The log of a one-off command: standard error, so that standard output stays the command's own; errors

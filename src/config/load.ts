@@ -20,6 +20,8 @@ interface LoadConfigOptions {
   env: NodeJS.ProcessEnv;
   /** `--portal`: the name of a configured portal, or the address of another. */
   portal?: string | undefined;
+  /** True: a portal that is only read needs no login. */
+  isReadOnly?: boolean | undefined;
   /** `--state`, relative to `cwd`; `.sluice` when absent. */
   stateDir?: string | undefined;
 }
@@ -34,7 +36,7 @@ export const loadConfig = async (options: LoadConfigOptions): Promise<Config> =>
   const path = await findFile(options.file, cwd);
   const { file, secrets } = path === null ? { file: {}, secrets: new Map() } : await readConfig(path, options);
   const config = resolveConfig(file, { path, dir: path === null ? cwd : dirname(path), stateDir, env, secrets });
-  return options.portal === undefined ? config : choosePortal(config, options.portal, env);
+  return options.portal === undefined ? config : choosePortal(config, options.portal, options);
 };
 
 /** Absolute path of the configuration file; null when there is none and none was asked for. */
@@ -68,15 +70,15 @@ const byPlace = (a: FileProblem, b: FileProblem): number => a.line - b.line || a
  * Returns `config` with `portal` set to the one that `wanted` names; the address of an unknown portal adds it, with
  * SLUICE_USERNAME and SLUICE_PASSWORD. The same two fill in what a named portal lacks. Throws UsageError.
  */
-const choosePortal = (config: Config, wanted: string, env: NodeJS.ProcessEnv): Config => {
+const choosePortal = (config: Config, wanted: string, { env, isReadOnly = false }: LoadConfigOptions): Config => {
   if (!/^[a-z]+:\/\//i.test(wanted)) return named(config, wanted, env);
   const fault = portalUrlFault(wanted);
   if (fault !== null) throw new UsageError(`--portal: the address ${fault}`);
   const url = normalUrl(wanted);
   const known = Object.values(config.portals).find((portal) => portal.kind === 'remote' && portal.url === url);
   if (known !== undefined) return named(config, known.name, env);
-  const { SLUICE_USERNAME: username, SLUICE_PASSWORD: password } = env;
-  if (!username || !password)
+  const { SLUICE_USERNAME: username = '', SLUICE_PASSWORD: password = '' } = env;
+  if ((username === '' || password === '') && !(isReadOnly && username === ''))
     throw new UsageError(`--portal ${url}: the login is missing`, {
       hint: 'set SLUICE_USERNAME and SLUICE_PASSWORD in the environment, or name the portal in a configuration file',
     });

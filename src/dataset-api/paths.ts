@@ -13,6 +13,7 @@ export const paths = {
   attachFile: (nid: string): string => `${apiPrefix}/node/${encodeURIComponent(nid)}/attach_file`,
   datastore: (nid: string): string => `${apiPrefix}/datastore/${encodeURIComponent(nid)}`,
   datastoreImport: (nid: string): string => `${apiPrefix}/datastore/${encodeURIComponent(nid)}/import`,
+  terms: `${apiPrefix}/taxonomy_term`,
   /** Beside the service: what portals offer to read datastore rows (addressed by the resource's uuid). */
   datastoreSearch: '/api/action/datastore/search.json',
 } as const;

@@ -9,6 +9,23 @@ import { driftPolicies, type RunPriority, removalModes } from './policy.ts';
 import { type Reason, reasonSchema } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
 
+/** Which files of resources an export takes: all anew, those that changed, or none. */
+export const exportedFiles = ['changed', 'all', 'none'] as const;
+
+/** How a portal is exported. */
+export const exportSchema = z.object({
+  /** Absolute path of the folder. */
+  folder: z.string(),
+  files: z.enum(exportedFiles),
+  /** Uuids, node ids and titles of datasets, where not all are exported; a title may hold `*`. */
+  only: z.array(z.string()).nullable(),
+  /** True: without a login, what the public may read. */
+  isPublic: z.boolean(),
+});
+
+/** See {@link exportSchema}. */
+export type ExportOrder = z.infer<typeof exportSchema>;
+
 /** What a run is asked for. */
 const requestData = {
   /** Absolute path of the manifest. */
@@ -29,6 +46,8 @@ const requestData = {
     .default(null),
   /** What was decided about held tables, by key. */
   decision: z.object({ keys: z.array(z.string()), how: z.enum(['release', 'discard']) }).exactOptional(),
+  /** A run that takes the portal into a folder instead of publishing; its manifest is made by it. */
+  export: exportSchema.exactOptional(),
   /** Goes before the manifest's `onDrift`; null to obey the manifest. */
   onDrift: z.enum(driftPolicies).nullable().default(null),
   /** True: what we remember is compared with the portal's own listing first. */
@@ -91,8 +110,13 @@ const childData = {
   trace,
 };
 
-/** Publish one dataset with its resources. */
-export const datasetDataSchema = z.object({ kind: z.literal('dataset'), ...childData });
+/** Publish one dataset with its resources, or export it. */
+export const datasetDataSchema = z.object({
+  kind: z.literal('dataset'),
+  ...childData,
+  /** The dataset is not published but exported. */
+  export: exportSchema.exactOptional(),
+});
 
 /** Prove that the tables of some resources are whole, after everything was sent. */
 export const proveDataSchema = z.object({ kind: z.literal('prove'), ...childData, keys: z.array(z.string()) });

@@ -13,6 +13,8 @@ export const itemActions = [
   'orphaned',
   'unpublished',
   'deleted',
+  'exported',
+  'marked as removed',
 ] as const;
 
 /** See {@link itemActions}. */

@@ -8,6 +8,7 @@ import { DialectChoice } from './dialect-choice.ts';
 import { Files, filePath } from './files.ts';
 import { Groups } from './groups.ts';
 import { type HiddenNodes, hiddenNodes } from './hidden-nodes.ts';
+import type { FileReply } from './http.ts';
 import { UuidLookup } from './lookup.ts';
 import { type NodeInput, Nodes } from './nodes.ts';
 import { type PublicDataset, publicDataset } from './packages.ts';
@@ -17,12 +18,14 @@ import type { NodeRow } from './replies.ts';
 import { type Identity, Session } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { surveyTerms, topicIds, topicsNamed } from './survey.ts';
+import { TermNames } from './term-names.ts';
 import { type TermStore, Terms } from './terms.ts';
 import { Traits } from './traits.ts';
 
-export type { TableSize } from './datastore.ts';
+export type { PortalTable, TableSize } from './datastore.ts';
 export type { Dialect } from './dialect.ts';
-export type { PortalFile } from './files.ts';
+export { filePath, type PortalFile } from './files.ts';
+export type { FileReply } from './http.ts';
 export { isForbidden, type ListQuery, type NodeChanges, type NodeInput } from './nodes.ts';
 export type { PortalProbe, ProbeFinding } from './probe.ts';
 export type { NodeRow, PortalNode } from './replies.ts';
@@ -223,6 +226,21 @@ export class Portal {
   fileHash(uri: string, signal: AbortSignal): Promise<string | null> {
     const path = filePath(uri);
     return path === null ? Promise.resolve(null) : this.#shared.session.hashOf(path, signal);
+  }
+
+  /** Whether nobody is logged in, so that only what the public may read is seen. */
+  get isAnonymous(): boolean {
+    return this.#shared.settings.isAnonymous === true;
+  }
+
+  /** A file by its path below the portal's address, streamed, as this account is served it. See `Http.file`. */
+  file<T>(path: string, take: (reply: FileReply) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#shared.session.file(path, take, signal);
+  }
+
+  /** Names of terms by their ids, asked for as {@link TermNames} says. */
+  termNames(): TermNames {
+    return new TermNames(this.#shared.session, new Caller(this.#shared.session, null));
   }
 
   /** Ends the session; the next call logs in again. Never rejects. */

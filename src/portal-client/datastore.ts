@@ -22,6 +22,17 @@ export interface TableSize {
   columns: number | null;
 }
 
+/** A datastore table: its rows, and its columns as the portal names them, without the key that the portal adds. */
+export interface PortalTable {
+  rows: number;
+  columns: string[];
+}
+
+/** Rows of a table as one request gives them, by the names of its columns. */
+export interface TableRows extends PortalTable {
+  records: Record<string, unknown>[];
+}
+
 /** How a portal shall read a table file (spec 2.7, `configurable_properties`). */
 export interface TableDialectSettings {
   delimiter: string;
@@ -29,6 +40,12 @@ export interface TableDialectSettings {
   escape?: string;
   trailing_delimiter: boolean;
 }
+
+/** What the answer of a search says; null: there is no such table, undefined: that is no answer of a search. */
+type ReadAnswer<T> = (value: unknown) => T | null | undefined;
+
+/** Rows of a table that are read by one request. */
+const rowsAtOnce = 1000;
 
 /** Tables that are counted by one request. */
 const tablesAtOnce = 20;
@@ -102,21 +119,51 @@ export class Datastore {
    * Sizes of the datastore tables of the resources with these uuids, where the portal reports them; null for a table that is
    * not there or cannot be read just now. Where the portal takes several queries at once, 20 tables are one request.
    */
-  async tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
-    const sizes = new Map<string, TableSize | null>();
+  tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
+    return this.askAll(uuids, sizeOf, signal);
+  }
+
+  /** As {@link tableSizes}, with the names of the columns. */
+  tables(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> {
+    return this.askAll(uuids, tableOf, signal);
+  }
+
+  /** The rows of a table, page by page; none where it is not there or cannot be read. */
+  async *rows(uuid: string, signal: AbortSignal): AsyncGenerator<TableRows> {
+    for (let offset = 0; ; ) {
+      const query = `resource_id=${encodeURIComponent(uuid)}&limit=${rowsAtOnce}&offset=${offset}`;
+      const call = { action: 'read rows', method: 'GET', path: `${paths.datastoreSearch}?${query}` } as const;
+      const reply = await this.orNull(this.session.call(call, signal));
+      const value = reply === null ? undefined : parsedJson(reply.text);
+      const table = tableOf(value);
+      if (!table) return;
+      const records = recordsOf(value);
+      yield { ...table, records };
+      offset += records.length;
+      if (records.length === 0 || offset >= table.rows) return;
+    }
+  }
+
+  private async askAll<T>(
+    uuids: readonly string[],
+    read: ReadAnswer<T>,
+    signal: AbortSignal,
+  ): Promise<Map<string, T | null>> {
+    const found = new Map<string, T | null>();
     for (let at = 0; at < uuids.length; at += tablesAtOnce) {
       const some = uuids.slice(at, at + tablesAtOnce);
-      const counted = (await this.countMany(some, signal)) ?? (await this.countEach(some, signal));
-      for (const [uuid, size] of counted) sizes.set(uuid, size);
+      const answers = (await this.askMany(some, read, signal)) ?? (await this.askEach(some, read, signal));
+      for (const [uuid, answer] of answers) found.set(uuid, answer);
     }
-    return sizes;
+    return found;
   }
 
   /** Several queries in one request; null where the portal does not take them. */
-  private async countMany(
+  private async askMany<T>(
     uuids: readonly string[],
+    read: ReadAnswer<T>,
     signal: AbortSignal,
-  ): Promise<Map<string, TableSize | null> | null> {
+  ): Promise<Map<string, T | null> | null> {
     const ways = this.traits.get('counts') ?? 'many';
     if (uuids.length === 1 || ways !== 'many') return null;
     // Portals keep the answer to a body that they have seen before, hence names of queries that they have not.
@@ -136,32 +183,35 @@ export class Datastore {
     this.traits.learn({ counts: 'many' });
     return new Map(
       uuids.flatMap((uuid, index) => {
-        const size = sizeOf(answers[nameOf(index)]);
-        return size === undefined ? [] : [[uuid, size] as const];
+        const answer = read(answers[nameOf(index)]);
+        return answer === undefined ? [] : [[uuid, answer] as const];
       }),
     );
   }
 
-  private async countEach(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
-    const sizes = new Map<string, TableSize | null>();
+  private async askEach<T>(
+    uuids: readonly string[],
+    read: ReadAnswer<T>,
+    signal: AbortSignal,
+  ): Promise<Map<string, T | null>> {
+    const found = new Map<string, T | null>();
     for (const uuid of uuids) {
       if (this.traits.get('counts') === 'none') break;
-      const size = await this.count(uuid, signal);
-      if (size !== undefined) sizes.set(uuid, size);
+      const answer = await this.askOne(uuid, read, signal);
+      if (answer !== undefined) found.set(uuid, answer);
     }
-    return sizes;
+    return found;
   }
 
-  private async count(uuid: string, signal: AbortSignal): Promise<TableSize | null | undefined> {
+  private async askOne<T>(uuid: string, read: ReadAnswer<T>, signal: AbortSignal): Promise<T | null | undefined> {
     const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
     const reply = await this.orNull(this.session.call({ action: 'count rows', method: 'GET', path }, signal));
-    const value = reply === null ? undefined : parsedJson(reply.text);
-    const size = sizeOf(value);
+    const answer = read(reply === null ? undefined : parsedJson(reply.text));
     const isOffered = reply !== null && !isHtmlPage(reply.text);
-    if (size === undefined && !isOffered && this.traits.get('counts') === undefined)
+    if (answer === undefined && !isOffered && this.traits.get('counts') === undefined)
       this.traits.learn({ counts: 'none' });
-    if (isOffered && this.traits.get('counts') === undefined && size) this.traits.learn({ counts: 'many' });
-    return size;
+    if (isOffered && this.traits.get('counts') === undefined && answer) this.traits.learn({ counts: 'many' });
+    return answer;
   }
 
   /** Null where the portal has no such route, forbids it, or breaks on every search. */
@@ -231,19 +281,24 @@ const statusOf = (error: unknown): number | undefined =>
 /** What searches say of a table that is not there; the last release says so of everything that goes wrong. */
 const noTable = /doesn't exist|does not exist|not found|Exception Caught/i;
 
-/**
- * Rows and columns (without the key that the portal adds) of a search result. Null for an error: there is no such table, or
- * it cannot be read just now. Undefined for anything that is no answer of a search.
- */
-const sizeOf = (value: unknown): TableSize | null | undefined => {
+/** Rows and columns of a search result; of an answer that is none see {@link ReadAnswer}. */
+const sizeOf: ReadAnswer<TableSize> = (value) => {
+  const table = tableOf(value);
+  return table && { rows: table.rows, columns: table.columns.length === 0 ? null : table.columns.length };
+};
+
+const tableOf: ReadAnswer<PortalTable> = (value) => {
   if (isObject(value) && 'error' in value) return noTable.test(JSON.stringify(value.error)) ? null : undefined;
   const result = isObject(value) ? value.result : undefined;
   if (!isObject(result)) return undefined;
   const { total, fields } = result;
   const rows = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total;
   if (typeof rows !== 'number' || !Number.isInteger(rows) || rows < 0) return undefined;
-  const columns = Array.isArray(fields)
-    ? fields.filter((field) => !isObject(field) || field.id !== 'entry_id').length
-    : 0;
-  return { rows, columns: columns === 0 ? null : columns };
+  const names = Array.isArray(fields) ? fields.map((field) => String(isObject(field) ? field.id : field)) : [];
+  return { rows, columns: names.filter((name) => name !== 'entry_id') };
+};
+
+const recordsOf = (value: unknown): Record<string, unknown>[] => {
+  const result = isObject(value) && isObject(value.result) ? value.result : {};
+  return Array.isArray(result.records) ? result.records.filter(isObject) : [];
 };

@@ -26,7 +26,8 @@ const seesAll = new Set(['administrator', 'site manager']);
 /** See `Portal.hiddenNodes`. */
 export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortSignal): Promise<HiddenNodes> => {
   const { uid, roles } = await session.identity(signal);
-  if (uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()))) {
+  // Nobody has drafts, and some see them all in lists.
+  if (uid === '0' || uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()))) {
     return { nodes: [], isComplete: true, unread: 0 };
   }
   const listed = new Set<number>();

@@ -36,6 +36,16 @@ export interface HttpRequest {
   keepsRedirect?: boolean;
 }
 
+/** A file as a portal answers with it. */
+export interface FileReply {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: AsyncIterable<Buffer>;
+}
+
+/** Bytes of an unwanted body that are read to keep its connection. */
+const maxUnwantedBytes = 64 * 1024;
+
 /** Largest reply body that is read; a node with thousands of references stays far below. */
 const maxReplyBytes = 16 * 1024 * 1024;
 const maxRedirects = 5;
@@ -111,8 +121,16 @@ export class Http {
     return waitMs;
   }
 
-  /** sha256 (hex) of a file as the portal serves it, streamed; null when it is not served. No API reply, so of any size. */
-  async hashOf(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<string | null> {
+  /**
+   * A file as the portal serves it, streamed to `take`: no API reply, so of any size, and redirects are the taker's to follow.
+   * @throws PortalUnreachableError for 429 and 5xx, and when the transfer breaks off.
+   */
+  async file<T>(
+    path: string,
+    headers: Record<string, string>,
+    take: (reply: FileReply) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     await this.semaphore.acquire(signal);
     try {
       await this.hooks.takeToken?.(signal);
@@ -123,27 +141,37 @@ export class Http {
         bodyTimeout: bodyMs,
         signal,
       });
-      if (reply.statusCode !== 200) {
-        await reply.body.dump();
+      try {
         const { statusCode: status } = reply;
-        if (status < 500 && status !== 429) return null;
+        if (status < 500 && status !== 429) return await take({ status, headers: reply.headers, body: reply.body });
         throw new PortalUnreachableError(`portal ${this.facts.name}: GET ${path} answered ${status}`, {
           method: 'GET',
           path,
           status,
           mayHaveHappened: false,
         });
+      } finally {
+        // Of a file that is not wanted only so much is read; beyond that the connection is given up.
+        if (!reply.body.destroyed) await reply.body.dump({ limit: maxUnwantedBytes }).catch(() => undefined);
       }
-      const hash = createHash('sha256');
-      for await (const chunk of reply.body) hash.update(chunk);
-      return hash.digest('hex');
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (error instanceof SluiceError) throw error;
+      if (error instanceof SluiceError || isSystemFault(error)) throw error;
       throw networkFailure({ method: 'GET', path }, error, this.facts);
     } finally {
       this.semaphore.release();
     }
+  }
+
+  /** sha256 (hex) of a file as the portal serves it, streamed; null when it is not served. */
+  hashOf(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<string | null> {
+    const take = async ({ status, body }: FileReply): Promise<string | null> => {
+      if (status !== 200) return null;
+      const hash = createHash('sha256');
+      for await (const chunk of body) hash.update(chunk);
+      return hash.digest('hex');
+    };
+    return this.file(path, headers, take, signal);
   }
 
   /** Closes the connections; what is still in flight is given two seconds. */
@@ -229,6 +257,10 @@ export class Http {
     return networkFailure(request, error, this.facts);
   }
 }
+
+/** True for what the file system of this machine refuses while a file is stored. */
+const isSystemFault = (error: unknown): boolean =>
+  error instanceof Error && 'syscall' in error && ['open', 'write', 'fsync', 'rename'].includes(String(error.syscall));
 
 /** True for a fault without a reply; a transient reply has had its chances already. */
 const isRepeatable = (error: unknown): boolean =>

@@ -5,7 +5,7 @@ import { PortalLoginError, PortalNotApiError, PortalUnreachableError } from '../
 import { abortable } from '../util/abortable.ts';
 import { describe, factsOf, failureOf, isTransient, notApiHint, type PortalFacts, type Reply } from './classify.ts';
 import { Cookies } from './cookies.ts';
-import { Http, type HttpRequest } from './http.ts';
+import { type FileReply, Http, type HttpRequest } from './http.ts';
 import { bodyOf, type LoginResult, loginResultSchema } from './replies.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
 import { isHtmlPage, wordsOf } from './words.ts';
@@ -31,6 +31,8 @@ interface Live {
   token: string | null;
   /** Instead of a session. */
   authorization: string | null;
+  /** True for nobody: nothing is logged in, and nothing can be lost. */
+  isAnonymous: boolean;
   /** True once it was logged out. */
   isEnded: boolean;
   /** When it began, by `performance.now()`. */
@@ -130,10 +132,18 @@ export class Session {
 
   /** sha256 of a file of the portal, asked for in the session, so that unpublished files are served as well; null when it is not. */
   async hashOf(path: string, signal: AbortSignal): Promise<string | null> {
+    return this.http.hashOf(path, await this.fileHeaders(path, signal), signal);
+  }
+
+  /** See {@link Http.file}; asked for in the session. */
+  async file<T>(path: string, take: (reply: FileReply) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.http.file(path, await this.fileHeaders(path, signal), take, signal);
+  }
+
+  private async fileHeaders(path: string, signal: AbortSignal): Promise<Record<string, string>> {
     const { cookies, authorization } = await this.current(signal);
     const cookie = cookies.header(path);
-    const headers = { ...(cookie === '' ? {} : { cookie }), ...(authorization === null ? {} : { authorization }) };
-    return this.http.hashOf(path, headers, signal);
+    return { ...(cookie === '' ? {} : { cookie }), ...(authorization === null ? {} : { authorization }) };
   }
 
   /** An unused session is ended: portals keep one for weeks. */
@@ -159,7 +169,7 @@ export class Session {
   }
 
   private async end(live: Live | null): Promise<void> {
-    if (live === null || live.authorization !== null || live.isEnded) return;
+    if (live === null || live.authorization !== null || live.isAnonymous || live.isEnded) return;
     live.isEnded = true;
     const headers = { 'content-type': 'application/json' };
     const call = { action: 'log out', method: 'POST', path: paths.logout, headers, body: '' } as const;
@@ -199,6 +209,7 @@ export class Session {
 
   /** A 403 that names our user is a real refusal; one that names `anonymous` means the session is gone. */
   private isSessionLost(reply: Reply, call: Call, live: Live): boolean {
+    if (live.isAnonymous) return false;
     const words = reply.status === 401 || reply.status === 403 ? wordsOf(reply) : '';
     if (reply.status === 401) return !words.startsWith('Missing required argument');
     if (reply.status !== 403) return false;
@@ -230,14 +241,15 @@ export class Session {
   }
 
   private async requestLogin(): Promise<Live> {
-    const { username, password, token } = this.settings;
-    if (token) {
-      const identity = { uid: '', name: username || 'token', roles: {} };
+    const { username, password, token, isAnonymous = false } = this.settings;
+    if (isAnonymous || token) {
+      const identity = isAnonymous ? anonymous : { uid: '', name: username || 'token', roles: {} };
       return {
         identity,
         cookies: new Cookies(this.http.url),
         token: null,
-        authorization: `Bearer ${token}`,
+        authorization: isAnonymous ? null : `Bearer ${token}`,
+        isAnonymous,
         isEnded: false,
         since: performance.now(),
       };
@@ -270,6 +282,7 @@ export class Session {
       cookies,
       token: csrf,
       authorization: null,
+      isAnonymous: false,
       isEnded: false,
       since: performance.now(),
     };
@@ -329,6 +342,9 @@ export class Session {
       .reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
   }
 }
+
+/** Whom portals take a caller for who is not logged in. */
+const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
 
 const loginHint = (reply: Reply): string => {
   if (isHtmlPage(reply.text))

@@ -15,6 +15,8 @@ export interface PortalSettings {
   password: string;
   /** Sent with every request instead of a login; null or absent: username and password log in. */
   token?: string | null;
+  /** True: nobody logs in, and only what the public may read is seen. */
+  isAnonymous?: boolean;
   dialect: 'auto' | Dialect;
   /** Most requests in flight at once, each on a connection of its own. */
   connections: number;

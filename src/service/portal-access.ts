@@ -76,12 +76,18 @@ export class PortalAccess {
     });
   }
 
-  /** The client of a portal; an embedded one is served first, here or by the process that already does. */
-  async open(name: string, hooks: (url: string) => Promise<Partial<PortalHooks>>): Promise<Portal> {
-    const known = this.#portals.get(name);
+  /** The client of a portal, or one that logs in nowhere; an embedded portal is served first, here or by the process that already does. */
+  async open(
+    name: string,
+    hooks: (url: string) => Promise<Partial<PortalHooks>>,
+    { isAnonymous = false } = {},
+  ): Promise<Portal> {
+    const key = isAnonymous ? `${name} without a login` : name;
+    const known = this.#portals.get(key);
     if (known) return known;
     const config = this.config(name);
     const { username, password, url } = await this.#reach(config);
+    const token = config.kind === 'remote' ? config.token : null;
     const { connectMs, headersMs, bodyMs, uploadMs, readRetries } = this.#config.http;
     const portal = openPortal(
       {
@@ -89,7 +95,8 @@ export class PortalAccess {
         url,
         username,
         password,
-        token: config.kind === 'remote' ? config.token : null,
+        token,
+        isAnonymous: isAnonymous || (username === '' && token === null),
         dialect: config.dialect,
         terms: { vocabularies: config.vocabularies, terms: config.terms },
         connections: config.concurrency,
@@ -98,7 +105,7 @@ export class PortalAccess {
       },
       { log: this.#log.child({ portal: name }), ...(await hooks(url)) },
     );
-    this.#portals.set(name, portal);
+    this.#portals.set(key, portal);
     return portal;
   }
 
@@ -129,6 +136,8 @@ export class PortalAccess {
   async #reach(config: PortalConfig): Promise<{ username: string; password: string; url: string }> {
     if (config.kind === 'remote') return { username: config.username, password: config.password, url: config.url };
     const { login, options } = await embeddedPortal(config);
+    const served = this.#supervisors.get(config.name);
+    if (served) return { ...login, url: served.url };
     const { PortalSupervisor } = await loadSupervisor();
     const supervisor = new PortalSupervisor({ ...options, log: this.#log.child({ portal: config.name }) });
     await supervisor.open();

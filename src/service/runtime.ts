@@ -15,7 +15,7 @@ import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
 import { proveHandler } from '../pipeline/handlers/prove.ts';
 import { runHandler } from '../pipeline/handlers/run.ts';
 import { triggerHandler } from '../pipeline/handlers/trigger.ts';
-import { type Portal, type PortalTraits, traitsSchema } from '../portal-client/client.ts';
+import { type Portal, type PortalHooks, type PortalTraits, traitsSchema } from '../portal-client/client.ts';
 import { isCancelled } from '../queue/cancel.ts';
 import { RunGate } from '../queue/gate.ts';
 import { liveWorkers, type PortalLimits } from '../queue/heartbeat.ts';
@@ -79,6 +79,7 @@ export class Runtime {
   readonly #notifier: Notifier;
   readonly #role: string;
   #portalWorkers: PortalWorkers | null = null;
+  readonly #publicPortals = new Map<string, Promise<Portal>>();
   #closing: Promise<void> | null = null;
 
   private constructor(options: RuntimeOptions, handle: RedisHandle, redis: Redis) {
@@ -150,13 +151,27 @@ export class Runtime {
 
   /** The client of a portal; an embedded one is served first, here or by the process that already does. */
   async openPortal(name: string): Promise<Portal> {
-    return this.portals.open(name, async (url) => ({
+    return this.portals.open(name, (url) => this.#portalHooks(name, url));
+  }
+
+  /** As {@link openPortal}, logged in nowhere: what it sees, everybody may see. */
+  openPublicPortal(name: string): Promise<Portal> {
+    const known = this.#publicPortals.get(name);
+    if (known) return known;
+    const opened = this.portals.open(name, (url) => this.#portalHooks(name, url), { isAnonymous: true });
+    this.#publicPortals.set(name, opened);
+    opened.catch(() => this.#publicPortals.delete(name));
+    return opened;
+  }
+
+  async #portalHooks(name: string, url: string): Promise<Omit<PortalHooks, 'log'>> {
+    return {
       takeToken: tokenBucket(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond),
       traits: await this.#knownTraits(name, url),
       onTraits: (traits) => this.#learn(name, url, traits),
       terms: storedTerms(this.redis, this.keys.terms(name, url)),
       isPatient: () => this.#portalWorkers === null,
-    }));
+    };
   }
 
   /** What sources are gathered with. */
@@ -191,7 +206,10 @@ export class Runtime {
     manifest: Pick<Manifest, 'path' | 'name' | 'portal'>,
     why: RunRequest['why'],
     more: Partial<
-      Pick<RunRequest, 'only' | 'plan' | 'release' | 'remove' | 'decision' | 'onDrift' | 'refresh' | 'createMissing'>
+      Pick<
+        RunRequest,
+        'only' | 'plan' | 'release' | 'remove' | 'decision' | 'onDrift' | 'refresh' | 'createMissing' | 'export'
+      >
     > = {},
     signal?: AbortSignal,
   ): Promise<{ runId: string }> {
@@ -298,6 +316,7 @@ export class Runtime {
           throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
         return portal;
       },
+      publicPortal: (name) => this.openPublicPortal(name),
       isShared: async (name) => (await this.#portalWorkers?.isShared(name)) ?? true,
       gather: (request, signal) => gatherSources(request, this.sourceTools(signal), this),
       holdRun: (run) => this.plans.hold(run),

@@ -68,6 +68,11 @@ export class ReportBuilder {
     countItem(this.#counts, item);
   }
 
+  /** True for the key of an item that was added. */
+  has(key: string): boolean {
+    return this.#lines.has(key);
+  }
+
   /** The report of what was gathered, ordered by key. */
   end(head: Omit<Report, 'items' | 'counts'>): StoredReport {
     const keys = [...this.#lines.keys()].sort();

@@ -10,6 +10,7 @@ import { eachAtOnce } from '../../util/each-at-once.ts';
 import { nodeOf } from '../compare/node.ts';
 import { publishDataset, refuseDrift, targetOf } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
+import { exportHandler } from './export-dataset-job.ts';
 import { workLost } from './item.ts';
 import { ItemRunner } from './item-runner.ts';
 import { nidOnPortal, unknownNode } from './node-locate.ts';
@@ -22,6 +23,7 @@ const resourcesAtOnce = 4;
 /** Ends when every item of the dataset has; what became of them stands in the run's record. */
 export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
+    if (job.data.export) return exportHandler(shared, job.data.export).run(job);
     const deps = inNameOf(shared, job);
     const work = await workOf(deps, job);
     const runner = new ItemRunner(deps, job);
@@ -29,6 +31,7 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     runner.finish();
   },
   failed: async (job, reason, error) => {
+    if (job.data.export) return exportHandler(shared, job.data.export).failed?.(job, reason, error);
     const deps = inNameOf(shared, job);
     const work = await workOf(deps, job);
     const runner = new ItemRunner(deps, job);

@@ -68,6 +68,8 @@ export interface HandlerDeps {
   fetcher: Fetcher;
   /** The client of a portal. */
   portal(name: string): Portal;
+  /** A client that is logged in nowhere: what it sees, everybody may see. */
+  publicPortal(name: string): Promise<Portal>;
   /** True where other workers may work for the portal as well: they only know the requests of jobs of each other. */
   isShared(portal: string): Promise<boolean>;
   /** Gathers the wishes of a manifest as it is now, as far as they are for this run. */

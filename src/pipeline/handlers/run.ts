@@ -15,6 +15,7 @@ import type { Reason, StoredReport } from '../../model/report.ts';
 import type { ChildKind, Planned } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
 import type { HandlerDeps } from './deps.ts';
+import { endFailed, executeExport } from './export-run.ts';
 import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';
 import { tablesAJob } from './prove.ts';
 import { planRun } from './run-plan.ts';
@@ -27,7 +28,7 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
   run: async (job) => {
     const { runId } = job.data;
     const known = await deps.runs.report(runId);
-    const report = known ?? (await ((await deps.isCancelled(runId)) ? cancel : execute)(deps, job));
+    const report = known ?? (await ((await deps.isCancelled(runId)) ? cancel : work)(deps, job));
     if (job.data.release !== null && report.reason?.code !== 'cancelled') await deps.dropHeld(job.data.release);
     await closeRun(deps, job, report);
     return report.counts;
@@ -49,9 +50,18 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
   },
 });
 
-const execute = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport> => {
-  const { runId, halt } = job.data;
+const work = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport> => {
+  const { halt, export: order } = job.data;
   if (halt) throw new JobsStuckError(halt.message, halt.hint === null ? {} : { hint: halt.hint });
+  if (!order) return publish(deps, job);
+  return executeExport(deps, job, {
+    order,
+    work: () => workThrough(deps, job, 'datasets', (index) => datasetJobs(deps, job, index)),
+  });
+};
+
+const publish = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport> => {
+  const { runId } = job.data;
   const startedAt = await deps.runs.begin(runId, job.data);
   await deps.ledger.remember(job.data, job.data.manifestPath);
   const isFirst = !(await deps.runs.isPlanned(runId));
@@ -164,9 +174,10 @@ const datasetJobs = async (
   { data }: JobContext<'run'>,
   page: number,
 ): Promise<DatasetData[] | null> => {
-  const { runId, manifest, portal } = data;
+  const { runId, manifest, portal, export: order } = data;
   const keys = await runs.plannedPage(runId, page);
-  return keys?.map((key) => ({ kind: 'dataset', runId, manifest, portal, key })) ?? null;
+  const more = order ? { export: order } : {};
+  return keys?.map((key) => ({ kind: 'dataset', runId, manifest, portal, key, ...more })) ?? null;
 };
 
 /** All jobs that prove tables, in pages. */
@@ -209,6 +220,7 @@ const endLost = async (
 
 /** Ends the items of one job with a reason, unless they have ended. */
 const endItems = async (deps: HandlerDeps, job: JobContext<'run'>, key: string, reason: Reason): Promise<void> => {
+  if (job.data.export) return endFailed(deps, job.data.runId, key, reason);
   const { portal, runId } = job.data;
   const isProof = kindOfKey(key) === 'resource';
   const work = isProof ? null : await deps.runs.datasetWork(runId, key);

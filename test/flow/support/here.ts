@@ -1,6 +1,7 @@
 // Commands in this process, as `src/cli.ts` would run them: for flows whose commands need no process of their own.
 import { parseArgs } from 'node:util';
 import { exitCodeOfError } from '../../../src/commands/exit-code.ts';
+import { exportCommand } from '../../../src/commands/export.ts';
 import type { CommonOptions, Io } from '../../../src/commands/io.ts';
 import { logCommand } from '../../../src/commands/log.ts';
 import { discardCommand, releaseCommand, removeCommand } from '../../../src/commands/operate.ts';
@@ -25,6 +26,9 @@ const flags = {
   output: { type: 'string', short: 'o' },
   mapping: { type: 'string' },
   how: { type: 'string' },
+  only: { type: 'string', multiple: true },
+  files: { type: 'string' },
+  public: { type: 'boolean' },
 } as const;
 
 type Options = CommonOptions & Record<string, unknown>;
@@ -43,6 +47,7 @@ const commands: Readonly<Record<string, Run>> = {
   adopt: adoptCommand,
   rebuild: rebuildCommand,
   verify: verifyCommand,
+  export: exportCommand,
 };
 
 /** True for the command lines that {@link runHere} knows. */

@@ -1,0 +1,77 @@
+// `sluice export`: a portal as a folder of data packages, with a catalogue, and a manifest that publishes it elsewhere.
+import { hash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { errorMessage, UsageError } from '../model/errors.ts';
+import { type ExportOrder, exportedFiles } from '../model/job.ts';
+import { type CommandDeclarations, commonOptions, parseDuration } from './declaration.ts';
+import { exitCodeOfReports } from './exit-code.ts';
+import type { CommonOptions, Io } from './io.ts';
+import { showReports } from './publish.ts';
+import { configOf, withRuntime } from './session.ts';
+import { waitForRuns } from './wait.ts';
+
+/** Options of `sluice export`. */
+export interface ExportOptions extends Omit<CommonOptions, 'portal'> {
+  output?: string;
+  only?: string[];
+  files?: ExportOrder['files'];
+  public?: boolean;
+  wait?: number;
+}
+
+/** Exports a portal, named or by its address, as one run, and returns the exit code. */
+export const exportCommand = async (portal: string, options: ExportOptions, io: Io): Promise<number> => {
+  if (options.output === undefined) {
+    throw new UsageError('the folder to export into is missing', { hint: 'sluice export PORTAL -o FOLDER' });
+  }
+  const config = await configOf({ ...options, portal, isReadOnly: true }, io);
+  const name = config.portal ?? portal;
+  const folder = resolve(io.cwd, options.output);
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw new UsageError(`the folder ${folder} cannot be made: ${errorMessage(cause)}`, {
+      hint: 'name a folder that may be written to: sluice export PORTAL -o FOLDER',
+      cause,
+    });
+  });
+  const order: ExportOrder = {
+    folder,
+    files: options.files ?? 'changed',
+    only: options.only && options.only.length > 0 ? options.only : null,
+    isPublic: options.public === true,
+  };
+  const reports = await withRuntime({ config, options, role: 'export' }, io, async (runtime) => {
+    const target = { path: folder, name: targetNameOf(name, folder), portal: name };
+    const { runId } = await runtime.requestRun(target, 'command', { export: order });
+    const run = { runId, manifest: target.name, portal: name };
+    return waitForRuns(runtime, [run], { progress: !options.json, pausedMs: options.wait ?? 60_000 }, io);
+  });
+  await showReports(reports, options, io);
+  return exitCodeOfReports(reports);
+};
+
+/** What the export of a portal into a folder is called among runs: two into one folder wait for each other. */
+const targetNameOf = (portal: string, folder: string): string =>
+  `export-${portal.slice(0, 40)}-${hash('sha256', folder).slice(0, 8)}`;
+
+const { '--portal <name|URL>': _portal, ...options } = commonOptions;
+
+/** `sluice export` on the command line. */
+export const commands = {
+  export: {
+    arguments: { '<portal>': 'name in the configuration, or address; without a login what the public may read' },
+    options: {
+      ...options,
+      '-o, --output <folder>': 'folder to export into, new or of an earlier export',
+      '--only <dataset...>': 'datasets by uuid, node id or title, which may hold `*`',
+      '--files <which>': {
+        text: 'files to take: those that changed (default), all anew, or none',
+        choices: exportedFiles,
+      },
+      '--public': 'take only what everybody may read, although there is a login',
+      '--wait <duration>': { text: 'how long to wait while the portal is paused', parse: parseDuration },
+    },
+    examples: ['sluice export city -o backup/city', 'sluice export https://data.example.org -o portal --files none'],
+    run: exportCommand,
+  },
+} satisfies CommandDeclarations;

@@ -1,0 +1,158 @@
+// What the records of an export lack when all datasets are here: names of terms and groups, and what the datastore knows of tables.
+import { join } from 'node:path';
+import { isTabular } from '../../model/recipe/recipe.ts';
+import type { Portal } from '../../portal-client/client.ts';
+import { targetsOf, tidsOf, uploadOf } from './describe.ts';
+import { writeRecord } from './export-dataset.ts';
+import { datasetsName, records } from './folder.ts';
+import type { ExportedPortal } from './package.ts';
+import type { DatasetRecord, ExportedNode } from './record.ts';
+
+/** With what records are completed. */
+export interface CompleteTools {
+  portal: Portal;
+  about: ExportedPortal;
+  /** Folder of the export. */
+  root: string;
+  /** Titles of the groups that the portal lists, by node id. */
+  groups: ReadonlyMap<string, string>;
+  signal: AbortSignal;
+}
+
+/** Tables that are asked for together. */
+const tablesAtOnce = 20;
+
+/** Completes every record; returns how many were written anew. */
+export const completeRecords = async (tools: CompleteTools): Promise<number> => {
+  const names = await termNames(tools);
+  let written = 0;
+  let waiting: Waiting[] = [];
+  let tables = 0;
+  const flush = async (): Promise<void> => {
+    await addTables(tools, waiting);
+    for (const { folder, record } of waiting) {
+      if (await writeRecord(join(tools.root, datasetsName, folder), folder, record, tools.about)) written += 1;
+    }
+    [waiting, tables] = [[], 0];
+  };
+  for await (const { folder, record } of records(tools.root)) {
+    if (record.removed !== null) continue;
+    const complete = { ...record, ...namesOf(record, names, tools.groups) };
+    const isSame = JSON.stringify([complete.terms, complete.groups]) === JSON.stringify([record.terms, record.groups]);
+    const open = record.resources.filter(lacksTable).length;
+    if (isSame && open === 0) continue;
+    waiting.push({ folder, record: complete });
+    tables += open;
+    if (tables >= tablesAtOnce || waiting.length >= tablesAtOnce) await flush();
+  }
+  await flush();
+  return written;
+};
+
+interface Waiting {
+  folder: string;
+  record: DatasetRecord;
+}
+
+const termFields = ['field_tags', 'field_topic', 'field_format'];
+
+const nodesOf = ({ node, resources }: DatasetRecord): ExportedNode[] => [
+  ...(node ? [node] : []),
+  ...resources.map((resource) => resource.node),
+];
+
+const termsIn = (record: DatasetRecord): string[] =>
+  nodesOf(record).flatMap((node) => termFields.flatMap((field) => tidsOf(node, field)));
+
+const namesOf = (
+  record: DatasetRecord,
+  names: ReadonlyMap<string, string>,
+  groups: ReadonlyMap<string, string>,
+): Pick<DatasetRecord, 'terms' | 'groups'> => {
+  const tids = [...new Set(termsIn(record))];
+  const nids = record.node ? targetsOf(record.node, 'og_group_ref') : [];
+  return {
+    terms: Object.fromEntries(tids.map((tid) => [tid, names.get(tid) ?? record.terms[tid] ?? null])),
+    groups: Object.fromEntries(nids.map((nid) => [nid, groups.get(nid) ?? record.groups[nid] ?? null])),
+  };
+};
+
+/** True for a table of which is not known yet what the datastore has of it. */
+const lacksTable = ({ node, table }: DatasetRecord['resources'][number]): boolean =>
+  table === undefined && isTabular(uploadOf(node)?.name ?? '') && Boolean(node.uuid);
+
+const addTables = async ({ portal, signal }: CompleteTools, waiting: readonly Waiting[]): Promise<void> => {
+  const open = waiting.flatMap(({ record }) => record.resources.filter(lacksTable));
+  const uuids = [...new Set(open.map(({ node }) => String(node.uuid)))];
+  if (uuids.length === 0) return;
+  const tables = await portal.datastore.tables(uuids, signal);
+  for (const resource of open) {
+    const table = tables.get(String(resource.node.uuid));
+    if (table !== undefined) resource.table = table && { rows: table.rows, columns: [...table.columns] };
+  }
+};
+
+/**
+ * Names of all terms that are not known by now, asked for in the order of what it costs: the list of the service, the
+ * catalogue of the portal, the public view of datasets that have one, the address of the term's own page.
+ */
+const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<string, string>> => {
+  const open = new Set<string>();
+  const names = new Map<string, string>();
+  for await (const { record } of records(root)) {
+    if (record.removed !== null) continue;
+    for (const tid of termsIn(record)) {
+      const name = record.terms[tid];
+      if (typeof name === 'string') names.set(tid, name);
+      // One that nobody could name is asked for again only with a dataset that was exported anew.
+      else if (name === undefined) open.add(tid);
+    }
+  }
+  for (const tid of names.keys()) open.delete(tid);
+  if (open.size === 0) return names;
+  const source = portal.termNames();
+  const add = (tid: string, name: string): void => {
+    if (name !== '' && open.delete(tid)) names.set(tid, name);
+  };
+  for (const [tid, name] of (await source.listed(signal)) ?? []) add(tid, name);
+  if (open.size > 0) await fromCatalogue(root, await source.tags(signal), add);
+  if (open.size > 0) await fromPackages({ portal, root, open, signal }, add);
+  for (const tid of open) {
+    const name = await source.ofPage(tid, signal);
+    if (name !== null) names.set(tid, name);
+  }
+  return names;
+};
+
+type AddName = (tid: string, name: string) => void;
+
+/** The names stand in the order of the field. */
+const fromCatalogue = async (root: string, tags: ReadonlyMap<string, string[]>, add: AddName): Promise<void> => {
+  for await (const { record } of records(root)) {
+    if (record.node) addAll(tidsOf(record.node, 'field_tags'), tags.get(String(record.node.uuid).toLowerCase()), add);
+  }
+};
+
+const fromPackages = async (
+  { portal, root, open, signal }: { portal: Portal; root: string; open: ReadonlySet<string>; signal: AbortSignal },
+  add: AddName,
+): Promise<void> => {
+  for await (const { record } of records(root)) {
+    if (open.size === 0) return;
+    const { node } = record;
+    if (node === null || String(node.status) !== '1' || !termsIn(record).some((tid) => open.has(tid))) continue;
+    const seen = await portal.publicDataset(String(node.uuid), signal);
+    if (seen === null) continue;
+    const tags = seen.tags.map(({ name }) => name);
+    addAll(tidsOf(node, 'field_tags'), tags, add);
+    const formats = new Map(seen.resources.map(({ uuid, format }) => [uuid, format]));
+    for (const resource of record.resources) {
+      const format = formats.get(String(resource.node.uuid));
+      if (format !== undefined) addAll(tidsOf(resource.node, 'field_format'), [format], add);
+    }
+  }
+};
+
+const addAll = (tids: readonly string[], names: readonly string[] | undefined, add: AddName): void => {
+  if (names?.length === tids.length) for (const [index, tid] of tids.entries()) add(tid, names[index] ?? '');
+};

@@ -1,0 +1,223 @@
+// One dataset of a portal into its folder: the node, those of its resources, their files, and at last the data package.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ExportOrder } from '../../model/job.ts';
+import type { Portal, PortalNode } from '../../portal-client/client.ts';
+import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import { eachAtOnce } from '../../util/each-at-once.ts';
+import { linkOf, targetsOf, uploadOf } from './describe.ts';
+import { fetchFile } from './fetch-file.ts';
+import { datasetsName, ownFolder, packageName, readRecord, sizeOf, sweep, writeChanged } from './folder.ts';
+import { filePathFor, slugName } from './names.ts';
+import { type ExportedPortal, packageOf } from './package.ts';
+import { ProgressFile, type Stored } from './progress-file.ts';
+import { cleanNode, type DatasetRecord, type ExportedNode, type ExportedResource, type Finding } from './record.ts';
+
+/** What to export. */
+export interface DatasetOrder {
+  order: ExportOrder;
+  /** Name of its folder. */
+  folder: string;
+  /** Null for resources that are in no dataset. */
+  nid: string | null;
+  /** Resources that it does not list, and that may be its own all the same. */
+  more: readonly string[];
+}
+
+/** With what it is done. */
+export interface ExportTools {
+  portal: Portal;
+  about: ExportedPortal;
+  fetcher: Fetcher;
+  signal: AbortSignal;
+}
+
+/** What came of it. */
+export interface ExportedDataset {
+  record: DatasetRecord;
+  /** Files that another version has replaced. */
+  replaced: string[];
+}
+
+/** Resources of one dataset that are asked for at once. */
+const resourcesAtOnce = 4;
+
+/**
+ * Exports a dataset; null when it is gone and was never here. Files that are here and unchanged are not fetched again, also
+ * those that an attempt has stored that was killed.
+ */
+export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): Promise<ExportedDataset | null> => {
+  const { portal, signal } = tools;
+  const folder = await ownFolder(wanted.order.folder, datasetsName, wanted.folder);
+  await sweep(folder);
+  const before = await readRecord(folder);
+  const found = wanted.nid === null ? null : await portal.nodes.visible(wanted.nid, signal);
+  if (wanted.nid !== null && found === null) {
+    if (before === null) return null;
+    const record = { ...before, removed: before.removed ?? today() };
+    await writeRecord(folder, wanted.folder, record, tools.about);
+    return { record, replaced: [] };
+  }
+  const node = found && cleanNode(found);
+  const findings: Finding[] = [];
+  const nodes = await readResources(tools, { wanted, node, before }, findings);
+  const progress = await ProgressFile.open(folder);
+  const resources = named(nodes, before);
+  const paths = new Set((before ? filesOf(before) : []).map((path) => path.slice('data/'.length).toLowerCase()));
+  const places = resources.map((resource) => placeOf(resource, before, paths));
+  await eachAtOnce(resources.keys(), resourcesAtOnce, async (index) => {
+    const [resource, path] = [resources[index], places[index]];
+    if (!resource || path === undefined) return;
+    const known = progress.of(resource.node.nid) ?? knownFile(resource, before);
+    const stored = await storedFile(tools, { resource, path, folder, known, files: wanted.order.files });
+    if (stored !== known) await progress.add(resource.node.nid, stored);
+    resource.file = stored.file;
+    resource.findings.push(...stored.findings);
+  });
+  const removedResources = removedOf(before, new Set(resources.map((resource) => resource.node.nid)));
+  const isGone = node === null && resources.length === 0;
+  const record: DatasetRecord = {
+    version: 1,
+    node,
+    resources,
+    removed: isGone ? (before?.removed ?? today()) : null,
+    removedResources,
+    terms: namedTerms(before),
+    groups: before?.groups ?? {},
+    findings,
+  };
+  await writeRecord(folder, wanted.folder, record, tools.about);
+  const kept = new Set(filesOf(record));
+  const replaced = (before ? filesOf(before) : []).filter((path) => !kept.has(path));
+  for (const path of replaced) await rm(join(folder, path), { force: true });
+  await progress.remove();
+  return { record, replaced };
+};
+
+/** Writes the data package of a dataset; leaves it alone where nothing is different. */
+export const writeRecord = async (
+  folder: string,
+  name: string,
+  record: DatasetRecord,
+  about: ExportedPortal,
+): Promise<boolean> =>
+  writeChanged(join(folder, packageName), [`${JSON.stringify(packageOf(name, record, about), null, 2)}\n`]);
+
+/** The resources that belong to a dataset, in the order of its list, others behind them. */
+const readResources = async (
+  { portal, signal }: ExportTools,
+  { wanted, node, before }: { wanted: DatasetOrder; node: ExportedNode | null; before: DatasetRecord | null },
+  findings: Finding[],
+): Promise<ExportedResource[]> => {
+  const listed = new Set(node ? targetsOf(node, 'field_resources') : []);
+  const nids = [
+    ...new Set([...listed, ...(before?.resources ?? []).map((resource) => resource.node.nid), ...wanted.more]),
+  ];
+  const found = new Map<string, ExportedResource>();
+  await eachAtOnce(nids, resourcesAtOnce, async (nid) => {
+    const seen = await portal.nodes.visible(nid, signal);
+    const isOfDataset = seen?.type === 'resource' && (listed.has(nid) || isOwn(seen, node, wanted.more));
+    if (isOfDataset) found.set(nid, oddities(cleanNode(seen), node, listed));
+    else if (listed.has(nid)) {
+      const message = `lists node ${nid}, which ${seen ? `is a ${seen.type}` : 'is gone, or may not be read'}`;
+      findings.push({ code: 'resource-unreadable', message });
+    }
+  });
+  findings.sort((a, b) => (a.message < b.message ? -1 : 1));
+  return nids.flatMap((nid) => found.get(nid) ?? []);
+};
+
+/** True for a resource that names the dataset, or none that is exported where there is none. */
+const isOwn = (resource: PortalNode, dataset: ExportedNode | null, more: readonly string[]): boolean => {
+  const parents = targetsOf(resource, 'field_dataset_ref');
+  return dataset ? parents.includes(dataset.nid) : parents.length === 0 || more.includes(resource.nid);
+};
+
+const oddities = (node: ExportedNode, dataset: ExportedNode | null, listed: ReadonlySet<string>): ExportedResource => {
+  const findings: Finding[] = [];
+  const parents = targetsOf(node, 'field_dataset_ref');
+  const contents = [uploadOf(node) !== null, ...linkFields.map((field) => fieldIsFilled(node, field))].filter(Boolean);
+  const add = (code: Finding['code'], message: string): void => void findings.push({ code, message });
+  if (dataset === null) add('no-dataset', 'belongs to no dataset that can be read, so it is not in manifest.yaml');
+  else if (!listed.has(node.nid)) add('not-in-list', 'names its dataset, whose list lacks it');
+  if (parents.length > 1) {
+    add('in-several-datasets', `is in ${parents.length} datasets (${parents.join(', ')}), and exported with each`);
+  }
+  if (contents.length > 1) add('several-contents', 'has more than one of file, link and API');
+  if (contents.length === 0) add('empty-resource', 'has neither file nor link');
+  if (uploadOf(node) === null && fieldIsFilled(node, 'field_link_remote_file')) {
+    add('remote-file', `links to the remote file ${linkOf(node).slice(0, 200)}; a manifest says it as a link`);
+  }
+  return { name: '', node, file: null, findings };
+};
+
+const linkFields = ['field_link_api', 'field_link_remote_file'] as const;
+
+const fieldIsFilled = (node: ExportedNode, field: (typeof linkFields)[number]): boolean =>
+  linkOf({ nid: '', vid: '', changed: '', title: '', [field]: node[field] }) !== '';
+
+/** Resources with names that are unique in their dataset; one that was here keeps its own. */
+const named = (resources: ExportedResource[], before: DatasetRecord | null): ExportedResource[] => {
+  const known = new Map((before?.resources ?? []).map(({ name, node }) => [node.nid, name]));
+  const taken = new Set([...known.values(), ...(before?.removedResources ?? []).map(({ name }) => name)]);
+  return resources.map((resource) => {
+    const { nid, title } = resource.node;
+    return { ...resource, name: known.get(nid) ?? slugName(title, `resource-${nid}`, taken) };
+  });
+};
+
+/** Where the file of a resource is stored; undefined for one without. */
+const placeOf = ({ node }: ExportedResource, before: DatasetRecord | null, taken: Set<string>): string | undefined => {
+  const upload = uploadOf(node);
+  if (upload === null) return undefined;
+  const known = before?.resources.find((resource) => resource.node.nid === node.nid)?.file;
+  return known?.name === upload.name ? known.path : `data/${filePathFor(upload.name, taken)}`;
+};
+
+/** What an earlier export has stored for a resource. */
+const knownFile = ({ node }: ExportedResource, before: DatasetRecord | null): Stored | undefined => {
+  const known = before?.resources.find((resource) => resource.node.nid === node.nid);
+  if (!known) return undefined;
+  return { file: known.file, findings: known.findings.filter(({ code }) => ofFiles.test(code)) };
+};
+
+const ofFiles = /^(?:file-|rows-)/;
+
+const storedFile = async (
+  tools: ExportTools,
+  {
+    resource: { node },
+    path,
+    folder,
+    known,
+    files,
+  }: {
+    resource: ExportedResource;
+    path: string;
+    folder: string;
+    known: Stored | undefined;
+    files: ExportOrder['files'];
+  },
+): Promise<Stored> => {
+  const upload = uploadOf(node);
+  const isHere = known?.file?.version === upload?.version && known?.file?.bytes === (await sizeOf(join(folder, path)));
+  if (known?.file && isHere && files !== 'all') return known;
+  if (upload === null || files === 'none') return { file: null, findings: [] };
+  const findings: Finding[] = [];
+  const file = await fetchFile({ ...tools, folder }, { node, upload, path }, findings);
+  return { file, findings };
+};
+
+/** Paths of all files that belong to a package. */
+const filesOf = ({ resources, removedResources }: DatasetRecord): string[] =>
+  [...resources, ...removedResources].flatMap(({ file }) => (file ? [file.path] : []));
+
+/** Resources that were here and are not on the portal any more. */
+const removedOf = (before: DatasetRecord | null, present: ReadonlySet<string>): ExportedResource[] =>
+  [...(before?.removedResources ?? []), ...(before?.resources ?? [])].filter(({ node }) => !present.has(node.nid));
+
+/** Names that are known; others are looked for again. */
+const namedTerms = (before: DatasetRecord | null): DatasetRecord['terms'] =>
+  Object.fromEntries(Object.entries(before?.terms ?? {}).filter(([, name]) => name !== null));
+
+const today = (): string => new Date().toISOString().slice(0, 10);

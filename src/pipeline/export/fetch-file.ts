@@ -1,0 +1,152 @@
+// The file of a resource: from the portal, streamed to the disk; its rows from the datastore where the portal has lost it.
+import { dirname, join } from 'node:path';
+import { extensionOf } from '../../dataset-api/file-types.ts';
+import { PortalReplyError, PortalUnreachableError, SluiceError } from '../../model/errors.ts';
+import { type FileReply, filePath, type Portal } from '../../portal-client/client.ts';
+import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import type { uploadOf } from './describe.ts';
+import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
+import type { ExportedNode, Finding, StoredFile } from './record.ts';
+
+/** What files are fetched with. */
+export interface FileTools {
+  portal: Portal;
+  fetcher: Fetcher;
+  /** Folder of the dataset. */
+  folder: string;
+  signal: AbortSignal;
+}
+
+type Upload = NonNullable<ReturnType<typeof uploadOf>>;
+
+const mostRedirects = 5;
+
+/** Stores the file under `path`; null where the portal has neither the file nor its rows. What is odd is added to `findings`. */
+export const fetchFile = async (
+  tools: FileTools,
+  { node, upload, path }: { node: ExportedNode; upload: Upload; path: string },
+  findings: Finding[],
+): Promise<StoredFile | null> => {
+  const { name, version } = upload;
+  const into = await placeFor(tools.folder, path);
+  const lost = await download(tools, upload, into);
+  if ('bytes' in lost) {
+    if (Number.isFinite(upload.bytes) && lost.bytes !== upload.bytes) {
+      const message = `${name} has ${lost.bytes} bytes, and the portal calls it ${upload.bytes} bytes long`;
+      findings.push({ code: 'file-size', message });
+    }
+    return { path, name, version, ...lost, from: 'portal' };
+  }
+  findings.push(lost);
+  const rows = await writeWhole(into, csvOf(tools.portal, node, tools.signal)).catch((error: unknown) => {
+    if (error instanceof NoTable) return null;
+    throw error;
+  });
+  if (rows === null) return null;
+  findings.push({ code: 'rows-instead-of-file', message: `${path} holds the rows of the datastore instead` });
+  return { path, name, version, ...rows, from: 'datastore' };
+};
+
+const placeFor = async (folder: string, path: string): Promise<string> => {
+  await ownFolder(folder, ...dirname(path).split('/'));
+  return join(folder, path);
+};
+
+/** What was stored, or why nothing was. */
+const download = async (tools: FileTools, upload: Upload, into: string): Promise<Written | Finding> => {
+  const { portal, signal } = tools;
+  let path = filePath(upload.uri);
+  if (path === null) {
+    return { code: 'file-gone', message: `${upload.name} is at ${upload.uri}, which the portal serves nowhere` };
+  }
+  for (let hops = 0; hops <= mostRedirects; hops++) {
+    const answer: Written | Finding | { location: string } = await portal.file(
+      path,
+      (reply) => take(reply, { upload, into, path: path ?? '' }),
+      signal,
+    );
+    if (!('location' in answer)) return answer;
+    const next: URL | null = URL.parse(answer.location, `${portal.url}${path}`);
+    const base = new URL(portal.url);
+    const isOwn = next?.origin === base.origin && next.pathname.startsWith(base.pathname);
+    if (!next || !isOwn) return elsewhere(tools, next?.href ?? answer.location, upload, into);
+    path = next.pathname.slice(base.pathname.replace(/\/$/, '').length) + next.search;
+  }
+  return { code: 'file-unreachable', message: `${upload.name}: more than ${mostRedirects} redirects` };
+};
+
+interface Taken {
+  upload: Upload;
+  into: string;
+  path: string;
+}
+
+const take = async (
+  { status, headers, body }: FileReply,
+  { upload, into, path }: Taken,
+): Promise<Written | Finding | { location: string }> => {
+  const location = [headers.location].flat()[0];
+  if (status >= 300 && status < 400 && location !== undefined) return { location };
+  if (status !== 200) return { code: 'file-gone', message: `${upload.name} is not served (${status} for ${path})` };
+  const type = String([headers['content-type']].flat()[0] ?? '');
+  if (/^text\/html\b/i.test(type) && !/^x?html?$/.test(extensionOf(upload.name))) {
+    return { code: 'file-is-page', message: `the portal answers with a web page instead of ${upload.name}` };
+  }
+  const announced = Number(headers['content-length'] ?? Number.NaN);
+  const written = await writeWhole(into, body);
+  if (Number.isFinite(announced) && announced !== written.bytes && headers['content-encoding'] === undefined) {
+    throw new PortalUnreachableError(`${upload.name} broke off after ${written.bytes} of ${announced} bytes`, {
+      method: 'GET',
+      path,
+      mayHaveHappened: false,
+    });
+  }
+  return written;
+};
+
+/** A file that the portal keeps on another server is fetched without our session, and only from where sources may come from. */
+const elsewhere = async (
+  { fetcher, signal }: FileTools,
+  url: string,
+  upload: Upload,
+  into: string,
+): Promise<Written | Finding> => {
+  try {
+    const fetched = await fetcher.toFile(url, into, { known: null, signal, name: upload.name });
+    const bytes = await sizeOf(into);
+    if (fetched.status === 'fetched' && bytes !== null) return { bytes, sha256: fetched.sha256 };
+  } catch (error) {
+    if (!(error instanceof SluiceError) || error.retryable) throw error;
+    return { code: 'file-unreachable', message: `${upload.name} is on another server: ${error.message}` };
+  }
+  return { code: 'file-unreachable', message: `${upload.name} could not be fetched from another server` };
+};
+
+class NoTable extends Error {}
+
+/** The rows of a resource as CSV. @throws NoTable where there are none to read */
+async function* csvOf(portal: Portal, node: ExportedNode, signal: AbortSignal): AsyncGenerator<string> {
+  let [count, total, columns] = [0, 0, [] as string[]];
+  for await (const page of portal.datastore.rows(String(node.uuid), signal)) {
+    if (count === 0) {
+      columns = page.columns;
+      if (columns.length === 0) throw new NoTable();
+      yield `${columns.map(cell).join(',')}\n`;
+    }
+    total = page.rows;
+    count += page.records.length;
+    yield page.records.map((record) => `${columns.map((column) => cell(record[column])).join(',')}\n`).join('');
+  }
+  if (columns.length === 0) throw new NoTable();
+  if (count === total) return;
+  throw new PortalReplyError(
+    `portal ${portal.name}: the datastore gave ${count} of ${total} rows of resource ${node.nid}`,
+    { method: 'GET', path: 'datastore/search', mayHaveHappened: false },
+    { hint: 'somebody may be importing it just now' },
+  );
+}
+
+const cell = (value: unknown): string => {
+  const text = value === null || value === undefined ? '' : String(value);
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};

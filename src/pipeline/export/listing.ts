@@ -1,0 +1,154 @@
+// What a portal lists, held against what is in the folder: which datasets are exported, and which are gone.
+import { join } from 'node:path';
+import { maxPageSize } from '../../dataset-api/paths.ts';
+import { PortalReplyError } from '../../model/errors.ts';
+import type { ExportOrder } from '../../model/job.ts';
+import type { NodeRow, Portal } from '../../portal-client/client.ts';
+import { uploadOf } from './describe.ts';
+import { datasetsName, records, sizeOf } from './folder.ts';
+import { slugName } from './names.ts';
+import type { DatasetRecord, ExportedNode, ExportedResource } from './record.ts';
+
+/** What of a node is listed; the portal changes one of the last two with every save. */
+type ListedNode = Pick<NodeRow, 'nid' | 'uuid' | 'title' | 'status' | 'vid' | 'changed'>;
+
+/** Everything that a portal lists, by node id. */
+export interface Listing {
+  datasets: Map<string, ListedNode>;
+  resources: Map<string, ListedNode>;
+  /** Titles by node id. */
+  groups: Map<string, string>;
+  /** Ids that are in no list and were not looked at one by one. */
+  unread: number;
+}
+
+/** Lists a portal, with the drafts that lists hide from their author. @throws PortalReplyError when its pages do not end */
+export const listPortal = async (portal: Portal, signal: AbortSignal): Promise<Listing> => {
+  const [datasets, resources] = [await listType(portal, 'dataset', signal), await listType(portal, 'resource', signal)];
+  const groups = await listType(portal, 'group', signal);
+  const hidden = portal.isAnonymous ? { nodes: [], unread: 0 } : await portal.hiddenNodes(signal);
+  for (const node of hidden.nodes) {
+    if (node.type === 'dataset') datasets.set(node.nid, node);
+    if (node.type === 'resource') resources.set(node.nid, node);
+  }
+  const titles = new Map([...groups].map(([nid, { title }]) => [nid, title]));
+  return { datasets, resources, groups: titles, unread: hidden.unread };
+};
+
+const fields = ['nid', 'vid', 'uuid', 'title', 'status', 'changed'];
+
+const listType = async (portal: Portal, type: string, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
+  const found = new Map<string, ListedNode>();
+  const orderBy = { column: 'nid', direction: 'ASC' } as const;
+  for (let page = 0; ; page++) {
+    const query = { fields, parameters: { type }, page, pageSize: maxPageSize, orderBy };
+    const rows = await portal.nodes.list(query, signal);
+    const before = found.size;
+    for (const { nid, uuid, title, status, vid, changed } of rows) {
+      found.set(nid, { nid, uuid, title, status, vid, changed });
+    }
+    if (rows.length < maxPageSize) return found;
+    // A page of nodes that were listed already: it would never end.
+    if (found.size > before && page < mostPages) continue;
+    throw new PortalReplyError(
+      `portal ${portal.name}: its list of ${type}s does not end: page ${page} shows nothing new`,
+      { method: 'GET', path: `node?page=${page}`, mayHaveHappened: false },
+      { hint: 'a cache in front of the portal may ignore the query of an address' },
+    );
+  }
+};
+
+const mostPages = 50_000;
+
+/** What is to be done with the folder of a dataset. */
+export interface PlannedFolder {
+  folder: string;
+  /** Null for resources that are in no dataset. */
+  nid: string | null;
+  title: string;
+  uuid: string;
+  published: boolean;
+  /** Why it is exported; null where it is unchanged, `gone` where the portal has it no more. */
+  why: 'new' | 'changed' | 'gone' | null;
+}
+
+/** Compares what the portal lists with the folder. Names that folders have stay. */
+export const planFolders = async (order: ExportOrder, listing: Listing): Promise<PlannedFolder[]> => {
+  const planned: PlannedFolder[] = [];
+  const taken = new Set<string>();
+  const here = new Set<string>();
+  const isWanted = wantedBy(order.only);
+  for await (const { folder, record } of records(order.folder)) {
+    taken.add(folder.toLowerCase());
+    if (record.node) here.add(record.node.nid);
+    const row = record.node ? listing.datasets.get(record.node.nid) : undefined;
+    if (order.only !== null && !(row && isWanted(row))) continue;
+    // What is gone, and marked, stays so until it is listed again.
+    if (record.removed === null || row) planned.push(await plannedAgain(order, { folder, record, row, listing }));
+  }
+  for (const row of listing.datasets.values()) {
+    if (here.has(row.nid) || !isWanted(row)) continue;
+    const { nid, title, uuid, status } = row;
+    const folder = slugName(title, `dataset-${nid}`, taken);
+    planned.push({ folder, nid, title, uuid, published: status === '1', why: 'new' });
+  }
+  return planned;
+};
+
+/** A dataset that is in the folder: of the portal's own row is taken what it is called now. */
+const plannedAgain = async (order: ExportOrder, known: Known): Promise<PlannedFolder> => {
+  const { folder, record, row } = known;
+  const { node } = record;
+  const isGone = node !== null && row === undefined;
+  const { title, uuid, status } = row ?? node ?? { title: folder, uuid: '', status: '1' };
+  const why = isGone ? 'gone' : (await isUnchanged(order, known)) ? null : 'changed';
+  return { folder, nid: node?.nid ?? null, title, uuid: String(uuid), published: String(status) === '1', why };
+};
+
+/** Which of the listed datasets were asked for. */
+const wantedBy = (only: readonly string[] | null): ((row: ListedNode) => boolean) => {
+  if (only === null) return () => true;
+  const patterns = only.map((text) => {
+    const parts = text
+      .toLowerCase()
+      .split('*')
+      .map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'));
+    return new RegExp(`^${parts.join('.*')}$`, 's');
+  });
+  return ({ nid, uuid, title }) =>
+    only.includes(nid) || only.includes(uuid) || patterns.some((pattern) => pattern.test(title.toLowerCase()));
+};
+
+interface Known {
+  folder: string;
+  record: DatasetRecord;
+  row: ListedNode | undefined;
+  listing: Listing;
+}
+
+const isUnchanged = async (order: ExportOrder, { folder, record, row, listing }: Known): Promise<boolean> => {
+  const { node, resources, removed } = record;
+  if (order.files === 'all' || removed !== null || (node !== null && !isSameNode(node, row))) return false;
+  for (const resource of resources) {
+    if (!isSameNode(resource.node, listing.resources.get(resource.node.nid))) return false;
+    if (!(await isFileHere(order, folder, resource))) return false;
+  }
+  return true;
+};
+
+/** True for a file that is here, and for one that is not wanted or was looked for in vain. */
+const isFileHere = async (
+  { files, folder: root }: ExportOrder,
+  folder: string,
+  { node, file, findings }: ExportedResource,
+): Promise<boolean> => {
+  if (file !== null) return (await sizeOf(join(root, datasetsName, folder, file.path))) === file.bytes;
+  return files === 'none' || uploadOf(node) === null || findings.some(({ code }) => code.startsWith('file-'));
+};
+
+const isSameNode = (node: ExportedNode, row: ListedNode | undefined): boolean =>
+  row !== undefined &&
+  node.vid === row.vid &&
+  node.changed === row.changed &&
+  String(node.status) === row.status &&
+  node.title === row.title;

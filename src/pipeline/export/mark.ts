@@ -1,0 +1,65 @@
+// What makes a folder an export: of which portal it is, and what a run that is under way has listed.
+import { lstat, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { errorMessage, UsageError } from '../../model/errors.ts';
+import { parsedJson } from '../../util/json.ts';
+import { sizeOf, writeChanged, writeWhole } from './folder.ts';
+import type { Listing } from './listing.ts';
+
+const markName = 'export.json';
+const markSchema = z.object({ sluiceExport: z.literal(1), portal: z.string() });
+
+/** Claims a folder for the export of the portal at this address. @throws UsageError for one that holds something else */
+export const markFolder = async (root: string, portal: string): Promise<void> => {
+  const stats = await lstat(root).catch((error: unknown) => {
+    throw new UsageError(`${root} cannot be written to by this worker: ${errorMessage(error)}`, {
+      hint: 'every worker of the portal needs the folder under the same path',
+    });
+  });
+  if (!stats.isDirectory()) {
+    throw new UsageError(`${root} is no folder`, { hint: 'name a folder of its own, no link to one' });
+  }
+  const path = join(root, markName);
+  const text = (await sizeOf(path)) === null ? null : await readFile(path, 'utf8');
+  const mark = text === null ? null : markSchema.safeParse(parsedJson(text)).data;
+  const strange = (await readdir(root)).filter((name) => !name.startsWith('.'));
+  if (!mark && strange.length > 0) {
+    throw new UsageError(`${root} is not empty, and no export`, { hint: 'name a new folder, or an earlier export' });
+  }
+  if (mark && mark.portal !== portal) {
+    throw new UsageError(`${root} holds an export of ${mark.portal}, not of ${portal}`, {
+      hint: 'export each portal into a folder of its own',
+    });
+  }
+  await writeChanged(path, [`${JSON.stringify({ sluiceExport: 1, portal }, null, 2)}\n`]);
+};
+
+const listingName = '.listing.json';
+const listingSchema = z.object({
+  runId: z.string(),
+  resources: z.array(z.string()),
+  groups: z.record(z.string(), z.string()),
+  unread: z.int(),
+});
+
+/** What a run has to know of its listing until it ends. */
+export type KeptListing = z.infer<typeof listingSchema>;
+
+/** Keeps what was listed for the later attempts of a run. */
+export const keepListing = async (root: string, runId: string, listing: Listing): Promise<void> => {
+  const { resources, groups, unread } = listing;
+  const kept: KeptListing = { runId, resources: [...resources.keys()], groups: Object.fromEntries(groups), unread };
+  await writeWhole(join(root, listingName), [JSON.stringify(kept)]);
+};
+
+/** What a run has listed; null where that was of another run. */
+export const keptListing = async (root: string, runId: string): Promise<KeptListing | null> => {
+  const path = join(root, listingName);
+  const text = (await sizeOf(path)) === null ? '' : await readFile(path, 'utf8');
+  const listing = listingSchema.safeParse(parsedJson(text)).data;
+  return listing?.runId === runId ? listing : null;
+};
+
+/** The run has ended. */
+export const forgetListing = (root: string): Promise<void> => rm(join(root, listingName), { force: true });

@@ -1,0 +1,254 @@
+// An exported dataset as a Frictionless data package, as an entry of a DCAT-US 1.1 catalogue, and as one of a manifest.
+import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
+import { licenses } from '../../dataset-api/values.ts';
+import { isTabular } from '../../model/recipe/recipe.ts';
+import { describeDataset, describeResource, isLink, linkOf, uploadOf } from './describe.ts';
+import { datasetsName } from './folder.ts';
+import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
+
+/** What is said of the portal that was exported. */
+export interface ExportedPortal {
+  name: string;
+  /** Address of a file by its `uri`; null where it has none. */
+  fileUrl: (uri: string) => string | null;
+}
+
+/** The `datapackage.json` of a dataset; `name` is that of its folder. */
+export const packageOf = (name: string, record: DatasetRecord, portal: ExportedPortal): Record<string, unknown> => {
+  const { node } = record;
+  const about = node ? describedPackage(node, record) : { title: 'Resource without a dataset' };
+  const resources = record.resources.map((resource) => packageResource(resource, record, portal));
+  return filled({
+    profile: 'data-package',
+    name,
+    ...about,
+    // A package has at least one resource.
+    resources: resources.length > 0 ? resources : [{ name: 'no-resources', data: [] }],
+    sluice: record,
+  });
+};
+
+const describedPackage = (node: ExportedNode, record: DatasetRecord): Record<string, unknown> => {
+  const { title, shown } = describeDataset(node, record);
+  const { license, contact, author } = shown;
+  const contributors = [
+    ...(author === undefined ? [] : [{ title: author, role: 'author' }]),
+    ...(contact?.name === undefined ? [] : [filled({ title: contact.name, email: contact.email, role: 'contact' })]),
+  ];
+  const keywords = [...new Set(shown.tags ?? [])];
+  return {
+    id: node.uuid,
+    title,
+    description: shown.description,
+    homepage: addressOf(node.path),
+    created: momentOf(node.created),
+    keywords: keywords.length > 0 ? keywords : undefined,
+    licenses: license === undefined ? undefined : [{ name: license, title: licenses[license] }],
+    contributors: contributors.length > 0 ? contributors : undefined,
+  };
+};
+
+const packageResource = (
+  resource: ExportedResource,
+  record: DatasetRecord,
+  portal: ExportedPortal,
+): Record<string, unknown> => {
+  const { name, node, file, table } = resource;
+  const { title, shown } = describeResource(node, record, linkOf(node));
+  const columns = [...new Set(table?.columns ?? [])];
+  return filled({
+    name,
+    title,
+    description: shown.description,
+    format: shown.format,
+    ...(file === null
+      ? placeOf(remoteFile(resource, portal) ?? linkOf(node))
+      : {
+          path: file.path,
+          mediatype: contentTypeOf(file.name),
+          bytes: file.bytes,
+          hash: `sha256:${file.sha256}`,
+        }),
+    schema: columns.length === 0 ? undefined : { fields: columns.map((column) => ({ name: column, type: 'string' })) },
+  });
+};
+
+/** The specification allows no path with two points in a row. */
+const placeOf = (link: string): Record<string, unknown> =>
+  isLink(link) && !link.includes('..') ? { path: link } : { data: link === '' ? [] : { url: link } };
+
+/** Everything odd about a dataset and its resources. */
+export const findingsOf = (
+  record: DatasetRecord,
+  portal: ExportedPortal,
+): (Finding & { resource: string | null })[] => {
+  if (record.removed !== null) return [];
+  const ofDataset = record.node ? describeDataset(record.node, record).findings : [];
+  const all = [...record.findings, ...ofDataset].map((finding) => ({ ...finding, resource: null as string | null }));
+  for (const resource of record.resources) {
+    const { findings } = describeResource(resource.node, record, linkOf(resource.node));
+    const lacks = sourceOf('', resource, portal) === null && record.node !== null ? [manifestLacks(resource)] : [];
+    all.push(
+      ...[...resource.findings, ...findings, ...lacks].map((finding) => ({ ...finding, resource: resource.name })),
+    );
+  }
+  return all;
+};
+
+const manifestLacks = ({ node }: ExportedResource): Finding => {
+  const link = linkOf(node);
+  const what = link === '' ? 'it has neither file nor link' : `a manifest takes no link such as ${link.slice(0, 200)}`;
+  return { code: 'manifest-lacks', message: `is not in manifest.yaml: ${what}` };
+};
+
+/** A dataset as it stands in a manifest; null for one that cannot, or is gone. */
+export const manifestEntry = (
+  folder: string,
+  record: DatasetRecord,
+  portal: ExportedPortal,
+): Record<string, unknown> | null => {
+  const { node, removed } = record;
+  if (node === null || removed !== null) return null;
+  const { title, published, metadata, fields } = describeDataset(node, record);
+  const resources = record.resources.flatMap((resource) => manifestResource(folder, resource, record, portal) ?? []);
+  return filled({
+    id: folder,
+    title,
+    ...metadata,
+    published: published ? undefined : false,
+    fields: Object.keys(fields).length > 0 ? fields : undefined,
+    resources: resources.length > 0 ? resources : undefined,
+  });
+};
+
+const manifestResource = (
+  folder: string,
+  resource: ExportedResource,
+  record: DatasetRecord,
+  portal: ExportedPortal,
+): Record<string, unknown> | null => {
+  const source = sourceOf(folder, resource, portal);
+  if (source === null) return null;
+  const { title, published, metadata, fields } = describeResource(resource.node, record, source.link ?? '');
+  // Other files would be made into tables, and one that the portal has not imported would be here.
+  const isImported = resource.table !== null && isTabular(uploadOf(resource.node)?.name ?? '');
+  return filled({
+    id: resource.name,
+    title,
+    ...source,
+    ...metadata,
+    published: published ? undefined : false,
+    import: source.link !== undefined || isImported ? undefined : 'never',
+    fields: Object.keys(fields).length > 0 ? fields : undefined,
+  });
+};
+
+/** A file that was left out is fetched from where it is. */
+const sourceOf = (
+  folder: string,
+  resource: ExportedResource,
+  portal: ExportedPortal,
+): { file?: string; url?: string; link?: string } | null => {
+  const { node, file } = resource;
+  if (file !== null) return { file: `${datasetsName}/${folder}/${file.path}` };
+  const url = remoteFile(resource, portal);
+  if (url !== null) return { url };
+  const link = linkOf(node);
+  return isLink(link) ? { link } : null;
+};
+
+/** Address of a file that was not asked for; null for one that was, or is none. */
+const remoteFile = ({ node, file, findings }: ExportedResource, { fileUrl }: ExportedPortal): string | null => {
+  const upload = file === null && findings.every(({ code }) => !code.startsWith('file-')) ? uploadOf(node) : null;
+  return upload && fileUrl(upload.uri);
+};
+
+/** A dataset as an entry of a catalogue; null for one that is not public. */
+export const catalogueEntry = (record: DatasetRecord, portal: ExportedPortal): Record<string, unknown> | null => {
+  const { node, removed } = record;
+  if (node === null || removed !== null || String(node.status) !== '1') return null;
+  const { title, shown } = describeDataset(node, record);
+  const keyword = [...new Set([...(shown.tags ?? []), ...(shown.topics ?? []), ...(shown.themes ?? [])])];
+  const distribution = record.resources.flatMap((resource) => distributionOf(resource, record, portal) ?? []);
+  const rights = shown.rights;
+  return filled({
+    '@type': 'dcat:Dataset',
+    identifier: node.uuid || node.nid,
+    title,
+    description: shown.description ?? title,
+    keyword: keyword.length > 0 ? keyword : ['data'],
+    modified: (shown.modified ?? momentOf(node.changed) ?? '1970-01-01').replace(' ', 'T'),
+    issued: momentOf(node.created),
+    publisher: { '@type': 'org:Organization', name: shown.groups?.map(String).join(', ') || portal.name },
+    contactPoint: {
+      '@type': 'vcard:Contact',
+      fn: shown.contact?.name ?? shown.author ?? portal.name,
+      hasEmail: `mailto:${shown.contact?.email ?? 'unknown@example.org'}`,
+    },
+    accessLevel: accessLevels[shown.access ?? 'public'],
+    rights,
+    license: shown.license === undefined ? undefined : licenseAddresses[shown.license],
+    accrualPeriodicity: shown.frequency,
+    spatial: shown.spatial?.wkt ?? shown.spatial?.label,
+    temporal: shown.temporal && period(shown.temporal),
+    language: shown.language,
+    theme: shown.themes,
+    landingPage: shown.landingPage ?? addressOf(node.path),
+    conformsTo: shown.conformsTo,
+    isPartOf: shown.isPartOf,
+    references: shown.relatedContent?.map(({ url }) => url),
+    describedBy: shown.dataDictionary !== undefined && isLink(shown.dataDictionary) ? shown.dataDictionary : undefined,
+    describedByType: shown.dataDictionaryType,
+    distribution: distribution.length > 0 ? distribution : undefined,
+  });
+};
+
+const distributionOf = (
+  { node, file }: ExportedResource,
+  record: DatasetRecord,
+  { fileUrl }: ExportedPortal,
+): Record<string, unknown> | null => {
+  if (String(node.status) !== '1') return null;
+  const { title, shown } = describeResource(node, record, linkOf(node));
+  const upload = uploadOf(node);
+  const downloadURL = upload && fileUrl(upload.uri);
+  const link = linkOf(node);
+  if (downloadURL === null && !isLink(link)) return null;
+  return filled({
+    '@type': 'dcat:Distribution',
+    title,
+    description: shown.description,
+    format: shown.format ?? (extensionOf(file?.name ?? '') || undefined),
+    ...(downloadURL === null ? { accessURL: link } : { downloadURL, mediaType: contentTypeOf(upload?.name ?? '') }),
+  });
+};
+
+const accessLevels = { public: 'public', restricted: 'restricted public', private: 'non-public' } as const;
+
+/** The schema of catalogues wants an address. */
+const licenseAddresses: Partial<Record<string, string>> = {
+  'cc-by': 'https://creativecommons.org/licenses/by/4.0/',
+  'cc-by-sa': 'https://creativecommons.org/licenses/by-sa/4.0/',
+  'cc-zero': 'https://creativecommons.org/publicdomain/zero/1.0/',
+  'cc-nc': 'https://creativecommons.org/licenses/by-nc/4.0/',
+  gfdl: 'https://www.gnu.org/licenses/fdl-1.3.html',
+  'odc-by': 'https://opendatacommons.org/licenses/by/1-0/',
+  'odc-odbl': 'https://opendatacommons.org/licenses/odbl/1-0/',
+  'odc-pddl': 'https://opendatacommons.org/licenses/pddl/1-0/',
+  'other-pd': 'https://creativecommons.org/publicdomain/mark/1.0/',
+  'uk-ogl': 'https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/',
+};
+
+const period = ({ from, to }: { from: string; to?: string | undefined }): string =>
+  [from, to ?? from].map((day) => day.replace(' ', 'T')).join('/');
+
+const addressOf = (path: unknown): string | undefined => (typeof path === 'string' && isLink(path) ? path : undefined);
+
+/** Unix seconds as ISO 8601. */
+const momentOf = (seconds: unknown): string | undefined => {
+  const value = Number(seconds);
+  return value > 0 && value < 8e12 / 1000 ? new Date(value * 1000).toISOString().replace('.000Z', 'Z') : undefined;
+};
+
+const filled = (values: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));

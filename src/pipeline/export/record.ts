@@ -1,0 +1,108 @@
+// What an export knows of one dataset: the portal's own values, and where the files are. Stands in its `datapackage.json` under `sluice`.
+import { z } from 'zod';
+import { isObject } from '../../util/json.ts';
+
+/** Codes of what is odd on a portal, or could not be exported as it is. */
+export const findingCodes = [
+  'draft',
+  'duplicate-uuid',
+  'empty-resource',
+  'file-gone',
+  'file-is-page',
+  'file-size',
+  'file-unreachable',
+  'group-unknown',
+  'hidden-nodes',
+  'in-several-datasets',
+  'manifest-lacks',
+  'no-dataset',
+  'no-title',
+  'not-in-list',
+  'remote-file',
+  'resource-unreadable',
+  'rows-instead-of-file',
+  'several-contents',
+  'term-unknown',
+] as const;
+
+/** See {@link findingCodes}. */
+export type FindingCode = (typeof findingCodes)[number];
+
+const findingSchema = z.object({ code: z.enum(findingCodes), message: z.string() });
+
+/** What is odd about a dataset or resource, in a sentence. */
+export type Finding = z.infer<typeof findingSchema>;
+
+const nodeSchema = z.looseObject({ nid: z.string(), vid: z.string(), changed: z.string(), title: z.string() });
+
+/** A node as the portal has it, without what is private or only computed for the reply. */
+export type ExportedNode = z.infer<typeof nodeSchema>;
+
+const fileSchema = z.object({
+  /** Below the folder of the package. */
+  path: z.string().regex(/^data\/(?!.*(?:^|\/)\.)[^\\]+$/),
+  /** Name on the portal. */
+  name: z.string(),
+  bytes: z.int().nonnegative(),
+  sha256: z.string(),
+  /** What it was on the portal, so that another one is noticed. */
+  version: z.string(),
+  from: z.enum(['portal', 'datastore']),
+});
+
+/** A file of a resource that was stored. */
+export type StoredFile = z.infer<typeof fileSchema>;
+
+/** What is known of a resource of a dataset. */
+export const resourceSchema = z.object({
+  name: z.string(),
+  node: nodeSchema,
+  file: fileSchema.nullable(),
+  /** Its table in the datastore: null where there is none, absent where that is not known. */
+  table: z
+    .object({ rows: z.int().nonnegative(), columns: z.array(z.string()) })
+    .nullable()
+    .exactOptional(),
+  findings: z.array(findingSchema),
+});
+
+/** A resource of an exported dataset. */
+export type ExportedResource = z.infer<typeof resourceSchema>;
+
+/** See the head of this file. */
+export const recordSchema = z.object({
+  version: z.literal(1),
+  /** Null for the package of a resource that is in no dataset. */
+  node: nodeSchema.nullable(),
+  resources: z.array(resourceSchema),
+  /** Day on which it was found to be gone from the portal. */
+  removed: z.string().nullable(),
+  removedResources: z.array(resourceSchema),
+  /** Names of terms by id; null for one without a name. */
+  terms: z.record(z.string(), z.string().nullable()),
+  /** Titles of groups by node id. */
+  groups: z.record(z.string(), z.string().nullable()),
+  findings: z.array(findingSchema),
+});
+
+/** See {@link recordSchema}. */
+export type DatasetRecord = z.infer<typeof recordSchema>;
+
+/** Of a person or session, or the portal's own way to read the reply: nothing of it belongs into a folder. */
+const dropped = new Set(['data', 'picture', 'rdf_mapping', 'init', 'signature', 'signature_format']);
+const secret =
+  /^(?:pass|password|mail|init|sess_?id|session(?:_name)?|token|csrf_?token|hostname|access_token|api_?key)$/i;
+
+/** A node without what is private: what the portal tells of its author beyond the name, anything of a session. */
+export const cleanNode = (node: Readonly<Record<string, unknown>>): ExportedNode => {
+  const kept = Object.fromEntries(Object.entries(node).filter(([key]) => !dropped.has(key)));
+  return nodeSchema.parse(withoutSecrets(kept));
+};
+
+const withoutSecrets = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, inner]) => (secret.test(key) ? [] : [[key, withoutSecrets(inner)]])),
+  );
+};

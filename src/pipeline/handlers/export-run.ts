@@ -1,0 +1,239 @@
+// The work of a run that exports: list, plan, one job for each dataset, then what the folder as a whole needs.
+import { join } from 'node:path';
+import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
+import type { ExportOrder, JobContext } from '../../model/job.ts';
+import { datasetKey, uuidOfKey } from '../../model/key.ts';
+import type { Reason, ReportItem, StoredReport } from '../../model/report.ts';
+import { filePath, type Portal } from '../../portal-client/client.ts';
+import type { ReportBuilder } from '../../state/report-lines.ts';
+import type { DatasetWork } from '../../state/runs.ts';
+import { eachAtOnce } from '../../util/each-at-once.ts';
+import { completeRecords } from '../export/complete.ts';
+import { targetsOf } from '../export/describe.ts';
+import { type ExportTools, exportDataset } from '../export/export-dataset.ts';
+import { datasetFolders, datasetsName, readRecord, records, sizeOf, sweep } from '../export/folder.ts';
+import { listPortal, type PlannedFolder, planFolders } from '../export/listing.ts';
+import { forgetListing, type KeptListing, keepListing, keptListing, markFolder } from '../export/mark.ts';
+import { slugName } from '../export/names.ts';
+import type { ExportedPortal } from '../export/package.ts';
+import { type ExportTotals, totalsOf, writeSummary } from '../export/summary.ts';
+import type { HandlerDeps } from './deps.ts';
+import { datasetItem, itemsOfRecord } from './export-items.ts';
+
+/** Datasets whose jobs are added together. */
+const datasetsAPage = 100;
+
+/** Datasets of resources that their lists lack, which are exported again at once. */
+const straysAtOnce = 4;
+
+type RunJob = JobContext<'run'>;
+
+/** A portal as an export uses it. */
+export const exportTools = async (
+  deps: HandlerDeps,
+  { name, order }: { name: string; order: ExportOrder },
+  signal: AbortSignal,
+): Promise<ExportTools> => {
+  const portal = order.isPublic ? await deps.publicPortal(name) : deps.portal(name);
+  return { portal, about: aboutPortal(portal), fetcher: deps.fetcher, signal };
+};
+
+const aboutPortal = ({ name, url }: Portal): ExportedPortal => ({
+  name,
+  fileUrl: (uri) => {
+    const path = filePath(uri);
+    return path === null ? null : `${url}${path}`;
+  },
+});
+
+/** Does the work of a run that exports, and closes it with its report; `work` does the jobs of the datasets. */
+export const executeExport = async (
+  deps: HandlerDeps,
+  job: RunJob,
+  { order, work }: { order: ExportOrder; work: () => Promise<void> },
+): Promise<StoredReport> => {
+  const { runId, portal: name } = job.data;
+  const startedAt = await deps.runs.begin(runId, job.data);
+  const tools = (signal: AbortSignal): Promise<ExportTools> => exportTools(deps, { name, order }, signal);
+  if (!(await deps.runs.isPlanned(runId))) {
+    await job.step({ name: 'list', on: name, light: true }, async (signal) =>
+      planExport(deps, job, { order, tools: await tools(signal) }),
+    );
+  }
+  await work();
+  const listing = await keptListing(order.folder, runId);
+  if (!listing)
+    throw new JobLostError(`what run ${runId} listed vanished from ${order.folder}`, { hint: 'export again' });
+  const totals = await job.step({ name: 'complete', on: order.folder, light: true }, async (signal) =>
+    completeExport(await tools(signal), job, { order, listing }),
+  );
+  const gathered = await reportItems(deps, job, order);
+  const report = gathered.end({
+    runId,
+    manifest: job.data.manifest,
+    portal: name,
+    startedAt: new Date(startedAt).toISOString(),
+    endedAt: new Date().toISOString(),
+    reason: await faultOf(order),
+    remarks: remarksOf(order, totals, listing),
+  });
+  await deps.runs.close(report);
+  await forgetListing(order.folder);
+  await job.note(`ended: ${JSON.stringify(report.counts)}`);
+  return report;
+};
+
+const planExport = async (
+  deps: HandlerDeps,
+  { data }: RunJob,
+  { order, tools }: { order: ExportOrder; tools: ExportTools },
+): Promise<void> => {
+  const { runId, manifest } = data;
+  await markFolder(order.folder, tools.portal.url);
+  await sweep(order.folder);
+  const listing = await listPortal(tools.portal, tools.signal);
+  const planned = await planFolders(order, listing);
+  await keepListing(order.folder, runId, listing);
+  const writer = deps.runs.newPlan(runId);
+  for (let at = 0; at < planned.length; at += datasetsAPage) {
+    const page = planned.slice(at, at + datasetsAPage);
+    const settled: ReportItem[] = [];
+    for (const { folder } of page.filter(({ why }) => why === null)) {
+      const record = await readRecord(join(order.folder, datasetsName, folder));
+      if (record) settled.push(...itemsOfRecord(manifest, { folder, record, about: tools.about }, 'unchanged'));
+    }
+    const datasets = page.flatMap((folder) => (folder.why === null ? [] : [workOf(manifest, folder)]));
+    await writer.add({ datasets, resources: [], settled, claims: [] });
+  }
+  await writer.end([]);
+};
+
+/** A dataset to export in the shape of one to publish: only its key, number and reason are used. */
+const workOf = (manifest: string, { folder, nid, title, published, why }: PlannedFolder): DatasetWork => {
+  const key = datasetKey(manifest, folder);
+  return {
+    wish: { key, uuid: uuidOfKey(key), title, published, fields: {}, metadataFingerprint: '' },
+    why: why ?? '',
+    nid,
+    resources: [],
+    order: [],
+    next: [],
+    verify: false,
+    frozen: false,
+    refused: null,
+    removal: null,
+    onDrift: 'hold',
+    createMissing: false,
+  };
+};
+
+/** Ends a dataset that could not be exported. */
+export const endFailed = async (deps: HandlerDeps, runId: string, key: string, reason: Reason): Promise<void> => {
+  const record = await deps.runs.record(runId, key);
+  if (record.ended) return;
+  await deps.runs.keep(runId, key, { ...record, ended: datasetItem(key, null, { outcome: 'failed', reason }) });
+};
+
+/** What can only be done when all datasets are here. */
+const completeExport = async (
+  tools: ExportTools,
+  job: RunJob,
+  { order, listing }: { order: ExportOrder; listing: KeptListing },
+): Promise<ExportTotals> => {
+  const root = order.folder;
+  if (order.only === null) await exportStrays(tools, order, listing);
+  const groups = new Map(Object.entries(listing.groups));
+  await completeRecords({ portal: tools.portal, about: tools.about, root, groups, signal: tools.signal });
+  const totals = await totalsOf(root, tools.about);
+  if (listing.unread > 0) {
+    const message = `${listing.unread} nodes are in no list, and were not looked for one by one; the user may see drafts among them`;
+    totals.findings.unshift({ code: 'hidden-nodes', dataset: null, resource: null, nid: null, message });
+  }
+  const { findings } = totals;
+  await writeSummary(root, { name: job.data.portal, about: tools.about, findings });
+  return totals;
+};
+
+/** Exports the resources that no list of a dataset names: with the dataset that they name themselves, or alone. */
+const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: KeptListing): Promise<void> => {
+  const known = new Set<string>();
+  const folders = new Map<string, string>();
+  for await (const { folder, record } of records(order.folder)) {
+    for (const { node } of record.resources) if (record.removed === null) known.add(node.nid);
+    if (record.node && record.removed === null) folders.set(record.node.nid, folder);
+  }
+  const more = new Map<string, string[]>();
+  const alone: string[] = [];
+  await eachAtOnce(
+    listing.resources.filter((nid) => !known.has(nid)),
+    straysAtOnce,
+    async (nid) => {
+      const node = await tools.portal.nodes.visible(nid, tools.signal);
+      if (node === null) return;
+      const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => folders.has(parent));
+      for (const parent of parents) more.set(parent, [...(more.get(parent) ?? []), nid]);
+      if (parents.length === 0) alone.push(nid);
+    },
+  );
+  const byNumber = (a: string, b: string): number => Number(a) - Number(b);
+  await eachAtOnce(
+    [...more].sort(([a], [b]) => byNumber(a, b)),
+    straysAtOnce,
+    async ([nid, nids]) => {
+      await exportDataset(tools, { order, folder: folders.get(nid) ?? '', nid, more: nids.sort(byNumber) });
+    },
+  );
+  const taken = new Set((await datasetFolders(order.folder)).map((name) => name.toLowerCase()));
+  for (const nid of alone.sort(byNumber)) {
+    const folder = slugName(`no-dataset-${nid}`, nid, taken);
+    await exportDataset(tools, { order, folder, nid: null, more: [nid] });
+  }
+};
+
+/** The items of the report; of a dataset that was exported also its resources, as they stand in its record. */
+const reportItems = async (deps: HandlerDeps, job: RunJob, order: ExportOrder): Promise<ReportBuilder> => {
+  const { runId, manifest, portal } = job.data;
+  const { about } = await exportTools(deps, { name: portal, order }, job.signal);
+  const items = await deps.runs.reported(runId);
+  for await (const { folder, record } of records(order.folder)) {
+    const key = datasetKey(manifest, folder);
+    const { ended } = await deps.runs.record(runId, key);
+    // A resource without a dataset is exported without a job.
+    const isAlone = record.node === null && record.removed === null && !items.has(key);
+    if (ended?.outcome !== 'done' && !isAlone) continue;
+    const { jobId = null, attempts = 0, ms = 0 } = ended ?? {};
+    for (const item of itemsOfRecord(manifest, { folder, record, about }, 'done')) {
+      items.add(item.key === key ? { ...item, jobId, attempts, ms } : item);
+    }
+  }
+  return items;
+};
+
+/** Holds the folder against its records once more: every file is there with its size. */
+const faultOf = async (order: ExportOrder): Promise<Reason | null> => {
+  const missing: string[] = [];
+  for await (const { folder, record } of records(order.folder)) {
+    for (const { file } of record.resources) {
+      const path = file && join(datasetsName, folder, file.path);
+      if (path && (await sizeOf(join(order.folder, path))) !== file.bytes) missing.push(path);
+    }
+  }
+  if (missing.length === 0) return null;
+  const shown = missing.slice(0, 5).join(', ');
+  return reasonOf(
+    new VerifyFailedError(`${missing.length} files of the export are not as they were written: ${shown}`, {
+      hint: 'something else changes the folder; export again',
+    }),
+  );
+};
+
+const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread }: KeptListing): string[] => {
+  const { datasets, resources, files, bytes, removed, findings } = totals;
+  const counts = `${datasets} datasets, ${resources} resources, ${files} files of ${bytes.toLocaleString('en')} bytes`;
+  return [
+    `${order.folder} holds ${counts}`,
+    ...(removed > 0 ? [`${removed} datasets and resources are marked as removed from the portal, and kept`] : []),
+    ...(findings.length > 0 ? [`${findings.length} findings: see findings.json`] : []),
+    ...(unread > 0 ? [`${unread} nodes that no list shows were not looked for`] : []),
+  ];
+};

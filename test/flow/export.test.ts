@@ -1,0 +1,142 @@
+// `sluice export`: a portal becomes a folder, which the next export only brings up to date.
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Report, reportSchema } from '../../src/model/report.ts';
+import type { PlacedFinding } from '../../src/pipeline/export/summary.ts';
+import type { Caller, TestPortal } from '../support/portal.ts';
+import { type Gateway, openGateway } from './support/gateway.ts';
+import { generatePortal } from './support/generated-portal.ts';
+import { makePlace, type Place } from './support/place.ts';
+import { remoteConfig, writePassword } from './support/server.ts';
+
+interface There {
+  portal: TestPortal;
+  gateway: Gateway;
+  place: Place;
+  admin: Caller;
+}
+
+const open = async (): Promise<There> => {
+  const portal = await (await generatePortal({ datasets: 25, resources: 60 })).serve('dkan-7.18');
+  const gateway = await openGateway(portal.url);
+  const place = makePlace(remoteConfig(gateway.url, { username: 'admin' }));
+  writePassword(place.dir, 'pass');
+  return { portal, gateway, place, admin: await portal.as('admin') };
+};
+
+const exported = async ({ place }: There, folder: string, ...more: string[]): Promise<Report> => {
+  const { code, out, err } = await place.run(['export', 'local', '-o', folder, '--json', ...more]);
+  const report = out === '' ? null : reportSchema.parse(JSON.parse(out));
+  const reasons = [report?.reason, ...(report?.items ?? []).map(({ reason }) => reason)].filter(Boolean);
+  expect({ code, err, reasons }).toEqual({ code: 0, err: '', reasons: [] });
+  return report as Report; // its code says that there is one
+};
+
+/** Every file below a folder with its time of change. */
+const filesIn = async (folder: string): Promise<Map<string, number>> => {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return new Map(files.map((path) => [path.slice(folder.length + 1), statSync(path, { bigint: false }).mtimeMs]));
+};
+
+const jsonIn = <T>(...path: string[]): T => JSON.parse(readFileSync(join(...path), 'utf8'));
+const findingsIn = (folder: string): PlacedFinding[] => jsonIn(folder, 'findings.json');
+
+describe('export', () => {
+  let there: There;
+  beforeAll(async () => {
+    there = await open();
+  });
+
+  it('takes every dataset, resource and file, and a second time nothing', async () => {
+    const { gateway, place } = there;
+    const report = await exported(there, 'first');
+    const asked = gateway.requests.length;
+    expect(report.counts).toMatchObject({ dataset: { done: 25 }, resource: { done: 60 } });
+    // Login and lists; each node and each file once; tables, 20 at a time; names of terms.
+    const files = report.items.filter(({ file }) => file !== null).length;
+    expect(asked).toBeLessThanOrEqual(8 + (25 + 60) / 20 + 25 + 60 + files + 60 / 20);
+    const folder = join(place.dir, 'first');
+    const before = await filesIn(folder);
+    const again = await exported(there, 'first');
+    expect(again.counts).toMatchObject({ dataset: { unchanged: 25 }, resource: { unchanged: 60 } });
+    expect(await filesIn(folder)).toEqual(before);
+    expect(gateway.requests.length - asked).toBeLessThanOrEqual(1 + 25 / 20 + 60 / 20 + 4);
+  });
+
+  it('keeps what the portal says of a node beside what it means, and nothing of people', async () => {
+    const { place } = there;
+    await exported(there, 'values');
+    const folder = join(place.dir, 'values', 'datasets');
+    for (const name of await readdir(folder)) {
+      const text = readFileSync(join(folder, name, 'datapackage.json'), 'utf8');
+      const { sluice, resources } = JSON.parse(text);
+      expect(sluice.node).toMatchObject({ type: 'dataset', name: 'admin', field_contact_name: expect.anything() });
+      expect(resources.length).toBeGreaterThan(0);
+      expect(text).not.toMatch(/"(?:pass|mail|sessid|token|picture|data)": "/);
+    }
+  });
+
+  it('takes only what changed, and marks what is gone', async () => {
+    const { admin, place } = there;
+    const first = await exported(there, 'changes');
+    const folder = join(place.dir, 'changes');
+    const [one, other] = first.items.filter(({ kind, file }) => kind === 'resource' && file?.name.endsWith('.csv'));
+    const dataset = first.items.find(
+      ({ kind, key }) => kind === 'dataset' && !other?.key.startsWith(key) && !one?.key.startsWith(key),
+    );
+    await admin.attach(one?.nid ?? '', { name: one?.file?.name ?? '', content: 'id,what\n1,new\n' });
+    await admin.send('DELETE', `/api/dataset/node/${other?.nid}`, { headers: { 'content-type': 'application/json' } });
+    await admin.send('DELETE', `/api/dataset/node/${dataset?.nid}`, {
+      headers: { 'content-type': 'application/json' },
+    });
+    const before = await filesIn(folder);
+    const report = await exported(there, 'changes');
+    const done = report.items.filter(({ outcome }) => outcome === 'done');
+    expect(done.find(({ key }) => key === one?.key)?.file?.bytes).toBe(14);
+    expect(done.find(({ key }) => key === dataset?.key)?.actions).toEqual(['marked as removed']);
+    const after = await filesIn(folder);
+    expect([...before.keys()].filter((path) => !after.has(path))).toEqual([]);
+    const manifest = readFileSync(join(folder, 'manifest.yaml'), 'utf8');
+    const slug = dataset?.key.split('/')[1] ?? '';
+    expect(manifest).not.toContain(`id: ${slug}\n`);
+    expect(
+      jsonIn<{ sluice: { removed: string } }>(folder, 'datasets', slug, 'datapackage.json').sluice.removed,
+    ).toMatch(/^\d{4}-/);
+    expect((await exported(there, 'changes')).counts.dataset).toEqual({ unchanged: expect.any(Number) });
+  });
+
+  it('takes without a login what the public may read', async () => {
+    const { place } = there;
+    const report = await exported(there, 'public', '--public');
+    const text = readFileSync(join(place.dir, 'public', 'manifest.yaml'), 'utf8');
+    expect(text).not.toContain('published: false');
+    expect(report.items.every(({ live, kind }) => live || kind === 'dataset')).toBe(true);
+    expect(findingsIn(join(place.dir, 'public')).filter(({ code }) => code === 'draft')).toEqual([]);
+    const whole = await exported(there, 'whole');
+    expect(whole.items.length).toBeGreaterThan(report.items.length);
+    expect(findingsIn(join(place.dir, 'whole')).filter(({ code }) => code === 'draft').length).toBeGreaterThan(0);
+  });
+
+  it('takes single datasets, and no files where none are wanted', async () => {
+    const { place } = there;
+    const report = await exported(there, 'some', '--only', 'Dataset 1*', '--files', 'none');
+    expect(report.items.filter(({ kind }) => kind === 'dataset').length).toBeGreaterThan(1);
+    expect(report.items.every(({ file }) => file === null)).toBe(true);
+    expect((await filesIn(join(place.dir, 'some'))).keys().some((path) => path.includes('/data/'))).toBe(false);
+    expect(readFileSync(join(place.dir, 'some', 'manifest.yaml'), 'utf8')).toContain('/sites/default/files/');
+  });
+
+  it('does not touch a folder that holds something else, or the export of another portal', async () => {
+    const { place } = there;
+    place.write('strange/notes.txt', 'mine');
+    const strange = await place.run(['export', 'local', '-o', 'strange', '--json']);
+    expect(strange.out + strange.err).toContain('is not empty, and no export');
+    place.write('other/export.json', JSON.stringify({ sluiceExport: 1, portal: 'http://127.0.0.1:1' }));
+    const other = await place.run(['export', 'local', '-o', 'other', '--json']);
+    expect(other.out + other.err).toContain('holds an export of http://127.0.0.1:1');
+    expect(existsSync(join(place.dir, 'strange', 'manifest.yaml'))).toBe(false);
+  });
+});
