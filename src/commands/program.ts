@@ -30,6 +30,7 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ['schedules [manifest...]', 'list schedules with their next and last runs', () => import('./schedules.ts')],
   ['run-now <manifest...>', 'run manifests now, whatever their schedules say', () => import('./schedules.ts')],
   ['status [key|file]', 'show what is live, and why something is not', () => import('./status.ts')],
+  ['notices', 'send test notices', () => import('./notices.ts')],
   ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./log.ts')],
   ['retry [run|key]', 'rerun what failed in a run or for one cause, or one key', () => import('./retry.ts')],
   [

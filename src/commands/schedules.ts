@@ -13,6 +13,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type LastRun, lastRuns } from '../state/last-runs.ts';
 import { lastTriggers, type TriggerRecord } from '../state/triggers.ts';
+import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say, warn } from './io.ts';
@@ -122,18 +123,6 @@ const ruleText = ({ cron, timezone, window, jitterMs, catchUp }: Schedule): stri
     ...(jitterMs > 0 ? [`jitter ${durationWords(jitterMs)}`] : []),
     ...(catchUp === 'skip' ? ['missed runs left out'] : []),
   ].join(', ');
-
-/** As it is written in a manifest: `10m`. */
-const durationWords = (ms: number): string => {
-  const [size, unit] = (
-    [
-      [3_600_000, 'h'],
-      [60_000, 'm'],
-      [1000, 's'],
-    ] as const
-  ).find(([each]) => ms % each === 0) ?? [1, 'ms'];
-  return `${ms / size}${unit}`;
-};
 
 const clock = (minute: number): string =>
   `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;

@@ -58,6 +58,7 @@ const refuseMissing = (manifests: string[], io: Io): void => {
 export const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
   serve('worker', options, io, async (runtime) => {
     await runtime.startWorkers();
+    await runtime.silence.start();
     runtime.log.info({ portals: Object.keys(runtime.config.portals) }, 'worker is running');
     return async () => undefined;
   });

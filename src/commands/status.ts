@@ -7,6 +7,7 @@ import { targetName } from '../model/redis-keys.ts';
 import { stuckRun } from '../queue/run-watch.ts';
 import { standstillOf } from '../queue/standstill.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
+import { whatIsOverdue } from '../service/overdue.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { listedFolders } from '../sources/manifest/drop-names.ts';
@@ -147,6 +148,7 @@ const shownRuns = 5;
 
 const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promise<number> => {
   const inboxes = await readInboxViews(runtime);
+  const late = await whatIsOverdue(runtime);
   const known = await Promise.all(
     (await shownTargets(runtime)).map((target) => targetStatus(runtime, target, options.json === true)),
   );
@@ -158,12 +160,13 @@ const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promi
     (await runtime.runs.latest(portal === null ? shownRuns : 50)).map((runId) => runStatus(runtime, runId)),
   );
   const runs = latest.filter(({ target }) => portal === null || target.endsWith(`@${portal}`)).slice(0, shownRuns);
-  if (options.json) say(io, JSON.stringify({ targets, held, runs, inboxes, keys }, null, 2));
+  if (options.json) say(io, JSON.stringify({ targets, held, overdue: late.overdue, runs, inboxes, keys }, null, 2));
   else {
     for (const run of held) {
       say(io, `HELD: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`);
       say(io, `  -> \`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``);
     }
+    for (const line of overdueLines(late)) say(io, line);
     for (const line of overviewLines(targets, runs, inboxes, keys)) say(io, line);
   }
   if (held.length > 0 || keys.some(isHeld)) return exitCodes.held;
@@ -234,6 +237,17 @@ const stuckLines = ({ stuck }: TargetStatus): string[] => {
   if (!stuck) return [];
   const times = stuck.repairs === 1 ? 'once' : `${stuck.repairs} times`;
   return [`  nothing of the run moves: ${stuck.why} (seen at ${isoTime(stuck.at)}, begun again ${times})`];
+};
+
+/** Lines for what is overdue. */
+const shownOverdue = 10;
+
+const overdueLines = ({ overdue, more }: Awaited<ReturnType<typeof whatIsOverdue>>): string[] => {
+  const rest = Math.max(0, overdue.length - shownOverdue) + more;
+  return [
+    ...overdue.slice(0, shownOverdue).flatMap(({ why, hint }) => [`OVERDUE: ${why}`, `  -> ${hint}`]),
+    ...(rest > 0 ? [`OVERDUE: ${rest} more; \`sluice status --json\` lists them`] : []),
+  ];
 };
 
 /** Ended pauses that are still worth a line, milliseconds. */

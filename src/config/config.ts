@@ -5,6 +5,7 @@ import type { Vocabulary } from '../dataset-api/fields.ts';
 import { durationMs, sizeBytes } from '../util/quantity.ts';
 import { normalUrl } from './addresses.ts';
 import { defaults } from './defaults.ts';
+import { heartbeatUrls } from './notify-schema.ts';
 import type { PortalFile } from './portal-schema.ts';
 import { redacting } from './redact.ts';
 import type { ConfigFile } from './schema.ts';
@@ -87,6 +88,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
       stalledCheckMs: durationMs(jobs.stalledCheck),
       stuckMs: durationMs(jobs.stuck),
     },
+    watch: { everyMs: durationMs({ ...defaults.watch, ...file.watch }.every) },
     inbox: {
       settleMs: durationMs(inbox.settle),
       rescanMs: durationMs(inbox.rescan),
@@ -129,6 +131,7 @@ const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext) 
           'password',
         )
       : null,
+    heartbeat: file?.heartbeat === undefined ? null : redacting(heartbeatUrls(file.heartbeat), 'start', 'ok', 'fail'),
   };
 };
 

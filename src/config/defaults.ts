@@ -20,6 +20,7 @@ export const defaults = {
   breaker: { failures: 5, probe: '5s', maxProbe: '5m' },
   http: { connect: '10s', headers: '60s', body: '60s', upload: '30m', readRetries: 3 },
   jobs: { keepLogs: 1000, keepRuns: '30d', lock: '5s', stalledCheck: '1s', stuck: '30s' },
+  watch: { every: '1m' },
   inbox: { settle: '2s', rescan: '60s', poll: false, archiveKeep: 5 },
   kept: { total: '1 GB', file: '100 MB' },
   limits: { table: '10 GB', row: '1 MB' },

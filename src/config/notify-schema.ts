@@ -53,6 +53,43 @@ const email = z.strictObject({
   to: recipientsSchema.meta({ description: 'Recipients: an address or a list.', examples: [['ops@example.org']] }),
 });
 
+const addressRule = 'must be a full address that begins with http:// or https://';
+const ping = (when: string, state: string) =>
+  optional(z.url({ protocol: /^https?$/, error: addressRule }), {
+    description: `Address that is called when a run ${when}.`,
+    examples: [`https://example.org/ping?state=${state}`],
+  });
+
+/** Addresses that each run calls: one for all, or one each. */
+export const heartbeatSchema = z.union(
+  [
+    z.url({ protocol: /^https?$/, error: addressRule }),
+    z.strictObject({
+      start: ping('begins', 'run'),
+      ok: ping('has succeeded', 'complete'),
+      fail: ping('has failed or is held', 'fail'),
+    }),
+  ],
+  { error: `${addressRule}, or a mapping with \`start\`, \`ok\` and \`fail\`` },
+);
+
+/** What happens to a run, as a monitor of heartbeats is told. */
+export type Heartbeat = 'start' | 'ok' | 'fail';
+
+/** The address for each {@link Heartbeat}, as far as there is one. */
+export type HeartbeatUrls = Partial<Record<Heartbeat, string>>;
+
+/** Resolves a checked `heartbeat`; one address is that of success, with `/start` and `/fail` behind it for the others. */
+export const heartbeatUrls = (file: z.infer<typeof heartbeatSchema>): HeartbeatUrls => {
+  if (typeof file !== 'string') return file;
+  const below = (name: string): string => {
+    const url = new URL(file);
+    url.pathname = `${url.pathname.replace(/\/$/, '')}/${name}`;
+    return url.href;
+  };
+  return { start: below('start'), ok: file, fail: below('fail') };
+};
+
 /** Who is notified of problems and recoveries. */
 export const notifyFileSchema = z
   .strictObject({
@@ -63,6 +100,11 @@ export const notifyFileSchema = z
     email: optional(email, {
       description: 'Notices to people.',
       examples: [{ host: 'smtp.example.org', from: 'sluice@example.org', to: 'ops@example.org' }],
+    }),
+    heartbeat: optional(heartbeatSchema, {
+      description:
+        'Address of a monitor that each run calls: `<address>/start`, `<address>` or `<address>/fail`; or a mapping of three addresses.',
+      examples: ['https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11'],
     }),
   })
   .meta({ description: 'Who is notified of problems and recoveries.' });

@@ -136,6 +136,16 @@ export const configFileSchema = z
       }),
       { description: 'Jobs and what is kept of them.' },
     ),
+    watch: optional(
+      z.strictObject({
+        every: duration(
+          defaults.watch.every,
+          'How often workers and watched folders give a sign of life; two missing ones are reported.',
+          '5m',
+        ),
+      }),
+      { description: 'Watching for silence.' },
+    ),
     inbox: optional(
       z.strictObject({
         settle: duration(defaults.inbox.settle, 'How long a dropped file must be unchanged before it is taken.', '10s'),

@@ -59,6 +59,20 @@ export const frequencies: readonly Frequency[] = [
 export const frequencyCode = (text: string): string | undefined =>
   frequencies.find(({ code, words }) => code === text || words.includes(text.toLowerCase()))?.code;
 
+const unitMs: Record<string, number> = {
+  H: 3_600_000,
+  D: 86_400_000,
+  W: 604_800_000,
+  M: 2_629_800_000,
+  Y: 31_557_600_000,
+};
+
+/** Milliseconds between two renewals, by a code or plain word; null where nothing follows from it: `irregular`, `continuous`. */
+export const frequencyMs = (text: string): number | null => {
+  const [, amount, unit = ''] = /^R\/PT?([\d.]+)([HDWMY])$/.exec(frequencyCode(text) ?? '') ?? [];
+  return amount === undefined ? null : Number(amount) * (unitMs[unit] ?? 0);
+};
+
 /** The integer that form portals want for a frequency code; null where they have none. */
 export const formFrequency = (code: string): number | null =>
   frequencies.find((frequency) => frequency.code === code)?.form ?? null;

@@ -111,6 +111,13 @@ export interface StoredReport extends Omit<Report, 'items'> {
   items: ReportItems;
 }
 
+/** True for a run of which everything is live or was live before. */
+export const isSuccess = ({ reason, counts }: Pick<StoredReport, 'reason' | 'counts'>): boolean =>
+  reason === null &&
+  [counts.dataset, counts.resource].every((table) =>
+    Object.keys(table).every((outcome) => !table[outcome] || outcome === 'done' || outcome === 'unchanged'),
+  );
+
 /** Counts an item, or takes it from the counts (`by` -1): its outcome, and its actions. */
 export const countItem = (counts: Report['counts'], { kind, outcome, actions }: ReportItem, by: 1 | -1 = 1): void => {
   const add = (table: Record<string, number>, name: string): void => {

@@ -66,6 +66,22 @@ export const startOf = (schedule: Schedule, due: number, target: string): number
   return base + Math.floor(shareOf(`${target} ${base}`) * room);
 };
 
+/** A schedule that has not fired so much after it was due is overdue: a share of its period, milliseconds. */
+const [latePart, latestMs] = [0.5, 15 * 60_000];
+
+/**
+ * By when a schedule must have fired again after `now`, or after `until` where it waits for that. `slackMs`: how much
+ * later it may always be.
+ */
+export const firesBy = (
+  schedule: Schedule,
+  { now, until, slackMs }: { now: number; until?: number; slackMs: number },
+): number => {
+  const next = nextDue(schedule, now);
+  const period = nextDue(schedule, next) - next;
+  return Math.min(next, until ?? next) + Math.max(slackMs, Math.min(latePart * period, latestMs));
+};
+
 /** True when runs may begin at `at`. */
 export const isOpen = ({ window, timezone }: Schedule, at: number): boolean => {
   if (window === null) return true;

@@ -89,6 +89,8 @@ export const datasetWishSchema = z.object({
   title: z.string(),
   published: z.boolean(),
   fields: nodeFieldsSchema,
+  /** How often something new is expected, milliseconds; absent where nothing is. */
+  expectMs: z.number().exactOptional(),
   metadataFingerprint: z.string(),
   resources: z.array(resourceWishSchema),
 });

@@ -63,7 +63,8 @@ export const sendWebhook = async (
   });
 };
 
-const postDirectly: Post = async (url, posting) => {
+/** Posts without a guard: to addresses of the configuration. */
+export const postDirectly: Post = async (url, posting) => {
   const reply = await request(url, { method: 'POST', ...posting });
   await reply.body.dump();
   return reply.statusCode;

@@ -11,10 +11,13 @@ export const noticeEvents = {
   recovered: 'Everything that had failed, was held or quarantined has recovered.',
   'portal-paused': 'A portal is paused: it is down, or refused the login.',
   'portal-resumed': 'A paused portal works again.',
+  overdue: 'Something expected did not happen: a sign of life, a scheduled run, a successful run, new data.',
+  'overdue-ended': 'What was overdue has happened.',
+  test: 'Sent by `sluice notices test`.',
 } as const;
 
 /** See {@link noticeEvents}. */
-type NoticeEvent = keyof typeof noticeEvents;
+export type NoticeEvent = keyof typeof noticeEvents;
 
 const eventNames = Object.keys(noticeEvents) as [NoticeEvent, ...NoticeEvent[]]; // its own keys
 
@@ -24,15 +27,17 @@ const noticeItemSchema = z.object({
   key: z.string(),
   /** An error code, or `bug`. */
   code: z.string(),
-  /** What the code means, in general. */
+  /** What the code means, in general; of what is overdue, since when and why. */
   meaning: z.string(),
+  /** What to do about it. */
+  hint: z.string().exactOptional(),
   /** Place in the file, from 1. */
   line: z.number().int().optional(),
   column: z.number().int().optional(),
 });
 
 /** See {@link noticeItemSchema}. */
-type NoticeItem = z.infer<typeof noticeItemSchema>;
+export type NoticeItem = z.infer<typeof noticeItemSchema>;
 
 /** A notice as the webhook gets it. */
 export const noticeSchema = z.object({
@@ -41,8 +46,9 @@ export const noticeSchema = z.object({
   event: z.enum(eventNames),
   /** ISO 8601, UTC. */
   at: z.string(),
-  portal: z.string(),
-  /** Null for a notice about a portal. */
+  /** Null where it is about no portal, such as a worker. */
+  portal: z.string().nullable(),
+  /** Null for a notice about a portal or worker. */
   manifest: z.string().nullable(),
   runId: z.string().nullable(),
   /** One line for people. */
@@ -77,10 +83,12 @@ export const noticeText = (notice: Notice): { subject: string; text: string } =>
     const place =
       item.line === undefined ? '' : `, line ${item.line}${item.column === undefined ? '' : `, column ${item.column}`}`;
     lines.push(`- ${item.key === '' ? 'the run' : item.key}: ${item.code}${place}`, `  ${item.meaning}`);
+    if (item.hint !== undefined) lines.push(`  -> ${item.hint}`);
   }
   if (notice.more > 0) lines.push(`- and ${notice.more} more`);
   if (notice.items.length > 0) lines.push('');
-  lines.push(`Time: ${notice.at}`, `Portal: ${notice.portal}`);
+  lines.push(`Time: ${notice.at}`);
+  if (notice.portal !== null) lines.push(`Portal: ${notice.portal}`);
   if (notice.manifest !== null) lines.push(`Manifest: ${notice.manifest}`);
   if (notice.runId !== null) lines.push(`Run: ${notice.runId}`);
   lines.push(

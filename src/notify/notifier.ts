@@ -82,6 +82,11 @@ export class Notifier {
     else await redis.hdel(keys.incidents, field);
   }
 
+  /** Puts a notice that was made elsewhere into the queue, once for its id; `own`: the recipients of its manifest. */
+  async send(notice: Notice, own: ManifestNotify): Promise<void> {
+    if (this.#hasChannel(own)) await this.#send(notice, own);
+  }
+
   /** Tells that a portal was paused or works again, each once; called again and again by every worker. */
   async portalState(portal: string, { pause, last }: PortalState): Promise<void> {
     if (!this.#hasChannel({ email: null, webhook: null })) return;

@@ -1,6 +1,6 @@
 // Schedules of manifests: the engine's job schedulers, kept in step with what the manifests say.
 import { type RunRequest, type TriggerData, triggerDataSchema } from '../model/job.ts';
-import { targetName } from '../model/redis-keys.ts';
+import { type Target, targetName } from '../model/redis-keys.ts';
 import { missedAfterMs, type Schedule, startOf } from '../model/schedule-times.ts';
 import { membersOf } from './members.ts';
 import type { Queues } from './queues.ts';
@@ -76,6 +76,12 @@ export const keptSchedules = async (queues: Queues): Promise<Map<string, KeptSch
     kept.set(targetName(request), { request, schedule, due: next ?? 0, waitsUntil });
   }
   return kept;
+};
+
+/** Why the schedule of a target does not fire: its entry is gone, the queue is paused, or its trigger is not taken. */
+export const whyNotFired = async (queues: Queues, target: Target): Promise<'gone' | 'paused' | 'waits'> => {
+  if (!(await queues.runs.getJobScheduler(`${ours}${targetName(target)}`))) return 'gone';
+  return (await queues.runs.isPaused()) ? 'paused' : 'waits';
 };
 
 const ourSchedulers = async (queues: Queues) => {

@@ -1,9 +1,11 @@
 // The watched folders of the service: each batch of claimed files requests a run, and their state is shown to `status`.
+import { access, constants } from 'node:fs/promises';
 import { z } from 'zod';
 import { targetName } from '../model/redis-keys.ts';
 import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
 import { portalsOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
+import { expectedOf } from '../state/deadlines.ts';
 import type { Runtime } from './runtime.ts';
 import { waitingPortals } from './sources.ts';
 
@@ -40,12 +42,15 @@ export class Inboxes {
     for (const [name, { manifest, inbox }] of this.#open) {
       const same = wanted.get(name);
       if (same && JSON.stringify(same) === JSON.stringify(manifest)) continue;
+      this.#runtime.silence.letGo(expectedOf.inbox(name));
       await inbox.close();
       this.#open.delete(name);
       await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
     }
     for (const [name, manifest] of wanted) {
-      if (!this.#open.has(name)) this.#open.set(name, { manifest, inbox: await this.#watch(manifest) });
+      if (this.#open.has(name)) continue;
+      this.#open.set(name, { manifest, inbox: await this.#watch(manifest) });
+      this.#runtime.silence.keepAlive(expectedOf.inbox(name), () => isUsable(manifest.drop.folder));
     }
     this.#timer ??= setInterval(() => this.#next(), publishMs).unref();
     await this.#publish();
@@ -57,6 +62,7 @@ export class Inboxes {
     this.#timer = null;
     await this.#turn;
     for (const [name, { inbox }] of this.#open) {
+      this.#runtime.silence.letGo(expectedOf.inbox(name));
       await inbox.close();
       await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
     }
@@ -111,6 +117,13 @@ export class Inboxes {
     }
   }
 }
+
+/** True for a folder that files can be taken from. */
+export const isUsable = (folder: string): Promise<boolean> =>
+  access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
 
 /** What the watching services report of their folders; a view older than a few seconds is of a service that has ended. */
 export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfService[]> =>

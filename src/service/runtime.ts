@@ -4,11 +4,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
+import type { Heartbeat } from '../config/notify-schema.ts';
 import { UsageError } from '../model/errors.ts';
-import { itemId, plainRequest, type RunRequest } from '../model/job.ts';
+import { itemId, plainRequest, type RunRequest, type TriggerData } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
-import { type RedisKeys, redisKeys, type Target } from '../model/redis-keys.ts';
-import type { StoredReport } from '../model/report.ts';
+import { type RedisKeys, redisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { isSuccess, type StoredReport } from '../model/report.ts';
+import { firesBy } from '../model/schedule-times.ts';
+import type { Post } from '../notify/channels.ts';
+import { Heartbeats } from '../notify/heartbeats.ts';
 import { type ManifestFacts, Notifier } from '../notify/notifier.ts';
 import { datasetHandler } from '../pipeline/handlers/dataset.ts';
 import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
@@ -27,19 +31,21 @@ import { tokenBucket } from '../queue/rate-limit.ts';
 import { holdTrigger } from '../queue/schedules.ts';
 import { openRedis, type RedisHandle } from '../redis-server/embedded.ts';
 import { KeptFiles } from '../sources/drop/kept.ts';
-import { proxyOf } from '../sources/fetch/connect.ts';
-import { type Fetcher, openFetcher } from '../sources/fetch/fetch.ts';
+import type { Fetcher } from '../sources/fetch/fetch.ts';
 import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
 import { loadManifest, perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { Deadlines, expectedOf, happenedIn } from '../state/deadlines.ts';
 import { Ledger } from '../state/ledger.ts';
 import { BatchingRedis } from '../state/redis/batching.ts';
 import { Runs } from '../state/runs.ts';
 import { StoredPlans } from '../state/stored-plans.ts';
 import { storedTerms } from '../state/terms.ts';
-import { rememberTrigger } from '../state/triggers.ts';
+import { rememberTrigger, type TriggerRecord } from '../state/triggers.ts';
+import { configuredFetcher } from './configured-fetcher.ts';
 import { PortalAccess } from './portal-access.ts';
 import { PortalWorkers } from './portal-workers.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { gatherSources, type SourceTools, settleDrops } from './sources.ts';
 
 /** What a runtime is opened with. */
@@ -75,6 +81,11 @@ export class Runtime {
   readonly fetcher: Fetcher;
   /** Files of the web on their way to a portal, on this host. */
   readonly fetched: FetchedFiles;
+  /** What is expected to happen again, and by when. */
+  readonly deadlines: Deadlines;
+  /** Reports what is overdue; begun by what runs for long. */
+  readonly silence: SilenceWatch;
+  readonly #heartbeats: Heartbeats;
   readonly #notices: NoticeQueue;
   readonly #notifier: Notifier;
   readonly #role: string;
@@ -98,12 +109,7 @@ export class Runtime {
       keepLogs: config.jobs.keepLogs,
       keepMs: config.jobs.keepRunsMs,
     });
-    this.fetcher = openFetcher({
-      ...config.sources,
-      allowPrivate: config.sources.allow,
-      userAgent: 'sluice (open data publishing)',
-      proxy: config.sources.proxy === 'environment' ? proxyOf(options.env) : null,
-    });
+    this.fetcher = configuredFetcher(config, options.env);
     this.fetched = new FetchedFiles(join(config.stateDir, 'fetched'), this.fetcher);
     this.plans = new StoredPlans(redis, this.keys, config.jobs.keepRunsMs);
     this.gate = new RunGate(redis, this.keys, this.queues);
@@ -117,6 +123,19 @@ export class Runtime {
       config: config.notify,
       enqueue: (id, job) => this.#notices.add(id, job),
       post: (url, posting) => this.fetcher.post(url, posting),
+      log: options.log,
+    });
+    this.#heartbeats = new Heartbeats(options.log);
+    this.deadlines = new Deadlines(redis, this.keys);
+    this.silence = new SilenceWatch({
+      config,
+      redis,
+      keys: this.keys,
+      queues: this.queues,
+      ledger: this.ledger,
+      deadlines: this.deadlines,
+      notifier: this.#notifier,
+      role: options.role,
       log: options.log,
     });
   }
@@ -286,7 +305,9 @@ export class Runtime {
   }
 
   async #close(force: boolean): Promise<void> {
+    await this.silence.stop(force);
     await this.stopWorkers(force);
+    if (!force) await this.#heartbeats.close();
     await this.fetcher.close();
     await this.portals.close();
     await this.queues.close();
@@ -298,6 +319,7 @@ export class Runtime {
     const deps: HandlerDeps = {
       ledger: this.ledger,
       runs: this.runs,
+      deadlines: this.deadlines,
       fetcher: this.fetcher,
       fetched: this.fetched,
       kept: new KeptFiles({ dir: join(this.config.stateDir, 'kept'), ...this.config.kept }),
@@ -328,7 +350,8 @@ export class Runtime {
         settleDrops(run, claims, { keep: this.config.inbox.archiveKeep, redis: this.redis, keys: this.keys }),
       requestRun: (request) => this.gate.request(request),
       holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
-      triggered: (target, record) => rememberTrigger(this.redis, this.keys, target, record),
+      triggered: (data, record) => this.#triggered(data, record),
+      started: (request) => void this.#heartbeat('start', request, `run ${request.runId} begins`),
       notify: (report, request) => this.#notify(report, request),
       packLogs: (runId, keys) =>
         this.jobLogs.pack(
@@ -347,6 +370,28 @@ export class Runtime {
     };
   }
 
+  async #triggered(data: TriggerData, record: TriggerRecord): Promise<void> {
+    await rememberTrigger(this.redis, this.keys, data, record);
+    if (data.schedule === null) return;
+    const now = Date.now();
+    const waits = record.did === 'wait' ? { until: record.until } : {};
+    const at = firesBy(data.schedule, { now, ...waits, slackMs: this.config.watch.everyMs });
+    await this.deadlines.keepPromise({ member: expectedOf.schedule(data), at }, now);
+  }
+
+  /** The monitor of the manifest goes before the configured one. */
+  async #heartbeat(heartbeat: Heartbeat, request: RunRequest, text: string): Promise<void> {
+    const manifest = await loadManifest(request.manifestPath).catch(() => null);
+    const own = manifest?.notify?.heartbeat;
+    const target = targetName(request);
+    if (own) {
+      const post: Post = (url, posting) => this.fetcher.post(url, posting);
+      this.#heartbeats.call({ heartbeat, target, urls: own, text, post });
+    } else if (this.config.notify.heartbeat) {
+      this.#heartbeats.call({ heartbeat, target, urls: this.config.notify.heartbeat, text });
+    }
+  }
+
   /** A fault here must not keep a run from closing. */
   async #notify(report: StoredReport, request: RunRequest): Promise<void> {
     const facts = async (): Promise<ManifestFacts> => {
@@ -358,6 +403,9 @@ export class Runtime {
       };
     };
     try {
+      const counts = JSON.stringify(report.counts);
+      await this.#heartbeat(isSuccess(report) ? 'ok' : 'fail', request, `run ${report.runId}: ${counts}`);
+      await this.deadlines.happened(happenedIn(report), Date.now());
       await this.#notifier.runClosed(report, facts);
     } catch (error) {
       this.log.error({ runId: report.runId, err: error }, 'the notice of a run could not be made');

@@ -1,8 +1,10 @@
 // The long-running service: workers, watched folders, schedules.
 import { plainRequest } from '../model/job.ts';
+import { firesBy } from '../model/schedule-times.ts';
 import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
 import { portalsOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { expectationsOf, expectedOf } from '../state/deadlines.ts';
 import { Inboxes } from './inboxes.ts';
 import { loadManifests, watchManifests } from './manifests.ts';
 import type { Runtime } from './runtime.ts';
@@ -27,6 +29,7 @@ export class Service {
     await this.#runtime.startWorkers();
     await this.#inboxes.sync(manifests.filter(isDropManifest));
     this.#watch = watchManifests(this.#patterns, () => this.#sync(), this.#runtime.log);
+    await this.#runtime.silence.start();
     return manifests;
   }
 
@@ -49,7 +52,37 @@ export class Service {
     )) {
       this.#runtime.log.info({ action: 'schedule' }, line);
     }
+    await this.#expect(known);
     return known;
+  }
+
+  /** Says what is to happen from now on; whoever is alive reports what does not. */
+  async #expect(manifests: Manifest[]): Promise<void> {
+    const { deadlines, config } = this.#runtime;
+    const now = Date.now();
+    const slackMs = config.watch.everyMs;
+    const schedules = manifests.flatMap((manifest) => this.#schedulesOf(manifest));
+    await deadlines.promise(
+      [
+        ...schedules.map(({ request, schedule }) => ({
+          member: expectedOf.schedule(request),
+          form: JSON.stringify(schedule),
+          at: firesBy(schedule, { now, slackMs }),
+        })),
+        ...manifests.filter(isDropManifest).map(({ name, drop }) => ({
+          member: expectedOf.inbox(name),
+          form: drop.folder,
+          at: now + slackMs,
+        })),
+      ],
+      now,
+    );
+    await deadlines.expect(
+      manifests.flatMap((manifest) =>
+        portalsOf(manifest).flatMap((portal) => expectationsOf({ manifest: manifest.name, portal }, manifest.expectMs)),
+      ),
+      now,
+    );
   }
 
   /** The manifest with those of its portals that are configured; nothing where none is. */

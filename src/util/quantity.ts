@@ -37,6 +37,13 @@ export const durationMs = (text: string): number => {
   return Math.round(Number(amount) * factor);
 };
 
+/** A duration as people write it, in the largest unit that gives a whole number: `10m`. */
+export const durationWords = (ms: number): string => {
+  const units = Object.entries(durationUnits).reverse();
+  const [unit, size] = units.find(([, each]) => ms % each === 0) ?? ['ms', 1];
+  return `${ms / size}${unit}`;
+};
+
 /** Bytes of a size that {@link sizeText} accepted; throws a RangeError for other text. */
 export const sizeBytes = (text: string): number => {
   const [, amount, unit] = sizePattern.exec(text) ?? [];

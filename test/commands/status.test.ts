@@ -52,7 +52,7 @@ describe('sluice status', () => {
     expect(out).toContain('city@local: 2 live, 0 stale, 1 not live');
     expect(out).toContain('last runs:');
     const json = JSON.parse((await status(undefined, { json: true })).out) as Record<string, unknown>;
-    expect(Object.keys(json)).toEqual(['targets', 'held', 'runs', 'inboxes', 'keys']);
+    expect(Object.keys(json)).toEqual(['targets', 'held', 'overdue', 'runs', 'inboxes', 'keys']);
     expect(json.targets).toMatchObject([{ target: 'city@local', live: 2, notLive: 1, running: null, pause: null }]);
     const one = JSON.parse((await status('city/one/good', { json: true })).out) as Record<string, unknown>;
     expect(one).toMatchObject({ key: 'city/one/good', portal: 'local', live: true, rows: 2 });

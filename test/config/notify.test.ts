@@ -27,7 +27,7 @@ const env = { HOOK: 'https://hooks.example.org/T0KEN', HOOK_SECRET: 'hook-secret
 
 describe('notify', () => {
   it('is nobody without the key', async () => {
-    expect((await load('retry: { attempts: 3 }')).notify).toEqual({ webhook: null, email: null });
+    expect((await load('retry: { attempts: 3 }')).notify).toEqual({ webhook: null, email: null, heartbeat: null });
   });
 
   it('takes addresses and secrets by reference; one recipient may stand without a list', async () => {

@@ -35,7 +35,7 @@ const openWorker = async (
   const notifier = new Notifier({
     redis: connection,
     keys: redisKeys('n'),
-    config: { webhook: null, email: null, ...config },
+    config: { webhook: null, email: null, heartbeat: null, ...config },
     enqueue: (id, job) => queue.add(id, job),
     post: (url, posting) => fetcher.post(url, posting),
     log,

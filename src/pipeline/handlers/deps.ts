@@ -1,5 +1,5 @@
 // What handlers work with; the composition root supplies it.
-import type { JobContext, RunRequest, TriggerData } from '../../model/job.ts';
+import type { JobContext, RunData, RunRequest, TriggerData } from '../../model/job.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
@@ -11,6 +11,7 @@ import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { SkippedEntry } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { WishList } from '../../sources/wish-list.ts';
+import type { Deadlines } from '../../state/deadlines.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { Runs, SettledClaim } from '../../state/runs.ts';
 import type { HeldRun } from '../../state/stored-plans.ts';
@@ -51,7 +52,7 @@ export interface Gathered {
   /** The rules of the manifest that was gathered. */
   manifest: Pick<
     Manifest,
-    'name' | 'portal' | 'priority' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard' | 'defaults'
+    'name' | 'portal' | 'priority' | 'expectMs' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard' | 'defaults'
   >;
 }
 
@@ -59,6 +60,8 @@ export interface Gathered {
 export interface HandlerDeps {
   ledger: Ledger;
   runs: Runs;
+  /** How often runs and something new are expected. */
+  deadlines: Pick<Deadlines, 'expect'>;
   settings: HandlerSettings;
   /** The last good file of each resource, on this host. */
   kept: KeptFiles;
@@ -91,7 +94,9 @@ export interface HandlerDeps {
   /** Lets a trigger come again at a time, Unix milliseconds. */
   holdTrigger(data: TriggerData, until: number): Promise<void>;
   /** Remembers what the schedule of a target did. */
-  triggered(target: Target, record: TriggerRecord): Promise<void>;
+  triggered(data: TriggerData, record: TriggerRecord): Promise<void>;
+  /** Tells monitors that a run begins; waits for nothing and never fails. */
+  started(request: RunData): void;
   /** Tells people what is wrong or well again after a run; idempotent, never rejects. */
   notify(report: StoredReport, request: RunRequest): Promise<void>;
   /** Packs the logs of items that have ended in a run. */

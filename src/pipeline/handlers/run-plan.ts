@@ -7,6 +7,7 @@ import type { Reason } from '../../model/report.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { sparedBy } from '../../sources/gather/dataset-wish.ts';
 import { guardOf } from '../../sources/manifest/guard-schema.ts';
+import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
 import { isStale } from '../../state/refreshed.ts';
 import type { PlannedCounts, PlanWriter } from '../../state/runs.ts';
 import type { KnownState, PlannedDataset, PlannedItem } from '../plan/plan.ts';
@@ -41,6 +42,7 @@ const planGathered = async (
 ): Promise<PlannedCounts> => {
   const pins = request.plan === null ? null : await deps.storedPlan(request.plan);
   const isLimited = request.only !== null || gathered.isDrop;
+  await deps.deadlines.expect(expectationsOf(request, gathered.manifest.expectMs), Date.now());
   const released = request.release === null ? null : new Set((await deps.heldRun(request.release)).removals);
   const how: PlanningHow = { gathered, pins, isLimited, released };
   const isAsked = !isLimited && !pins && (await needsRefresh(deps, request));
@@ -101,6 +103,13 @@ const writePages = async (
       onDrift: request.onDrift ?? gathered.manifest.onDrift,
       pinned: pins !== null,
     });
+    await deps.deadlines.expect(
+      page.wishes.map(({ key, expectMs }) => ({
+        member: expectedOf.data(request.portal, key),
+        everyMs: expectMs ?? null,
+      })),
+      Date.now(),
+    );
     for (const [index, wish] of page.wishes.entries()) {
       const dataset = page.datasets[index];
       if (dataset) work.add(wish, pins ? pinned(dataset, pins, moved) : dataset, moved);

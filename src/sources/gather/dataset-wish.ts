@@ -2,6 +2,7 @@
 import { createHash, hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
+import { frequencyMs } from '../../dataset-api/values.ts';
 import { errorMessage, type FileProblem } from '../../model/errors.ts';
 import { datasetKey, kindOfKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
@@ -9,6 +10,7 @@ import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../../model/wish.ts';
+import { durationMs } from '../../util/quantity.ts';
 import { guardOf } from '../manifest/guard-schema.ts';
 import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
 import type { TableDetails } from '../manifest/table-schema.ts';
@@ -152,15 +154,26 @@ export type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
  */
 export const datasetWish = (owner: KeyOwner, spec: DatasetSpec): DatasetWish => {
   const key = datasetKey(owner.name, spec.id);
-  const { published = true, fields, ...metadata } = spec.details;
+  const { published = true, expectEvery, fields, ...metadata } = spec.details;
   const node = { title: spec.title, published, fields: datasetFields(metadata, fields) };
   return {
     key,
     uuid: uuidOfKey(datasetKey(owner.renamedFrom ?? owner.name, spec.renamedFrom ?? spec.id)),
     ...node,
+    ...expectation(spec),
     metadataFingerprint: metadataFingerprint(node),
     resources: spec.resources.map((resource) => resourceWish(owner, spec, resource)),
   };
+};
+
+/** What the dataset says itself goes before its frequency, which is that of its files. */
+const expectation = ({ details, resources }: DatasetSpec): Pick<DatasetWish, 'expectMs'> => {
+  const { expectEvery, frequency } = details;
+  if (expectEvery === 'never') return {};
+  if (expectEvery !== undefined) return { expectMs: durationMs(expectEvery) };
+  const ms =
+    frequency === undefined || !resources.some(({ source }) => 'name' in source) ? null : frequencyMs(frequency);
+  return ms === null ? {} : { expectMs: ms };
 };
 
 const resourceWish = (

@@ -1,6 +1,7 @@
 // Reads a manifest and resolves it: absolute paths, merged defaults, plain numbers; of several portals one manifest for each.
 import { createHash, hash } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
+import { heartbeatUrls } from '../../config/notify-schema.ts';
 import { slugOf } from '../../dataset-api/slug.ts';
 import { type FileProblem, ManifestError } from '../../model/errors.ts';
 import type { ResourceSource } from '../../model/wish.ts';
@@ -17,6 +18,7 @@ import {
   type Manifest,
   type ManifestBase,
   type ManifestFile,
+  type ManifestNotify,
   manifestFileSchema,
   type ResourceDetails,
   type ResourceSpec,
@@ -111,6 +113,7 @@ const resolveManifest = (file: ManifestFile, path: string): Manifest => {
     name: file.name,
     ...portalNames(file),
     ...(file.schedule === undefined ? {} : { schedule: resolveSchedule(file.schedule, file.timezone) }),
+    ...(file.expectEvery === undefined ? {} : { expectMs: durationMs(file.expectEvery) }),
     ...(file.renamedFrom === undefined ? {} : { renamedFrom: file.renamedFrom }),
     priority: file.priority ?? 'normal',
     onMissing: file.onMissing ?? 'keep',
@@ -121,9 +124,7 @@ const resolveManifest = (file: ManifestFile, path: string): Manifest => {
       min: file.guard?.min ?? 5,
       maxUpdates: file.guard?.maxUpdates === undefined ? null : shareOf(file.guard.maxUpdates),
     },
-    ...(file.notify === undefined
-      ? {}
-      : { notify: { email: listOf(file.notify.email), webhook: file.notify.webhook ?? null } }),
+    ...(file.notify === undefined ? {} : { notify: resolveNotify(file.notify) }),
     defaults: {
       dataset: file.defaults?.dataset ?? {},
       resource: resolveTable(withGuard(file, file.defaults?.resource ?? {}), dir),
@@ -154,6 +155,12 @@ const portalNames = ({ portal, portals }: ManifestFile): Pick<ManifestBase, 'por
   if (portals === undefined || second === undefined) return { portal: first ?? portal ?? 'local' };
   return { portal: first ?? second, portals };
 };
+
+const resolveNotify = ({ email, webhook, heartbeat }: NonNullable<ManifestFile['notify']>): ManifestNotify => ({
+  email: listOf(email),
+  webhook: webhook ?? null,
+  ...(heartbeat === undefined ? {} : { heartbeat: heartbeatUrls(heartbeat) }),
+});
 
 const listOf = (value: string | string[] | undefined): string[] | null =>
   value === undefined ? null : typeof value === 'string' ? [value] : value;

@@ -1,6 +1,6 @@
 // What a manifest may say: the shape of the YAML file, and what it is once loaded.
 import { z } from 'zod';
-import { recipientsSchema } from '../../config/notify-schema.ts';
+import { type HeartbeatUrls, heartbeatSchema, recipientsSchema } from '../../config/notify-schema.ts';
 import {
   datasetMetadataShape,
   passedFieldsSchema,
@@ -51,8 +51,17 @@ const importMode = optional(z.enum(['auto', 'never']), {
   examples: ['never'],
 });
 
+const expectEvery = optional(
+  z.union([durationText, z.literal('never')], { error: 'must be a duration such as `1d`, or `never`' }),
+  {
+    description:
+      'How often a new file is expected; a notice reports what is overdue by half of that. By default as `frequency` says, if the dataset has files.',
+    examples: ['1d'],
+  },
+);
+
 /** Keys of a dataset that `defaults.dataset` and `dataset.yaml` beside a dropped folder share with written-down datasets. */
-const datasetShape = { ...datasetMetadataShape, published, fields: passedFieldsSchema.exactOptional() };
+const datasetShape = { ...datasetMetadataShape, published, expectEvery, fields: passedFieldsSchema.exactOptional() };
 const resourceShape = {
   ...resourceMetadataShape,
   published,
@@ -173,6 +182,11 @@ export const manifestFileSchema = z
       description: 'Time zone of a `schedule` that is a pattern.',
       examples: ['Europe/Berlin'],
     }),
+    expectEvery: optional(durationText, {
+      description:
+        'How often a successful run and something new are expected; a notice reports what is overdue by half of that.',
+      examples: ['1d'],
+    }),
     priority: optional(z.enum(runPriorities), {
       default: 'normal',
       description: 'Whose work a portal gets first when several manifests wait for it.',
@@ -227,6 +241,11 @@ export const manifestFileSchema = z
         webhook: optional(webAddress, {
           description: 'Webhook instead of the configured one; needs a public address or `sources.allow`; not signed.',
           examples: ['https://ops.example.org/finance'],
+        }),
+        heartbeat: optional(heartbeatSchema, {
+          description:
+            'Monitor that its runs call instead of the configured one; needs a public address or `sources.allow`.',
+          examples: ['https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11'],
         }),
       }),
       {
@@ -332,6 +351,7 @@ export const defaultRules: Pick<ManifestBase, 'priority' | 'onMissing' | 'missin
 export interface ManifestNotify {
   email: string[] | null;
   webhook: string | null;
+  heartbeat?: HeartbeatUrls;
 }
 
 /** What every manifest has. */
@@ -345,6 +365,8 @@ export interface ManifestBase {
   portals?: string[];
   schedule?: Schedule;
   priority: RunPriority;
+  /** How often a successful run and something new are expected. */
+  expectMs?: number;
   /** Former name, whose identities the keys keep. */
   renamedFrom?: string;
   onMissing: OnMissing;

@@ -1,0 +1,42 @@
+// `sluice notices test`: whether notices arrive.
+import { UsageError } from '../model/errors.ts';
+import { testNotices } from '../service/test-notices.ts';
+import { type CommandDeclarations, commonOptions } from './declaration.ts';
+import { exitCodes } from './exit-code.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
+import { configOf, oneOffLog } from './session.ts';
+
+/** Sends one notice through every channel; 0 when all took it, 3 otherwise. @throws UsageError where there is none */
+export const noticesTestCommand = async (options: CommonOptions, io: Io): Promise<number> => {
+  const config = await configOf(options, io);
+  const channels = await testNotices(config, { env: io.env, log: oneOffLog(config, options, io), signal: io.stop });
+  if (channels.length === 0) {
+    throw new UsageError('nobody is notified: no channel is configured', {
+      hint: 'set `notify.webhook`, `notify.email` or `notify.heartbeat` in the configuration',
+    });
+  }
+  if (options.json) say(io, JSON.stringify(channels, null, 2));
+  else {
+    for (const { channel, to, manifest, error } of channels) {
+      const whose = manifest === null ? '' : ` (of ${manifest})`;
+      say(io, `${channel} ${to}${whose}: ${error === null ? 'delivered' : `failed: ${error.message}`}`);
+      if (error?.hint) say(io, `  -> ${error.hint}`);
+    }
+  }
+  return channels.every(({ error }) => error === null) ? exitCodes.ok : exitCodes.someFailed;
+};
+
+/** `sluice notices` on the command line. */
+export const commands = {
+  notices: {
+    examples: ['sluice notices test'],
+    subcommands: {
+      test: {
+        description: 'send one test notice through every channel',
+        options: commonOptions,
+        examples: ['sluice notices test --config config/sluice.yaml'],
+        run: noticesTestCommand,
+      },
+    },
+  },
+} satisfies CommandDeclarations;

@@ -1,0 +1,93 @@
+// Heartbeats: each run calls a monitor when it begins and when it has ended, so that somebody else notices its absence.
+import type { Heartbeat, HeartbeatUrls } from '../config/notify-schema.ts';
+import { errorMessage, NoticeFailedError, reasonOf, SourceRefusedError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import { type Post, postDirectly } from './channels.ts';
+
+/** Milliseconds one call may take, and those that a stop waits for. */
+const [callMs, drainMs] = [5000, 8000];
+
+/** Calls under way at most; further ones are left out. */
+const mostCalls = 200;
+
+/** One call. */
+export interface HeartbeatCall {
+  heartbeat: Heartbeat;
+  /** Of whom: calls of one are made one after the other. */
+  target: string;
+  urls: HeartbeatUrls;
+  /** What the monitor shows beside it. */
+  text: string;
+  /** For addresses that manifests name, which must be guarded. */
+  post?: Post;
+}
+
+/** Calls monitors. A call is made once: a monitor tells of one that is missing, which is the safe side. */
+export class Heartbeats {
+  readonly #log: Log;
+  readonly #stop = new AbortController();
+  readonly #last = new Map<string, Promise<void>>();
+  #calls = 0;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Begins a call and returns at once; what becomes of it is only logged. */
+  call(call: HeartbeatCall): void {
+    const { target, heartbeat, urls } = call;
+    const url = urls[heartbeat];
+    if (url === undefined) return;
+    if (this.#calls >= mostCalls) {
+      this.#log.warn({ action: 'heartbeat', target, heartbeat }, 'a heartbeat was left out: too many are under way');
+      return;
+    }
+    this.#calls += 1;
+    const turn = (this.#last.get(target) ?? Promise.resolve())
+      .then(() => sendHeartbeat(url, call, this.#stop.signal))
+      .catch((error: unknown) => {
+        this.#log.warn(
+          { action: 'heartbeat', target, heartbeat, reason: reasonOf(error) },
+          'a heartbeat was not delivered',
+        );
+      })
+      .finally(() => {
+        this.#calls -= 1;
+        if (this.#last.get(target) === turn) this.#last.delete(target);
+      });
+    this.#last.set(target, turn);
+  }
+
+  /** Waits some seconds for the calls under way. Idempotent. */
+  async close(): Promise<void> {
+    const timer = setTimeout(() => this.#stop.abort(new Error('the process ends')), drainMs);
+    await Promise.all(this.#last.values());
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Makes one call; any 2xx answer within five seconds is success.
+ * @throws NoticeFailedError, or SourceRefusedError where `post` refuses the address; messages hold its origin only
+ */
+export const sendHeartbeat = async (
+  url: string,
+  { text, post = postDirectly }: Pick<HeartbeatCall, 'text' | 'post'>,
+  stop: AbortSignal,
+): Promise<void> => {
+  const { origin } = new URL(url);
+  const headers = { 'content-type': 'text/plain', 'user-agent': 'sluice' };
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(callMs)]);
+  let status: number;
+  try {
+    status = await post(url, { headers, body: text, signal });
+  } catch (cause) {
+    if (cause instanceof SourceRefusedError) throw cause;
+    const why = errorMessage(cause).replaceAll(url, origin);
+    throw new NoticeFailedError(`the monitor at ${origin} did not take a heartbeat: ${why}`, { hint });
+  }
+  if (status >= 200 && status < 300) return;
+  throw new NoticeFailedError(`the monitor at ${origin} answered a heartbeat with status ${status}`, { hint });
+};
+
+const hint = 'check notify.heartbeat, and that its server runs';

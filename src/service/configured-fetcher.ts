@@ -1,0 +1,13 @@
+// The client for files of the web and for addresses that manifests name, as the configuration has it.
+import type { Config } from '../config/config.ts';
+import { proxyOf } from '../sources/fetch/connect.ts';
+import { type Fetcher, openFetcher } from '../sources/fetch/fetch.ts';
+
+/** Opens it; `close()` when done. */
+export const configuredFetcher = ({ sources }: Pick<Config, 'sources'>, env: NodeJS.ProcessEnv): Fetcher =>
+  openFetcher({
+    ...sources,
+    allowPrivate: sources.allow,
+    userAgent: 'sluice (open data publishing)',
+    proxy: sources.proxy === 'environment' ? proxyOf(env) : null,
+  });

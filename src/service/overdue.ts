@@ -1,0 +1,172 @@
+// What is overdue, in words: since when, why, and what to do.
+import type { Redis } from 'ioredis';
+import type { Config } from '../config/config.ts';
+import type { RedisKeys } from '../model/redis-keys.ts';
+import { liveWorkers } from '../queue/heartbeat.ts';
+import type { Queues } from '../queue/queues.ts';
+import { whyNotFired } from '../queue/schedules.ts';
+import type { Deadline, Deadlines, ExpectedKind } from '../state/deadlines.ts';
+import { type LastRun, lastRuns } from '../state/last-runs.ts';
+import { durationWords } from '../util/quantity.ts';
+
+/** What is needed to say what is overdue. */
+export interface OverdueParts {
+  config: Pick<Config, 'watch'>;
+  redis: Redis;
+  keys: RedisKeys;
+  queues: Queues;
+  deadlines: Deadlines;
+}
+
+/** Something that was expected and did not happen. */
+export interface Overdue {
+  kind: ExpectedKind;
+  /** Null for a worker. */
+  manifest: string | null;
+  portal: string | null;
+  /** Key of the dataset that misses new data; null for everything else. */
+  key: string | null;
+  /** By when it was expected, ISO 8601, UTC. */
+  expectedBy: string;
+  /** One sentence without a full stop. */
+  why: string;
+  /** What to do. */
+  hint: string;
+}
+
+/** What an expectation is about. */
+export interface Expected extends Pick<Overdue, 'kind' | 'manifest' | 'portal' | 'key'> {
+  /** As people call it. */
+  name: string;
+}
+
+/** Reads the name that something expected has in Redis. */
+export const expectedIn = (member: string): Expected => {
+  const [kind, first = '', second = '', third = ''] = member.split(' ');
+  if (kind === 'worker') {
+    return { kind, manifest: null, portal: null, key: null, name: `the process ${third} (${first}) on ${second}` };
+  }
+  if (kind === 'inbox') return { kind, manifest: first, portal: null, key: null, name: `the inbox of ${first}` };
+  if (kind === 'data') {
+    return { kind, manifest: second.split('/')[0] ?? '', portal: first, key: second, name: `new data of ${second}` };
+  }
+  const [manifest = '', portal = ''] = first.split('@');
+  const target = { manifest, portal, key: null };
+  if (kind === 'schedule') return { kind, ...target, name: `the schedule of ${first}` };
+  if (kind === 'success') return { kind, ...target, name: `a successful run of ${first}` };
+  return { kind: 'news', ...target, name: `anything new for ${first}` };
+};
+
+/** What is overdue now, reported or not, the longest first; `more` counts what is left out. Takes a few round trips. */
+export const whatIsOverdue = async (
+  parts: OverdueParts,
+  most = 100,
+  now: number = Date.now(),
+): Promise<{ overdue: Overdue[]; more: number }> => {
+  const { deadlines } = parts;
+  const [count, ...lists] = await Promise.all([
+    deadlines.countOverdue(now),
+    deadlines.overdue(most),
+    deadlines.due(now, most),
+  ]);
+  const shown = lists
+    .flat()
+    .sort((a, b) => a.at - b.at)
+    .slice(0, most);
+  return { overdue: await inWords(parts, shown), more: Math.max(0, count - shown.length) };
+};
+
+/** Says of each why it is overdue and what to do. */
+export const inWords = async (parts: OverdueParts, deadlines: readonly Deadline[]): Promise<Overdue[]> => {
+  const { redis, keys } = parts;
+  const members = deadlines.map(({ member }) => member);
+  const [last, runs, promised] = await Promise.all([
+    parts.deadlines.lastOf(members),
+    members.some((member) => member.startsWith('success ')) ? lastRuns(redis, keys) : new Map<string, LastRun>(),
+    members.length === 0 ? [] : redis.hmget(keys.promised, ...members),
+  ]);
+  return Promise.all(
+    deadlines.map(async ({ member, at }, index) => {
+      const { name, ...expected } = expectedIn(member);
+      const period = last[index] ?? null;
+      const facts: Facts = {
+        ...expected,
+        name,
+        since: iso(period?.at ?? at - parts.config.watch.everyMs),
+        by: iso(at),
+        every: durationWords(period?.everyMs ?? parts.config.watch.everyMs),
+        lastRun: runs.get(`${expected.manifest}@${expected.portal}`) ?? null,
+        form: promised[index] ?? '',
+      };
+      return { ...expected, expectedBy: facts.by, ...(await words[expected.kind](facts, parts)) };
+    }),
+  );
+};
+
+interface Facts extends Expected {
+  since: string;
+  by: string;
+  every: string;
+  lastRun: LastRun | null;
+  /** What the service promised: the folder of an inbox. */
+  form: string;
+}
+
+type Words = Pick<Overdue, 'why' | 'hint'>;
+
+const words: Record<ExpectedKind, (facts: Facts, parts: OverdueParts) => Words | Promise<Words>> = {
+  worker: ({ name, since }) => ({
+    why: `${name} has given no sign of life since ${since}`,
+    hint: 'look at its log, then start it again; jobs that it held go on in other workers, or at the next start',
+  }),
+  inbox: ({ name, since, form }) => ({
+    why: `nobody has watched ${name} since ${since}: ${form}`,
+    hint: 'check that `sluice start` serves the manifest and may read and write the folder; files dropped meanwhile are taken then',
+  }),
+  schedule: async ({ name, by, manifest, portal }, parts) => {
+    const reason = await scheduleReason(parts, { manifest: manifest ?? '', portal: portal ?? '' });
+    return { ...reason, why: `${name} has not fired by ${by}: ${reason.why}` };
+  },
+  success: ({ name, since, every, lastRun, manifest }) => ({
+    why: `there has been no ${name.slice(2)} since ${since}, one is expected every ${every}: ${runWords(lastRun, since)}`,
+    hint:
+      lastRun === null || lastRun.endedAt < since
+        ? `check \`sluice schedules\`, or run \`sluice run-now ${manifest}\``
+        : `see \`sluice status\` and \`sluice log ${lastRun.runId}\``,
+  }),
+  news: ({ name, since, every }) => ({
+    why: `there has not been ${name} since ${since}; something is expected every ${every}`,
+    hint: 'ask whoever delivers the data; `expectEvery` of the manifest says how often it is expected',
+  }),
+  data: ({ key, since, every }) => ({
+    why: `no new file of ${key} has come since ${since}; one is expected every ${every}`,
+    hint: 'ask whoever delivers it; `expectEvery` of the dataset (`never` ends it) goes before its `frequency`',
+  }),
+};
+
+const runWords = (run: LastRun | null, since: string): string => {
+  if (run === null || run.endedAt < since) return 'none was begun';
+  const faults = [...(run.failed > 0 ? [`${run.failed} failed`] : []), ...(run.held > 0 ? [`${run.held} held`] : [])];
+  return `run ${run.runId} ended at ${run.endedAt} with ${run.reason ?? faults.join(', ')}`;
+};
+
+const scheduleReason = async (
+  { redis, keys, queues }: OverdueParts,
+  target: { manifest: string; portal: string },
+): Promise<Words> => {
+  const why = await whyNotFired(queues, target);
+  if (why === 'gone') {
+    return {
+      why: 'it is no longer in Redis',
+      hint: 'restart `sluice start`, which adds the schedules of its manifests again',
+    };
+  }
+  if (why === 'paused') {
+    return { why: 'the queue of runs is paused', hint: 'resume the queue `runs` with the tool that paused it' };
+  }
+  return (await liveWorkers(redis, keys, Date.now())).size === 0
+    ? { why: 'no worker is running', hint: 'run `sluice start`; what was missed is made up for as `catchUp` says' }
+    : { why: 'no worker has taken its trigger', hint: 'see `sluice status`: the workers may be busy or stuck' };
+};
+
+const iso = (ms: number): string => new Date(ms).toISOString();

@@ -1,0 +1,236 @@
+// Watches for silence: gives signs of life of this process, and reports what is overdue once, whoever finds it first.
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Log } from '../model/log.ts';
+import { listedItems, type Notice, type NoticeItem, noticeSchema } from '../notify/notice.ts';
+import type { Notifier } from '../notify/notifier.ts';
+import { loadManifest } from '../sources/manifest/load.ts';
+import type { ManifestNotify } from '../sources/manifest/schema.ts';
+import { type Deadline, expectedOf } from '../state/deadlines.ts';
+import type { Ledger } from '../state/ledger.ts';
+import { expectedIn, inWords, type OverdueParts } from './overdue.ts';
+
+/** What the watch is made of. */
+export interface SilenceWatchParts extends OverdueParts {
+  ledger: Ledger;
+  notifier: Pick<Notifier, 'send'>;
+  /** What this process is, as other processes see it. */
+  role: string;
+  log: Log;
+  /** Unix milliseconds. */
+  now?: () => number;
+}
+
+/** What is reported by one look at most; the next one goes on. */
+const mostAtOnce = 1000;
+const longestBeatMs = 60_000;
+
+const noNotify: ManifestNotify = { email: null, webhook: null };
+
+/** Looks twice in each period; `stop()` when done. */
+export class SilenceWatch {
+  readonly #parts: SilenceWatchParts;
+  readonly #now: () => number;
+  readonly #began: number;
+  readonly #self: string;
+  /** What this process keeps alive, with a check of each. */
+  readonly #alive = new Map<string, () => Promise<boolean>>();
+  readonly #checked = new Set<string>();
+  /** What was past its deadline at the last look. One that still is was not merely late after a suspended host or clock. */
+  #suspects = new Map<string, number>();
+  #timer: NodeJS.Timeout | null = null;
+  #turn: Promise<void> | null = null;
+
+  constructor(parts: SilenceWatchParts) {
+    this.#parts = parts;
+    this.#now = parts.now ?? Date.now;
+    this.#began = this.#now();
+    this.#self = expectedOf.worker({ role: parts.role, host: hostname(), pid: process.pid, began: this.#began });
+  }
+
+  /** Gives signs of life of something from now on, while `isAlive` resolves with true. */
+  keepAlive(member: string, isAlive: () => Promise<boolean>): void {
+    this.#alive.set(member, isAlive);
+  }
+
+  /** Ends {@link SilenceWatch.keepAlive}; whatever is still expected of it will be overdue. */
+  letGo(member: string): void {
+    this.#alive.delete(member);
+  }
+
+  /** Begins. */
+  async start(): Promise<void> {
+    this.keepAlive(this.#self, async () => true);
+    await this.look();
+    const beatMs = Math.min(this.#parts.config.watch.everyMs / 2, longestBeatMs);
+    this.#timer = setInterval(() => this.#next(), beatMs).unref();
+  }
+
+  /** Ends; this process is not expected any more. Idempotent. `force`: Redis may be gone. */
+  async stop(force: boolean): Promise<void> {
+    if (!this.#timer) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+    if (force) return;
+    await this.#turn;
+    await this.#parts.deadlines.forget([this.#self], this.#now());
+  }
+
+  #next(): void {
+    this.#turn ??= this.look()
+      .catch((err: unknown) => this.#parts.log.warn({ err }, 'silence could not be watched for'))
+      .finally(() => {
+        this.#turn = null;
+      });
+  }
+
+  /** Gives signs of life and looks once. */
+  async look(): Promise<void> {
+    await this.#signsOfLife();
+    const { deadlines } = this.#parts;
+    await this.#endReplaced();
+    for (const group of groupsOf(await deadlines.ended(mostAtOnce))) await this.#reportEnded(group);
+    const due = await deadlines.due(this.#now(), mostAtOnce);
+    const silent = due.filter(({ member, at }) => this.#suspects.get(member) === at);
+    this.#suspects = new Map(due.map(({ member, at }) => [member, at]));
+    const paths = silent.length === 0 ? new Map<string, string>() : await this.#paths();
+    const expected = await this.#stillExpected(silent, paths);
+    for (const group of groupsOf(expected)) await this.#reportOverdue(group);
+    await this.#sendNotices();
+  }
+
+  /** One check that hangs, as on a dead network drive, holds nothing else up. */
+  async #signsOfLife(): Promise<void> {
+    const { deadlines, config, log } = this.#parts;
+    const renew = async (member: string): Promise<void> => {
+      const now = this.#now();
+      await deadlines.renew([{ member, at: now + config.watch.everyMs }], now);
+    };
+    for (const [member, isAlive] of this.#alive) {
+      if (member === this.#self || this.#checked.has(member)) continue;
+      this.#checked.add(member);
+      void isAlive()
+        .then((alive) => (alive && this.#alive.has(member) ? renew(member) : undefined))
+        .catch((err: unknown) => log.debug({ err, member }, 'no sign of life'))
+        .finally(() => this.#checked.delete(member));
+    }
+    await renew(this.#self);
+  }
+
+  /** Without what the manifests do not name any more. */
+  async #stillExpected(silent: Deadline[], paths: ReadonlyMap<string, string>): Promise<Deadline[]> {
+    const { ledger, deadlines } = this.#parts;
+    const gone: string[] = [];
+    for (const { member } of silent) {
+      const { kind, manifest, portal, key } = expectedIn(member);
+      if (kind !== 'data' && kind !== 'success' && kind !== 'news') continue;
+      const path = paths.get(`${manifest}@${portal}`);
+      const entry = key === null || portal === null ? null : await ledger.entry(portal, key);
+      const isGone = entry !== null && (entry.missingSince !== null || entry.removed !== null);
+      if (isGone || (path !== undefined && !existsSync(path))) gone.push(member);
+    }
+    if (gone.length > 0) await deadlines.forget(gone, this.#now());
+    return silent.filter(({ member }) => !gone.includes(member));
+  }
+
+  async #reportOverdue(group: Deadline[]): Promise<void> {
+    const { deadlines, redis, keys, log } = this.#parts;
+    for (const { member, at } of group) {
+      if (expectedIn(member).kind === 'worker') await redis.hset(keys.silentWorkers, member, at);
+    }
+    const shown = await inWords(this.#parts, group.slice(0, listedItems));
+    const items = shown.map(
+      ({ kind, key, why, hint }): NoticeItem => ({
+        key: key ?? '',
+        code: `overdue-${kind}`,
+        meaning: why,
+        hint,
+      }),
+    );
+    const { name, manifest, portal } = this.#about(group);
+    const summary =
+      group.length === 1 ? `overdue: ${items[0]?.meaning}` : `${group.length} overdue: ${name} and others`;
+    const notice = this.#notice('overdue', group, { manifest, portal, summary, items });
+    if (!(await deadlines.report('overdue', group, { id: notice.id, text: JSON.stringify(notice) }))) return;
+    for (const { kind, why, hint } of shown) log.warn({ action: 'overdue', kind, hint }, why);
+  }
+
+  async #reportEnded(group: Deadline[]): Promise<void> {
+    const { name, manifest, portal, since } = this.#about(group);
+    const what = group.length === 1 ? name : `${name} and ${group.length - 1} others`;
+    const summary = `no longer overdue: ${what}, since ${since}`;
+    const notice = this.#notice('overdue-ended', group, { manifest, portal, summary, items: [] });
+    if (!(await this.#parts.deadlines.report('ended', group, { id: notice.id, text: JSON.stringify(notice) }))) return;
+    this.#parts.log.info({ action: 'overdue-ended' }, summary);
+  }
+
+  #about(group: Deadline[]): { name: string; manifest: string | null; portal: string | null; since: string } {
+    const { name, manifest, portal } = expectedIn(group[0]?.member ?? '');
+    return { name, manifest, portal, since: new Date(group[0]?.at ?? 0).toISOString() };
+  }
+
+  /** The same incident has the same id, whoever reports it. */
+  #notice(
+    event: 'overdue' | 'overdue-ended',
+    group: Deadline[],
+    rest: Pick<Notice, 'manifest' | 'portal' | 'summary' | 'items'>,
+  ): Notice {
+    const hash = createHash('sha256').update(JSON.stringify(group)).digest('hex').slice(0, 24);
+    const more = event === 'overdue' ? group.length - rest.items.length : 0;
+    return { id: `${event}.${hash}`, event, at: new Date(this.#now()).toISOString(), runId: null, ...rest, more };
+  }
+
+  /** A worker that died is replaced by one that was started later, such as this. */
+  async #endReplaced(): Promise<void> {
+    const { redis, keys, deadlines } = this.#parts;
+    for (const [member, at] of Object.entries(await redis.hgetall(keys.silentWorkers))) {
+      if (Number(at) - this.#parts.config.watch.everyMs >= this.#began) continue;
+      await deadlines.forget([member], this.#now());
+      await redis.hdel(keys.silentWorkers, member);
+    }
+  }
+
+  /** Puts into the queue what this process or another one has reported; none is lost by a kill in between. */
+  async #sendNotices(): Promise<void> {
+    const { deadlines, notifier, log } = this.#parts;
+    const unsent = Object.entries(await deadlines.unsent());
+    if (unsent.length === 0) return;
+    const paths = await this.#paths();
+    for (const [id, text] of unsent) {
+      const notice = noticeSchema.safeParse(JSON.parse(text));
+      if (!notice.success) log.warn({ notice: id }, 'a notice was dropped: another version has written it');
+      else await notifier.send(notice.data, await recipientsOf(notice.data, paths));
+      await deadlines.sent(id);
+    }
+  }
+
+  /** Paths of manifests, by the names of their targets. */
+  async #paths(): Promise<Map<string, string>> {
+    const targets = await this.#parts.ledger.targets();
+    return new Map(targets.map(({ manifest, portal, manifestPath }) => [`${manifest}@${portal}`, manifestPath]));
+  }
+}
+
+/** Those of the manifest where it can be read. */
+const recipientsOf = async (
+  { manifest, portal }: Notice,
+  paths: ReadonlyMap<string, string>,
+): Promise<ManifestNotify> => {
+  const isOurs = (name: string): boolean =>
+    portal === null ? name.startsWith(`${manifest}@`) : name === `${manifest}@${portal}`;
+  const path = manifest === null ? undefined : [...paths].find(([name]) => isOurs(name))?.[1];
+  if (path === undefined) return noNotify;
+  return (await loadManifest(path).catch(() => null))?.notify ?? noNotify;
+};
+
+/** One notice for each worker, each inbox, each schedule, the runs of a target (success before news) and its datasets. */
+const groupsOf = (deadlines: Deadline[]): Deadline[][] => [
+  ...Map.groupBy(deadlines.toSorted(byMember), ({ member }) => {
+    const { kind, manifest, portal } = expectedIn(member);
+    if (kind === 'data') return `data ${manifest}@${portal}`;
+    return kind === 'success' || kind === 'news' ? `runs ${manifest}@${portal}` : member;
+  }).values(),
+];
+
+const byMember = (a: Deadline, b: Deadline): number => (a.member > b.member ? -1 : 1);
