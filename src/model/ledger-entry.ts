@@ -46,14 +46,14 @@ export const goodFileSchema = portalFileSchema.extend({
 /** See {@link goodFileSchema}. */
 export type GoodFile = z.infer<typeof goodFileSchema>;
 
-/** A file that a portal could not import, or that the guard of its table held. */
+/** A file that a portal did not take or could not import, or that the guard of its table held. */
 export const refusedFileSchema = z.object({
   /** sha256 of the source, and fingerprint of what was wished of it (`importFingerprint`, `guardFingerprint`): the same is not tried again. */
   sha256: z.string(),
   importFingerprint: z.string(),
   /** What separates its columns, as it may have been set on the portal. */
   delimiter: z.string().nullable(),
-  /** True once the good file is attached and imported in its place. */
+  /** True once the good file is attached and imported in its place, or where there is none: its node is gone. */
   isReplaced: z.boolean(),
   reason: reasonSchema,
   /** Of a held table: what was decided. Absent where the portal could not import it. */

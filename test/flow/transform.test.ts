@@ -219,17 +219,28 @@ describe('a table that was made', () => {
 });
 
 describe('a file of a kind that the portal refuses', () => {
-  it('is warned of by check, and leaves no node behind', async () => {
+  it('is warned of by check, leaves no node behind, and is sent again only when asked or changed', async () => {
     const place = makeRemotePlace(gateway.url);
     place.write('data/t.parquet', 'PAR1');
     const manifest = place.manifest(oneTable('kind', { file: 'data/t.parquet' }));
     expect((await place.run(['check', manifest])).out).toContain('portals refuse files of the kind .parquet');
-    for (const _ of ['first', 'second']) {
+    const refused = { nid: null, live: false, outcome: 'failed', reason: { code: 'portal-refused' } };
+    const publish = async (actions: string[]) => {
       const { code, report } = await place.publish(manifest);
       expect(code).toBe(3);
-      expect(itemOf(report, 'kind/d/r')).toMatchObject({ nid: null, live: false, reason: { code: 'portal-refused' } });
+      expect(itemOf(report, 'kind/d/r')).toMatchObject({ ...refused, actions });
       expect((await reader.list()).filter(({ title }) => title === 'kind table')).toEqual([]);
-    }
+    };
+    await publish(['created', 'deleted']);
+    const from = gateway.requests.length;
+    await publish([]);
+    expect(writesFrom(from)).toEqual([]);
+    expect((await place.run(['status'])).out).toContain('1 live, 0 stale, 1 not live\n');
+    const retried = JSON.parse((await place.run(['retry', 'kind/d/r', '--json'])).out);
+    expect(itemOf(retried, 'kind/d/r')).toMatchObject({ ...refused, actions: ['created', 'deleted'] });
+    await publish([]);
+    place.write('data/t.parquet', 'PAR1 and more');
+    await publish(['created', 'deleted']);
     place.write('data/t.csv', 'a\n1\n');
     const { report } = await place.publish(place.manifest(oneTable('kind', { file: 'data/t.csv' })));
     expect(itemOf(report, 'kind/d/r')).toMatchObject({ live: true, rows: 1 });

@@ -105,7 +105,11 @@ export const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Ma
 
 /** The wishes without the resources that have no node. */
 const published = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, LedgerEntry>): DatasetWish[] =>
-  wishes.map((wish) => ({ ...wish, resources: wish.resources.filter(({ key }) => entries.get(key)?.nid) }));
+  wishes.map((wish) => ({ ...wish, resources: wish.resources.filter(({ key }) => isOnPortal(entries.get(key))) }));
+
+/** Also true where the portal did not take the file: it is only sent when it has changed. */
+const isOnPortal = (entry: LedgerEntry | undefined): boolean =>
+  !!entry && (entry.nid !== null || entry.refused !== null);
 
 const lookAtFiles = async (
   wishes: readonly DatasetWish[],

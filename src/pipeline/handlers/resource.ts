@@ -1,7 +1,9 @@
 // A resource: one file from its folder to a verified node, in steps that can each be resumed.
-import { PortalGoneError, PortalRefusedError } from '../../model/errors.ts';
+import { PortalGoneError, PortalRefusedError, reasonOf } from '../../model/errors.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
+import { sourcePathOf } from '../../model/wish.ts';
+import { importFingerprint } from '../plan/plan.ts';
 import type { HandlerDeps } from './deps.ts';
 import { againBecause, isRefused, refuseFile, restoreLastGood } from './fall-back.ts';
 import { versionsToTell } from './guard-table.ts';
@@ -51,21 +53,28 @@ const publish = async (state: ResourceState): Promise<void> => {
   try {
     await runSteps(state);
   } catch (error) {
-    if (!(await refuseFile(state, error))) {
-      await removeUnfilled(state, error);
-      throw error;
-    }
+    if (await removeUnfilled(state, error)) return;
+    if (!(await refuseFile(state, error))) throw error;
   }
   if (isRefused(state)) await restoreLastGood(state, runNamed);
 };
 
-/** A node that was created for a file which the portal does not take goes again: nothing would ever fill it. */
-const removeUnfilled = async (state: ResourceState, error: unknown): Promise<void> => {
-  const { deps, target, entry } = state;
+/** A node that was created for a file which the portal does not take goes again: nothing would ever fill it. False for another failure. */
+const removeUnfilled = async (state: ResourceState, error: unknown): Promise<boolean> => {
+  const { deps, target, entry, source, wish } = state;
   const { item } = target;
-  if (!(error instanceof PortalRefusedError) || item.lastStep !== 'attach') return;
-  if (!item.actions.includes('created') || entry.file !== null || entry.nid === null) return;
-  state.entry = await removeNode(deps, target, nodeWishOf(state), entry, 'delete');
+  if (!(error instanceof PortalRefusedError) || item.lastStep !== 'attach' || source === null) return false;
+  if (!item.actions.includes('created') || entry.file !== null || entry.nid === null) return false;
+  const removed = await removeNode(deps, target, nodeWishOf(state), entry, 'delete');
+  const hint =
+    'publish it as a `link`, or in a form that the portal takes; it is sent again when it changes, or by `sluice retry`';
+  const reason = { ...reasonOf(error), hint };
+  const wanted = { sha256: source.sha256, importFingerprint: importFingerprint(wish) };
+  const refused = { ...wanted, delimiter: null, isReplaced: true, reason };
+  const from = { source, sourcePath: sourcePathOf(wish.source), fetched: state.fetched };
+  state.entry = { ...removed, ...from, removed: null, reason, refused };
+  await deps.ledger.settle(item.portal, state.entry, { former: null });
+  return true;
 };
 
 const runSteps = async (state: ResourceState): Promise<void> => {

@@ -97,15 +97,16 @@ export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' 
 
 /**
  * True when the portal could not import exactly this, or its guard holds it: the good file of before stands, or is on its
- * way back.
+ * way back. Also when the portal did not take it at all: there is no node then.
  */
 export const isRefusedFile = (
-  { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
+  { refused, good, nid }: Pick<LedgerEntry, 'refused' | 'good' | 'nid'>,
   wish: ResourceWish,
   sha256: string,
 ): boolean => {
   if (refused?.sha256 !== sha256) return false;
-  if (refused.guard === undefined) return good !== null && refused.importFingerprint === importFingerprint(wish);
+  const isKnown = good !== null || nid === null;
+  if (refused.guard === undefined) return isKnown && refused.importFingerprint === importFingerprint(wish);
   return refused.guard !== 'released' && refused.importFingerprint === guardFingerprint(wish);
 };
 
@@ -212,7 +213,8 @@ const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   const isRefused = !!entry && !!source && isRefusedFile(entry, wish, source.sha256);
   const isStanding = isRefused && entry.refused?.isReplaced === true;
   const seen = entry && (isStanding || isLate(entry)) ? { ...entry, live: true } : entry;
-  const need = nodeNeed(wish, seen, wish.metadataFingerprint, known);
+  const isUnfit = isStanding && entry.nid === null && entry.good === null;
+  const need: Need = isUnfit ? { actions: [], why: [] } : nodeNeed(wish, seen, wish.metadataFingerprint, known);
   const isNew = need.actions.includes('create');
   const look = known.addresses?.get(wish.key);
   const isUnreadable = known.sources.get(wish.key) === null;
