@@ -201,13 +201,17 @@ const isCancelling = (mode: CrashMode | ''): boolean => mode.startsWith('cancel'
 
 /**
  * What a cancelled run and the next one did together is the same, but neither did all of it. A resource whose dataset was
- * there before it was looked at has the address below that dataset.
+ * there before it was looked at has the address below that dataset. What was made of a table for a job that never comes
+ * again is swept after a day.
  */
 const withoutReports = (state: EndState): EndState =>
   Object.fromEntries(
     Object.entries(state)
       .filter(([name]) => !/^(report|done twice) /.test(name))
-      .map(([name, text]) => [name, text.replace(/\/dataset\/[^/"]+\/resource\//, '/dataset/resource/')]),
+      .map(([name, text]) => [
+        name,
+        text.replace(/\/dataset\/[^/"]+\/resource\//, '/dataset/resource/').replace(/,"prepared\/[^"]*"/g, ''),
+      ]),
   );
 
 const same = (state: EndState): EndState => state;
