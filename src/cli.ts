@@ -2,12 +2,14 @@
 // argv -> command -> exit code.
 import { setFlagsFromString } from 'node:v8';
 import { CommanderError } from 'commander';
+import { errorJson, errorText } from './commands/error-format.ts';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { helpTopics, topicText } from './commands/help-topics.ts';
-import { type Io, warn } from './commands/io.ts';
+import { type Io, say, warn } from './commands/io.ts';
 import { boundProcess } from './commands/process-end.ts';
 import { createProgram } from './commands/program.ts';
-import { InterruptedError, machineFault, SluiceError } from './model/errors.ts';
+import { TerminalLine } from './commands/terminal-line.ts';
+import { InterruptedError, machineFault, UsageError } from './model/errors.ts';
 import { keepCompiled } from './util/compile-cache.ts';
 
 // A service that runs for weeks beside others: collect garbage when the heap has grown by half, not later. (The size of
@@ -17,17 +19,19 @@ setFlagsFromString('--heap-growing-percent=50');
 // Commands start in half the time when what was compiled once is kept.
 keepCompiled(process.env);
 
-const end = boundProcess((line) => warn(io, line), format);
+const end = boundProcess((line) => warn(io, line), errorText);
 
 // A reader that has seen enough (`| head`) ends the output, not the work; the exit code stays the command's own.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
+const line = process.stdout.isTTY && process.stderr.isTTY ? new TerminalLine(process.stderr) : null;
 const io: Io = {
   stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
+  stdout: line?.above(process.stdout) ?? process.stdout,
+  stderr: line?.above(process.stderr) ?? process.stderr,
+  line,
   env: process.env,
   cwd: process.cwd(),
   terminal: process.stdout.isTTY === true,
@@ -38,13 +42,20 @@ const io: Io = {
 
 let exitCode: number = exitCodes.ok;
 
-const typed = process.argv.slice(2).find((word) => !word.startsWith('-') && word !== 'help');
+const words = process.argv.slice(2);
+const isJson = words.includes('--json');
+const typed = words.find((word) => !word.startsWith('-') && word !== 'help');
+// Loading what a command needs, and starting Redis, takes a moment.
+const sayFirst = (): void => line?.show(`sluice ${typed ?? ''} …`);
+sayFirst();
 const program = await createProgram({
   isLoaded: (name) => name === typed,
   run: async (start) => {
+    sayFirst();
     exitCode = await start(io);
   },
 });
+line?.clear(); // for help, and for what is wrong with the words
 const topic = process.argv[2] === 'help' ? helpTopics.find((name) => name === process.argv[3]) : undefined;
 
 try {
@@ -52,15 +63,10 @@ try {
   else await program.parseAsync();
 } catch (thrown) {
   const error = machineFault(thrown);
-  if (error instanceof CommanderError) exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-  else {
-    exitCode = exitCodeOfError(error);
-    if (!(error instanceof InterruptedError && end.isFaulty())) warn(io, format(error));
-  }
+  const isUsage = error instanceof CommanderError;
+  exitCode = isUsage ? (error.exitCode === 0 ? exitCodes.ok : exitCodes.usage) : exitCodeOfError(error);
+  if (!isUsage && !(error instanceof InterruptedError && end.isFaulty())) warn(io, errorText(error));
+  if (isJson && exitCode !== exitCodes.ok) say(io, errorJson(isUsage ? new UsageError(error.message) : error));
 }
+line?.clear();
 end.over(exitCode);
-
-function format(error: unknown): string {
-  if (error instanceof SluiceError) return `sluice: ${error.message}${error.hint ? `\n-> ${error.hint}` : ''}`;
-  return `sluice: a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
-}

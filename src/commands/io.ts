@@ -2,6 +2,7 @@
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { printable } from '../model/errors.ts';
+import type { TerminalLine } from './terminal-line.ts';
 
 /** Streams, environment and working directory of a command. */
 export interface Io {
@@ -12,6 +13,8 @@ export interface Io {
   cwd: string;
   /** True when stdout is a terminal. */
   terminal: boolean;
+  /** Its last line, which what is written to `stdout` and `stderr` stands above; null where there is no terminal. */
+  line: TerminalLine | null;
   /** Aborted by the first SIGINT or SIGTERM, with its name as the reason, or by an unexpected error. */
   stop: AbortSignal;
   /** Aborted by the second signal: end at once. */

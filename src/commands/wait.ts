@@ -136,73 +136,94 @@ class PauseLimit {
 export const standstillText = ({ until, why }: Standstill): string =>
   `${new Date(until).toISOString()}${why === '' ? '' : `: ${why}`}`;
 
-/** One line that is rewritten on a terminal; one plain line every few seconds elsewhere. */
+/** The last line of a terminal; elsewhere one plain line every few seconds. */
 class Progress {
   readonly #io: Io;
   readonly #begun = Date.now();
   #shownAt = 0;
   #items = 0;
-  #dirty = false;
+  /** When the first item was seen to have ended, and how many had then: what was there before says nothing of the speed. */
+  #first: { at: number; done: number } | null = null;
 
   constructor(io: Io) {
     this.#io = io;
   }
 
   async show(runtime: Runtime, runs: AskedRun[]): Promise<void> {
+    const { line, stderr } = this.#io;
     // All outcomes are counted each time: of a hundred thousand items every two seconds.
-    const everyMs = Math.max(this.#io.terminal ? 200 : 5000, this.#items / 50);
+    const everyMs = Math.max(line ? 200 : 5000, this.#items / 50);
     const now = Date.now();
-    if (now - (this.#shownAt || (this.#io.terminal ? 0 : this.#begun)) < everyMs) return;
+    if (now - (this.#shownAt || (line ? 0 : this.#begun)) < everyMs) return;
     this.#shownAt = now;
-    const line = printable(await this.#line(runtime, runs));
-    if (this.#io.terminal) this.#io.stderr.write(`\r\x1b[K${line}`);
-    else this.#io.stderr.write(`${line}\n`);
-    this.#dirty = this.#io.terminal;
+    const text = await this.#text(runtime, runs);
+    if (line) line.show(text);
+    else stderr.write(`${printable(text).replaceAll('\n', ' ')}\n`);
   }
 
   clear(): void {
-    if (this.#dirty) this.#io.stderr.write('\r\x1b[K');
-    this.#dirty = false;
+    this.#io.line?.clear();
   }
 
-  async #line(runtime: Runtime, runs: AskedRun[]): Promise<string> {
-    let [total, done, failed, begun] = [0, 0, 0, false];
+  async #text(runtime: Runtime, runs: AskedRun[]): Promise<string> {
+    let [total, done, failed, isBegun] = [0, 0, 0, false];
     for (const run of runs) {
       const progress = await runtime.runs.progress(run.runId);
-      begun ||= progress.state !== 'queued';
+      isBegun ||= progress.state !== 'queued';
       total += progress.total;
       done += progress.done;
       failed += progress.failed;
     }
     this.#items = total;
-    const flight = (await this.#waits(runtime, runs)) ?? (await this.#inFlight(runtime, runs));
     const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
-    if (total === 0) return `${name}: ${begun ? 'planning' : 'waiting to begin'}${flight}`;
-    const seconds = (Date.now() - this.#begun) / 1000;
-    const rate = done / Math.max(seconds, 0.001);
-    const eta = done > 0 && rate > 0 ? `, ${Math.ceil((total - done) / rate)} s left` : '';
-    return `${name}: ${done}/${total} items, ${rate.toFixed(1)}/s${eta}${failed > 0 ? `, ${failed} failed` : ''}${flight}`;
+    const pause = await pauseText(runtime, runs);
+    const known = total === 0 ? (isBegun ? 'planning' : 'waiting to begin') : `${done}/${total} items`;
+    const faults = failed > 0 ? `, ${failed} failed` : '';
+    if (pause !== null) return `${name}: ${known}${faults}, ${pause}`;
+    const left = total === 0 ? '' : this.#left(total, done);
+    return `${name}: ${known}${faults}${left}${await inFlight(runtime, runs)}`;
   }
 
-  /** Why nothing goes on: a portal is paused, or everything waits for its next attempt. */
-  async #waits(runtime: Runtime, runs: AskedRun[]): Promise<string | null> {
-    for (const run of runs) {
-      const pause = await runtime.pauses.state(run.portal);
-      if (pause) return ` | portal ${run.portal} is paused: ${pause.reason.message}`;
-      const standstill = await standstillOf(runtime.queues, run);
-      if (standstill) return ` | waits until ${standstillText(standstill)}`;
-    }
-    return null;
-  }
-
-  async #inFlight(runtime: Runtime, runs: AskedRun[]): Promise<string> {
-    const keys: string[] = [];
-    for (const portal of new Set(runs.map((run) => run.portal))) {
-      for (const job of await runtime.queues.portal(portal).getActive(0, 3)) {
-        const parsed = datasetDataSchema.safeParse(job?.data);
-        if (parsed.success) keys.push(...Object.keys(parsed.data.trace?.steps ?? {}).filter((key) => key !== ''));
-      }
-    }
-    return keys.length === 0 ? '' : ` | ${keys.slice(0, 3).join(' ')}`;
+  /** Speed and time left, once enough items have ended to know. */
+  #left(total: number, done: number): string {
+    if (done === 0) return '';
+    this.#first ??= { at: Date.now(), done };
+    const seconds = (Date.now() - this.#first.at) / 1000;
+    const ended = done - this.#first.done;
+    if (ended < knownAfter.items || seconds < knownAfter.seconds) return '';
+    const rate = ended / seconds;
+    return `, ${rate.toFixed(1)}/s, ${timeText((total - done) / rate)} left`;
   }
 }
+
+/** Before so much has ended, nobody knows how long the rest takes. */
+const knownAfter = { items: 10, seconds: 3 };
+
+const timeText = (seconds: number): string => {
+  if (seconds < 100) return `${Math.ceil(seconds)} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 100 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`;
+};
+
+/** Why nothing goes on: a portal is paused, or everything waits for its next attempt. */
+const pauseText = async (runtime: Runtime, runs: AskedRun[]): Promise<string | null> => {
+  for (const run of runs) {
+    const pause = await runtime.pauses.state(run.portal);
+    if (pause) return `paused: ${pause.reason.message}`;
+    const standstill = await standstillOf(runtime.queues, run);
+    if (standstill) return `waits until ${standstillText(standstill)}`;
+  }
+  return null;
+};
+
+/** Keys of the items that are worked on. */
+const inFlight = async (runtime: Runtime, runs: AskedRun[]): Promise<string> => {
+  const keys: string[] = [];
+  for (const portal of new Set(runs.map((run) => run.portal))) {
+    for (const job of await runtime.queues.portal(portal).getActive(0, 3)) {
+      const parsed = datasetDataSchema.safeParse(job?.data);
+      if (parsed.success) keys.push(...Object.keys(parsed.data.trace?.steps ?? {}).filter((key) => key !== ''));
+    }
+  }
+  return keys.length === 0 ? '' : ` | ${keys.slice(0, 3).join(' ')}`;
+};

@@ -202,15 +202,18 @@ const isCancelling = (mode: CrashMode | ''): boolean => mode.startsWith('cancel'
 /**
  * What a cancelled run and the next one did together is the same, but neither did all of it. A resource whose dataset was
  * there before it was looked at has the address below that dataset. What was made of a table for a job that never comes
- * again is swept after a day.
+ * again is swept after a day. A dropped file that was published before the cancel is none of the next run, which saves
+ * their dataset once more.
  */
 const withoutReports = (state: EndState): EndState =>
   Object.fromEntries(
     Object.entries(state)
-      .filter(([name]) => !/^(report|done twice) /.test(name))
+      .filter(([name]) => !/^(?:report|done twice) |^(?:dataset Traffic|ledger inbox\/traffic)$/.test(name))
       .map(([name, text]) => [
         name,
-        text.replace(/\/dataset\/[^/"]+\/resource\//, '/dataset/resource/').replace(/,"prepared\/[^"]*"/g, ''),
+        text
+          .replace(/\/dataset\/[^/"]+\/resource\//, '/dataset/resource/')
+          .replace(/,"prepared\/[^"]*"|\{"revisions":\d+,"uuid":"02ef3667-35b9-5443-a874-78a8cce67d1f"\},/g, ''),
       ]),
   );
 

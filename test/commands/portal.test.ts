@@ -19,6 +19,7 @@ const begin = (options: PortalCommandOptions, cwd = tempDir()) => {
     env: {},
     cwd,
     terminal: false,
+    line: null,
     stop: stop.signal,
     force: force.signal,
     writing: new Set(),

@@ -44,7 +44,7 @@ it('a command that is over ends the process, whatever was left open', async () =
     preload,
   });
   expect(code).not.toBe(0);
-  expect(out).toBe('');
+  expect(JSON.parse(out)).toMatchObject({ error: { code: expect.any(String), message: expect.any(String) } });
 });
 
 /** A Redis behind a proxy that may change what it answers to a client. */

@@ -40,7 +40,7 @@ describe('sluice publish', () => {
     expect(out()).toContain('shown/one/a');
     expect(out()).not.toContain('\r');
     expect(err()).toMatch(/shown@local: (waiting to begin|planning|\d+\/\d+ items)/);
-    expect(err().split('portal local: the password')[0]?.endsWith('\r\x1b[K')).toBe(true);
+    expect(err().split('portal local: the password')[0]?.endsWith('\r\x1b[J')).toBe(true);
   });
 
   it('refuses, before anything is started, two manifests of one name, an unknown portal and a faulty manifest', async () => {

@@ -1,6 +1,7 @@
 // What a command under test may touch: captured output, an environment and a folder of its own.
 import { PassThrough } from 'node:stream';
 import type { Io } from '../../src/commands/io.ts';
+import { TerminalLine } from '../../src/commands/terminal-line.ts';
 
 /** An {@link Io} whose output can be read. */
 export interface CommandIo {
@@ -20,12 +21,14 @@ export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; termi
   const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   if (terminal) Object.assign(input, { isTTY: true, setRawMode: () => input });
   const [written, warned] = [collect(stdout), collect(stderr)];
+  const line = terminal ? new TerminalLine(stderr) : null;
   const controller = new AbortController();
   const force = new AbortController().signal;
   const io: Io = {
     stdin: input,
-    stdout,
-    stderr,
+    stdout: line?.above(stdout) ?? stdout,
+    stderr: line?.above(stderr) ?? stderr,
+    line,
     env: options.env ?? {},
     cwd,
     terminal,

@@ -1,0 +1,85 @@
+// The last line of a terminal: shows what goes on, is cut to the width, and makes way for everything else that is written.
+import { Writable } from 'node:stream';
+import { printable } from '../model/errors.ts';
+
+/** A terminal; without `columns` it is taken for one of 80. */
+type Terminal = Writable & { columns?: number };
+
+const usualColumns = 80;
+
+/** One line that is rewritten in place. */
+export class TerminalLine {
+  readonly #terminal: Terminal;
+  /** Cells that the line takes; 0 while none is shown. */
+  #cells = 0;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  /** Shows a text instead of the line before, cut to the width that the terminal has now. */
+  show(text: string): void {
+    // The last column stays free: some terminals begin a new line once it is written to.
+    const line = cutToCells(printable(text).replaceAll(/\s+/g, ' '), this.#columns - 1);
+    this.#terminal.write(`${this.#erasure()}${line}`);
+    this.#cells = cellsOf(line);
+  }
+
+  /** Removes the line. */
+  clear(): void {
+    if (this.#cells > 0) this.#terminal.write(this.#erasure());
+    this.#cells = 0;
+  }
+
+  /** A stream to the same terminal whose output stands above the line; the next {@link show} brings the line back. */
+  above(stream: Writable): Writable {
+    return new Writable({
+      decodeStrings: false,
+      write: (chunk, encoding, done) => {
+        this.clear();
+        stream.write(chunk, encoding);
+        done();
+      },
+    });
+  }
+
+  get #columns(): number {
+    return Math.max(2, this.#terminal.columns ?? usualColumns);
+  }
+
+  /** A terminal that was made narrower has broken the line into several. */
+  #erasure(): string {
+    const above = Math.max(0, Math.ceil(this.#cells / this.#columns) - 1);
+    return `${above > 0 ? `\x1b[${above}A` : ''}\r\x1b[J`;
+  }
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+const wide =
+  /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{RGI_Emoji})/v;
+const empty = /^[\p{M}\p{Cf}]+$/v;
+
+const cellsOfGrapheme = (grapheme: string): number => {
+  if (empty.test(grapheme)) return 0;
+  return wide.test(grapheme) ? 2 : 1;
+};
+
+/** Columns that a text takes on a terminal. */
+export const cellsOf = (text: string): number => {
+  let cells = 0;
+  for (const { segment } of graphemes.segment(text)) cells += cellsOfGrapheme(segment);
+  return cells;
+};
+
+/** The text, or as much of it as fits into so many columns with an ellipsis behind it. */
+export const cutToCells = (text: string, most: number): string => {
+  if (cellsOf(text) <= most) return text;
+  let [cut, cells] = ['', 0];
+  for (const { segment } of graphemes.segment(text)) {
+    cells += cellsOfGrapheme(segment);
+    if (cells > most - 1) break;
+    cut += segment;
+  }
+  return `${cut}…`;
+};
