@@ -56,6 +56,13 @@ export const parseDuration = (text: string): number => {
   }
 };
 
+/** Reads the value of an option as a number of things, at least one. */
+export const parseCount = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new RangeError('It is a whole number from 1.');
+  return value;
+};
+
 /** Reads the value of an option as a TCP port. */
 export const parsePort = (text: string): number => {
   const value = Number(text);

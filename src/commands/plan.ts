@@ -17,6 +17,7 @@ import { isStale } from '../state/refreshed.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
+import { leftBehindLines } from './left-behind.ts';
 import { oneRun } from './operate.ts';
 import { loadAll } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
@@ -158,6 +159,7 @@ const makePlan = async (
       held: plan.held,
       totals: totals.totals,
       count: totals.items,
+      ...(plan.missing.staying.length > 0 ? { staying: plan.missing.staying } : {}),
       ...(gathered.skipped.length > 0
         ? { skipped: gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason })) }
         : {}),
@@ -208,6 +210,7 @@ const totalLines = (plan: Omit<PlanFile, 'items'>, count: number): string[] => {
   return [
     `  ${plural(count, 'item')}: ${totals.join(', ') || 'nothing'}; ${plan.totals.bytes.toLocaleString('en')} bytes to send`,
     ...(plan.skipped ?? []).map(({ reason }) => `  left out: ${reason.message}`),
+    ...leftBehindLines(plan.staying ?? []),
     ...(plan.remarks ?? []).map((remark) => `  note: ${remark}`),
     ...(plan.held ? [`  a publish would be HELD by the guard: ${plan.held}`] : []),
   ];

@@ -31,6 +31,8 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ['run-now <manifest...>', 'run manifests now, whatever their schedules say', () => import('./schedules.ts')],
   ['status [key|file]', 'show what is live, and why something is not', () => import('./status.ts')],
   ['notices', 'send test notices', () => import('./notices.ts')],
+  ['runs', 'list the last runs', () => import('./runs.ts')],
+  ['report <run>', 'print the report of a run: text, html, csv, md, json', () => import('./runs.ts')],
   ['log <job|run|key>', 'show the log of a job, a run, or the last job of a key', () => import('./log.ts')],
   ['retry [run|key]', 'rerun what failed in a run or for one cause, or one key', () => import('./retry.ts')],
   [

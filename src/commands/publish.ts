@@ -11,8 +11,10 @@ import { takeDropped } from '../service/take-dropped.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
+import { type DirectManifest, directManifest, directPath, isData } from './direct-manifest.ts';
 import { exitCodeOfReports } from './exit-code.ts';
 import { type CommonOptions, type Io, say, sayAll } from './io.ts';
+import { closingLines } from './publish-end.ts';
 import { reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 import { waitForRuns } from './wait.ts';
@@ -24,6 +26,8 @@ export interface PublishOptions extends CommonOptions {
   onDrift?: OnDrift;
   /** Compare with the portal's own listing first. */
   refresh?: boolean;
+  /** Write the manifest of a file or folder that has none. */
+  save?: boolean;
   /** Create what is not found on the portal, although it may be there. */
   createMissing?: boolean;
 }
@@ -31,12 +35,49 @@ export interface PublishOptions extends CommonOptions {
 /** Publishes manifests and returns the exit code. */
 export const publishCommand = async (paths: string[], options: PublishOptions, io: Io): Promise<number> => {
   const config = await configOf(options, io);
-  const manifests = await loadAll(paths.map((path) => resolve(io.cwd, path)));
-  const reports = await withRuntime({ config, options, role: 'publish' }, io, (runtime) =>
-    publish(runtime, manifests, options, io),
+  const direct: DirectManifest[] = [];
+  for (const path of paths) {
+    if (await isData(resolve(io.cwd, path)))
+      direct.push(await directManifest(path, { config, cwd: io.cwd, save: options.save === true }));
+  }
+  const pathOf = (path: string): string => direct.find(({ of }) => of === path)?.path ?? resolve(io.cwd, path);
+  const manifests = await loadAll(paths.map(pathOf));
+  return withRuntime({ config, options, role: 'publish' }, io, async (runtime) => {
+    await refuseTakenNames(runtime, manifests, direct);
+    const reports = await publish(runtime, manifests, options, io);
+    await showReports(reports, options, io);
+    if (!options.json) for (const line of await endLines(runtime, reports, direct)) say(io, line);
+    return exitCodeOfReports(reports);
+  });
+};
+
+/** A file must not take over the datasets of a manifest that happens to have its name. */
+const refuseTakenNames = async (runtime: Runtime, manifests: Manifest[], direct: DirectManifest[]): Promise<void> => {
+  for (const { path, of } of direct) {
+    const name = manifests.find((manifest) => manifest.path === path)?.name ?? '';
+    const own = [path, directPath(runtime.config, name)];
+    const other = (await runtime.targetsOfManifest(name)).find(({ manifestPath }) => !own.includes(manifestPath));
+    if (!other) continue;
+    throw new UsageError(`${of} would be published as "${name}", which ${other.manifestPath} has published`, {
+      hint: `publish that manifest, or rename ${of}`,
+    });
+  }
+};
+
+const endLines = async (runtime: Runtime, reports: StoredReport[], direct: DirectManifest[]): Promise<string[]> => {
+  const closing = await Promise.all(reports.map((report) => closingLines(runtime, report)));
+  const made = direct.flatMap(({ of, path, text, isSaved }) =>
+    isSaved
+      ? [`saved the manifest of ${of}: ${path}`]
+      : [
+          `${of} has no manifest; \`--save\` writes this one:`,
+          ...text
+            .trimEnd()
+            .split('\n')
+            .map((line) => `  ${line}`),
+        ],
   );
-  await showReports(reports, options, io);
-  return exitCodeOfReports(reports);
+  return [...made, ...new Set(closing.flat())];
 };
 
 /** Asks for one run of each manifest on each of its portals and waits for the reports. */
@@ -108,9 +149,10 @@ export const loadAll = async (paths: string[]): Promise<Manifest[]> => {
 /** `sluice publish` on the command line. */
 export const commands = {
   publish: {
-    arguments: { '<manifest...>': 'manifest files' },
+    arguments: { '<manifest...>': 'manifest files; or a table or folder to publish as one dataset' },
     options: {
       ...commonOptions,
+      '--save': 'write the manifest of a table or folder into jobs/, to be edited',
       '--wait <duration>': {
         text: 'how long to wait for paused portals, in all',
         parse: parseDuration,
@@ -122,7 +164,7 @@ export const commands = {
         choices: driftPolicies,
       },
     },
-    examples: ['sluice publish jobs/city-finance.yaml'],
+    examples: ['sluice publish jobs/city-finance.yaml', 'sluice publish spending.csv --save'],
     run: publishCommand,
   },
 } satisfies CommandDeclarations;

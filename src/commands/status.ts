@@ -1,5 +1,5 @@
 // `sluice status`: is it live, and if not, why?
-import { relative, resolve } from 'node:path';
+import { basename, relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
 import { resourceKey } from '../model/key.ts';
 import { type IndexedEntry, type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
@@ -16,7 +16,9 @@ import { isDropManifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, plural, say } from './io.ts';
+import { isLeftBehind, leftBehindLines } from './left-behind.ts';
 import { reasonLines, rejectedText } from './report-text.ts';
+import { latestRuns, type RunStatus, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
 import { standstillText } from './wait.ts';
 
@@ -25,8 +27,14 @@ interface KeyStatus extends LedgerEntry {
   portal: string;
 }
 
+/** Options of `sluice status`. */
+export interface StatusOptions extends CommonOptions {
+  /** List every key that is not live. */
+  all?: boolean;
+}
+
 /** Shows one key or file, or an overview; 0 when everything shown is live, 4 when a guard holds a run or table, else 3. */
-export const statusCommand = async (what: string | undefined, options: CommonOptions, io: Io): Promise<number> =>
+export const statusCommand = async (what: string | undefined, options: StatusOptions, io: Io): Promise<number> =>
   withRuntimeOf('status', options, io, (runtime) =>
     what === undefined ? overview(runtime, options, io) : single(runtime, what, options, io),
   );
@@ -57,11 +65,11 @@ const allKeys = async (
   return (await Promise.all(targets.map((target) => keysOf(runtime, target, isShown)))).flat();
 };
 
-const single = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
+const single = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
   const found = await find(runtime, what, io.cwd);
   if (found.length === 0) return single404(runtime, what, options, io);
   if (options.json) say(io, JSON.stringify(found.length === 1 ? found[0] : found, null, 2));
-  else for (const entry of found) for (const line of keyLines(entry)) say(io, line);
+  else for (const line of foundLines(found, options.all === true)) say(io, line);
   if (found.some(isHeld)) return exitCodes.held;
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
@@ -85,7 +93,24 @@ const single404 = async (runtime: Runtime, what: string, options: CommonOptions,
   });
 };
 
-/** By key; a dataset's key brings its resources; by file: the path that was published, or the place in an inbox. */
+/** Found keys that are shown in full; of more, one line each. */
+const shownInFull = 10;
+/** Found keys that are listed unless all of them are asked for. */
+const shownFound = 40;
+
+const foundLines = (found: KeyStatus[], all: boolean): string[] => {
+  if (all || found.length <= shownInFull) return found.flatMap(keyLines);
+  const rest = found.length - shownFound;
+  return [
+    ...found.slice(0, shownFound).map((entry) => `${entry.key} "${entry.title}": ${stateOf(entry)}`),
+    ...(rest > 0 ? [`… and ${rest.toLocaleString('en')} more; --all shows them`] : []),
+  ];
+};
+
+/**
+ * By key; a dataset's key brings its resources; by file: the path that was published, or the place in an inbox; else by a
+ * part of key, title or file name.
+ */
 const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeyStatus[]> => {
   const byKey = await allKeys(runtime, ({ key }) => key === what || key.startsWith(`${what}/`));
   if (byKey.length > 0) return byKey;
@@ -95,8 +120,12 @@ const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeySta
   const byPath = keys.filter(({ sourcePath, identifier }) => names.has(sourcePath ?? '') || identifier === what);
   if (byPath.length > 0) return byPath;
   const dropped = await keysOfDrop(runtime, path);
-  return keys.filter((entry) => dropped.has(entry.key));
+  const byDrop = keys.filter((entry) => dropped.has(entry.key));
+  return byDrop.length > 0 ? byDrop : keys.filter((entry) => holds(entry, what.toLowerCase()));
 };
+
+const holds = ({ key, title, file, sourcePath }: KeyStatus, part: string): boolean =>
+  [key, title, file?.name ?? '', basename(sourcePath ?? '')].some((text) => text.toLowerCase().includes(part));
 
 const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> => {
   const keys = new Set<string>();
@@ -146,9 +175,8 @@ const keyLines = (entry: KeyStatus): string[] => {
 /** Runs that the overview lists, newest first. */
 const shownRuns = 5;
 
-const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promise<number> => {
+const overview = async (runtime: Runtime, options: StatusOptions, io: Io): Promise<number> => {
   const inboxes = await readInboxViews(runtime);
-  const late = await whatIsOverdue(runtime);
   const known = await Promise.all(
     (await shownTargets(runtime)).map((target) => targetStatus(runtime, target, options.json === true)),
   );
@@ -156,18 +184,19 @@ const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promi
   const keys = known.flatMap((target) => target.keys);
   const { portal } = runtime.config;
   const held = (await runtime.plans.held()).filter((run) => portal === null || run.portal === portal);
-  const latest = await Promise.all(
-    (await runtime.runs.latest(portal === null ? shownRuns : 50)).map((runId) => runStatus(runtime, runId)),
-  );
-  const runs = latest.filter(({ target }) => portal === null || target.endsWith(`@${portal}`)).slice(0, shownRuns);
+  const late = await whatIsOverdue(runtime);
+  const runs = await latestRuns(runtime, shownRuns);
   if (options.json) say(io, JSON.stringify({ targets, held, overdue: late.overdue, runs, inboxes, keys }, null, 2));
   else {
-    for (const run of held) {
-      say(io, `HELD: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`);
-      say(io, `  -> \`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``);
-    }
-    for (const line of overdueLines(late)) say(io, line);
-    for (const line of overviewLines(targets, runs, inboxes, keys)) say(io, line);
+    const lines = [
+      ...held.flatMap((run) => [
+        `HELD: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`,
+        `  -> \`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``,
+      ]),
+      ...overdueLines(late),
+      ...overviewLines({ targets, runs, inboxes, keys }, options.all === true),
+    ];
+    for (const line of lines) say(io, line);
   }
   if (held.length > 0 || keys.some(isHeld)) return exitCodes.held;
   return keys.every(isFine) && targets.every(({ pause, stuck }) => pause === null && stuck === null)
@@ -176,24 +205,28 @@ const overview = async (runtime: Runtime, options: CommonOptions, io: Io): Promi
 };
 
 type TargetStatus = Awaited<ReturnType<typeof targetStatus>>['status'];
-type RunStatus = Awaited<ReturnType<typeof runStatus>>;
 
 /** The state of a target, with its keys: those that are not live, or `all` of them. */
 const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean) => {
   let live = 0;
+  const leftBehind: string[] = [];
   const keys = await keysOf(runtime, target, (entry) => {
     if (entry.live) live += 1;
+    if (isLeftBehind(entry)) leftBehind.push(entry.key);
     return all || !entry.live || entry.reason !== null;
   });
   const others = keys.filter((entry) => !entry.live);
   const { current } = await runtime.gate.state(target);
+  const unsettled = others.filter((entry) => !entry.stale && !entry.reason && !entry.removed && entry.nid !== null);
+  const drafts = current === null ? unsettled : await endedOf(runtime, current, unsettled);
   const status = {
     target: targetName(target),
     live,
     stale: others.filter((entry) => entry.stale).length,
     notLive: others.filter((entry) => !entry.stale && entry.reason).length,
-    drafts: others.filter((entry) => !entry.stale && !entry.reason && !entry.removed && entry.nid !== null).length,
+    drafts: drafts.length,
     takenDown: others.filter((entry) => entry.removed !== null).length,
+    leftBehind,
     running: current,
     standstill: current === null ? null : await standstillOf(runtime.queues, { runId: current, portal: target.portal }),
     stuck: current === null ? null : await stuckRun(runtime.redis, runtime.keys, current),
@@ -203,35 +236,66 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
   return { status, keys };
 };
 
-const runStatus = async (runtime: Runtime, runId: string) => {
-  const [target, progress] = await Promise.all([runtime.runs.target(runId), runtime.runs.progress(runId)]);
-  return { runId, target: target ? targetName(target) : '', ...progress, reason: await runtime.runs.reason(runId) };
+/** Without those that the run under way works on: what they are is not decided yet. */
+const endedOf = async (runtime: Runtime, runId: string, entries: KeyStatus[]): Promise<KeyStatus[]> => {
+  const records = await Promise.all(
+    entries.map((entry) => (entry.runId === runId ? runtime.runs.record(runId, entry.key) : null)),
+  );
+  return entries.filter((_, index) => !records[index] || records[index].ended !== null);
 };
 
-const overviewLines = (
-  targets: TargetStatus[],
-  runs: RunStatus[],
-  inboxes: InboxViewOfService[],
-  keys: KeyStatus[],
-): string[] => {
+interface Overview {
+  targets: TargetStatus[];
+  runs: RunStatus[];
+  inboxes: InboxViewOfService[];
+  keys: KeyStatus[];
+}
+
+const overviewLines = ({ targets, runs, inboxes, keys }: Overview, all: boolean): string[] => {
   if (targets.length === 0 && inboxes.length === 0) return ['nothing was published yet: `sluice publish <manifest>`'];
-  const lines = targets.flatMap((target) => [
-    `${target.target}: ${target.live} live, ${target.stale} stale, ${target.notLive} not live${target.drafts > 0 ? `, ${plural(target.drafts, 'draft')}` : ''}${target.takenDown > 0 ? `, ${target.takenDown} taken down` : ''}${target.running ? `, run ${target.running} in progress` : ''}`,
-    ...stuckLines(target),
-    ...pauseLines(target),
-  ]);
-  for (const entry of keys.filter((key) => !isFine(key))) {
-    lines.push(`  ${entry.key}: ${stateOf(entry)}`);
-    if (entry.reason) lines.push(...reasonLines(entry.reason, '    '));
-  }
-  for (const view of inboxes) lines.push(...inboxLines(view));
-  if (runs.length > 0) lines.push('last runs:');
-  for (const run of runs) {
-    lines.push(`  ${run.runId}  ${run.target}  ${run.state}, ${run.done}/${run.total} items, ${run.failed} failed`);
-    if (run.reason) lines.push(...reasonLines(run.reason, '    '));
-  }
-  return lines;
+  const faulty = keys.filter((key) => !isFine(key));
+  const causes = [...Map.groupBy(faulty, ({ reason }) => reason?.code ?? '')].sort(
+    ([, a], [, b]) => b.length - a.length,
+  );
+  return [
+    ...causes.flatMap(([code, entries]) => causeLines(code, entries, all)),
+    ...inboxes.flatMap(inboxLines),
+    ...(runs.length > 0 ? ['last runs:', ...runs.flatMap(runLines)] : []),
+    ...targets.flatMap((target) => [
+      totalLine(target),
+      ...leftBehindLines(target.leftBehind, all),
+      ...stuckLines(target),
+      ...pauseLines(target),
+    ]),
+  ];
 };
+
+/** Keys that are listed of each cause unless all are asked for. */
+const shownOfCause = 5;
+
+const causeLines = (code: string, entries: KeyStatus[], all: boolean): string[] => {
+  const listed = all ? entries : entries.slice(0, shownOfCause);
+  const lines = listed.flatMap((entry, at) => {
+    const next = listed[at + 1]?.reason?.hint;
+    // What to do is said once, below the last one that it is for.
+    const reason = entry.reason && { ...entry.reason, hint: entry.reason.hint === next ? null : entry.reason.hint };
+    return [`  ${entry.key}: ${stateOf(entry)}`, ...(reason ? reasonLines(reason, '    ') : [])];
+  });
+  const rest = entries.length - listed.length;
+  return [
+    `${plural(entries.length, 'item')} with ${code}:`,
+    ...lines,
+    ...(rest > 0 ? [`  … and ${rest.toLocaleString('en')} more; \`sluice status --all\` lists them`] : []),
+  ];
+};
+
+const totalLine = ({ target, live, stale, notLive, drafts, takenDown, running }: TargetStatus): string =>
+  [
+    `${target}: ${live} live, ${stale} stale, ${notLive} not live`,
+    ...(drafts > 0 ? [plural(drafts, 'draft')] : []),
+    ...(takenDown > 0 ? [`${takenDown} taken down`] : []),
+    ...(running ? [`run ${running} in progress`] : []),
+  ].join(', ');
 
 const stuckLines = ({ stuck }: TargetStatus): string[] => {
   if (!stuck) return [];
@@ -280,9 +344,11 @@ const inboxLines = (view: InboxViewOfService): string[] => [
 /** `sluice status` on the command line. */
 export const commands = {
   status: {
-    arguments: { '[key|file]': 'a key such as city-finance/budget/spending, or a file' },
-    options: commonOptions,
-    examples: ['sluice status data/spending.csv'],
+    arguments: {
+      '[key|file]': 'a key such as city-finance/budget/spending, a file, or a part of key, title or file name',
+    },
+    options: { ...commonOptions, '--all': 'list every key that is not live' },
+    examples: ['sluice status data/spending.csv', 'sluice status budget'],
     run: statusCommand,
   },
 } satisfies CommandDeclarations;

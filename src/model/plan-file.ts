@@ -47,6 +47,8 @@ export const planFileSchema = z.object({
   items: z.array(planFileItemSchema),
   /** Faulty entries of the source, which are left as they are. */
   skipped: z.array(z.object({ key: z.string(), title: z.string(), reason: reasonSchema })).exactOptional(),
+  /** Keys that the source does not name any more and that stay on the portal. */
+  staying: z.array(z.string()).exactOptional(),
   /** What is published otherwise than the source has it. */
   remarks: z.array(z.string()).exactOptional(),
 });

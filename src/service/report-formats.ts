@@ -16,6 +16,7 @@ export const reportFormats = {
     pieces: json(report),
   }),
   csv: (report: StoredReport): FormattedReport => ({ contentType: 'text/csv; charset=utf-8', pieces: csv(report) }),
+  md: (report: StoredReport): FormattedReport => ({ contentType: 'text/markdown; charset=utf-8', pieces: md(report) }),
   html: (report: StoredReport): FormattedReport => ({ contentType: 'text/html; charset=utf-8', pieces: page(report) }),
 } as const;
 
@@ -60,6 +61,20 @@ const cell = (value: string | number | null): string => {
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
+
+function* md({ runId, manifest, portal, startedAt, endedAt, reason, items }: StoredReport): Generator<string> {
+  yield `# Run ${runId}\n\n${mdText(manifest)} to ${mdText(portal)}, ${startedAt} to ${endedAt}: ${countText(items.length)} items\n\n`;
+  if (reason) yield `**${reason.code}**: ${mdText(reason.message)}\n\n`;
+  yield '| Key | Outcome | Rows | Why |\n|---|---|---:|---|\n';
+  for (const item of items) {
+    const why = [item.reason && `${item.reason.code}: ${item.reason.message}`, ...item.warnings].filter(Boolean);
+    const rows = item.rows === null ? '' : countText(item.rows);
+    yield `| ${mdText(item.key)} | ${fateOf(item)} | ${rows} | ${mdText(why.join('; '))} |\n`;
+  }
+}
+
+/** What a text says stays text: no markup, no column of its own, one line. */
+const mdText = (text: string): string => text.replaceAll(/[\\`*_{}[\]<>|#]/g, '\\$&').replaceAll(/\s+/g, ' ');
 
 const style = `:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;width:100%}th,td{text-align:start;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8884;overflow-wrap:anywhere}.n{text-align:end}`;

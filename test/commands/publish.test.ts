@@ -1,10 +1,12 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { planCommand } from '../../src/commands/plan.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
+import { statusCommand } from '../../src/commands/status.ts';
 import { InterruptedError, ManifestError, RedisMissingError, UsageError } from '../../src/model/errors.ts';
 import { reportSchema } from '../../src/model/report.ts';
-import { commandPlace } from '../support/command-place.ts';
+import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const sound = 'id\n1\n2\n';
@@ -113,4 +115,64 @@ describe('sluice publish', () => {
     expect(await publishCommand(['stopped.yaml'], { ...place.options, json: true }, second.io)).toBe(0);
     expect(reportSchema.parse(JSON.parse(second.out())).items.every(({ live }) => live)).toBe(true);
   });
+});
+
+describe('sluice publish without a manifest', () => {
+  const publish = async (place: CommandPlace, path: string, more: object = {}) => {
+    const { io, out } = place.io();
+    return { code: await publishCommand([path], { ...place.options, ...more }, io), out: out() };
+  };
+
+  it('publishes a table as a dataset of its name, shows the manifest, and where it is live', async () => {
+    const place = commandPlace();
+    place.write('Rad-Zählung 2026.csv', 'day,count\n2026-06-01,240\n');
+    const { code, out } = await publish(place, 'Rad-Zählung 2026.csv');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^ {2}rad-zahlung-2026\/rad-zahlung-2026\/rad-zahlung-2026 +done +live +1 row/m);
+    expect(out).toContain('has no manifest; `--save` writes this one:');
+    expect(out).toMatch(/^ {4}- id: rad-zahlung-2026\n {6}title: "Rad Zählung 2026"$/m);
+    expect(out).toMatch(/^live: http:\/\/127\.0\.0\.1:\d+\/dataset\/\S+$/m);
+    expect(out).toMatch(/^next: sluice start /m);
+  });
+
+  it('publishes a folder as one dataset; --save writes a manifest that goes on under the same keys', async () => {
+    const place = commandPlace();
+    place.write('budget/income.csv', 'id\n1\n');
+    place.write('budget/spending.csv', 'id\n1\n2\n');
+    expect((await publish(place, 'budget/')).out).toMatch(/budget\/budget\/income .*\n.*budget\/budget\/spending /);
+    expect((await publish(place, 'budget', { save: true })).out).toMatch(
+      /saved the manifest of budget: .*budget\.yaml/,
+    );
+    expect(readFileSync(join(place.dir, 'budget.yaml'), 'utf8')).toContain('file: "budget/income.csv"');
+    const again = await publish(place, 'budget.yaml');
+    expect([again.code, again.out]).toEqual([0, expect.stringContaining('3 items (3 unchanged)')]);
+  });
+
+  it('refuses data whose name is taken by other data, and a folder without any', async () => {
+    const place = commandPlace();
+    place.write('one/a.csv', 'id\n1\n');
+    place.write('two/a.csv', 'id\n2\n');
+    expect((await publish(place, 'one/a.csv')).code).toBe(0);
+    await expect(publish(place, 'two/a.csv')).rejects.toThrow('other data of this name was published');
+    place.write('none/notes.yaml', '');
+    await expect(publish(place, 'none')).rejects.toThrow('holds no file of a kind that portals take');
+  });
+});
+
+it('names what the manifest no longer does and the portal still shows, in plan, publish and status', async () => {
+  const place = commandPlace();
+  place.manifest('city', { stays: sound, goes: sound });
+  expect(await publishCommand(['city.yaml'], place.options, place.io().io)).toBe(0);
+  place.manifest('city', { stays: sound });
+  const left =
+    /no longer in the manifest, but still on the portal: 1 item\n +city\/one\/goes +-> sluice remove city\/one\/goes\n/;
+  const said = [];
+  for (const command of [planCommand, publishCommand, publishCommand]) {
+    const { io, out } = place.io();
+    await command(['city.yaml'], place.options, io);
+    said.push(out());
+  }
+  const { io, out } = place.io();
+  await statusCommand(undefined, place.options, io);
+  for (const text of [...said, out()]) expect(text).toMatch(left);
 });

@@ -2,6 +2,7 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { publishCommand } from '../../src/commands/publish.ts';
+import { reportCommand, runsCommand } from '../../src/commands/runs.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { NotFoundError } from '../../src/model/errors.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
@@ -58,6 +59,30 @@ describe('sluice status', () => {
     expect(one).toMatchObject({ key: 'city/one/good', portal: 'local', live: true, rows: 2 });
   });
 
+  it('finds by a part of a key, of a title or of a file name, and says which', async () => {
+    expect((await status('/goo')).out).toContain('city/one/good');
+    expect((await status('CITY GOOD')).out).toContain('city/one/good');
+    expect((await status('city-goo')).out).toMatch(/^city\/one\/good .*: live$/m);
+  });
+
+  it('groups what is not live by its cause, lists some of each, and the totals last', async () => {
+    const many = commandPlace();
+    many.manifest('many', Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`t${at}`, 'id,\n1,2\n'])));
+    await publishCommand(['many.yaml'], many.options, many.io().io);
+    const shown = async (all: boolean) => {
+      const { io, out } = many.io();
+      await statusCommand(undefined, { ...many.options, all }, io);
+      return out();
+    };
+    const some = await shown(false);
+    expect(some).toMatch(/^8 items with table-header:\n {2}many\/one\/t0: not live\n/);
+    expect(some.match(/^ {2}many\/one\/t\d: /gm)).toHaveLength(5);
+    expect(some.match(/^ +-> /gm)).toHaveLength(1);
+    expect(some).toContain('  … and 3 more; `sluice status --all` lists them\n');
+    expect(some.trimEnd().split('\n').at(-1)).toBe('many@local: 1 live, 0 stale, 8 not live');
+    expect((await shown(true)).match(/^ {2}many\/one\/t\d: /gm)).toHaveLength(8);
+  });
+
   it('knows nothing of other keys and files', async () => {
     await expect(status('city/two')).rejects.toBeInstanceOf(NotFoundError);
     await expect(status('data/other.csv')).rejects.toBeInstanceOf(NotFoundError);
@@ -76,5 +101,25 @@ describe('sluice status', () => {
     const { io, out } = fresh.io();
     expect(await statusCommand(undefined, fresh.options, io)).toBe(0);
     expect(out()).toContain('nothing was published yet');
+  });
+});
+
+describe('sluice runs and report', () => {
+  it('list the last runs, and print the report of one in each format', async () => {
+    const { io, out } = place.io();
+    expect(await runsCommand(place.options, io)).toBe(0);
+    expect(out()).toMatch(/^ {2}\d{8}-\d{6}-\w+ {2}city@local {2}2 added, 1 quarantined\n$/);
+    const runId = out().trim().split(' ')[0] ?? '';
+    const report = async (format: 'text' | 'html' | 'csv' | 'md' | 'json') => {
+      const shown = place.io();
+      expect(await reportCommand(runId, { ...place.options, format }, shown.io)).toBe(0);
+      return shown.out();
+    };
+    expect(await report('text')).toContain(`run ${runId}: city to local, 3 items (2 done, 1 quarantined)`);
+    expect(await report('csv')).toMatch(/^key,kind,outcome,.*\ncity\/one,dataset,added,/);
+    expect(await report('md')).toMatch(/^\| city\/one\/bad \| quarantined \| {2}\| table-header: line 1, column 2: /m);
+    expect(await report('html')).toContain('<td>city/one/bad</td><td>quarantined</td>');
+    expect(JSON.parse(await report('json'))).toMatchObject({ runId, items: [{ key: 'city/one' }, {}, {}] });
+    await expect(reportCommand('20261121-031500-none0', place.options, place.io().io)).rejects.toThrow(NotFoundError);
   });
 });

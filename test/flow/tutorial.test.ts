@@ -35,7 +35,10 @@ const type = (commands: string, cwd = folder): { code: number | null; out: strin
 
 /** Without what differs from run to run: names of runs and times. */
 const lasting = (text: string | null): string =>
-  (text ?? '').replaceAll(/\d{8}-\d{6}-\w+/g, 'RUN').replaceAll(/in \d+\.\d s/g, 'in N s');
+  (text ?? '')
+    .replaceAll(/\d{8}-\d{6}-\w+/g, 'RUN')
+    .replaceAll(/in \d+\.\d s/g, 'in N s')
+    .replaceAll(/127\.0\.0\.1:\d+/g, 'PORTAL');
 
 let service: ChildProcess | null = null;
 afterAll(() => service?.kill('SIGKILL'));

@@ -53,7 +53,7 @@ export interface PlannedPage {
   order: ReadonlyMap<string, string[]>;
 }
 
-const nothingMissing: Missing = { renames: [], newlyMissing: [], returned: [], removals: [] };
+const nothingMissing: Missing = { renames: [], newlyMissing: [], returned: [], removals: [], staying: [] };
 
 /** See the head of this file. */
 export class TargetPlan {

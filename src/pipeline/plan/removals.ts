@@ -32,6 +32,8 @@ export interface Missing {
   /** Wished again before they were taken down: the time is forgotten. */
   returned: LedgerEntry[];
   removals: Removal[];
+  /** Keys of what stays on the portal all the same. */
+  staying: string[];
 }
 
 /**
@@ -51,10 +53,13 @@ export const findMissing = (wishes: DatasetWish[], known: KnownItems, rules: Rem
   const isThere = (key: string): boolean => wished.has(key) || spares(key) !== 'none';
   const missing = gone.filter(({ key, removed }) => !renamed.has(key) && !removed && !isThere(key));
   const due = missing.filter(({ missingSince }) => now - (missingSince ?? now) >= missingForMs);
+  const removals = how === 'keep' ? [] : due.map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
+  const removed = new Set(removals.map(({ key }) => key));
   return {
     renames,
     newlyMissing: missing.filter(({ missingSince }) => missingSince === null),
     returned: entries.filter(({ key, missingSince }) => missingSince !== null && isThere(key)),
-    removals: how === 'keep' ? [] : due.map((entry) => ({ key: entry.key, kind: entry.kind, how, entry })),
+    removals,
+    staying: missing.flatMap(({ key }) => (removed.has(key) ? [] : [key])),
   };
 };

@@ -1,0 +1,132 @@
+// `sluice publish data.csv` and `sluice publish folder/`: the manifest that the files would have had.
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, extname, join, relative, resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
+import { slugOf, titleOfName } from '../dataset-api/slug.ts';
+import { UsageError } from '../model/errors.ts';
+
+/** A manifest that was made of a file or folder. */
+export interface DirectManifest {
+  /** Where it lies: in the state folder, or where it was saved. */
+  path: string;
+  text: string;
+  isSaved: boolean;
+  /** What was named, as it was named. */
+  of: string;
+}
+
+/** Where a manifest is made, and for what. */
+export interface DirectOptions {
+  config: Pick<Config, 'stateDir' | 'portal' | 'portals'>;
+  cwd: string;
+  /** True: it is written beside the other manifests, to be edited. */
+  save: boolean;
+}
+
+/** True for what is no manifest but data to be published: a folder, or a file with the name of one. */
+export const isData = async (path: string): Promise<boolean> => {
+  const facts = await stat(path).catch(() => null); // the loader of manifests says what is wrong
+  return facts !== null && (facts.isDirectory() || (facts.isFile() && !/^ya?ml$/.test(extensionOf(path))));
+};
+
+/**
+ * Makes the manifest of a file, or of a folder with one dataset of its files, and writes it.
+ * @throws UsageError for a folder without data, names that give no id, and a manifest that would be overwritten
+ */
+export const directManifest = async (named: string, options: DirectOptions): Promise<DirectManifest> => {
+  const { config, cwd, save } = options;
+  const data = resolve(cwd, named);
+  const files = (await stat(data)).isDirectory() ? await filesOf(data, named) : [data];
+  const name = idOf(basename(data, (await stat(data)).isDirectory() ? '' : extname(data)));
+  const path = save ? join(await manifestFolder(cwd), `${name}.yaml`) : directPath(config, name);
+  const resources = files.map((file) => ({ id: idOf(basename(file, extname(file))), file }));
+  const twice = resources.find(({ id }, at) => resources.findIndex((other) => other.id === id) < at);
+  if (twice) throw noManifest(named, `two of its files would have the id "${twice.id}"`);
+  const pathOf = (file: string): string => (save ? relative(dirname(path), file) : file);
+  const text = manifestText(data, { name, portal: portalOf(config), resources }, pathOf);
+  await mkdir(dirname(path), { recursive: true });
+  if (save) await writeNew(path, text);
+  else await writeOwn(path, { data, named, text });
+  return { path, text, isSaved: save, of: named };
+};
+
+/** Where the manifest of data lies that was not saved. */
+export const directPath = ({ stateDir }: Pick<Config, 'stateDir'>, name: string): string =>
+  join(stateDir, 'direct', `${name}.yaml`);
+
+const filesOf = async (folder: string, named: string): Promise<string[]> => {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const files = entries
+    .filter(
+      (entry) => entry.isFile() && !entry.name.startsWith('.') && usualExtensions.includes(extensionOf(entry.name)),
+    )
+    .map((entry) => join(folder, entry.name))
+    .sort();
+  if (files.length > 0) return files;
+  throw noManifest(named, 'it holds no file of a kind that portals take, such as a CSV file');
+};
+
+const idOf = (name: string): string => {
+  const id = slugOf(name)?.slice(0, 64);
+  if (id) return id;
+  throw noManifest(name, 'no id can be made of this name');
+};
+
+const noManifest = (named: string, why: string): UsageError =>
+  new UsageError(`${named} cannot be published without a manifest: ${why}`, {
+    hint: 'write a manifest, see `sluice help manifest`',
+  });
+
+/** The portal of `--portal`, or the first one that is configured. */
+const portalOf = ({ portal, portals }: DirectOptions['config']): string => portal ?? Object.keys(portals)[0] ?? 'local';
+
+const manifestFolder = async (cwd: string): Promise<string> => {
+  const jobs = join(cwd, 'jobs');
+  const isThere = await stat(jobs).then(
+    (facts) => facts.isDirectory(),
+    () => false,
+  );
+  return isThere ? jobs : cwd;
+};
+
+const writeNew = async (path: string, text: string): Promise<void> => {
+  try {
+    await writeFile(path, text, { flag: 'wx' });
+  } catch (cause) {
+    throw new UsageError(`the manifest cannot be saved: ${(cause as Error).message}`, {
+      hint: `publish it with \`sluice publish ${path}\`, or rename the data`,
+      cause,
+    });
+  }
+};
+
+/** Two files of one name would take turns under the same keys. */
+const writeOwn = async (
+  path: string,
+  { data, named, text }: { data: string; named: string; text: string },
+): Promise<void> => {
+  const before = await readFile(path, 'utf8').catch(() => headOf(data)); // none yet
+  if (before.split('\n', 1)[0] !== headOf(data)) throw noManifest(named, 'other data of this name was published');
+  await writeFile(path, text);
+};
+
+// JSON text is YAML text.
+const quoted = (text: string): string => JSON.stringify(text);
+
+/** Says of a manifest what it was made of. */
+const headOf = (data: string): string => `# The manifest of ${data}`;
+
+const manifestText = (
+  data: string,
+  { name, portal, resources }: { name: string; portal: string; resources: { id: string; file: string }[] },
+  pathOf: (file: string) => string,
+): string => `${headOf(data)}
+name: ${name}
+portal: ${portal}
+defaults: { resource: { mend: safe } }   # fix what a file itself proves how to fix
+datasets:
+  - id: ${name}
+    title: ${quoted(titleOfName(basename(data, extname(data))))}
+    resources:
+${resources.map(({ id, file }) => `      - { id: ${quoted(id)}, title: ${quoted(titleOfName(basename(file, extname(file))))}, file: ${quoted(pathOf(file))} }\n`).join('')}`;
