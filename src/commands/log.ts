@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../model/errors.ts';
 import { itemId } from '../model/job.ts';
-import type { Target } from '../model/redis-keys.ts';
+import { lastRunOfKey } from '../service/item-view.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
@@ -49,7 +49,7 @@ const findLog = async (runtime: Runtime, what: string): Promise<LogSource> => {
 
 const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
   for (const { portal, manifest } of await runtime.targetsOfKey(key)) {
-    const runId = await lastRunOf(runtime, { manifest, portal }, key);
+    const runId = await lastRunOfKey(runtime, { manifest, portal }, key);
     if (!runId) continue;
     const id = itemId(runId, key);
     return {
@@ -58,15 +58,6 @@ const logOfKey = async (runtime: Runtime, key: string): Promise<LogSource> => {
     };
   }
   throw unknown(key);
-};
-
-/** The run that works on a key now, else the last one that did. */
-const lastRunOf = async (runtime: Runtime, target: Target, key: string): Promise<string | null> => {
-  const { current } = await runtime.gate.state(target);
-  if (current !== null) {
-    if ((await runtime.jobLogs.read(itemId(current, key))).length > 0) return current;
-  }
-  return (await runtime.ledger.entry(target.portal, key))?.runId || null;
 };
 
 const unknown = (what: string): NotFoundError =>

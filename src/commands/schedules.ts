@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { targetName } from '../model/redis-keys.ts';
-import { missedAfterMs, nextDue, type Schedule, startOf } from '../model/schedule-times.ts';
+import { nextStart, type Schedule } from '../model/schedule-times.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
 import { type AskedRun, runNow } from '../service/actions.ts';
 import { knownPaths, loadKnown, manifestNamed } from '../service/known-manifests.ts';
@@ -69,7 +69,7 @@ const rowsOf = async (
     const known = kept.get(name);
     const isKept =
       schedule !== null && known !== undefined && JSON.stringify(known.schedule) === JSON.stringify(schedule);
-    const next = schedule && nextStart(schedule, name, isKept ? known : undefined, now);
+    const next = schedule && nextStart(schedule, name, isKept ? known : {}, now);
     rows.push({
       ...target,
       path: manifest.path,
@@ -82,16 +82,6 @@ const rowsOf = async (
     });
   }
   return rows;
-};
-
-const nextStart = (schedule: Schedule, target: string, kept: KeptSchedule | undefined, now: number): number => {
-  const { due = nextDue(schedule, now), waitsUntil = null } = kept ?? {};
-  const isMissed = (at: number): boolean => now - at > missedAfterMs;
-  const waits = waitsUntil === null || isMissed(waitsUntil) ? Number.POSITIVE_INFINITY : waitsUntil;
-  const missed = isMissed(due) || (waitsUntil !== null && isMissed(waitsUntil));
-  // What was missed is made up for as soon as a service runs, or is left out.
-  if (missed && schedule.catchUp === 'once') return Math.min(startOf(schedule, now, target), waits);
-  return Math.min(startOf(schedule, isMissed(due) ? nextDue(schedule, now) : due, target), waits);
 };
 
 const remarks = (rows: ScheduleRow[], service: boolean): string[] => {

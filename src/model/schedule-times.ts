@@ -82,6 +82,25 @@ export const firesBy = (
   return Math.min(next, until ?? next) + Math.max(slackMs, Math.min(latePart * period, latestMs));
 };
 
+/**
+ * When the next run begins. `due`: when the pattern is due next, as whoever keeps the schedule knows it; `waitsUntil`: when
+ * a run begins that waits for its window or its jitter.
+ */
+export const nextStart = (
+  schedule: Schedule,
+  target: string,
+  kept: { due?: number; waitsUntil?: number | null },
+  now: number,
+): number => {
+  const { due = nextDue(schedule, now), waitsUntil = null } = kept;
+  const isMissed = (at: number): boolean => now - at > missedAfterMs;
+  const waits = waitsUntil === null || isMissed(waitsUntil) ? Number.POSITIVE_INFINITY : waitsUntil;
+  const missed = isMissed(due) || (waitsUntil !== null && isMissed(waitsUntil));
+  // What was missed is made up for as soon as a service runs, or is left out.
+  if (missed && schedule.catchUp === 'once') return Math.min(startOf(schedule, now, target), waits);
+  return Math.min(startOf(schedule, isMissed(due) ? nextDue(schedule, now) : due, target), waits);
+};
+
 /** True when runs may begin at `at`. */
 export const isOpen = ({ window, timezone }: Schedule, at: number): boolean => {
   if (window === null) return true;

@@ -4,6 +4,7 @@ import * as zlib from 'node:zlib';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { RedisKeys } from '../model/redis-keys.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import type { Queues } from './queues.ts';
 
 /** Jobs that are removed together, and logs that are packed together. */
@@ -28,7 +29,7 @@ export class JobLogs {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #queues: Queues;
-  readonly #packed = new Map<string, PackedLog>();
+  readonly #packed = new BoundedMap<string, PackedLog>(100);
 
   constructor(redis: Redis, keys: RedisKeys, queues: Queues) {
     this.#redis = redis;

@@ -64,11 +64,16 @@ export class Ledger {
   /** What is known of each key of a target in brief, read in pieces. */
   async index(target: Target): Promise<Map<string, IndexedEntry>> {
     const index = new Map<string, IndexedEntry>();
-    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
-      const entry = indexedOfStored(key, value);
-      if (entry) index.set(key, entry);
-    }
+    for await (const { brief } of this.each(target)) index.set(brief.key, brief);
     return index;
+  }
+
+  /** What is known of each key of a target in brief, as it is read; `whole` unpacks the rest. */
+  async *each(target: Target): AsyncGenerator<{ brief: IndexedEntry; whole: () => LedgerEntry | null }> {
+    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
+      const brief = indexedOfStored(key, value);
+      if (brief) yield { brief, whole: () => entryOfStored(key, value) };
+    }
   }
 
   /** The entry of a key on a portal, or null. */

@@ -391,6 +391,14 @@ export class Runs {
     return lists;
   }
 
+  /** Items of an open run that have failed, at most `most`, with their reasons. */
+  async failures(runId: string, most: number): Promise<ReportItem[]> {
+    const [, fields] = await this.#redis.hscan(this.#keys.runFailures(runId), '0', 'COUNT', most);
+    const keys = fields.filter((_, at) => at % 2 === 0).slice(0, most);
+    const records = await Promise.all(keys.map((key) => this.record(runId, key)));
+    return records.flatMap(({ ended }) => ended ?? []);
+  }
+
   /** What the run reports so far: items that needed no job, then those that have ended. */
   async reported(runId: string): Promise<ReportBuilder> {
     const builder = new ReportBuilder();

@@ -7,11 +7,12 @@ import { UsageError } from '../model/errors.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { endConnectionsOnClose } from '../util/http-closing.ts';
 import { healthPart } from './health.ts';
+import { pagesPart } from './pages/pages.ts';
 import type { WebContext, WebPart } from './part.ts';
 import { runsPart } from './runs.ts';
 
 /** Everything that the server answers. */
-const parts: readonly WebPart[] = [healthPart, runsPart];
+const parts: readonly WebPart[] = [healthPart, runsPart, pagesPart];
 
 /** A listening server. */
 export interface WebServer {

@@ -1,0 +1,166 @@
+// What is known of all items, in brief and in memory: counted by state and found by words, without reading the ledger anew.
+import { basename } from 'node:path';
+import { kindOfKey } from '../model/key.ts';
+import type { IndexedEntry, LedgerEntry } from '../model/ledger-entry.ts';
+import { type Target, targetName } from '../model/redis-keys.ts';
+import { outcomeOf } from '../pipeline/handlers/item.ts';
+import type { Ledger } from '../state/ledger.ts';
+
+/** Where an item stands; `pending`: no run has come to it yet. */
+export const itemStates = [
+  'live',
+  'held',
+  'quarantined',
+  'failed',
+  'cancelled',
+  'draft',
+  'removed',
+  'pending',
+] as const;
+
+/** See {@link itemStates}. */
+export type ItemState = (typeof itemStates)[number];
+
+/** The state of an item. */
+export const itemStateOf = ({ key, live, reason, removed, nid }: IndexedEntry): ItemState => {
+  if (reason?.code === 'held' && kindOfKey(key) === 'resource') return 'held';
+  if (live) return 'live';
+  if (removed !== null) return 'removed';
+  if (reason === null) return nid === null ? 'pending' : 'draft';
+  const outcome = outcomeOf(reason);
+  return outcome === 'done' || outcome === 'unchanged' ? 'failed' : outcome;
+};
+
+/** An item in brief. */
+export interface KnownItem {
+  title: string;
+  /** Name of its file where it comes from, or on the portal. */
+  file: string | null;
+  state: ItemState;
+  /** Code of the reason for which it is not as it should be. */
+  code: string | null;
+  /** Unix milliseconds of its last change. */
+  at: number;
+}
+
+/** The items of a target. */
+export interface TargetItems {
+  items: ReadonlyMap<string, KnownItem>;
+  counts: Readonly<Partial<Record<ItemState, number>>>;
+}
+
+/** An item that was found. */
+export interface FoundItem extends KnownItem {
+  key: string;
+  portal: string;
+}
+
+interface Known extends TargetItems {
+  /** What the target was like when it was read. */
+  sign: string;
+  readAt: number;
+  /** How long that took, milliseconds. */
+  ms: number;
+}
+
+/** Reading anew takes at most this share of the time. */
+const share = 1 / 20;
+const soonestMs = 1000;
+/** After so long a target is read again even if no run has changed it. */
+const longestMs = 5 * 60_000;
+
+const nothing: Known = { items: new Map(), counts: {}, sign: '', readAt: 0, ms: 0 };
+
+/**
+ * Reads the ledger of a target when somebody asks for it and a run has changed it; only entries that changed are unpacked.
+ * Takes some 300 bytes of memory for each item until {@link KnownItems.forget}.
+ */
+export class KnownItems {
+  readonly #ledger: Pick<Ledger, 'each'>;
+  readonly #known = new Map<string, Known>();
+  readonly #reading = new Map<string, Promise<void>>();
+
+  constructor(ledger: Pick<Ledger, 'each'>) {
+    this.#ledger = ledger;
+  }
+
+  /**
+   * The items of a target as of its last reading, null before the first has ended. `sign`: another one than at the last
+   * reading says that something has changed.
+   */
+  of(target: Target, sign: string): TargetItems | null {
+    const name = targetName(target);
+    const known = this.#known.get(name);
+    const age = Date.now() - (known?.readAt ?? 0);
+    const isDue =
+      known === undefined || age > longestMs || (known.sign !== sign && age > Math.max(soonestMs, known.ms / share));
+    if (isDue && !this.#reading.has(name)) {
+      const reading = this.#read(target, sign).finally(() => this.#reading.delete(name));
+      reading.catch(() => undefined); // told to those who wait
+      this.#reading.set(name, reading);
+    }
+    return known ?? null;
+  }
+
+  /** Resolves when everything that is read now has been. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#reading.values());
+  }
+
+  /** Items whose key, title or file name holds all words, keys that are the words themselves first; at most `most`. */
+  find(words: string, most: number): FoundItem[] {
+    const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
+    const [exact, others]: [FoundItem[], FoundItem[]] = [[], []];
+    if (parts.length === 0) return others;
+    for (const [name, { items }] of this.#known) {
+      const portal = name.slice(name.indexOf('@') + 1);
+      for (const [key, item] of items) {
+        if (key === words) exact.push({ ...item, key, portal });
+        else if (others.length < most && isAbout(key, item, parts)) others.push({ ...item, key, portal });
+      }
+    }
+    return [...exact, ...others].slice(0, most);
+  }
+
+  /** Resources of a dataset on a portal, at most `most`. */
+  resourcesOf(dataset: string, target: Target, most: number): FoundItem[] {
+    const found: FoundItem[] = [];
+    for (const [key, item] of this.#known.get(targetName(target))?.items ?? []) {
+      if (found.length === most) break;
+      if (key.startsWith(`${dataset}/`)) found.push({ ...item, key, portal: target.portal });
+    }
+    return found;
+  }
+
+  /** Frees what is kept. */
+  forget(): void {
+    this.#known.clear();
+  }
+
+  async #read(target: Target, sign: string): Promise<void> {
+    const name = targetName(target);
+    const before = this.#known.get(name) ?? nothing;
+    const begun = Date.now();
+    const items = new Map<string, KnownItem>();
+    const counts: Partial<Record<ItemState, number>> = {};
+    for await (const { brief, whole } of this.#ledger.each(target)) {
+      const known = before.items.get(brief.key);
+      const item = known?.at === brief.syncedAt ? known : briefOf(brief, whole());
+      if (items.has(brief.key)) continue; // the walk may come by twice
+      items.set(brief.key, item);
+      counts[item.state] = (counts[item.state] ?? 0) + 1;
+    }
+    this.#known.set(name, { items, counts, sign, readAt: Date.now(), ms: Date.now() - begun });
+  }
+}
+
+const briefOf = (brief: IndexedEntry, entry: LedgerEntry | null): KnownItem => {
+  const file = entry?.sourcePath ? basename(entry.sourcePath) : (entry?.file?.name ?? null);
+  const { title = '' } = entry ?? {};
+  return { title, file, state: itemStateOf(brief), code: brief.reason?.code ?? null, at: brief.syncedAt };
+};
+
+const isAbout = (key: string, { title, file }: KnownItem, parts: string[]): boolean => {
+  const text = `${key}\n${title}\n${file ?? ''}`.toLowerCase();
+  return parts.every((part) => text.includes(part));
+};

@@ -1,0 +1,190 @@
+// Everything at a glance: what is live by target, what runs, what waits for somebody.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { type Target, targetName } from '../model/redis-keys.ts';
+import { nextStart } from '../model/schedule-times.ts';
+import type { Pause } from '../queue/pause.ts';
+import { keptSchedules } from '../queue/schedules.ts';
+import { lastRuns } from '../state/last-runs.ts';
+import type { RunProgress } from '../state/runs.ts';
+import type { HeldRun } from '../state/stored-plans.ts';
+import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
+import { KnownItems, type TargetItems } from './known-items.ts';
+import { type Overdue, whatIsOverdue } from './overdue.ts';
+import { type RunBrief, RunList } from './run-list.ts';
+import type { KnownTarget, Runtime } from './runtime.ts';
+
+/** A target at a glance. */
+export interface TargetView extends Target {
+  /** Items by state; null while they are read for the first time. */
+  counts: TargetItems['counts'] | null;
+  /** When its next run begins by its schedule, Unix milliseconds, and the schedule's time zone. */
+  next: { at: number; timezone: string } | null;
+  /** Its newest runs, newest first. */
+  runs: RunBrief[];
+  current: ({ runId: string } & RunProgress) | null;
+  held: HeldRun | null;
+}
+
+/** A job that a worker has. */
+export interface RunningJob {
+  portal: string;
+  runId: string;
+  /** Key of the dataset, or of the first resource to prove. */
+  key: string;
+  kind: string;
+  /** Steps under way: of which item, '' for the job itself. */
+  steps: [key: string, step: string][];
+  /** When a worker took it, Unix milliseconds. */
+  since: number;
+}
+
+/** Everything at a glance. */
+export interface OverviewView {
+  targets: TargetView[];
+  jobs: RunningJob[];
+  /** Portals of the configuration. */
+  portals: string[];
+  pauses: { portal: string; pause: Pause }[];
+  inboxes: InboxViewOfService[];
+  /** What was expected and did not happen; `more` counts what is left out. */
+  late: { overdue: Overdue[]; more: number };
+  /** Whether a process works the jobs of this Redis. */
+  hasWorkers: boolean;
+}
+
+const stripRuns = 30;
+/** Jobs that are shown of a portal. */
+const mostJobs = 20;
+const mostOverdue = 10;
+/** How long an answer serves, milliseconds. */
+const freshMs = 1000;
+/** How long the first answer waits for items to be counted, milliseconds. */
+const patienceMs = 500;
+/** After so long without a question the items are forgotten. */
+const idleMs = 10 * 60_000;
+
+const jobSchema = z.object({
+  runId: z.string(),
+  key: z.string(),
+  kind: z.string(),
+  trace: z.object({ steps: z.record(z.string(), z.string()) }).optional(),
+});
+
+/** Looks at most once a second, whoever asks. */
+export class Overview {
+  readonly items: KnownItems;
+  readonly runs: RunList;
+  readonly #runtime: Runtime;
+  #last: { at: number; view: Promise<OverviewView> } | null = null;
+  #idle: NodeJS.Timeout | null = null;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.items = new KnownItems(runtime.ledger);
+    this.runs = new RunList(runtime);
+  }
+
+  /** The view, at most a second old. */
+  view(): Promise<OverviewView> {
+    this.#forgetWhenIdle();
+    const now = Date.now();
+    if (this.#last === null || now - this.#last.at > freshMs) {
+      const view = this.#look(now);
+      view.catch(() => {
+        this.#last = null;
+      });
+      this.#last = { at: now, view };
+    }
+    return this.#last.view;
+  }
+
+  /** What the service runs by the clock. */
+  async scheduled(): Promise<KnownTarget[]> {
+    return [...(await keptSchedules(this.#runtime.queues)).values()].map(({ request }) => request);
+  }
+
+  /** Has the next question answered anew: somebody has just changed something. */
+  renew(): void {
+    this.#last = null;
+  }
+
+  /** Frees everything. */
+  close(): void {
+    if (this.#idle) clearTimeout(this.#idle);
+    this.items.forget();
+  }
+
+  async #look(now: number): Promise<OverviewView> {
+    const runtime = this.#runtime;
+    const { redis, keys, ledger, plans, queues, config } = runtime;
+    const [known, schedules, last, held, runs, inboxes, late, hasWorkers] = await Promise.all([
+      ledger.targets(),
+      keptSchedules(queues),
+      lastRuns(redis, keys),
+      plans.held(),
+      this.runs.byTarget(),
+      readInboxViews(runtime),
+      whatIsOverdue(runtime, mostOverdue, now),
+      runtime.hasWorkers(),
+    ]);
+    const all = new Map<string, Target>();
+    for (const target of [...known, ...[...schedules.values()].map(({ request }) => request)]) {
+      const { manifest, portal } = target;
+      all.set(targetName(target), { manifest, portal });
+    }
+    const targets = await Promise.all(
+      [...all].sort().map(async ([name, target]): Promise<TargetView> => {
+        const kept = schedules.get(name);
+        const { current } = await runtime.gate.state(target);
+        const progress = current === null ? null : await runtime.runs.progress(current);
+        const sign = `${last.get(name)?.runId} ${current} ${progress?.done}`;
+        return {
+          ...target,
+          counts: (await this.#itemsOf(target, sign))?.counts ?? null,
+          next: kept ? { at: nextStart(kept.schedule, name, kept, now), timezone: kept.schedule.timezone } : null,
+          runs: (runs.get(name) ?? []).slice(0, stripRuns),
+          current: current === null || progress === null ? null : { runId: current, ...progress },
+          held: held.find((run) => targetName(run) === name) ?? null,
+        };
+      }),
+    );
+    const portals = [...new Set([...Object.keys(config.portals), ...targets.map(({ portal }) => portal)])].sort();
+    const [jobs, pauses] = await Promise.all([
+      Promise.all(portals.map((portal) => this.#jobsOf(portal))),
+      Promise.all(portals.map(async (portal) => ({ portal, pause: await runtime.pauses.state(portal) }))),
+    ]);
+    return {
+      targets,
+      jobs: jobs.flat(),
+      portals: Object.keys(config.portals),
+      pauses: pauses.flatMap(({ portal, pause }) => (pause ? [{ portal, pause }] : [])),
+      inboxes,
+      late,
+      hasWorkers,
+    };
+  }
+
+  /** Few items are waited for, so that they are counted as soon as they are asked for. */
+  async #itemsOf(target: Target, sign: string): Promise<TargetItems | null> {
+    const items = this.items.of(target, sign);
+    if (items !== null) return items;
+    await Promise.race([this.items.settled(), sleep(patienceMs)]);
+    return this.items.of(target, sign);
+  }
+
+  async #jobsOf(portal: string): Promise<RunningJob[]> {
+    const active = await this.#runtime.queues.portal(portal).getActive(0, mostJobs - 1);
+    return active.flatMap((job) => {
+      const data = jobSchema.safeParse(job?.data).data;
+      if (!data) return [];
+      const { runId, key, kind, trace } = data;
+      return [{ portal, runId, key, kind, steps: Object.entries(trace?.steps ?? {}), since: job.processedOn ?? 0 }];
+    });
+  }
+
+  #forgetWhenIdle(): void {
+    if (this.#idle) this.#idle.refresh();
+    else this.#idle = setTimeout(() => this.items.forget(), idleMs).unref();
+  }
+}

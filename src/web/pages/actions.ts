@@ -1,0 +1,203 @@
+// What can be done from the pages: each action first says what will happen, then does it.
+import { NotFoundError, UsageError } from '../../model/errors.ts';
+import { type Target, targetName } from '../../model/redis-keys.ts';
+import { type AskedRun, cancelRun, discard, pausePortal, release, resumePortal, retry } from '../../service/actions.ts';
+import type { Overview } from '../../service/overview.ts';
+import type { KnownTarget, Runtime } from '../../service/runtime.ts';
+import { counted, html, type Part } from '../../util/html.ts';
+import { itemPath, type Page, runPath, tokenField } from './layout.ts';
+
+/** An action with what it is about, ready to be confirmed. */
+export interface Prepared {
+  /** A question. */
+  title: string;
+  /** What will happen. */
+  says: Part;
+  /** The word on the button. */
+  button: string;
+  /** A text that may be given along. */
+  reason?: string;
+  /** Does it; returns the path of the page that shows what came of it. */
+  act(signal: AbortSignal, reason: string): Promise<string>;
+}
+
+/** What actions work with. */
+export interface ActionTools {
+  runtime: Runtime;
+  overview: Overview;
+}
+
+type Parameters = (name: string) => string;
+
+const firstRun = (runs: AskedRun[]): string => (runs[0] ? runPath(runs[0].runId) : '/');
+
+const knownTarget = async ({ runtime, overview }: ActionTools, name: string): Promise<KnownTarget> => {
+  const isMeant = (target: Target): boolean => targetName(target) === name;
+  const known = (await runtime.ledger.targets()).find(isMeant) ?? (await overview.scheduled()).find(isMeant);
+  if (known) return known;
+  throw new NotFoundError(`nothing is known of "${name}"`, { hint: 'the first page lists manifests and portals' });
+};
+
+const heldOr = async ({ runtime }: ActionTools, runId: string) => runtime.plans.heldRun(runId);
+
+/** The actions by their names in addresses. @throws UsageError and NotFoundError where an action is not possible */
+export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => Promise<Prepared>>> = {
+  'run-now': async (tools, of) => {
+    const target = await knownTarget(tools, of('target'));
+    const { manifest, portal, manifestPath } = target;
+    return {
+      title: `Run ${manifest} now?`,
+      says: html`<p>A run compares <bdi>${manifestPath}</bdi> with what is known of ${portal} and publishes what differs. Its schedule stays as it is. If a run is under way, another one follows it.</p>`,
+      button: 'Run now',
+      act: async () => {
+        const asked = { path: manifestPath, name: manifest, portal };
+        return runPath((await tools.runtime.requestRun(asked, 'command')).runId);
+      },
+    };
+  },
+
+  retry: async (tools, of) => {
+    const { runtime } = tools;
+    const [key, runId, code] = [of('key'), of('run'), of('code')];
+    if (key !== '') {
+      return {
+        title: 'Retry this item?',
+        says: html`<p>A run that is limited to <code>${key}</code> is asked for.</p>`,
+        button: 'Retry',
+        act: async (signal) => firstRun(await retry(runtime, { of: key }, signal)),
+      };
+    }
+    const target = await runtime.runs.target(runId);
+    if (target === null) throw new NotFoundError(`no run "${runId}" is known`, { hint: 'it may have expired' });
+    const { manifest } = target;
+    if (code !== '') {
+      return {
+        title: `Retry everything with ${code}?`,
+        says: html`<p>A run is asked for that is limited to what failed in ${manifest} with <code>${code}</code> and still does.</p>`,
+        button: 'Retry',
+        act: async (signal) => firstRun(await retry(runtime, { manifest, code }, signal)),
+      };
+    }
+    return {
+      title: 'Retry what this run left?',
+      says: html`<p>A run of ${manifest} is asked for that is limited to the items that run <code>${runId}</code> has a reason for.</p>`,
+      button: 'Retry',
+      act: async (signal) => firstRun(await retry(runtime, { of: runId }, signal)),
+    };
+  },
+
+  release: async (tools, of) => {
+    const [runId, key] = [of('run'), of('key')];
+    if (key !== '') {
+      return {
+        title: 'Publish the held version?',
+        says: html`<p>The version of <code>${key}</code> that its guard held replaces the one that the portal serves. The guard compares later versions with it.</p>`,
+        button: 'Release',
+        act: async (signal) => firstRun(await release(tools.runtime, key, signal)),
+      };
+    }
+    const { manifest, portal, why, removals } = await heldOr(tools, runId);
+    return {
+      title: 'Release the held run?',
+      says: html`<p dir="auto">${why}</p>
+<p>A run of ${manifest} to ${portal} does what this one was held for${
+        removals.length > 0
+          ? html`. It takes down ${counted(removals.length, 'item')} and no others:</p>
+<ul>${removals.slice(0, 20).map((removed) => html`<li><a href="${itemPath(removed)}">${removed}</a></li>`)}${removals.length > 20 ? html`<li>… and ${removals.length - 20} more</li>` : null}</ul><p>`
+          : '. '
+      }Other changes of the manifest are published with it.</p>`,
+      button: 'Release',
+      act: async (signal) => firstRun(await release(tools.runtime, runId, signal)),
+    };
+  },
+
+  discard: async (tools, of) => {
+    const [runId, key] = [of('run'), of('key')];
+    if (key !== '') {
+      return {
+        title: 'Discard the held version?',
+        says: html`<p>The portal keeps serving the version of <code>${key}</code> that it has. The held one is not offered again.</p>`,
+        button: 'Discard',
+        act: async (signal) => firstRun(await discard(tools.runtime, key, signal)),
+      };
+    }
+    const { manifest, why } = await heldOr(tools, runId);
+    return {
+      title: 'Discard the held run?',
+      says: html`<p dir="auto">${why}</p><p>The run of ${manifest} is forgotten; nothing of it is done. The next run decides anew.</p>`,
+      button: 'Discard',
+      act: async (signal) => {
+        await discard(tools.runtime, runId, signal);
+        return runPath(runId);
+      },
+    };
+  },
+
+  pause: async ({ runtime }, of) => {
+    const portal = of('portal');
+    runtime.portals.config(portal);
+    return {
+      title: `Pause portal ${portal}?`,
+      says: html`<p>Jobs that a worker has finish their step; no other begins until somebody resumes the portal. Nothing is lost meanwhile.</p>`,
+      button: 'Pause',
+      reason: 'Why, for those who look here',
+      act: async (_signal, reason) => {
+        await pausePortal(runtime, portal, reason === '' ? null : reason);
+        return '/';
+      },
+    };
+  },
+
+  resume: async ({ runtime }, of) => {
+    const portal = of('portal');
+    runtime.portals.config(portal);
+    return {
+      title: `Resume portal ${portal}?`,
+      says: html`<p>What waits for the portal goes on at once. If the cause of the pause is still there, it is paused again.</p>`,
+      button: 'Resume',
+      act: async () => {
+        await resumePortal(runtime, portal);
+        return '/';
+      },
+    };
+  },
+
+  cancel: async ({ runtime }, of) => {
+    const runId = of('run');
+    if ((await runtime.runs.target(runId)) === null && (await runtime.gate.find(runId)) === null) {
+      throw new NotFoundError(`no run "${runId}" is known`, { hint: 'it may have expired' });
+    }
+    return {
+      title: 'Cancel this run?',
+      says: html`<p>Steps that are under way finish, others do not begin. What is published stays; the rest is left to the next run.</p>`,
+      button: 'Cancel the run',
+      act: async () => {
+        await cancelRun(runtime, runId);
+        return runPath(runId);
+      },
+    };
+  },
+};
+
+/** The prepared action of a name. */
+export const prepare = (tools: ActionTools, name: string, of: Parameters): Promise<Prepared> => {
+  const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
+  if (!action) throw new UsageError(`there is no action "${name}"`, { hint: 'go back to the first page' });
+  return action(tools, of);
+};
+
+/** The page that says what will happen, with the button that has it done. */
+export const confirmPage = (
+  { title, says, button, reason }: Prepared,
+  { address, token, back }: { address: string; token: string; back: string },
+): Page => ({
+  title,
+  live: null,
+  fixed: html`<h1>${title}</h1>
+${says}
+<form action="${address}" method="post">
+${tokenField(token)}
+${reason === undefined ? null : html`<p><label for="reason">${reason}</label><br><input id="reason" name="reason" maxlength="200" size="40"></p>`}
+<p class="row"><button class="main">${button}</button><a class="button" href="${back}">Back</a></p>
+</form>`,
+});

@@ -1,0 +1,87 @@
+// Tells open pages that something has changed; what, they read anew.
+import { createHash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { Log } from '../../model/log.ts';
+import type { Overview } from '../../service/overview.ts';
+
+/** Pages that listen at once; further ones stay as they were loaded. */
+const mostListeners = 100;
+const lookMs = 2000;
+/** A line in so many looks keeps proxies from ending a silent connection. */
+const beatEvery = 8;
+
+/** Looks for changes while anybody listens. */
+export class ChangeEvents {
+  readonly #overview: Overview;
+  readonly #log: Log;
+  readonly #listeners = new Set<ServerResponse>();
+  #timer: NodeJS.Timeout | null = null;
+  #sign = '';
+  #looks = 0;
+  #isLooking = false;
+
+  constructor(overview: Overview, log: Log) {
+    this.#overview = overview;
+    this.#log = log;
+  }
+
+  /** Answers with a stream of events; false when too many listen already. */
+  listen(response: ServerResponse, headers: Record<string, string>): boolean {
+    if (this.#listeners.size >= mostListeners) return false;
+    response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
+    response.write('retry: 5000\n\n');
+    this.#listeners.add(response);
+    response.once('close', () => this.#leave(response));
+    response.on('error', () => this.#leave(response));
+    this.#timer ??= setInterval(() => void this.#look(), lookMs).unref();
+    return true;
+  }
+
+  /** Ends all streams. */
+  close(): void {
+    for (const response of this.#listeners) {
+      response.end();
+      response.socket?.destroySoon(); // whoever does not read would keep the server open
+    }
+    this.#listeners.clear();
+    this.#stop();
+  }
+
+  #leave(response: ServerResponse): void {
+    this.#listeners.delete(response);
+    if (this.#listeners.size === 0) this.#stop();
+  }
+
+  #stop(): void {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+    this.#sign = '';
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      const view = await this.#overview.view();
+      const inboxes = view.inboxes.map(({ at: _at, ...inbox }) => inbox);
+      const sign = createHash('sha1')
+        .update(JSON.stringify({ ...view, inboxes }))
+        .digest('hex');
+      if (this.#sign !== '' && sign !== this.#sign) this.#send('event: changed\ndata: \n\n');
+      else if (this.#looks++ % beatEvery === 0) this.#send(': \n\n');
+      this.#sign = sign;
+    } catch (error) {
+      this.#log.debug({ err: error }, 'changes could not be looked for');
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  #send(text: string): void {
+    for (const response of this.#listeners) {
+      if (response.writableLength > 0)
+        response.destroy(); // it does not read: the browser connects again
+      else response.write(text);
+    }
+  }
+}

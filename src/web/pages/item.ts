@@ -1,0 +1,180 @@
+// The page of an item: live or not and why, what to do, how it came to be, its versions.
+import { kindOfKey, parentKey } from '../../model/key.ts';
+import { warningsOf } from '../../model/ledger-entry.ts';
+import type { TableVersion } from '../../model/table-history.ts';
+import type { ItemView } from '../../service/item-view.ts';
+import { type FoundItem, itemStateOf } from '../../service/known-items.ts';
+import { counted, countText, type Html, html, type Part, sizeWords } from '../../util/html.ts';
+import { versionsChart } from './chart.ts';
+import {
+  actLink,
+  itemPath,
+  momentHtml,
+  type Page,
+  reasonHtml,
+  runPath,
+  stateBadge,
+  stateWords,
+  webLink,
+} from './layout.ts';
+
+/** Resources that are listed of a dataset. */
+export const mostResources = 200;
+
+/** The page; `resources` of a dataset, by portal. */
+export const itemPage = (key: string, views: ItemView[], resources: (view: ItemView) => FoundItem[]): Page => {
+  const kind = kindOfKey(key);
+  const title = views.find(({ entry }) => entry.title !== '')?.entry.title ?? key;
+  return {
+    title,
+    live: html`<h1 dir="auto">${title}</h1>
+<p class="soft">${kind === 'dataset' ? 'Dataset' : html`Resource of <a href="${itemPath(parentKey(key))}">${parentKey(key)}</a>,`} <code>${key}</code></p>
+${views.map((view) => viewHtml(view, { isSeveral: views.length > 1, resources: resources(view) }))}`,
+  };
+};
+
+const viewHtml = (view: ItemView, { isSeveral, resources }: { isSeveral: boolean; resources: FoundItem[] }): Html => {
+  const { target, entry, versions, log } = view;
+  return html`<section aria-label="On ${target.portal}">
+${isSeveral ? html`<h2>On ${target.portal}</h2>` : null}
+${verdictHtml(view)}
+${factsHtml(view)}
+${resources.length === 0 ? null : resourcesHtml(resources)}
+${versionsHtml(versions)}
+${timelineHtml(entry.key, target.portal, log)}
+</section>
+`;
+};
+
+const verdictHtml = ({ entry, target }: ItemView): Html => {
+  const state = itemStateOf(entry);
+  const [, tone] = stateWords[state];
+  const { key, reason, syncedAt, stale } = entry;
+  const portal = target.portal;
+  const actions = [
+    ...(state === 'held'
+      ? [actLink('Release', 'release', { key, portal }), actLink('Discard', 'discard', { key, portal })]
+      : []),
+    ...(reason !== null && state !== 'held' ? [actLink('Retry', 'retry', { key, portal })] : []),
+  ];
+  return html`<div class="note ${tone}">
+<p>${stateBadge(state)} ${verdictText(entry, state)}${syncedAt > 0 ? html` <span class="soft">As of ${momentHtml(syncedAt)}.</span>` : null}</p>
+${stale && state !== 'held' ? html`<p>The portal still serves the version before.</p>` : null}
+${reason && reasonHtml(reason)}
+${warningsOf(entry).map((warning) => html`<p dir="auto">Warning: ${warning}</p>`)}
+${actions.length > 0 ? html`<p class="row">${actions}</p>` : null}
+</div>`;
+};
+
+const verdictText = ({ refused, removed, live }: ItemView['entry'], state: ReturnType<typeof itemStateOf>): string => {
+  switch (state) {
+    case 'live':
+      return 'What was wanted is verified on the portal.';
+    case 'held':
+      return refused
+        ? 'A new version is held by its guard; the portal serves the one before.'
+        : 'Nothing new came in time.';
+    case 'removed':
+      return `It was taken down on purpose (${removed}).`;
+    case 'draft':
+      return 'It is on the portal, but not published.';
+    case 'pending':
+      return 'No run has come to it yet.';
+    default:
+      return live ? '' : 'What is wanted is not live.';
+  }
+};
+
+const factsHtml = ({ entry, target, runId }: ItemView): Html => {
+  const { url, file, rows, sourcePath, identifier, mended, rejected } = entry;
+  const facts: [string, Part][] = [
+    ['Public address', url && webLink(url)],
+    [
+      'File',
+      file &&
+        html`<bdi>${file.name}</bdi>, ${sizeWords(file.bytes)}${file.url && html` (${webLink(file.url, 'download')})`}`,
+    ],
+    ['Rows', rows === null ? null : countText(rows)],
+    ['Comes from', sourcePath && (/^https?:/.test(sourcePath) ? webLink(sourcePath) : html`<bdi>${sourcePath}</bdi>`)],
+    ['Identifier', identifier && html`<bdi>${identifier}</bdi>`],
+    ['Mended', mended.length === 0 ? null : mended.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`)],
+    [
+      'Bad rows',
+      rejected &&
+        `${countText(rejected.rows)} ${rejected.path === null ? 'left out' : `set aside in ${rejected.path}`}`,
+    ],
+    [
+      'Manifest',
+      html`<a href="/runs/${encodeURIComponent(`${target.manifest}@${target.portal}`)}">${target.manifest}</a> to ${target.portal}`,
+    ],
+    ['Last run', runId === '' ? null : html`<a href="${runPath(runId)}">${runId}</a>`],
+  ];
+  return html`<table class="facts"><tbody>
+${facts.map(([name, value]) => (value === null ? null : html`<tr><th scope="row">${name}</th><td>${value}</td></tr>\n`))}</tbody></table>`;
+};
+
+const resourcesHtml = (resources: FoundItem[]): Html => html`<h2>Resources</h2>
+<ul class="cards">
+${resources.map(
+  ({
+    key,
+    title,
+    state,
+    file,
+  }) => html`<li><h3><a href="${itemPath(key)}"><bdi>${title || key}</bdi></a> ${stateBadge(state)}</h3>${file && html`<p class="soft"><bdi>${file}</bdi></p>`}</li>
+`,
+)}</ul>${resources.length === mostResources ? html`<p class="soft">The first ${mostResources}; search for others.</p>` : null}`;
+
+const shownVersions = 5;
+
+const versionsHtml = (versions: TableVersion[]): Part => {
+  if (versions.length === 0) return null;
+  const newest = versions.toReversed();
+  const more = newest.slice(shownVersions);
+  return html`<h2>Versions</h2>
+${versionsChart(versions)}
+${versionTable(newest.slice(0, shownVersions), 'Versions')}
+${more.length === 0 ? null : html`<details id="versions"><summary>${counted(more.length, 'earlier version')}</summary>${versionTable(more, 'Earlier versions')}</details>`}`;
+};
+
+const versionTable = (
+  versions: TableVersion[],
+  label: string,
+): Html => html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
+<thead><tr><th scope="col">Live since</th><th scope="col" class="n">Rows</th><th scope="col" class="n">Size</th><th scope="col" class="n">Columns</th></tr></thead>
+<tbody>
+${versions.map(
+  ({ at, rows, bytes, columns }) =>
+    html`<tr><td>${momentHtml(at)}</td><td class="n">${countText(rows)}</td><td class="n">${sizeWords(bytes)}</td><td class="n">${countText(columns.length)}</td></tr>\n`,
+)}</tbody>
+</table></div>`;
+
+/** What a step or note left in a log. */
+interface LogLine {
+  at: string;
+  text: string;
+  ms: number | null;
+}
+
+const lineOf = (line: string): LogLine => {
+  const [, at = '', text = line, ms] = /^(\S+Z) (.*?)(?: \((\d+) ms\))?$/s.exec(line) ?? [];
+  return { at, text, ms: ms === undefined ? null : Number(ms) };
+};
+
+const shownLines = 60;
+
+const timelineHtml = (key: string, portal: string, log: string[]): Part => {
+  if (log.length === 0) return html`<h2>Steps</h2>\n<p class="soft">No log of it is kept.</p>`;
+  const lines = log.slice(-shownLines).map(lineOf);
+  return html`<h2>Steps</h2>
+<ol class="timeline">
+${lines.map(({ at, text, ms }) => {
+  const [head = '', ...more] = text.split(' ');
+  const isFailed = /: failed, |^failed for good/.test(text);
+  return html`<li class="${isFailed ? 'bad' : ms === null ? 'told' : ''}"><b>${ms === null ? null : head}</b> ${ms === null ? text : more.join(' ')} <span class="soft"><time datetime="${at}">${at.slice(11, 19)}</time>${ms === null ? null : `, ${durationText(ms)}`}</span></li>
+`;
+})}</ol>
+<details id="log-${portal}-${key}"><summary>Log (${counted(log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${log.join('\n')}</div></details>`;
+};
+
+const durationText = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);

@@ -1,0 +1,135 @@
+// The frame of the pages, and the words and figures that all of them use.
+import { URL } from 'node:url';
+import type { Reason } from '../../model/report.ts';
+import type { ItemState } from '../../service/known-items.ts';
+import type { ItemFate } from '../../state/run-summary.ts';
+import { type Html, html, type Part } from '../../util/html.ts';
+
+/** What a page consists of. */
+export interface Page {
+  title: string;
+  /** Exchanged when something changes; the rest stays as it is. */
+  live: Part;
+  /** Above what is live: forms. */
+  fixed?: Part;
+  /** What was searched for. */
+  query?: string;
+  /** Seconds after which a browser without scripts asks again; for what is not ready yet. */
+  soon?: number;
+  /** True for a page of somebody who is not logged in. */
+  bare?: boolean;
+  /** Token of the form that logs out; without one there is no login. */
+  logout?: string | null;
+}
+
+/** A page as text. */
+export const pageText = ({ title, live, fixed = null, query = '', bare = false, logout = null }: Page): string =>
+  html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title === '' ? 'sluice' : `${title} | sluice`}</title>
+<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/assets/pages.css">
+<script src="/assets/refresh.js" type="module"></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to content</a>
+<header>
+<a class="home" href="/">sluice</a>
+${bare ? null : searchForm(query)}
+${logout && html`<form action="/logout" method="post">${tokenField(logout)}<button>Log out</button></form>`}
+</header>
+<main id="main">
+${fixed}
+<div id="live">
+${live}
+</div>
+</main>
+</body>
+</html>
+`.text;
+
+const searchForm = (query: string): Html => html`<form class="search" role="search" action="/" method="get">
+<input type="search" name="q" value="${query}" aria-label="Key, title or file name" placeholder="Key, title or file name" maxlength="200">
+<button>Search</button>
+</form>`;
+
+/** The field that proves that a form came from a page of ours. */
+export const tokenField = (token: string): Html => html`<input type="hidden" name="token" value="${token}">`;
+
+/** Path of the page of an item. */
+export const itemPath = (key: string): string => `/item/${key.split('/').map(encodeURIComponent).join('/')}`;
+
+/** Path of the page of a run. */
+export const runPath = (runId: string): string => `/run/${encodeURIComponent(runId)}`;
+
+/** Path of an action with its parameters. */
+export const actPath = (action: string, parameters: Record<string, string>): string =>
+  `/act/${action}?${new URLSearchParams(parameters)}`;
+
+/** A button that leads to the confirmation of an action. */
+export const actLink = (text: string, action: string, parameters: Record<string, string>): Html =>
+  html`<a class="button" href="${actPath(action, parameters)}">${text}</a>`;
+
+/** A link to an address of the web, or its bare text where it leads elsewhere. */
+export const webLink = (url: string, text = url): Html => {
+  const parsed = URL.parse(url);
+  const isWeb = parsed !== null && /^https?:$/.test(parsed.protocol);
+  return isWeb ? html`<a href="${parsed.href}" rel="noreferrer"><bdi>${text}</bdi></a>` : html`<bdi>${text}</bdi>`;
+};
+
+/** A moment, to the minute, UTC. */
+export const momentHtml = (at: number | string): Html => {
+  const iso = new Date(at).toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, 16).replace('T', ' ')} UTC</time>`;
+};
+
+/** How long something has lasted or lasts: `12 s`, `3 min`, `5 h`, `2 days`. */
+export const spanText = (ms: number): string => {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 90) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 90) return `${minutes} min`;
+  const hours = Math.round(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} days`;
+};
+
+/** Words, tone and meaning of a state. */
+export const stateWords: Readonly<Record<ItemState, readonly [word: string, tone: string]>> = {
+  live: ['live', 'good'],
+  held: ['held', 'wait'],
+  quarantined: ['quarantined', 'bad'],
+  failed: ['failed', 'bad'],
+  cancelled: ['cancelled', 'wait'],
+  draft: ['draft', ''],
+  removed: ['taken down', ''],
+  pending: ['pending', ''],
+};
+
+/** The tone in which what became of an item is told. */
+export const fateTone = (fate: ItemFate): string =>
+  fate === 'failed' || fate === 'quarantined' ? 'bad' : fate === 'held' || fate === 'cancelled' ? 'wait' : '';
+
+/** A state as a badge. */
+export const stateBadge = (state: ItemState): Html => {
+  const [word, tone] = stateWords[state];
+  return html`<span class="badge ${tone}">${word}</span>`;
+};
+
+/** A sentence whose parts in backticks are code. */
+export const proseHtml = (text: string): Part =>
+  text.split('`').map((part, at, all) => {
+    if (at % 2 === 0) return part;
+    return at === all.length - 1 ? `\`${part}` : html`<code>${part}</code>`;
+  });
+
+/** What to do about something. */
+export const hintHtml = (hint: string | null): Part =>
+  hint === null ? null : html`<p dir="auto"><strong>What to do:</strong> ${proseHtml(hint)}</p>`;
+
+/** What is wrong and where, then what to do. */
+export const reasonHtml = ({ code, message, hint }: Reason): Html =>
+  html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${hintHtml(hint)}`;

@@ -1,0 +1,326 @@
+// The operator's pages: their addresses, who may see them, and the headers that keep a browser from running anything else.
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { causesOf } from '../../model/causes.ts';
+import { InterruptedError, NotFoundError, SluiceError } from '../../model/errors.ts';
+import { kindOfKey } from '../../model/key.ts';
+import { targetName } from '../../model/redis-keys.ts';
+import type { ReportItem, StoredReport } from '../../model/report.ts';
+import { itemViews } from '../../service/item-view.ts';
+import { Overview } from '../../service/overview.ts';
+import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
+import type { Runtime } from '../../service/runtime.ts';
+import { summaryOf } from '../../state/run-summary.ts';
+import { html, type Part } from '../../util/html.ts';
+import type { WebPart } from '../part.ts';
+import { type ActionTools, confirmPage, prepare } from './actions.ts';
+import { ChangeEvents } from './events.ts';
+import { homePage, mostFound, searchPage } from './home.ts';
+import { itemPage, mostResources } from './item.ts';
+import { type Page, pageText } from './layout.ts';
+import { isOwnOrigin, isToken, Logins, type Session, sessionCookie } from './login.ts';
+import { refreshScript } from './refresh-script.ts';
+import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
+import { stylesheet } from './style.ts';
+
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 11c2-2 3-2 5 0s3 2 5 0 3-2 4-1M4 2v6M8 2v6M12 2v6" fill="none" stroke="#3b82c4" stroke-width="1.8" stroke-linecap="round"/></svg>`;
+
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+
+/** How long an action may wait for a run that is under way. */
+const actMs = 20_000;
+
+/** Files that everybody may read. */
+const assets = {
+  '/assets/pages.css': ['text/css; charset=utf-8', stylesheet],
+  '/assets/refresh.js': ['text/javascript; charset=utf-8', refreshScript],
+  '/assets/icon.svg': ['image/svg+xml', icon],
+} as const;
+
+/** Adds the pages. */
+export const pagesPart: WebPart = (app, { runtime }) => {
+  const overview = new Overview(runtime);
+  const events = new ChangeEvents(overview, runtime.log);
+  const logins = new Logins(runtime.config.web);
+  app.addHook('preClose', (done) => {
+    events.close();
+    overview.close();
+    done();
+  });
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, new URLSearchParams(body.toString())),
+  );
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers(headers);
+  });
+  for (const [path, [type, text]] of Object.entries(assets)) {
+    app.get(path, (_request, reply) => reply.type(type).header('cache-control', 'max-age=300').send(text));
+  }
+  loginRoutes(app, runtime, logins);
+  app.register(async (guarded) => {
+    guarded.decorateRequest('session', null);
+    guarded.addHook('onRequest', async (request, reply) => {
+      const session = logins.sessionOf(request);
+      if (session) request.session = session;
+      else return reply.redirect('/login', 303);
+    });
+    guarded.setErrorHandler((error, request, reply) => sendError(error, { request, reply, runtime }));
+    readRoutes(guarded, { runtime, overview }, events);
+    actRoutes(guarded, { runtime, overview });
+  });
+};
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    session: Session | null;
+  }
+}
+
+const send = (reply: FastifyReply, page: Page, status = 200): FastifyReply => {
+  const { session } = reply.request;
+  const logout = session?.canLogOut ? session.token : null;
+  if (page.soon !== undefined) reply.header('refresh', String(page.soon));
+  return reply
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .send(pageText({ logout, ...page }));
+};
+
+const messagePage = (title: string, says: Part): Page => ({ title, fixed: html`<h1>${title}</h1>${says}`, live: null });
+
+const sendError = (
+  error: unknown,
+  { request, reply, runtime }: { request: FastifyRequest; reply: FastifyReply; runtime: Runtime },
+): FastifyReply => {
+  if (error instanceof SluiceError) {
+    const status = error instanceof NotFoundError ? 404 : 409;
+    const title = error instanceof NotFoundError ? 'Not found' : 'That is not possible now';
+    return send(
+      reply,
+      messagePage(title, html`<p dir="auto">${error.message}</p>${error.hint ? html`<p>${error.hint}</p>` : null}`),
+      status,
+    );
+  }
+  const status = (error as { statusCode?: number }).statusCode ?? 500;
+  if (status >= 500) runtime.log.error({ err: error, path: request.url.slice(0, 200) }, 'a page failed');
+  return send(
+    reply,
+    messagePage(
+      status >= 500 ? 'Something went wrong' : 'That request is not understood',
+      html`<p>${status >= 500 ? 'The log of the service says more.' : `Status ${status}.`}</p>`,
+    ),
+    status,
+  );
+};
+
+const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: Logins): void => {
+  const { password, publicUrl } = config.web;
+  if (password === null) return;
+  const isSecure = publicUrl?.startsWith('https:') ?? false;
+  const cookie = (value: string, more: string): string =>
+    `${sessionCookie}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${more}`;
+  app.get('/login', (request, reply) =>
+    logins.sessionOf(request) ? reply.redirect('/', 303) : send(reply, loginPage(null)),
+  );
+  app.post('/login', (request, reply) => {
+    if (!isOwnOrigin(request, publicUrl)) return reply.code(403).send('This form came from elsewhere.\n');
+    const form = formOf(request);
+    const given = { username: form.get('username') ?? '', password: form.get('password') ?? '' };
+    const found = logins.logIn(given, request.ip);
+    if (typeof found === 'number') {
+      const seconds = Math.ceil(found / 1000);
+      reply.header('retry-after', String(seconds));
+      return send(reply, loginPage(`Too many attempts: try again in ${seconds} s.`), 429);
+    }
+    if (found === null) return send(reply, loginPage('Name or password is wrong.'), 403);
+    return reply.header('set-cookie', cookie(found, '')).redirect('/', 303);
+  });
+  app.post('/logout', (request, reply) => {
+    const session = logins.sessionOf(request);
+    const isMeant =
+      session !== null && isOwnOrigin(request, publicUrl) && isToken(formOf(request).get('token'), session);
+    if (isMeant) logins.logOut(request);
+    if (isMeant) reply.header('set-cookie', cookie('', '; Max-Age=0'));
+    return reply.redirect('/login', 303);
+  });
+};
+
+const loginPage = (fault: string | null): Page => ({
+  title: 'Log in',
+  live: null,
+  bare: true,
+  fixed: html`<form class="login" action="/login" method="post">
+<h1>Log in</h1>
+${fault && html`<p class="bad" role="alert">${fault}</p>`}
+<label for="username">Name</label><input id="username" name="username" autocomplete="username" required maxlength="200">
+<label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" required maxlength="1000">
+<button class="main">Log in</button>
+</form>`,
+});
+
+const formOf = ({ body }: FastifyRequest): URLSearchParams =>
+  body instanceof URLSearchParams ? body : new URLSearchParams();
+
+const parameterOf = ({ query }: FastifyRequest, name: string): string => {
+  const value = (query as Record<string, unknown>)[name];
+  return typeof value === 'string' ? value.slice(0, 500) : '';
+};
+
+const pathPart = ({ params }: FastifyRequest, name: string): string =>
+  String((params as Record<string, unknown>)[name] ?? '');
+
+const readRoutes = (app: FastifyInstance, tools: ActionTools, events: ChangeEvents): void => {
+  const { runtime, overview } = tools;
+  app.get('/', async (request, reply) => {
+    const query = parameterOf(request, 'q').trim().slice(0, 200);
+    const view = await overview.view();
+    if (query === '') return send(reply, homePage(view, Date.now()));
+    return send(reply, searchPage(view, query, overview.items.find(query, mostFound)));
+  });
+  app.get('/item/*', async (request, reply) => {
+    const key = pathPart(request, '*');
+    const views = await itemViews(runtime, key);
+    if (views.length === 0) throw unknown(`no item "${key.slice(0, 200)}" is known`);
+    await overview.view(); // has the items read that are listed below a dataset
+    const isDataset = kindOfKey(key) === 'dataset';
+    return send(
+      reply,
+      itemPage(key, views, ({ target }) => (isDataset ? overview.items.resourcesOf(key, target, mostResources) : [])),
+    );
+  });
+  app.get('/runs/:target', async (request, reply) => {
+    const name = pathPart(request, 'target');
+    const view = await overview.view();
+    if (!view.targets.some((target) => targetName(target) === name))
+      throw unknown(`nothing is known of "${name.slice(0, 200)}"`);
+    return send(reply, runsPage(name, ((await overview.runs.byTarget()).get(name) ?? []).slice(0, 100)));
+  });
+  app.get('/run/:runId', async (request, reply) =>
+    send(reply, runPage(await runView(runtime, pathPart(request, 'runId')), Date.now())),
+  );
+  app.get('/run/:runId/items', async (request, reply) => {
+    const report = await reportOf(runtime, pathPart(request, 'runId'));
+    const code = parameterOf(request, 'code') || null;
+    const page = Math.min(100_000, Math.max(1, Number.parseInt(parameterOf(request, 'page'), 10) || 1));
+    const { items, total } = await itemsOf(report, { code, page });
+    return send(reply, runItemsPage(report.runId, items, { code, page, total }));
+  });
+  app.get('/run/:runId/:file', async (request, reply) => {
+    const format = /^report\.(csv|json|html)$/.exec(pathPart(request, 'file'))?.[1] as ReportFormat | undefined;
+    if (format === undefined) throw unknown('there is no such file');
+    const report = await reportOf(runtime, pathPart(request, 'runId'));
+    const { contentType, pieces } = reportFormats[format](report);
+    return reply
+      .type(contentType)
+      .header('content-disposition', `attachment; filename="${report.manifest}-${report.runId}.${format}"`)
+      .send(Readable.from(pieces));
+  });
+  app.get('/events', { exposeHeadRoute: false }, (_request, reply) => {
+    if (!events.listen(reply.raw, headers))
+      return reply.code(503).headers({ 'retry-after': '60', connection: 'close' }).send('Too many pages listen.\n');
+    reply.hijack();
+    return reply;
+  });
+  app.get('/*', () => {
+    throw unknown('there is no such page');
+  });
+};
+
+const actRoutes = (app: FastifyInstance, tools: ActionTools): void => {
+  const { runtime, overview } = tools;
+  const prepared = (request: FastifyRequest) =>
+    prepare(tools, pathPart(request, 'action'), (name) => parameterOf(request, name));
+  app.get('/act/:action', async (request, reply) => {
+    const action = await prepared(request);
+    const back = backOf(request);
+    return send(reply, confirmPage(action, { address: request.url, token: request.session?.token ?? '', back }));
+  });
+  app.post('/act/:action', async (request, reply) => {
+    const form = formOf(request);
+    const isMeant = request.session !== null && isToken(form.get('token'), request.session);
+    if (!isMeant || !isOwnOrigin(request, runtime.config.web.publicUrl)) {
+      return send(
+        reply,
+        messagePage('Nothing was done', html`<p>This form is outdated: open the page again.</p>`),
+        403,
+      );
+    }
+    const action = await prepared(request);
+    const signal = AbortSignal.timeout(actMs);
+    const path = await action.act(signal, (form.get('reason') ?? '').trim().slice(0, 200)).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+      throw new InterruptedError('another run is under way, and this has to wait for its end', {
+        hint: 'try again later',
+      });
+    });
+    overview.renew();
+    return reply.redirect(path, 303);
+  });
+};
+
+/** The page that an action was chosen on. */
+const backOf = ({ headers }: FastifyRequest): string => {
+  const from = URL.parse(headers.referer ?? '');
+  return from !== null && from.host === headers.host && !from.pathname.startsWith('/act/')
+    ? `${from.pathname}${from.search}`
+    : '/';
+};
+
+const unknown = (message: string): NotFoundError => new NotFoundError(message, { hint: 'search for it above' });
+
+const isRunId = (text: string): boolean => /^[\w-]{1,64}$/.test(text);
+
+/** Items that are read in one turn: others are answered meanwhile. */
+const atOnce = 1000;
+
+/** One page of the items of a report, those of a cause where `code` is given, and how many there are. */
+const itemsOf = async (
+  { items }: StoredReport,
+  { code, page }: { code: string | null; page: number },
+): Promise<{ items: ReportItem[]; total: number }> => {
+  const [from, to] = [(page - 1) * itemsPerPage, page * itemsPerPage];
+  const found: ReportItem[] = [];
+  let [read, total] = [0, 0];
+  for (const item of items) {
+    if (++read % atOnce === 0) await setImmediate();
+    if (code !== null && item.reason?.code !== code) continue;
+    if (total >= from && total < to) found.push(item);
+    total += 1;
+    if (code === null && total === to) return { items: found, total: items.length };
+  }
+  return { items: found, total };
+};
+
+const reportOf = async ({ runs }: Runtime, runId: string): Promise<StoredReport> => {
+  const report = isRunId(runId) ? await runs.report(runId) : null;
+  if (report) return report;
+  throw unknown('no report of such a run is kept');
+};
+
+const runView = async (runtime: Runtime, runId: string): Promise<RunView> => {
+  const { runs, gate, plans, jobLogs } = runtime;
+  const target = isRunId(runId) ? ((await runs.target(runId)) ?? (await gate.find(runId))?.target ?? null) : null;
+  if (target === null) throw unknown('no such run is known');
+  const [progress, reason, held, log, remarks] = await Promise.all([
+    runs.progress(runId),
+    runs.reason(runId),
+    plans.held(),
+    jobLogs.readRun(runId),
+    runs.remarks(runId),
+  ]);
+  const view = { runId, ...target, progress, reason, isHeld: held.some((run) => run.runId === runId), remarks, log };
+  if (progress.state !== 'done') return { ...view, summary: null, causes: causesOf(await runs.failures(runId, 20)) };
+  const summary = await runs.summary(runId);
+  if (summary) return { ...view, summary, causes: await runs.causes(runId) };
+  const report = await reportOf(runtime, runId); // closed by an earlier version
+  return { ...view, summary: summaryOf(report), causes: causesOf(report.items) };
+};

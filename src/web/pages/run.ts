@@ -1,0 +1,160 @@
+// The page of a run: what became of its items, what failed for which cause, and how it is going.
+import type { Cause } from '../../model/causes.ts';
+import { targetName } from '../../model/redis-keys.ts';
+import type { Reason, ReportItem } from '../../model/report.ts';
+import { markOf, type RunBrief } from '../../service/run-list.ts';
+import { fateOf, itemFates, type RunSummary } from '../../state/run-summary.ts';
+import type { RunProgress } from '../../state/runs.ts';
+import { counted, countText, type Html, html, type Part } from '../../util/html.ts';
+import {
+  actLink,
+  fateTone,
+  hintHtml,
+  itemPath,
+  momentHtml,
+  type Page,
+  proseHtml,
+  reasonHtml,
+  runPath,
+  spanText,
+} from './layout.ts';
+
+/** What is known of a run. */
+export interface RunView {
+  runId: string;
+  manifest: string;
+  portal: string;
+  progress: RunProgress;
+  /** Null while it is open. */
+  summary: RunSummary | null;
+  causes: Cause[];
+  /** Why the run as a whole failed or was held. */
+  reason: Reason | null;
+  /** True while somebody has to decide about it. */
+  isHeld: boolean;
+  remarks: string[];
+  log: string[];
+}
+
+/** The page of a run. */
+export const runPage = (view: RunView, now: number): Page => {
+  const { runId, manifest, portal, summary, reason, isHeld } = view;
+  const target = targetName({ manifest, portal });
+  return {
+    title: `Run ${runId}`,
+    live: html`<h1>Run of <a href="/runs/${encodeURIComponent(target)}">${manifest}</a> to ${portal}</h1>
+<p class="soft"><code>${runId}</code>${summary ? html`, ${momentHtml(summary.startedAt)}, took ${spanText(Date.parse(summary.endedAt) - Date.parse(summary.startedAt))}` : null}</p>
+${summary === null ? openHtml(view, now) : tilesHtml(summary)}
+${reason && html`<div class="note ${isHeld || reason.code === 'cancelled' ? 'wait' : 'bad'}">${reasonHtml(reason)}${isHeld ? html`<p class="row">${actLink('Release', 'release', { run: runId })}${actLink('Discard', 'discard', { run: runId })}</p>` : null}</div>`}
+${causesHtml(view)}
+${view.remarks.length === 0 ? null : html`<h2>Remarks</h2><ul>${view.remarks.slice(0, 50).map((remark) => html`<li dir="auto">${remark}</li>`)}</ul>`}
+${
+  summary === null
+    ? null
+    : html`<h2>Report</h2>
+<p class="row">${(['csv', 'json', 'html'] as const).map((format) => html`<a class="button" href="${runPath(runId)}/report.${format}">${format.toUpperCase()}</a>`)}<a href="${runPath(runId)}/items">All items</a></p>`
+}
+${view.log.length === 0 ? null : html`<details id="log"><summary>Log of the run (${counted(view.log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${view.log.slice(-500).join('\n')}</div></details>`}`,
+  };
+};
+
+const openHtml = ({ runId, progress }: RunView, now: number): Html => {
+  const { state, done, total, failed, startedAt } = progress;
+  const text =
+    state === 'queued'
+      ? 'It waits to begin.'
+      : total === 0
+        ? 'It is being planned.'
+        : `${countText(done)} of ${counted(total, 'item')}`;
+  return html`<div class="note">
+<p>${text}${failed > 0 ? html`, <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && html` <span class="soft">for ${spanText(now - startedAt)}</span>`}</p>
+${total > 0 ? html`<progress max="${total}" value="${done}" aria-label="Items"></progress>` : null}
+<p class="row">${actLink('Cancel', 'cancel', { run: runId })}</p>
+</div>`;
+};
+
+const tilesHtml = ({ fates }: RunSummary): Html => html`<ul class="tiles">
+${itemFates.map((fate) => {
+  const count = fates[fate] ?? 0;
+  return count === 0 && fate === 'cancelled'
+    ? null
+    : html`<li class="${count > 0 ? fateTone(fate) : 'none'}"><b>${countText(count)}</b> ${fate}</li>\n`;
+})}</ul>`;
+
+const causesHtml = ({ runId, causes, summary, isHeld }: RunView): Part => {
+  if (causes.length === 0) return null;
+  const total = causes.reduce((sum, { count }) => sum + count, 0);
+  return html`<h2>${counted(total, 'item')} need${total === 1 ? 's' : ''} attention</h2>
+${summary === null || isHeld ? null : html`<p class="row">${actLink('Retry all', 'retry', { run: runId })}</p>`}
+<ul class="cards">
+${causes.map((cause) => causeHtml(runId, cause, summary !== null && !isHeld))}</ul>`;
+};
+
+const causeHtml = (runId: string, { reason, count, items }: Cause, canRetry: boolean): Html => html`<li>
+<h3>${counted(count, 'item')}: <code>${reason.code}</code></h3>
+${hintHtml(reason.hint)}
+<ul>
+${items.map(({ key, message }) => html`<li><a href="${itemPath(key)}">${key}</a> <span class="soft" dir="auto">${proseHtml(message)}</span></li>\n`)}</ul>
+<p class="row">${canRetry && reason.code !== 'held' ? actLink(count === 1 ? 'Retry' : `Retry these ${countText(count)}`, 'retry', { run: runId, code: reason.code }) : null}${
+  count > items.length
+    ? html`<a href="${runPath(runId)}/items?code=${encodeURIComponent(reason.code)}">All ${countText(count)}</a>`
+    : null
+}</p>
+</li>
+`;
+
+/** Items that one page lists. */
+export const itemsPerPage = 200;
+
+/** Items of a closed run, those of a cause where `code` is given; `page` counts from 1. */
+export const runItemsPage = (
+  runId: string,
+  items: ReportItem[],
+  { code, page, total }: { code: string | null; page: number; total: number },
+): Page => {
+  const path = `${runPath(runId)}/items`;
+  const more = (to: number): string =>
+    `${path}?${new URLSearchParams({ ...(code === null ? {} : { code }), page: String(to) })}`;
+  return {
+    title: `Items of run ${runId}`,
+    live: html`<h1>Items of run <a href="${runPath(runId)}">${runId}</a></h1>
+<p class="soft">${counted(total, 'item')}${code && html` with <code>${code}</code>`}</p>
+<ul class="cards">
+${items.map(
+  (item) =>
+    html`<li><h2 class="name"><a href="${itemPath(item.key)}">${item.key}</a> <span class="badge ${fateTone(fateOf(item))}">${fateOf(item)}</span></h2>${item.reason && html`<p class="soft" dir="auto">${proseHtml(item.reason.message)}</p>`}</li>\n`,
+)}</ul>
+<nav class="row" aria-label="Pages">${page > 1 ? html`<a href="${more(page - 1)}">Before</a>` : null}${page * itemsPerPage < total ? html`<a href="${more(page + 1)}">More</a>` : null}</nav>`,
+  };
+};
+
+const markWords = {
+  fine: ['fine', 'good'],
+  failed: ['with failures', 'bad'],
+  held: ['held', 'wait'],
+  running: ['running', ''],
+} as const;
+
+/** Runs of a target, newest first. */
+export const runsPage = (target: string, runs: RunBrief[]): Page => ({
+  title: `Runs of ${target}`,
+  live: html`<h1>Runs of ${target}</h1>
+<p class="row">${actLink('Run now', 'run-now', { target })}</p>
+${
+  runs.length === 0
+    ? html`<p class="soft">No run of it is kept.</p>`
+    : html`<div class="scroll" tabindex="0" role="region" aria-label="Runs"><table>
+<thead><tr><th scope="col">Begun</th><th scope="col">How it went</th><th scope="col">Items</th><th scope="col" class="n">Took</th></tr></thead>
+<tbody>
+${runs.map((run) => {
+  const [word, tone] = markWords[markOf(run)];
+  return html`<tr><td><a href="${runPath(run.runId)}">${momentHtml(run.startedAt)}</a></td><td><span class="badge ${tone}">${word}</span> ${run.code && html`<code>${run.code}</code>`}</td>
+<td>${fatesText(run)}</td><td class="n">${run.endedAt === null ? null : spanText(run.endedAt - run.startedAt)}</td></tr>
+`;
+})}</tbody>
+</table></div>`
+}`,
+});
+
+const fatesText = ({ fates }: RunBrief): string =>
+  itemFates.flatMap((fate) => (fates[fate] ? [`${countText(fates[fate])} ${fate}`] : [])).join(', ');

@@ -1,0 +1,163 @@
+// The pages in a real browser: accessible in light and dark and on a telephone, usable by keyboard, refreshed by themselves.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { axeFaults, browserPath, startBrowser } from './support/browser.ts';
+import { type Filled, fill, startWork } from './support/filled.ts';
+import { openWebPlace, type WebPlace } from './support/web-place.ts';
+
+/** Set to a folder to write screenshots: to `docs/images` for those of the documentation, elsewhere all. */
+const pictures = process.env.SLUICE_SCREENSHOTS;
+const documented = [
+  'home-light',
+  'home-dark',
+  'home-phone',
+  'item-light',
+  'item-faulty-light',
+  'run-dark',
+  'empty-light',
+];
+
+const looks = {
+  light: { colorScheme: 'light', viewport: { width: 960, height: 800 } },
+  dark: { colorScheme: 'dark', viewport: { width: 960, height: 800 } },
+  phone: { colorScheme: 'light', viewport: { width: 390, height: 844 } },
+} satisfies Record<string, BrowserContextOptions>;
+type Look = keyof typeof looks;
+
+describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no Chromium is found)', () => {
+  let browser: Browser;
+  let filled: WebPlace;
+  let empty: WebPlace;
+  let known: Filled;
+  let work: string;
+  const urls = { filled: '', empty: '' };
+  beforeAll(async () => {
+    [browser, filled, empty] = await Promise.all([startBrowser(), openWebPlace(), openWebPlace()]);
+    known = await fill(filled.runtime);
+    work = await startWork(filled.runtime);
+    urls.filled = await filled.app.listen({ host: '127.0.0.1', port: 0 });
+    urls.empty = await empty.app.listen({ host: '127.0.0.1', port: 0 });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await Promise.all([filled?.close(), empty?.close()]);
+  });
+
+  const onPage = async (look: Look, use: (page: Page) => Promise<void>): Promise<void> => {
+    const context = await browser.newContext(looks[look]);
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on('console', (message) => {
+      if (message.type() === 'error') faults.push(message.text());
+    });
+    page.on('pageerror', (error) => faults.push(String(error)));
+    try {
+      await use(page);
+      expect(faults).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  };
+
+  const addresses: [name: string, address: () => string][] = [
+    ['home', () => `${urls.filled}/`],
+    ['search', () => `${urls.filled}/?q=table`],
+    ['item', () => `${urls.filled}/item/${known.live}`],
+    ['dataset', () => `${urls.filled}/item/city-open-data/budget-2026`],
+    ['item-faulty', () => `${urls.filled}/item/${known.faulty}`],
+    ['item-held', () => `${urls.filled}/item/${known.held}`],
+    ['run', () => `${urls.filled}/run/${known.run}`],
+    ['run-held', () => `${urls.filled}/run/${known.heldRun}`],
+    ['run-open', () => `${urls.filled}/run/${work}`],
+    ['run-items', () => `${urls.filled}/run/${known.run}/items`],
+    ['runs', () => `${urls.filled}/runs/city-open-data@local`],
+    ['confirm', () => `${urls.filled}/act/release?run=${known.heldRun}`],
+    ['empty', () => `${urls.empty}/`],
+  ];
+
+  describe.each(Object.keys(looks) as Look[])('%s', (look) => {
+    it.each(addresses)('%s has no fault that axe finds, and fits the width', async (name, address) => {
+      await onPage(look, async (page) => {
+        const reply = await page.goto(address());
+        expect(reply?.status()).toBe(200);
+        expect(await axeFaults(page)).toEqual([]);
+        const { width } = looks[look].viewport;
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+        if (pictures === undefined) return;
+        const isDocumentation = pictures.endsWith('docs/images');
+        if (isDocumentation && !documented.includes(`${name}-${look}`)) return;
+        mkdirSync(pictures, { recursive: true });
+        await page.screenshot({ path: join(pictures, `${name}-${look}.png`), fullPage: !isDocumentation });
+      });
+    });
+  });
+
+  const focused = (page: Page): Promise<{ name: string; outline: string; href: string | null }> =>
+    page.evaluate(`(() => {
+      const element = document.activeElement;
+      const { outlineStyle, outlineWidth } = getComputedStyle(element);
+      return { name: element.innerText || element.getAttribute('aria-label') || element.tagName, outline: outlineStyle + ' ' + outlineWidth, href: element.getAttribute('href') };
+    })()`);
+
+  it('by keyboard alone a held run is discarded, and the focus is always seen', async () => {
+    await onPage('light', async (page) => {
+      await page.goto(`${urls.filled}/`);
+      const press = async (name: string): Promise<void> => {
+        for (let tabs = 0; tabs < 60; tabs++) {
+          await page.keyboard.press('Tab');
+          const { name: at, outline } = await focused(page);
+          expect(outline, at).toBe('solid 3px');
+          if (at.trim() === name) return page.keyboard.press('Enter');
+        }
+        throw new Error(`nothing is called ${name}`);
+      };
+      await page.keyboard.press('Tab');
+      expect((await focused(page)).name).toBe('Skip to content');
+      await page.keyboard.press('Enter');
+      await Promise.all([page.waitForURL(/\/act\/discard/), press('Discard')]);
+      expect(await page.textContent('main')).toContain('nothing of it is done');
+      await Promise.all([page.waitForURL(/\/run\//), press('Discard')]);
+      expect(await filled.runtime.plans.held()).toEqual([]);
+    });
+  });
+
+  it('a page shows what has changed, and leaves focus and what was opened as they are', async () => {
+    await onPage('light', async (page) => {
+      const listening = page.waitForResponse((reply) => reply.url().endsWith('/events'));
+      await page.goto(`${urls.filled}/item/${known.live}`);
+      await listening;
+      await page.click('summary:has-text("Log")');
+      await page.focus('a[href="/item/city-open-data/air-quality"]');
+      const entry = await filled.runtime.ledger.entry('local', known.live);
+      if (!entry) throw new Error('no entry');
+      await filled.runtime.ledger.put('local', { ...entry, title: 'Renamed meanwhile', syncedAt: Date.now() });
+      // Changed again and again: the first look only notes how things are.
+      const change = setInterval(() => {
+        void filled.runtime.ledger.remember({ manifest: `m${Date.now()}`, portal: 'local' }, '/srv/m.yaml');
+      }, 700);
+      try {
+        await page.waitForSelector('h1:has-text("Renamed meanwhile")');
+      } finally {
+        clearInterval(change);
+      }
+      expect(await page.evaluate('document.querySelector("details[id^=log]").open')).toBe(true);
+      expect((await focused(page)).href).toBe('/item/city-open-data/air-quality');
+    });
+  });
+
+  it('without scripts everything is there', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    try {
+      const page = await context.newPage();
+      await page.goto(`${urls.filled}/`);
+      await page.fill('input[name=q]', 'noise map table');
+      await page.press('input[name=q]', 'Enter');
+      await page.click('a[href="/item/city-open-data/noise-map/table"]');
+      expect(await page.textContent('h1')).toBe('Noise map, table');
+    } finally {
+      await context.close();
+    }
+  });
+});

@@ -1,0 +1,417 @@
+// The pages over plain HTTP: what they say, what they do, and what nobody gets past them.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { reportSchema } from '../../src/model/report.ts';
+import { type Filled, faults, fill, itemOf, startWork, writeItems, writeRun } from './support/filled.ts';
+import { openWebPlace, type WebPlace } from './support/web-place.ts';
+
+let place: WebPlace;
+let known: Filled;
+beforeAll(async () => {
+  place = await openWebPlace();
+  known = await fill(place.runtime);
+});
+afterAll(() => place.close());
+
+/** Posts a form as the page at `url` would. */
+const post = async (
+  at: WebPlace,
+  url: string,
+  { fields = {}, headers = {} }: { fields?: Record<string, string>; headers?: Record<string, string> } = {},
+) =>
+  at.send({
+    method: 'POST',
+    url,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: 'http://127.0.0.1:4283', ...headers },
+    payload: new URLSearchParams(fields).toString(),
+  });
+
+const tokenOf = (page: string): string => /name="token" value="([^"]+)"/.exec(page)?.[1] ?? '';
+
+/** Confirms an action as a person does. */
+const confirm = async (at: WebPlace, url: string, fields: Record<string, string> = {}) => {
+  const page = await at.get(url);
+  expect(page.statusCode, page.body).toBe(200);
+  return post(at, url, { fields: { token: tokenOf(page.body), ...fields } });
+};
+
+describe('the first page', () => {
+  it('says in one sentence what is live of a manifest and when it runs next', async () => {
+    const { body } = await place.get('/');
+    const text = body.replaceAll(/<[^>]+>/g, '');
+    expect(text).toContain('16 of 20 live');
+    expect(text).toContain('2 quarantined');
+    expect(text).toContain('1 held');
+    expect(text).toContain('1 failed');
+    expect(text).toMatch(/next run 03:15/);
+    expect(body).toContain('aria-label="The last 30 runs: 5 with failures"');
+  });
+
+  it('names what is paused, held, overdue and settling', async () => {
+    const { body } = await place.get('/');
+    expect(body).toContain('does not answer (connect ECONNREFUSED)');
+    expect(body).toContain('would take down 9 of 12 items');
+    expect(body).toContain('there has not been anything new for transport@local since 2026-11-2');
+    expect(body).toContain('lines/boardings-2026-11.csv');
+    expect(body).toContain('no rule of the manifest names it');
+  });
+
+  it.each([
+    ['the key', 'city-open-data/noise-map/table'],
+    ['a part of the title', 'noise MAP'],
+    ['the file name', 'Noise_map.csv'],
+  ])('finds an item by %s', async (_, query) => {
+    const { body } = await place.get(`/?${new URLSearchParams({ q: query })}`);
+    expect(body).toContain('href="/item/city-open-data/noise-map/table"');
+    expect(body).not.toContain('href="/item/city-open-data/budget-2026/table"');
+  });
+});
+
+describe('the page of an item', () => {
+  it('says why it is not live and what to do', async () => {
+    const { body } = await place.get(`/item/${known.faulty}`);
+    expect(body).toContain(faults.ragged.message);
+    expect(body).toContain(faults.ragged.hint);
+    expect(body).toContain('The portal still serves the version before.');
+    expect(body).toContain(`/act/retry?key=${encodeURIComponent(known.faulty)}`);
+    expect(body).toContain('failed, table-ragged-row');
+  });
+
+  it('shows versions, steps and the public address of what is live', async () => {
+    const { body } = await place.get(`/item/${known.live}`);
+    expect(body).toContain('href="https://data.example.org/dataset/1"');
+    expect(body).toContain('19 versions from 2026-11-03 to 2026-11-21: 820 to 1,310 rows');
+    expect(body).toContain('<b>import</b> node 17: 1,310 rows');
+    expect(body).toContain('1.8 s');
+  });
+
+  it('of a dataset lists its resources', async () => {
+    await place.get('/');
+    const { body } = await place.get('/item/city-open-data/parking');
+    expect(body).toContain('href="/item/city-open-data/parking/table"');
+  });
+});
+
+describe('the page of a run', () => {
+  it('groups what failed by its cause', async () => {
+    const { body } = await place.get(`/run/${known.run}`);
+    expect(body).toMatch(/<b>16<\/b> updated/);
+    expect(body).toMatch(/<b>3<\/b> quarantined/);
+    expect(body).toContain('2 items: <code>table-ragged-row</code>');
+    expect(body).toContain('Retry these 2');
+  });
+
+  it('of an earlier version of sluice is read from its report', async () => {
+    const runId = '20261101-000000-old01';
+    const [entry] = await writeItems(place.runtime, { manifest: 'old', titles: ['One'] });
+    if (!entry) throw new Error('no entry');
+    await writeRun(place.runtime, { runId, manifest: 'old' }, { items: [itemOf(entry)], at: Date.UTC(2026, 10, 1) });
+    await place.runtime.redis.hdel(place.runtime.keys.run(runId), 'summary', 'causes');
+    expect((await place.get(`/run/${runId}`)).body).toMatch(/<b>1<\/b> updated/);
+  });
+
+  it('offers the report in three formats, and all items of a cause', async () => {
+    const json = await place.get(`/run/${known.run}/report.json`);
+    expect(reportSchema.parse(json.json()).items).toHaveLength(20);
+    expect(json.headers['content-disposition']).toBe(`attachment; filename="city-open-data-${known.run}.json"`);
+    expect((await place.get(`/run/${known.run}/report.csv`)).body.trim().split('\r\n')).toHaveLength(21);
+    expect((await place.get(`/run/${known.run}/report.html`)).body).toContain('city-open-data/noise-map/table');
+    const { body } = await place.get(`/run/${known.run}/items?code=table-ragged-row`);
+    expect(body.match(/href="\/item\//g)).toHaveLength(2);
+  });
+});
+
+describe('an action', () => {
+  it('says what it will do, does nothing until it is confirmed, then does it once', async () => {
+    const url = `/act/discard?run=${known.heldRun}`;
+    const { body } = await place.get(url);
+    expect(body).toContain('nothing of it is done');
+    expect(await place.runtime.plans.held()).toHaveLength(1);
+    const done = await confirm(place, url);
+    expect([done.statusCode, done.headers.location]).toEqual([303, `/run/${known.heldRun}`]);
+    expect(await place.runtime.plans.held()).toEqual([]);
+    expect((await post(place, url, { fields: { token: tokenOf(body) } })).statusCode).toBe(404);
+  });
+
+  it('pauses and resumes a portal', async () => {
+    await place.runtime.pauses.resume('local');
+    const paused = await confirm(place, '/act/pause?portal=local', { reason: 'maintenance <b>until</b> 16:00' });
+    expect([paused.statusCode, paused.headers.location]).toEqual([303, '/']);
+    expect((await place.runtime.pauses.state('local'))?.reason.message).toContain('maintenance');
+    expect((await place.get('/')).body).toContain('maintenance &lt;b&gt;until&lt;/b&gt; 16:00');
+    await confirm(place, '/act/resume?portal=local');
+    expect(await place.runtime.pauses.state('local')).toBeNull();
+  });
+
+  it('runs a manifest now, which cancel ends before it begins', async () => {
+    const manifest = place.place.manifest('now', { one: 'a\n1\n' });
+    await place.runtime.ledger.remember({ manifest: 'now', portal: 'local' }, manifest);
+    const begun = await confirm(place, '/act/run-now?target=now@local');
+    expect(begun.statusCode).toBe(303);
+    const { current } = await place.runtime.gate.state({ manifest: 'now', portal: 'local' });
+    expect(begun.headers.location).toBe(`/run/${current}`);
+    expect((await place.get(`/run/${current}`)).body).toContain('It waits to begin.');
+    const cancelled = await confirm(place, `/act/cancel?run=${current}`);
+    expect(cancelled.headers.location).toBe(`/run/${current}`);
+    expect(await place.runtime.redis.hexists(place.runtime.keys.cancelled, current ?? '')).toBe(1);
+  });
+
+  it('retries one item, limited to it', async () => {
+    const manifest = place.place.manifest('again', { one: 'a\n1\n' });
+    await place.runtime.ledger.remember({ manifest: 'again', portal: 'local' }, manifest);
+    const key = 'again/one/one';
+    const begun = await confirm(place, `/act/retry?key=${encodeURIComponent(key)}`);
+    expect(begun.statusCode, begun.body).toBe(303);
+    const { current } = await place.runtime.gate.state({ manifest: 'again', portal: 'local' });
+    const job = await place.runtime.queues.runs.getJob(current ?? '');
+    expect(job?.data).toMatchObject({ why: 'retry', only: [key] });
+  });
+
+  it.each([
+    ['/act/run-now?target=nothing@local', 404],
+    ['/act/release?run=20261121-031500-none0', 404],
+    ['/act/pause?portal=nowhere', 409],
+    ['/act/cancel?run=../../etc', 404],
+    ['/act/toString', 409],
+  ])('%s is refused', async (url, status) => {
+    expect((await place.get(url)).statusCode).toBe(status);
+  });
+});
+
+describe('a form that another site has sent', () => {
+  const url = '/act/pause?portal=local';
+  it.each([
+    ['without a token', {}, {}],
+    ['with a wrong token', { token: 'x'.repeat(43) }, {}],
+    ['from another origin', null, { origin: 'https://attacker.example' }],
+    ['from no origin', null, { origin: 'null' }],
+    ['as a cross-site request', null, { 'sec-fetch-site': 'cross-site' }],
+  ])('%s does nothing', async (_, fields, headers) => {
+    const token = tokenOf((await place.get(url)).body);
+    const reply = await post(place, url, { fields: fields ?? { token }, headers: headers as Record<string, string> });
+    expect(reply.statusCode).toBe(403);
+    expect(await place.runtime.pauses.state('local')).toBeNull();
+  });
+
+  it('is no form: JSON and text are not understood', async () => {
+    const payload = JSON.stringify({ token: tokenOf((await place.get(url)).body) });
+    for (const type of ['application/json', 'text/plain']) {
+      const reply = await place.send({ method: 'POST', url, headers: { 'content-type': type }, payload });
+      expect(reply.statusCode).toBeGreaterThanOrEqual(400);
+    }
+    expect(await place.runtime.pauses.state('local')).toBeNull();
+  });
+});
+
+describe('what portals, files and addresses say', () => {
+  const evil = `"><img src=x onerror=alert(1)>'</script><script>alert(2)</script>`;
+  it('never becomes markup or a link that runs', async () => {
+    const [entry] = await writeItems(place.runtime, { manifest: 'evil', titles: ['Evil'] });
+    if (!entry) throw new Error('no entry');
+    const reason = { code: evil, message: `${evil} \`${evil}`, hint: evil };
+    const sick = { ...entry, title: evil, url: 'javascript:alert(1)', live: false, reason, identifier: evil };
+    await place.runtime.ledger.put('local', { ...sick, sourcePath: evil, syncedAt: Date.now() });
+    const runId = '20261121-110000-evil0';
+    const items = [itemOf(sick, { reason, warnings: [evil], outcome: 'failed' })];
+    await writeRun(place.runtime, { runId, manifest: 'evil' }, { items, at: Date.now(), reason });
+    await place.runtime.pauses.pause('local', reason);
+    const urls = [
+      '/',
+      `/?q=${encodeURIComponent(evil)}`,
+      `/item/${entry.key}`,
+      `/run/${runId}`,
+      `/run/${runId}/items`,
+      `/run/${runId}/report.html`,
+      `/act/retry?run=${runId}&code=${encodeURIComponent(evil)}`,
+      `/item/${encodeURIComponent(evil)}`,
+      `/runs/${encodeURIComponent(evil)}`,
+    ];
+    for (const url of urls) {
+      const { body } = await place.get(url);
+      expect(body, url).not.toContain('<img');
+      expect(body, url).not.toContain('<script>');
+      expect(body, url).not.toContain('href="javascript:');
+    }
+    await place.runtime.pauses.resume('local');
+  });
+
+  it.each([
+    '/item/../../etc/passwd',
+    '/item/..%2f..%2fetc%2fpasswd',
+    '/item/%00',
+    '/item/%E0%A4%A',
+    '/run/..%2f..%2fsecret',
+    '/run/x:y',
+    `/run/${'a'.repeat(300)}`,
+    '/runs/__proto__',
+    '/assets/../server.ts',
+    `/item/${'a/'.repeat(2000)}`,
+  ])('%s leads nowhere', async (url) => {
+    const { statusCode, body } = await place.get(url);
+    expect([400, 404, 414]).toContain(statusCode);
+    expect(body).not.toContain('root:');
+  });
+
+  it('may be long', async () => {
+    expect((await place.get(`/?q=${'x'.repeat(10_000)}`)).statusCode).toBe(200);
+    expect((await place.get(`/?${'q=a&'.repeat(2000)}`)).statusCode).toBe(200);
+    const reply = await post(place, '/act/pause?portal=local', { fields: { token: 'x'.repeat(70_000) } });
+    expect(reply.statusCode).toBe(413);
+  });
+
+  it('comes with headers that let nothing else run', async () => {
+    for (const url of ['/', '/nowhere', '/assets/refresh.js']) {
+      const { headers } = await place.get(url);
+      expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'");
+      expect(headers['content-security-policy']).not.toContain('unsafe');
+      expect(headers['x-content-type-options']).toBe('nosniff');
+    }
+    const { body } = await place.get('/');
+    expect(body).not.toMatch(/ style="| on[a-z]+="|<style/);
+  });
+});
+
+describe('work under way', () => {
+  it('is named with its step', async () => {
+    const runId = await startWork(place.runtime);
+    await new Promise((done) => setTimeout(done, 1100)); // the last view serves for a second
+    const { body } = await place.get('/');
+    expect(body).toContain('import <span class="soft">table</span>');
+    expect(body).toContain('2 of 6');
+    const run = (await place.get(`/run/${runId}`)).body;
+    expect(run).toContain('2 of 6 items');
+    expect(run).toContain(`/act/cancel?run=${runId}`);
+  });
+});
+
+describe('pages that are open', () => {
+  it('are told of changes, a bounded number of them', async () => {
+    const at = await openWebPlace();
+    try {
+      const url = await at.app.listen({ host: '127.0.0.1', port: 0 });
+      const ended = new AbortController();
+      const streams = await Promise.all(
+        Array.from({ length: 130 }, () => fetch(`${url}/events`, { signal: ended.signal })),
+      );
+      expect(streams.filter(({ status }) => status === 200)).toHaveLength(100);
+      expect(streams.filter(({ status }) => status === 503)).toHaveLength(30);
+      const open = streams.find(({ status }) => status === 200);
+      const reader = open?.body?.pipeThrough(new TextDecoderStream()).getReader();
+      let text = '';
+      const isTold = (async () => {
+        while (!text.includes('event: changed')) text += (await reader?.read())?.value ?? '';
+      })();
+      const looked = setInterval(
+        () => void at.runtime.ledger.remember({ manifest: `m${Date.now()}`, portal: 'p' }, '/m'),
+        500,
+      );
+      await isTold;
+      clearInterval(looked);
+      ended.abort();
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    } finally {
+      await at.close();
+    }
+  });
+});
+
+describe('with a password', () => {
+  let closed: WebPlace;
+  beforeAll(async () => {
+    closed = await openWebPlace(
+      { web: { port: 0, username: 'ann', password: { file: 'password' } } },
+      { password: 'correct horse' },
+    );
+  });
+  afterAll(() => closed.close());
+
+  const logIn = (username: string, password: string, address = '10.0.0.1') =>
+    closed.send({
+      method: 'POST',
+      url: '/login',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: 'http://127.0.0.1:4283' },
+      payload: new URLSearchParams({ username, password }).toString(),
+      remoteAddress: address,
+    });
+
+  it('nothing is shown or done before the login, but health and the stylesheet', async () => {
+    for (const url of [
+      '/',
+      '/item/a/b',
+      '/run/x',
+      '/run/x/report.csv',
+      '/events',
+      '/act/pause?portal=local',
+      '/nowhere',
+    ]) {
+      const reply = await closed.get(url);
+      expect([reply.statusCode, reply.headers.location], url).toEqual([303, '/login']);
+    }
+    expect((await post(closed, '/act/pause?portal=local', { fields: { token: 'x' } })).headers.location).toBe('/login');
+    expect(await closed.runtime.pauses.state('local')).toBeNull();
+    expect((await closed.get('/healthz')).statusCode).toBe(200);
+    expect((await closed.get('/assets/pages.css')).statusCode).toBe(200);
+  });
+
+  it('a session begins with the right password, and ends when it is ended', async () => {
+    expect((await logIn('ann', 'correct horses')).statusCode).toBe(403);
+    expect((await logIn('bob', 'correct horse')).statusCode).toBe(403);
+    const reply = await logIn('ann', 'correct horse');
+    expect(reply.statusCode).toBe(303);
+    const cookie = String(reply.headers['set-cookie']);
+    expect(cookie).toMatch(/^sluice-session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
+    const session = { cookie: cookie.split(';', 1)[0] ?? '' };
+    const { body, statusCode } = await closed.get('/', session);
+    expect(statusCode).toBe(200);
+    const out = await post(closed, '/logout', { fields: { token: tokenOf(body) }, headers: session });
+    expect(out.statusCode).toBe(303);
+    expect((await closed.get('/', session)).statusCode).toBe(303);
+  });
+
+  it('the token of one session is none of another', async () => {
+    const cookies = await Promise.all(
+      [1, 2].map(
+        async () => String((await logIn('ann', 'correct horse')).headers['set-cookie']).split(';', 1)[0] ?? '',
+      ),
+    );
+    const token = tokenOf((await closed.get('/act/pause?portal=local', { cookie: cookies[0] ?? '' })).body);
+    const reply = await post(closed, '/act/pause?portal=local', {
+      fields: { token },
+      headers: { cookie: cookies[1] ?? '' },
+    });
+    expect(reply.statusCode).toBe(403);
+  });
+
+  it('guesses from one address have to wait, also with the right password; others do not', async () => {
+    const replies = [];
+    for (let guess = 0; guess < 7; guess++) replies.push((await logIn('ann', `wrong ${guess}`, '10.9.9.9')).statusCode);
+    expect(replies).toEqual([403, 403, 403, 403, 403, 429, 429]);
+    const late = await logIn('ann', 'correct horse', '10.9.9.9');
+    expect([late.statusCode, Number(late.headers['retry-after']) > 0]).toEqual([429, true]);
+    expect((await logIn('ann', 'correct horse', '10.9.9.8')).statusCode).toBe(303);
+  });
+
+  it('a login form of another site is refused', async () => {
+    const reply = await post(closed, '/login', {
+      fields: { username: 'ann', password: 'correct horse' },
+      headers: { origin: 'https://attacker.example' },
+    });
+    expect(reply.statusCode).toBe(403);
+    expect(reply.headers['set-cookie']).toBeUndefined();
+  });
+});
+
+it('with an address of https its cookies are secure, and its name is served', async () => {
+  const url = 'https://sluice.example.org';
+  const config = { web: { port: 0, password: { file: 'password' }, publicUrl: url } };
+  const secure = await openWebPlace(config, { password: 'correct horse' });
+  try {
+    const headers = { host: 'sluice.example.org', origin: url };
+    const reply = await post(secure, '/login', {
+      fields: { username: 'operator', password: 'correct horse' },
+      headers,
+    });
+    expect(reply.headers['set-cookie']).toMatch(/; Secure$/);
+  } finally {
+    await secure.close();
+  }
+});
