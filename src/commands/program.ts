@@ -1,6 +1,6 @@
 // The command line: every command with its arguments, options and help.
-import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { packageVersion } from '../util/package-version.ts';
 import type { CommandDeclaration, CommandDeclarations, Parameter } from './declaration.ts';
 import { helpTopics } from './help-topics.ts';
 import type { Io } from './io.ts';
@@ -122,10 +122,4 @@ const optionOf = (flags: string, { text, choices, fallback, parse }: Exclude<Par
     });
   }
   return option;
-};
-
-/** The version that package.json states, beside `src` and `dist` alike. */
-const packageVersion = (): string => {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return String((JSON.parse(text) as { version: unknown }).version); // our own file
 };

@@ -104,6 +104,13 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
       token: context.secrets.get('web.token') ?? null,
     }),
     notify: resolveNotify(file.notify, context),
+    /** Null: no events. */
+    lineage: file.lineage
+      ? redacting(
+          { ...defaults.lineage, ...file.lineage, token: context.secrets.get('lineage.token') ?? null },
+          'token',
+        )
+      : null,
     log: { ...defaults.log, ...file.log },
   };
 };

@@ -29,7 +29,7 @@ export const resolveReferences = async (
 /** True for the values that are kept out of sight: passwords, tokens, the secret of the webhook, and the addresses of it and of Redis. */
 export const isSecretPath = (path: Path): boolean =>
   (path.length === 3 && path[0] === 'portals' && (path[2] === 'password' || path[2] === 'token')) ||
-  (path.length === 2 && /^(?:redis\.url|web\.(?:password|token))$/.test(path.join('.'))) ||
+  (path.length === 2 && /^(?:redis\.url|web\.(?:password|token)|lineage\.token)$/.test(path.join('.'))) ||
   (path.length === 3 &&
     path[0] === 'notify' &&
     /^(?:webhook\.(?:url|secret)|email\.password)$/.test(path.slice(1).join('.')));

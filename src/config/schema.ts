@@ -4,7 +4,7 @@ import { idPattern } from '../model/key.ts';
 import { optional } from '../model/optional-key.ts';
 import { durationText, sizeText } from '../util/quantity.ts';
 import { defaults } from './defaults.ts';
-import { notifyFileSchema } from './notify-schema.ts';
+import { lineageFileSchema, notifyFileSchema } from './notify-schema.ts';
 import { portalFileSchema } from './portal-schema.ts';
 import { sourcesFileSchema } from './sources-schema.ts';
 import { webFileSchema } from './web-schema.ts';
@@ -182,6 +182,7 @@ export const configFileSchema = z
     sources: sourcesFileSchema.exactOptional(),
     web: webFileSchema.exactOptional(),
     notify: notifyFileSchema.exactOptional(),
+    lineage: lineageFileSchema.exactOptional(),
     log: optional(
       z.strictObject({
         level: optional(z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']), {

@@ -51,6 +51,8 @@ export const redisKeys = (prefix: string) => ({
   triggers: `${prefix}.triggers`,
   /** Hash: target name -> how its last run ended (JSON). */
   lastRuns: `${prefix}.last-runs`,
+  /** Hash: target name -> when its last successful run ended, Unix milliseconds. */
+  lastSuccesses: `${prefix}.last-successes`,
   /** Hash of the run gate: `current`, `again` and what they were asked for. */
   gate: (target: Target) => `${prefix}.current-run:${targetName(target)}`,
   /** Set of keys the waiting run is limited to. */

@@ -30,7 +30,7 @@ export { isForbidden, type ListQuery, type NodeChanges, type NodeInput } from '.
 export type { PortalProbe, ProbeFinding } from './probe.ts';
 export type { NodeRow, PortalNode } from './replies.ts';
 export type { Identity } from './session.ts';
-export type { PortalHooks, PortalSettings } from './settings.ts';
+export type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 export { type PortalTraits, traitsSchema } from './traits.ts';
 
 /** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */

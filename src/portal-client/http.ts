@@ -2,13 +2,15 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Pool, request as requestOnce } from 'undici';
+import { paths } from '../dataset-api/paths.ts';
 import { PortalReplyError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause } from '../util/abortable.ts';
 import { retryAfterMs } from '../util/http-fault.ts';
+import { inSpan } from '../util/tracing.ts';
 import { failureOf, isBusy, isTransient, type PortalFacts, type Reply } from './classify.ts';
 import { networkFailure, tooSlow } from './network.ts';
 import { Semaphore } from './semaphore.ts';
-import type { PortalHooks, PortalSettings } from './settings.ts';
+import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 import { exchangeText } from './text-reply.ts';
 import { busyPause, busyRetries, readPause } from './wait.ts';
 
@@ -210,6 +212,23 @@ export class Http {
     await this.hooks.takeToken?.(signal);
     // The last thing before it leaves: whatever was waited for is over.
     await request.mayWrite?.();
+    const kind = kindOf(request);
+    const about = { 'sluice.portal': this.facts.name, 'sluice.kind': kind, 'http.request.method': request.method };
+    return inSpan(`portal ${kind}`, about, async (span) => {
+      const began = performance.now();
+      let status: number | null = null;
+      try {
+        const reply = await this.exchangeOnce(request, target, signal);
+        status = reply.status;
+        span.setAttribute('http.response.status_code', status);
+        return reply;
+      } finally {
+        this.hooks.onRequest?.(kind, performance.now() - began, status);
+      }
+    });
+  }
+
+  private async exchangeOnce(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
     const { log } = this.hooks;
     const began = performance.now();
     const { method, path, totalMs } = request;
@@ -261,6 +280,15 @@ export class Http {
 /** True for what the file system of this machine refuses while a file is stored. */
 const isSystemFault = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && ['open', 'write', 'fsync', 'rename'].includes(String(error.syscall));
+
+/** What a request does. */
+const kindOf = ({ method, path, isRead, isProbe }: HttpRequest): RequestKind => {
+  if (isProbe) return 'probe';
+  if (path.startsWith(paths.login)) return 'login';
+  if (method === 'GET' || isRead) return 'read';
+  if (path.endsWith('/attach_file')) return 'upload';
+  return path.endsWith('/import') ? 'import' : 'write';
+};
 
 /** True for a fault without a reply; a transient reply has had its chances already. */
 const isRepeatable = (error: unknown): boolean =>

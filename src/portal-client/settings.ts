@@ -31,6 +31,9 @@ export interface PortalSettings {
   readRetries: number;
 }
 
+/** What a request does: `file` reads one, `probe` asks whether the portal answers at all. */
+export type RequestKind = 'login' | 'read' | 'write' | 'upload' | 'import' | 'file' | 'probe';
+
 /** What the client asks of, and reports to, those who opened it. */
 export interface PortalHooks {
   log: Log;
@@ -44,6 +47,8 @@ export interface PortalHooks {
   traits?: PortalTraits;
   /** Called with everything that is known whenever something was learnt. */
   onTraits?: (traits: PortalTraits) => void;
+  /** Called after every single request; `status` null: no answer came. */
+  onRequest?: (kind: RequestKind, ms: number, status: number | null) => void;
   /** Awaited before the waiting calls fail because the portal refused the login. */
   onLoginRefused?: (error: PortalLoginError) => Promise<void>;
 }

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { reasonOf } from '../model/errors.ts';
 import { GiveBack, type ItemLog, type StepLabel, type StepLog, type Trace } from '../model/job.ts';
 import { LateLog, type Log } from '../model/log.ts';
+import { inSpan } from '../util/tracing.ts';
 import type { JobIsolation } from './job-isolation.ts';
 import type { JobJournal } from './journal.ts';
 
@@ -16,7 +17,7 @@ export interface TraceParts {
   lost: AbortSignal;
   log: Log;
   /** What each log line says of the job. */
-  facts: object;
+  facts: { kind: string; portal: string; runId?: string };
   /** Redis key of the log of an item; undefined for the log that the queue keeps of the job. */
   logOf: (key: string) => string | undefined;
   /** Persists the trace with the job's data. */
@@ -113,7 +114,9 @@ export class JobTrace {
         if (signal.aborted) throw new GiveBack();
         const leave = await isolation.enter({ job: journal.job.id ?? '', item: key }, signal);
         try {
-          return await this.#inStep(key, label, work, format);
+          const { portal, runId = '', kind } = this.#parts.facts;
+          const about = { 'sluice.portal': portal, 'sluice.run': runId ?? '', 'sluice.job': kind, 'sluice.key': key };
+          return await inSpan(`step ${label.name}`, about, () => this.#inStep(key, label, work, format));
         } finally {
           leave();
         }

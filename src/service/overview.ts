@@ -5,7 +5,7 @@ import { type Target, targetName } from '../model/redis-keys.ts';
 import { nextStart } from '../model/schedule-times.ts';
 import type { Pause } from '../queue/pause.ts';
 import { keptSchedules } from '../queue/schedules.ts';
-import { lastRuns } from '../state/last-runs.ts';
+import { type LastRun, lastRuns } from '../state/last-runs.ts';
 import type { RunProgress } from '../state/runs.ts';
 import type { HeldRun } from '../state/stored-plans.ts';
 import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
@@ -99,6 +99,24 @@ export class Overview {
     return this.#last.view;
   }
 
+  /** Items of each target that was run, by state, as of their last reading; null before that, which is waited for so long. */
+  async counts(waitMs: number): Promise<(Target & Pick<TargetView, 'counts'>)[]> {
+    this.#forgetWhenIdle();
+    const { redis, keys, ledger } = this.#runtime;
+    const [targets, last] = await Promise.all([ledger.targets(), lastRuns(redis, keys)]);
+    const signed = await Promise.all(
+      targets.map(async ({ manifest, portal }) => {
+        const target = { manifest, portal };
+        return { target, sign: signOf(last.get(targetName(target)), await this.#current(target)) };
+      }),
+    );
+    const read = () =>
+      signed.map(({ target, sign }) => ({ ...target, counts: this.items.of(target, sign)?.counts ?? null }));
+    if (read().every(({ counts }) => counts !== null)) return read();
+    await Promise.race([this.items.settled(), sleep(waitMs)]);
+    return read();
+  }
+
   /** What the service runs by the clock. */
   async scheduled(): Promise<KnownTarget[]> {
     return [...(await keptSchedules(this.#runtime.queues)).values()].map(({ request }) => request);
@@ -136,15 +154,14 @@ export class Overview {
     const targets = await Promise.all(
       [...all].sort().map(async ([name, target]): Promise<TargetView> => {
         const kept = schedules.get(name);
-        const { current } = await runtime.gate.state(target);
-        const progress = current === null ? null : await runtime.runs.progress(current);
-        const sign = `${last.get(name)?.runId} ${current} ${progress?.done}`;
+        const current = await this.#current(target);
+        const sign = signOf(last.get(name), current);
         return {
           ...target,
           counts: (await this.#itemsOf(target, sign))?.counts ?? null,
           next: kept ? { at: nextStart(kept.schedule, name, kept, now), timezone: kept.schedule.timezone } : null,
           runs: (runs.get(name) ?? []).slice(0, stripRuns),
-          current: current === null || progress === null ? null : { runId: current, ...progress },
+          current,
           held: held.find((run) => targetName(run) === name) ?? null,
         };
       }),
@@ -163,6 +180,13 @@ export class Overview {
       late,
       hasWorkers,
     };
+  }
+
+  /** The run of a target that is under way. */
+  async #current(target: Target): Promise<TargetView['current']> {
+    const { gate, runs } = this.#runtime;
+    const { current } = await gate.state(target);
+    return current === null ? null : { runId: current, ...(await runs.progress(current)) };
   }
 
   /** Few items are waited for, so that they are counted as soon as they are asked for. */
@@ -188,3 +212,7 @@ export class Overview {
     else this.#idle = setTimeout(() => this.items.forget(), idleMs).unref();
   }
 }
+
+/** Changes whenever the items of a target may have. */
+const signOf = (last: LastRun | undefined, current: TargetView['current']): string =>
+  `${last?.runId} ${current?.runId} ${current?.done}`;

@@ -19,7 +19,13 @@ import type { HandlerDeps } from '../pipeline/handlers/deps.ts';
 import { proveHandler } from '../pipeline/handlers/prove.ts';
 import { runHandler } from '../pipeline/handlers/run.ts';
 import { triggerHandler } from '../pipeline/handlers/trigger.ts';
-import { type Portal, type PortalHooks, type PortalTraits, traitsSchema } from '../portal-client/client.ts';
+import {
+  type Portal,
+  type PortalHooks,
+  type PortalTraits,
+  type RequestKind,
+  traitsSchema,
+} from '../portal-client/client.ts';
 import { isCancelled } from '../queue/cancel.ts';
 import { RunGate } from '../queue/gate.ts';
 import { liveWorkers, type PortalLimits } from '../queue/heartbeat.ts';
@@ -43,6 +49,7 @@ import { StoredPlans } from '../state/stored-plans.ts';
 import { storedTerms } from '../state/terms.ts';
 import { rememberTrigger, type TriggerRecord } from '../state/triggers.ts';
 import { configuredFetcher } from './configured-fetcher.ts';
+import { Lineage } from './lineage.ts';
 import { PortalAccess } from './portal-access.ts';
 import { PortalWorkers } from './portal-workers.ts';
 import { SilenceWatch } from './silence-watch.ts';
@@ -85,6 +92,9 @@ export class Runtime {
   readonly deadlines: Deadlines;
   /** Reports what is overdue; begun by what runs for long. */
   readonly silence: SilenceWatch;
+  /** Called after every single request to a portal, for metrics. */
+  onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
+  readonly #lineage: Lineage | null;
   readonly #heartbeats: Heartbeats;
   readonly #notices: NoticeQueue;
   readonly #notifier: Notifier;
@@ -126,6 +136,7 @@ export class Runtime {
       log: options.log,
     });
     this.#heartbeats = new Heartbeats(options.log);
+    this.#lineage = config.lineage && new Lineage(config.lineage, { ledger: this.ledger, log: options.log });
     this.deadlines = new Deadlines(redis, this.keys);
     this.silence = new SilenceWatch({
       config,
@@ -190,6 +201,7 @@ export class Runtime {
       onTraits: (traits) => this.#learn(name, url, traits),
       terms: storedTerms(this.redis, this.keys.terms(name, url)),
       isPatient: () => this.#portalWorkers === null,
+      onRequest: (kind, ms, status) => this.onRequest?.(name, kind, ms, status),
     };
   }
 
@@ -307,7 +319,7 @@ export class Runtime {
   async #close(force: boolean): Promise<void> {
     await this.silence.stop(force);
     await this.stopWorkers(force);
-    if (!force) await this.#heartbeats.close();
+    if (!force) await Promise.all([this.#heartbeats.close(), this.#lineage?.close()]);
     await this.fetcher.close();
     await this.portals.close();
     await this.queues.close();
@@ -351,7 +363,10 @@ export class Runtime {
       requestRun: (request) => this.gate.request(request),
       holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
       triggered: (data, record) => this.#triggered(data, record),
-      started: (request) => void this.#heartbeat('start', request, `run ${request.runId} begins`),
+      started: (request) => {
+        void this.#heartbeat('start', request, `run ${request.runId} begins`);
+        this.#lineage?.started(request);
+      },
       notify: (report, request) => this.#notify(report, request),
       packLogs: (runId, keys) =>
         this.jobLogs.pack(
@@ -403,6 +418,7 @@ export class Runtime {
       };
     };
     try {
+      this.#lineage?.ended(report);
       const counts = JSON.stringify(report.counts);
       await this.#heartbeat(isSuccess(report) ? 'ok' : 'fail', request, `run ${report.runId}: ${counts}`);
       await this.deadlines.happened(happenedIn(report), Date.now());

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RedisKeys, targetName } from '../model/redis-keys.ts';
-import type { ItemOutcome, StoredReport } from '../model/report.ts';
+import { type ItemOutcome, isSuccess, type StoredReport } from '../model/report.ts';
 
 const lastRunSchema = z.object({
   runId: z.string(),
@@ -46,6 +46,10 @@ export const lastRuns = async (redis: Redis, keys: RedisKeys): Promise<Map<strin
   return runs;
 };
 
+/** When the last run of each target that succeeded has ended, Unix milliseconds by target name. */
+export const lastSuccesses = async (redis: Redis, keys: RedisKeys): Promise<Map<string, number>> =>
+  new Map(Object.entries(await redis.hgetall(keys.lastSuccesses)).map(([name, at]) => [name, Number(at)]));
+
 /** Remembers the last run of a target. */
 export const rememberRun = async (
   redis: Redis,
@@ -53,5 +57,7 @@ export const rememberRun = async (
   report: StoredReport,
   why: string | null,
 ): Promise<void> => {
-  await redis.hset(keys.lastRuns, targetName(report), JSON.stringify(lastRunOf(report, why)));
+  const name = targetName(report);
+  await redis.hset(keys.lastRuns, name, JSON.stringify(lastRunOf(report, why)));
+  if (isSuccess(report)) await redis.hset(keys.lastSuccesses, name, Date.parse(report.endedAt));
 };

@@ -1,10 +1,13 @@
 // What the parts of the HTTP server have in common.
 import type { FastifyInstance } from 'fastify';
+import type { Overview } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 
 /** What every part of the server is given. */
 export interface WebContext {
   runtime: Runtime;
+  /** What all parts show of items and runs. */
+  overview: Overview;
 }
 
 /** Adds routes to a scope of its own: hooks and parsers that it registers are for these routes only. */

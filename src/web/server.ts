@@ -4,15 +4,18 @@ import { join } from 'node:path';
 import { type FastifyInstance, fastify } from 'fastify';
 import { isLoopback, urlHost } from '../config/addresses.ts';
 import { UsageError } from '../model/errors.ts';
+import { Overview } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { endConnectionsOnClose } from '../util/http-closing.ts';
 import { healthPart } from './health.ts';
+import { metricsPart } from './metrics.ts';
 import { pagesPart } from './pages/pages.ts';
 import type { WebContext, WebPart } from './part.ts';
+import { readyPart } from './ready.ts';
 import { runsPart } from './runs.ts';
 
 /** Everything that the server answers. */
-const parts: readonly WebPart[] = [healthPart, runsPart, pagesPart];
+const parts: readonly WebPart[] = [healthPart, readyPart, metricsPart, runsPart, pagesPart];
 
 /** A listening server. */
 export interface WebServer {
@@ -25,8 +28,9 @@ export interface WebServer {
 export const healthFile = (stateDir: string): string => join(stateDir, 'health.address');
 
 /** The server with all its parts, not listening yet. */
-export const webApp = async (context: WebContext): Promise<FastifyInstance> => {
-  const { log, config } = context.runtime;
+export const webApp = async (runtime: Runtime): Promise<FastifyInstance> => {
+  const context: WebContext = { runtime, overview: new Overview(runtime) };
+  const { log, config } = runtime;
   const app = fastify({ logger: false, bodyLimit: 64 * 1024, requestTimeout: 30_000, forceCloseConnections: 'idle' });
   endConnectionsOnClose(app);
   if (isLoopback(config.web.host)) refuseForeignHosts(app, config.web.publicUrl);
@@ -39,6 +43,7 @@ export const webApp = async (context: WebContext): Promise<FastifyInstance> => {
       .type('text/plain')
       .send(status >= 500 ? 'Something went wrong.\n' : `${error.message}\n`);
   });
+  app.addHook('onClose', async () => context.overview.close());
   for (const part of parts) await app.register(async (scope) => part(scope, context));
   return app;
 };
@@ -46,7 +51,7 @@ export const webApp = async (context: WebContext): Promise<FastifyInstance> => {
 /** Listens where `web` of the configuration says; UsageError where it cannot. */
 export const serveWeb = async (runtime: Runtime): Promise<WebServer> => {
   const { stateDir, web } = runtime.config;
-  const app = await webApp({ runtime });
+  const app = await webApp(runtime);
   // With a Redis and portals elsewhere nothing else needs the state folder.
   await mkdir(stateDir, { recursive: true });
   const url = await listen(app, web);

@@ -16,6 +16,8 @@ const rooms = new Map(
 /** Packages that belong to one idea, with the rooms that may use them. */
 const packages: Record<string, string[]> = {
   bullmq: ['queue'],
+  'prom-client': ['service'],
+  '@opentelemetry/api': ['util'],
   ioredis: ['redis-server', 'queue', 'state', 'notify', 'service'],
   undici: ['portal-client', 'notify', 'pipeline', 'sources'],
   nodemailer: ['notify'],

@@ -43,7 +43,7 @@ describe.each([
   { page: 'docs/reference/manifest.md', schema: manifestFileSchema },
 ])('$page', ({ page, schema }) => {
   const pageKeys = documented(page);
-  const sections = 'redis retry breaker http jobs watch inbox kept sources limits web notify log'.split(' ');
+  const sections = 'redis retry breaker http jobs watch inbox kept sources limits web notify lineage log'.split(' ');
 
   it('documents every key', () => {
     const keys = written(schema).filter(

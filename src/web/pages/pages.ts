@@ -8,7 +8,6 @@ import { kindOfKey } from '../../model/key.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import type { ReportItem, StoredReport } from '../../model/report.ts';
 import { itemViews } from '../../service/item-view.ts';
-import { Overview } from '../../service/overview.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import type { Runtime } from '../../service/runtime.ts';
 import { summaryOf } from '../../state/run-summary.ts';
@@ -47,13 +46,11 @@ const assets = {
 } as const;
 
 /** Adds the pages. */
-export const pagesPart: WebPart = (app, { runtime }) => {
-  const overview = new Overview(runtime);
+export const pagesPart: WebPart = (app, { runtime, overview }) => {
   const events = new ChangeEvents(overview, runtime.log);
   const logins = new Logins(runtime.config.web);
   app.addHook('preClose', (done) => {
     events.close();
-    overview.close();
     done();
   });
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>

@@ -36,7 +36,7 @@ export const openWebPlace = async (
     env: io.env,
     role: 'start',
   });
-  const app = await webApp({ runtime });
+  const app = await webApp(runtime);
   const send: WebPlace['send'] = (request) =>
     app.inject({ ...request, headers: { host: '127.0.0.1:4283', ...request.headers } });
   return {

@@ -1,0 +1,193 @@
+// OpenLineage: an event when a run begins and when it has ended, with what it wrote, for catalogues of data flows.
+import { request } from 'undici';
+import { errorMessage } from '../model/errors.ts';
+import { uuidOfKey } from '../model/key.ts';
+import type { LedgerEntry } from '../model/ledger-entry.ts';
+import type { Log } from '../model/log.ts';
+import { isSuccess, type StoredReport } from '../model/report.ts';
+import { columnsOf } from '../model/table-history.ts';
+
+/** Where events go; `token` null: without one. */
+export interface LineageConfig {
+  url: string;
+  token: string | null;
+  /** Of the jobs. */
+  namespace: string;
+}
+
+/** What an event says of a run: the manifest is the job, its resources are the datasets. */
+export interface LineageRun {
+  runId: string;
+  manifest: string;
+  portal: string;
+}
+
+const spec = 'https://openlineage.io/spec';
+const facetUrl = (name: string, version: string): string => `${spec}/facets/${version}/${name}.json#/$defs/${name}`;
+
+/** Events for the schema of OpenLineage 2-0-2. `producer`: URI of this program in its version. */
+export class LineageEvents {
+  readonly #producer: string;
+  readonly #namespace: string;
+
+  constructor(namespace: string, version: string) {
+    this.#namespace = namespace;
+    this.#producer = `urn:sluice:${version}`;
+  }
+
+  /** The run begins. */
+  started(run: LineageRun, at: string): object {
+    return this.#event('START', run, at, {});
+  }
+
+  /** A part of what a run wrote, before its end: events stay small. */
+  wrote(report: StoredReport, entries: LedgerEntry[], portalUrl: string): object {
+    return this.#event('RUNNING', report, report.endedAt, this.#datasets(entries, portalUrl));
+  }
+
+  /** The run has ended: COMPLETE when everything is live, ABORT when it was cancelled, else FAIL with the number of faults. */
+  ended(report: StoredReport, entries: LedgerEntry[], portalUrl: string): object {
+    const { reason, counts } = report;
+    const isCancelled = [counts.dataset, counts.resource].some((table) => table.cancelled);
+    const type = isSuccess(report) ? 'COMPLETE' : isCancelled ? 'ABORT' : 'FAIL';
+    const message = `${reason?.code ?? 'items failed'}: ${JSON.stringify(counts.resource)}`;
+    const facets =
+      type === 'COMPLETE'
+        ? {}
+        : {
+            errorMessage: this.#facet('ErrorMessageRunFacet', '1-0-1', { message, programmingLanguage: 'JavaScript' }),
+          };
+    return this.#event(type, report, report.endedAt, { facets, ...this.#datasets(entries, portalUrl) });
+  }
+
+  #event(
+    eventType: 'START' | 'RUNNING' | 'COMPLETE' | 'ABORT' | 'FAIL',
+    { runId, manifest, portal }: LineageRun,
+    eventTime: string,
+    { facets = {}, inputs = [], outputs = [] }: { facets?: object; inputs?: object[]; outputs?: object[] },
+  ): object {
+    return {
+      eventType,
+      eventTime,
+      producer: this.#producer,
+      schemaURL: `${spec}/2-0-2/OpenLineage.json#/$defs/RunEvent`,
+      run: { runId: uuidOfKey(runId), facets },
+      job: { namespace: this.#namespace, name: `${manifest}@${portal}` },
+      inputs,
+      outputs,
+    };
+  }
+
+  #datasets(entries: LedgerEntry[], portalUrl: string): { inputs: object[]; outputs: object[] } {
+    return {
+      inputs: entries.flatMap(({ sourcePath }) => (sourcePath === null ? [] : [inputOf(sourcePath)])),
+      outputs: entries.map((entry) => this.#output(entry, portalUrl)),
+    };
+  }
+
+  #output({ key, file, rows, version }: LedgerEntry, portalUrl: string): object {
+    const columns = version === null ? [] : columnsOf(version);
+    const size = file === null ? {} : { size: file.bytes };
+    const facets =
+      columns.length === 0
+        ? {}
+        : {
+            schema: this.#facet('SchemaDatasetFacet', '1-1-1', {
+              fields: columns.map(({ name, kind }) => ({ name, type: kind })),
+            }),
+            dataQualityMetrics: this.#facet('DataQualityMetricsDatasetFacet', '1-0-0', {
+              rowCount: version?.rows ?? 0,
+              bytes: version?.bytes ?? 0,
+              columnMetrics: Object.fromEntries(columns.map(({ name, empty }) => [name, { nullCount: empty }])),
+            }),
+          };
+    const outputFacets =
+      rows === null
+        ? {}
+        : {
+            outputStatistics: this.#facet('OutputStatisticsOutputDatasetFacet', '1-0-2', { rowCount: rows, ...size }),
+          };
+    return { namespace: portalUrl, name: key, facets, outputFacets };
+  }
+
+  #facet(name: string, version: string, content: object): object {
+    return { _producer: this.#producer, _schemaURL: facetUrl(name, version), ...content };
+  }
+}
+
+/** A file of this host or of the web; a query may hold a secret. */
+const inputOf = (path: string): object => {
+  const url = /^https?:/.test(path) ? URL.parse(path) : null;
+  return url ? { namespace: url.origin, name: url.pathname } : { namespace: 'file', name: path };
+};
+
+/** Events that wait at most, milliseconds one delivery may take, and that a stop waits for all. */
+const [mostWaiting, deliveryMs, drainMs] = [1000, 10_000, 5000];
+
+/** Sends events one after the other beside the work; what cannot be delivered is logged and left out. */
+export class LineageSender {
+  readonly #config: LineageConfig;
+  readonly #log: Log;
+  readonly #stop = new AbortController();
+  readonly #waiting: object[] = [];
+  #sending: Promise<void> | null = null;
+  #dropped = 0;
+
+  constructor(config: LineageConfig, log: Log) {
+    this.#config = config;
+    this.#log = log;
+  }
+
+  /** True while there is room; events beyond that are left out. */
+  add(event: object): boolean {
+    if (this.#waiting.length >= mostWaiting) {
+      if (this.#dropped === 0) this.#log.warn({ action: 'lineage' }, 'lineage events are left out: too many wait');
+      this.#dropped += 1;
+      return false;
+    }
+    this.#waiting.push(event);
+    this.#sending ??= this.#send().finally(() => {
+      this.#sending = null;
+    });
+    return true;
+  }
+
+  /** Waits some seconds for events that wait. Idempotent. */
+  async close(): Promise<void> {
+    const timer = setTimeout(() => this.#stop.abort(new Error('the process ends')), drainMs);
+    await this.#sending;
+    clearTimeout(timer);
+  }
+
+  async #send(): Promise<void> {
+    for (;;) {
+      const event = this.#waiting.shift();
+      if (event === undefined || this.#stop.signal.aborted) return;
+      await this.#post(event).catch((error: unknown) => {
+        const origin = new URL(this.#config.url).origin;
+        const why = errorMessage(error).replaceAll(this.#config.url, origin);
+        this.#log.warn({ action: 'lineage', to: origin, why }, 'a lineage event was not delivered');
+      });
+      if (this.#waiting.length === 0 && this.#dropped > 0) {
+        this.#log.warn({ action: 'lineage', events: this.#dropped }, 'lineage events were left out');
+        this.#dropped = 0;
+      }
+    }
+  }
+
+  async #post(event: object): Promise<void> {
+    const { url, token } = this.#config;
+    const reply = await request(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'sluice',
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      },
+      body: JSON.stringify(event),
+      signal: AbortSignal.any([this.#stop.signal, AbortSignal.timeout(deliveryMs)]),
+    });
+    await reply.body.dump();
+    if (reply.statusCode >= 300) throw new Error(`status ${reply.statusCode}`);
+  }
+}
