@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
+import { TargetLimits } from '../pipeline/compare/target-limits.ts';
 import { driftedFields, editOf } from '../pipeline/handlers/drift.ts';
 import { listNodes, observe } from '../pipeline/handlers/observe.ts';
 import { TargetPlan } from '../pipeline/handlers/target-plan.ts';
@@ -129,6 +130,7 @@ const makePlan = async (
   const head = { manifest: manifest.name, portal: name, refreshed };
   const totals = new PlanTotals();
   const remarks = [...gathered.remarks];
+  const limits = portal && new TargetLimits(portal);
   try {
     const plan = await TargetPlan.open({
       ledger: runtime.ledger,
@@ -142,14 +144,17 @@ const makePlan = async (
       now: Date.now(),
       observe: (wishes, known) => observe(wishes, known, { fetcher: runtime.fetcher, listed, isDoubted }, signal),
     });
-    for await (const { datasets, removals, known } of plan.pages()) {
+    for await (const { wishes, datasets, removals, known } of plan.pages()) {
       const items = planFileItems(datasets, removals);
       remarks.push(...standingRemarks(items, known.entries));
+      const sent = new Set(items.flatMap(({ key, actions }) => (actions.length > 0 ? [key] : [])));
+      await limits?.add(wishes, (key) => sent.has(key), signal);
       if (portal) for (const item of items) await explainEdit(runtime, item, { known, portal: name }, signal);
       totals.add(items);
       take(items, head);
     }
     if (totals.items === 0) take([], head);
+    remarks.push(...(limits?.remarks() ?? []));
     return {
       sluicePlan: 1,
       ...head,

@@ -175,7 +175,9 @@ export class Datastore {
     const reply = await this.orNull(
       this.session.call({ ...call, body: JSON.stringify(queries), isRead: true }, signal),
     );
-    const answers = reply === null ? undefined : parsedJson(reply.text);
+    // There may be no search at all: a single query will tell.
+    if (reply === null) return null;
+    const answers = parsedJson(reply.text);
     if (!isObject(answers) || !uuids.some((_, index) => nameOf(index) in answers)) {
       this.traits.learn({ counts: 'one' });
       return null;
@@ -197,20 +199,25 @@ export class Datastore {
     const found = new Map<string, T | null>();
     for (const uuid of uuids) {
       if (this.traits.get('counts') === 'none') break;
-      const answer = await this.askOne(uuid, read, signal);
+      const answer = await this.askOne(uuid, { read, takes: uuids.length > 1 ? 'one' : 'many' }, signal);
       if (answer !== undefined) found.set(uuid, answer);
     }
     return found;
   }
 
-  private async askOne<T>(uuid: string, read: ReadAnswer<T>, signal: AbortSignal): Promise<T | null | undefined> {
+  /** `takes`: how many queries the portal takes at once, as far as it was tried, where it answers this one. */
+  private async askOne<T>(
+    uuid: string,
+    { read, takes }: { read: ReadAnswer<T>; takes: 'one' | 'many' },
+    signal: AbortSignal,
+  ): Promise<T | null | undefined> {
     const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
     const reply = await this.orNull(this.session.call({ action: 'count rows', method: 'GET', path }, signal));
     const answer = read(reply === null ? undefined : parsedJson(reply.text));
     const isOffered = reply !== null && !isHtmlPage(reply.text);
     if (answer === undefined && !isOffered && this.traits.get('counts') === undefined)
       this.traits.learn({ counts: 'none' });
-    if (isOffered && this.traits.get('counts') === undefined && answer) this.traits.learn({ counts: 'many' });
+    if (isOffered && this.traits.get('counts') === undefined && answer) this.traits.learn({ counts: takes });
     return answer;
   }
 

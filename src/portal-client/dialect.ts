@@ -95,6 +95,9 @@ const references: Shape = (items, report) => ({
   }),
 });
 
+/** A select list of node ids. */
+const groups: Shape = (items, report) => ({ und: items.map((item) => textOf(item, 'target_id', report)) });
+
 /** A select list that also offers own text; an emptied one falls back to the portal's default. */
 const license: Shape = (items) => {
   const value = firstValue(items) ?? 'notspecified';
@@ -152,6 +155,7 @@ const formShapes: Record<string, Shape> = {
   field_language: values,
   field_resources: references,
   field_dataset_ref: references,
+  og_group_ref: groups,
   field_temporal_coverage: periods,
 };
 

@@ -37,6 +37,8 @@ const ownFields = new Set([
   'field_datastore_status',
   'field_orphan',
   'field_harvest_source_ref',
+  'field_harvest_source_issued',
+  'field_harvest_source_modified',
   'field_tags',
   'field_topic',
   'field_format',

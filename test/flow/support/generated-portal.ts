@@ -8,9 +8,11 @@ export interface Generated {
   datasets: number;
   /** Resources of them all. */
   resources: number;
+  /** The profile it is filled under. */
+  profile?: ProfileName;
 }
 
-/** A store that was filled; `serve` opens it under a profile. */
+/** A store that was filled; `serve` opens it under a profile, instead of the one before. */
 export interface FilledStore {
   serve(profile: ProfileName): Promise<TestPortal>;
 }
@@ -63,14 +65,24 @@ const kinds = ['table', 'link', 'table', 'document', 'unimported', 'link', 'work
 
 const tableOf = (index: number): string => `id,what,where\n1,row ${index},here\n2,"a, b",there\n3,äöü,"line\nbreak"\n`;
 
-/** Fills a new store under the profile that takes everything. */
-export const generatePortal = async ({ datasets, resources }: Generated): Promise<FilledStore> => {
+/** Fills a new store. */
+export const generatePortal = async ({
+  datasets,
+  resources,
+  profile = 'dkan-7.18',
+}: Generated): Promise<FilledStore> => {
   const dataDir = tempDir();
-  const portal = await startTestPortal({ dataDir, profile: 'dkan-7.18' });
+  const portal = await startTestPortal({ dataDir, profile });
   const admin = await portal.as('admin');
   await fill(admin, { datasets, resources });
-  await portal.server.close();
-  return { serve: (profile) => startTestPortal({ dataDir, profile }) };
+  let served = portal;
+  return {
+    serve: async (under) => {
+      await served.server.close();
+      served = await startTestPortal({ dataDir, profile: under });
+      return served;
+    },
+  };
 };
 
 const fill = async (admin: Caller, { datasets, resources }: Generated): Promise<void> => {

@@ -1,0 +1,91 @@
+// What a portal will not hold of what is planned, said before anything is sent.
+import { itemsOfField } from '../../dataset-api/fields.ts';
+import { PortalRefusedError } from '../../model/errors.ts';
+import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';
+import type { Dialect, Portal } from '../../portal-client/client.ts';
+
+/** Fields that editing forms of older portals do not have (recorded behaviour 8a). */
+const unknownToForms = ['field_spatial', 'field_is_part_of', 'field_pod_theme', 'field_modified_source_date'];
+
+/** Fields of which these forms take one item. */
+const singleInForms = ['field_additional_info', 'field_related_content'];
+
+/** Keys that are named with a limit. */
+const named = 3;
+
+/** Collects the limits that planned items meet. */
+export class TargetLimits {
+  readonly #portal: Portal;
+  readonly #keys = new Map<string, string[]>();
+  readonly #groups = new Map<string, boolean>();
+
+  constructor(portal: Portal) {
+    this.#portal = portal;
+  }
+
+  /** Looks at datasets with their resources, as far as `isSent` says that they are written. */
+  async add(wishes: readonly DatasetWish[], isSent: (key: string) => boolean, signal: AbortSignal): Promise<void> {
+    const dialect = await this.#portal.dialectInUse(signal);
+    for (const wish of wishes.flatMap((dataset) => [dataset, ...dataset.resources])) {
+      if (!isSent(wish.key)) continue;
+      if (dialect === 'form') this.#addForm(wish);
+      await this.#addUnsendable(wish, dialect, signal);
+      await this.#addGroups(wish, signal);
+    }
+  }
+
+  /** One sentence for each limit. */
+  remarks(): string[] {
+    return [...this.#keys].map(([limit, keys]) => {
+      const more = keys.length > named ? ` and ${keys.length - named} more` : '';
+      return `${limit}: ${keys.slice(0, named).join(', ')}${more}`;
+    });
+  }
+
+  #add(limit: string, key: string): void {
+    this.#keys.set(limit, [...(this.#keys.get(limit) ?? []), key]);
+  }
+
+  #addForm({ key, published, fields }: DatasetWish | ResourceWish): void {
+    if (!published) this.#add('the portal publishes every node that it creates, so drafts are not created', key);
+    for (const name of unknownToForms) if (count(fields, name) > 0) this.#add(`the portal has no ${name}`, key);
+    for (const name of singleInForms)
+      if (count(fields, name) > 1) this.#add(`the portal takes one item of ${name}`, key);
+    const names = itemsOfField(fields.field_tags)?.map((item) => item.name) ?? [];
+    if (names.some((tag) => typeof tag === 'string' && /[,"]/.test(tag)))
+      this.#add('the portal makes several tags of one with a comma or quotes', key);
+  }
+
+  async #addUnsendable(
+    { key, fields }: DatasetWish | ResourceWish,
+    dialect: Dialect,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (dialect === 'entity') return;
+    const { fields: resolved } = await this.#portal.terms.resolve(fields);
+    for (const [name, problems] of Object.entries(await this.#portal.nodes.unsendable(resolved, signal)))
+      this.#add(`${name}: ${problems.join('; ')}`, key);
+  }
+
+  async #addGroups({ key, fields }: DatasetWish | ResourceWish, signal: AbortSignal): Promise<void> {
+    for (const item of itemsOfField(fields.og_group_ref) ?? []) {
+      const { title } = item;
+      if (typeof title !== 'string') continue;
+      if (!this.#groups.has(title)) this.#groups.set(title, await this.#isGroup(item, signal));
+      if (this.#groups.get(title) === false)
+        this.#add(`the portal has no group, or several, titled "${title}"; its people make groups`, key);
+    }
+  }
+
+  async #isGroup(item: object, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#portal.groups.resolve({ og_group_ref: { und: [item] } }, signal);
+      return true;
+    } catch (error) {
+      if (error instanceof PortalRefusedError) return false;
+      throw error;
+    }
+  }
+}
+
+const count = (fields: NodeFields, name: string): number => itemsOfField(fields[name])?.length ?? 0;
