@@ -65,11 +65,12 @@ export class Files {
 /** Where Drupal serves the schemes of files, below the portal's address. */
 const served: Record<string, string> = { public: '/sites/default/files/', private: '/system/files/' };
 
-/** Path of a file of the portal by its `uri`; null for a scheme that is not served. */
+/** Path of a file of the portal by its `uri`; null for a scheme that is not served, and for one that leads out of its folder. */
 export const filePath = (uri: string): string | null => {
   const [, scheme = '', rest = ''] = /^(\w+):\/\/(.+)$/.exec(uri) ?? [];
   const base = Object.hasOwn(served, scheme) ? served[scheme] : undefined;
-  return base === undefined ? null : base + rest.split('/').map(encodeURIComponent).join('/');
+  const isOutside = rest.split('/').some((part) => part === '.' || part === '..');
+  return base === undefined || isOutside ? null : base + rest.split('/').map(encodeURIComponent).join('/');
 };
 
 type MultipartBody = Required<Pick<HttpRequest, 'body' | 'headers'>> & Pick<Attached, 'sha256'>;

@@ -9,6 +9,7 @@ import type { Caller, TestPortal } from '../support/portal.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { generatePortal } from './support/generated-portal.ts';
 import { makePlace, type Place } from './support/place.ts';
+import { isCatalogue, isDataPackage } from './support/published-schemas.ts';
 import { remoteConfig, writePassword } from './support/server.ts';
 
 interface There {
@@ -77,6 +78,20 @@ describe('export', () => {
       expect(resources.length).toBeGreaterThan(0);
       expect(text).not.toMatch(/"(?:pass|mail|sessid|token|picture|data)": "/);
     }
+  });
+
+  it('writes data packages and a catalogue that are valid', async () => {
+    const folder = join(there.place.dir, 'valid');
+    await exported(there, 'valid');
+    for (const name of await readdir(join(folder, 'datasets'))) {
+      const isValid = isDataPackage(jsonIn(folder, 'datasets', name, 'datapackage.json'));
+      expect({ name, isValid, errors: isDataPackage.errors }).toEqual({ name, isValid: true, errors: null });
+    }
+    const catalogue = jsonIn<{ dataset: { title: string }[] }>(folder, 'catalogue.json');
+    const isValid = isCatalogue(catalogue);
+    expect({ isValid, errors: isCatalogue.errors }).toEqual({ isValid: true, errors: null });
+    const drafts = findingsIn(folder).filter(({ code, resource }) => code === 'draft' && resource === null).length;
+    expect(catalogue.dataset).toHaveLength(25 - drafts);
   });
 
   it('takes only what changed, and marks what is gone', async () => {

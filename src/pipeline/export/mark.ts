@@ -38,6 +38,7 @@ export const markFolder = async (root: string, portal: string): Promise<void> =>
 const listingName = '.listing.json';
 const listingSchema = z.object({
   runId: z.string(),
+  datasets: z.array(z.string()),
   resources: z.array(z.string()),
   groups: z.record(z.string(), z.string()),
   unread: z.int(),
@@ -48,8 +49,9 @@ export type KeptListing = z.infer<typeof listingSchema>;
 
 /** Keeps what was listed for the later attempts of a run. */
 export const keepListing = async (root: string, runId: string, listing: Listing): Promise<void> => {
-  const { resources, groups, unread } = listing;
-  const kept: KeptListing = { runId, resources: [...resources.keys()], groups: Object.fromEntries(groups), unread };
+  const { datasets, resources, groups, unread } = listing;
+  const nids = { datasets: [...datasets.keys()], resources: [...resources.keys()] };
+  const kept: KeptListing = { runId, ...nids, groups: Object.fromEntries(groups), unread };
   await writeWhole(join(root, listingName), [JSON.stringify(kept)]);
 };
 

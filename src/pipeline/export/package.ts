@@ -1,8 +1,9 @@
 // An exported dataset as a Frictionless data package, as an entry of a DCAT-US 1.1 catalogue, and as one of a manifest.
 import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
-import { licenses } from '../../dataset-api/values.ts';
+import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
+import { frequencyCode, licenses } from '../../dataset-api/values.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
-import { describeDataset, describeResource, isLink, linkOf, uploadOf } from './describe.ts';
+import { describeDataset, describeResource, fieldItems, isLink, linkOf, uploadOf } from './describe.ts';
 import { datasetsName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource, Finding } from './record.ts';
 
@@ -35,16 +36,15 @@ const describedPackage = (node: ExportedNode, record: DatasetRecord): Record<str
     ...(author === undefined ? [] : [{ title: author, role: 'author' }]),
     ...(contact?.name === undefined ? [] : [filled({ title: contact.name, email: contact.email, role: 'contact' })]),
   ];
-  const keywords = [...new Set(shown.tags ?? [])];
   return {
     id: node.uuid,
     title,
     description: shown.description,
     homepage: addressOf(node.path),
     created: momentOf(node.created),
-    keywords: keywords.length > 0 ? keywords : undefined,
+    keywords: listOf(shown.tags),
     licenses: license === undefined ? undefined : [{ name: license, title: licenses[license] }],
-    contributors: contributors.length > 0 ? contributors : undefined,
+    contributors: listed(contributors),
   };
 };
 
@@ -168,40 +168,48 @@ export const catalogueEntry = (record: DatasetRecord, portal: ExportedPortal): R
   const { node, removed } = record;
   if (node === null || removed !== null || String(node.status) !== '1') return null;
   const { title, shown } = describeDataset(node, record);
-  const keyword = [...new Set([...(shown.tags ?? []), ...(shown.topics ?? []), ...(shown.themes ?? [])])];
-  const distribution = record.resources.flatMap((resource) => distributionOf(resource, record, portal) ?? []);
-  const rights = shown.rights;
+  const { tags = [], topics = [], themes = [], groups = [] } = shown;
   return filled({
     '@type': 'dcat:Dataset',
     identifier: node.uuid || node.nid,
     title,
     description: shown.description ?? title,
-    keyword: keyword.length > 0 ? keyword : ['data'],
+    keyword: listOf([...tags, ...topics, ...themes]) ?? ['data'],
     modified: (shown.modified ?? momentOf(node.changed) ?? '1970-01-01').replace(' ', 'T'),
     issued: momentOf(node.created),
-    publisher: { '@type': 'org:Organization', name: shown.groups?.map(String).join(', ') || portal.name },
-    contactPoint: {
-      '@type': 'vcard:Contact',
-      fn: shown.contact?.name ?? shown.author ?? portal.name,
-      hasEmail: `mailto:${shown.contact?.email ?? 'unknown@example.org'}`,
-    },
-    accessLevel: accessLevels[shown.access ?? 'public'],
-    rights,
-    license: shown.license === undefined ? undefined : licenseAddresses[shown.license],
-    accrualPeriodicity: shown.frequency,
-    spatial: shown.spatial?.wkt ?? shown.spatial?.label,
-    temporal: shown.temporal && period(shown.temporal),
-    language: shown.language,
-    theme: shown.themes,
-    landingPage: shown.landingPage ?? addressOf(node.path),
-    conformsTo: shown.conformsTo,
-    isPartOf: shown.isPartOf,
-    references: shown.relatedContent?.map(({ url }) => url),
-    describedBy: shown.dataDictionary !== undefined && isLink(shown.dataDictionary) ? shown.dataDictionary : undefined,
-    describedByType: shown.dataDictionaryType,
-    distribution: distribution.length > 0 ? distribution : undefined,
+    publisher: { '@type': 'org:Organization', name: groups.join(', ') || portal.name },
+    contactPoint: contactOf(shown, portal),
+    // A level that is not known is none that opens anything.
+    accessLevel: shown.access ? accessLevels[shown.access] : isSaid(node) ? 'non-public' : 'public',
+    ...optionalKeys(shown),
+    landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
+    distribution: listed(record.resources.flatMap((resource) => distributionOf(resource, record, portal) ?? [])),
   });
 };
+
+const optionalKeys = (shown: Partial<DatasetMetadata>): Record<string, unknown> => ({
+  rights: shown.rights,
+  license: shown.license && licenseAddresses[shown.license],
+  accrualPeriodicity: shown.frequency && frequencyCode(shown.frequency),
+  spatial: shown.spatial?.wkt ?? shown.spatial?.label,
+  temporal: shown.temporal && period(shown.temporal),
+  language: shown.language,
+  theme: listOf(shown.themes),
+  conformsTo: addressOf(shown.conformsTo),
+  isPartOf: shown.isPartOf,
+  references: listOf(shown.relatedContent?.flatMap(({ url }) => addressOf(url) ?? [])),
+  describedBy: addressOf(shown.dataDictionary),
+  describedByType: mediaType.test(shown.dataDictionaryType ?? '') ? shown.dataDictionaryType : undefined,
+});
+
+const isSaid = (node: ExportedNode): boolean => fieldItems(node, 'field_public_access_level').length > 0;
+
+/** The schema of catalogues wants a name and an address, whatever the portal knows. */
+const contactOf = ({ contact, author }: Partial<DatasetMetadata>, portal: ExportedPortal): Record<string, string> => ({
+  '@type': 'vcard:Contact',
+  fn: contact?.name ?? author ?? portal.name,
+  hasEmail: `mailto:${contact?.email ?? 'unknown@example.org'}`,
+});
 
 const distributionOf = (
   { node, file }: ExportedResource,
@@ -219,7 +227,9 @@ const distributionOf = (
     title,
     description: shown.description,
     format: shown.format ?? (extensionOf(file?.name ?? '') || undefined),
-    ...(downloadURL === null ? { accessURL: link } : { downloadURL, mediaType: contentTypeOf(upload?.name ?? '') }),
+    ...(downloadURL === null
+      ? { accessURL: addressOf(link) }
+      : { downloadURL, mediaType: contentTypeOf(upload?.name ?? '') }),
   });
 };
 
@@ -242,7 +252,16 @@ const licenseAddresses: Partial<Record<string, string>> = {
 const period = ({ from, to }: { from: string; to?: string | undefined }): string =>
   [from, to ?? from].map((day) => day.replace(' ', 'T')).join('/');
 
-const addressOf = (path: unknown): string | undefined => (typeof path === 'string' && isLink(path) ? path : undefined);
+/** A web address in plain ASCII. */
+const addressOf = (text: unknown): string | undefined =>
+  typeof text === 'string' && isLink(text) ? new URL(text).href : undefined;
+
+/** Values once each; undefined for none. */
+const listOf = (values: readonly string[] = []): string[] | undefined => listed([...new Set(values)]);
+
+const listed = <T>(values: T[]): T[] | undefined => (values.length > 0 ? values : undefined);
+
+const mediaType = /^[-\w]+\/[-\w]+(?:\.[-\w]+)*(?:[+][-\w]+)?$/;
 
 /** Unix seconds as ISO 8601. */
 const momentOf = (seconds: unknown): string | undefined => {

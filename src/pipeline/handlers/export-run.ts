@@ -162,6 +162,7 @@ const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Kep
     for (const { node } of record.resources) if (record.removed === null) known.add(node.nid);
     if (record.node && record.removed === null) folders.set(record.node.nid, folder);
   }
+  const listed = new Set(listing.datasets);
   const more = new Map<string, string[]>();
   const alone: string[] = [];
   await eachAtOnce(
@@ -170,8 +171,10 @@ const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Kep
     async (nid) => {
       const node = await tools.portal.nodes.visible(nid, tools.signal);
       if (node === null) return;
-      const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => folders.has(parent));
-      for (const parent of parents) more.set(parent, [...(more.get(parent) ?? []), nid]);
+      const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => listed.has(parent));
+      // One that could not be exported takes its resources along another time.
+      for (const parent of parents.filter((one) => folders.has(one)))
+        more.set(parent, [...(more.get(parent) ?? []), nid]);
       if (parents.length === 0) alone.push(nid);
     },
   );
