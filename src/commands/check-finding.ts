@@ -145,10 +145,11 @@ const placed = ({ message, count, places }: Finding): string => {
 };
 
 /** How many more there are of the kinds of which not every place is shown. */
-export const moreLines = ({ findings }: Inspection): string[] =>
+export const moreLines = ({ findings }: Inspection, full: boolean): string[] =>
   findings.flatMap(({ code, count, places, message }) => {
     const more = count - places.length;
-    return code === null || more <= 0 ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
+    const isTold = code === null || more <= 0 || (code === 'table-encoding' && !full);
+    return isTold ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
   });
 
 /** Ways to read a table of which only its publisher knows the right one, each with the key that decides for it. */

@@ -168,13 +168,14 @@ const exitCodeOf = (files: FileFinding[], portal: PortalFinding | null): number 
 };
 
 const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFinding, full: boolean): string[] => {
-  const lines = faults.flatMap((fault, at) => faultLines(fault, faults[at + 1]));
+  const told = full ? faults : oneOfEncoding(faults, inspection);
+  const lines = told.flatMap((fault, at) => faultLines(fault, told[at + 1]));
   const own = faults.length > 0 ? lines : [`${file}: ${summary}`];
   if (inspection === null) return [...own, ...notes.map((note) => `  ${note}`)];
   const columns = full ? columnLines(inspection) : inspection.columns.length > 0 ? [columnsLine(inspection)] : [];
   return [
     ...lines,
-    ...moreLines(inspection),
+    ...moreLines(inspection, full),
     ...candidateLines(inspection),
     `${file}: ${summary}`,
     ...notes.map((note) => `  ${note}`),
@@ -183,6 +184,17 @@ const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFindin
     ...remarkLines(inspection),
     ...castLines(inspection),
   ];
+};
+
+/** A file in another encoding is wrong wherever it has a letter of its own: the first place stands for all. */
+const oneOfEncoding = (faults: Fault[], inspection: FileFinding['inspection']): Fault[] => {
+  const first = faults.find(({ code }) => code === 'table-encoding');
+  const count = inspection?.findings.find(({ code }) => code === 'table-encoding')?.count ?? 1;
+  const text = count > 1 ? `${first?.message}, and so in ${count.toLocaleString('en')} places` : first?.message;
+  return faults.flatMap((fault) => {
+    if (fault.code !== 'table-encoding') return [fault];
+    return fault === first ? [{ ...fault, message: text ?? '' }] : [];
+  });
 };
 
 /** A hint that the next fault has, too, is said once, after the last of them. */

@@ -1,4 +1,5 @@
 // The files that `sluice init` writes.
+import { readFile } from 'node:fs/promises';
 
 /** The portal that was chosen. */
 export interface ChosenPortal {
@@ -37,13 +38,25 @@ export const sampleFiles = (portal: ChosenPortal): NewFile[] => [
   { path: '.gitignore', text: '.sluice/\ninbox/\nconfig/*.password\n' },
 ];
 
+const schemas = ['config/config.schema.json', 'config/manifest.schema.json'];
+
+/** The schemas of both files, by which an editor completes and checks them. */
+export const schemaFiles = (): Promise<NewFile[]> =>
+  Promise.all(
+    schemas.map(async (path) => ({ path, text: await readFile(new URL(`../../${path}`, import.meta.url), 'utf8') })),
+  );
+
+/** First line of a manifest: where an editor finds its schema. */
+const manifestSchema = '# yaml-language-server: $schema=../config/manifest.schema.json';
+
 /** The watched folder of `jobs/inbox.yaml`. */
 export const inboxFolder = 'inbox';
 
 // JSON text is YAML text.
 const quoted = (text: string): string => JSON.stringify(text);
 
-const configText = (portal: ChosenPortal): string => `# Where and how sluice runs. What is published is in jobs/.
+const configText = (portal: ChosenPortal): string => `# yaml-language-server: $schema=./config.schema.json
+# Where and how sluice runs. What is published is in jobs/.
 # Omitted keys have defaults; \`sluice help config\` lists every key.
 
 portals:
@@ -64,10 +77,8 @@ const portalLines = ({ name, url, username, password }: ChosenPortal): string[] 
     : [`    password: { file: ${name}.password }   # beside this file, readable by its owner only`]),
 ];
 
-const firstManifest = ({
-  name,
-  url,
-}: ChosenPortal): string => `# A first manifest: what to publish. Put your own titles and files here; \`sluice help manifest\` lists every key.
+const firstManifest = ({ name, url }: ChosenPortal): string => `${manifestSchema}
+# A first manifest: what to publish. Put your own titles and files here; \`sluice help manifest\` lists every key.
 
 name: first               # begins every key, such as first/library-hours/hours
 portal: ${name}
@@ -92,9 +103,8 @@ Harbour,Thursday,13:00,20:00
 Old Mill,Tuesday,09:00,13:00
 `;
 
-const inboxManifest = ({
-  name,
-}: ChosenPortal): string => `# Publishes what is dropped into the folder inbox/ while \`sluice start\` runs:
+const inboxManifest = ({ name }: ChosenPortal): string => `${manifestSchema}
+# Publishes what is dropped into the folder inbox/ while \`sluice start\` runs:
 #   inbox/<dataset>/<resource>.csv, or inbox/<name>.csv for a dataset and resource of that name
 # A file of the same name again is a new version of the same resource.
 

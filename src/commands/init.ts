@@ -4,13 +4,21 @@ import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { normalUrl, portalUrlFault } from '../config/addresses.ts';
 import { loadConfig, portalNameOf } from '../config/load.ts';
-import { SluiceError, UsageError } from '../model/errors.ts';
+import { InterruptedError, SluiceError, UsageError } from '../model/errors.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type ChosenPortal, configPath, inboxFolder, type NewFile, sampleFiles, settingsFiles } from './init-files.ts';
+import {
+  type ChosenPortal,
+  configPath,
+  inboxFolder,
+  type NewFile,
+  sampleFiles,
+  schemaFiles,
+  settingsFiles,
+} from './init-files.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
 import { canAsk, Prompt } from './prompt.ts';
 import { oneOffLog } from './session.ts';
@@ -41,14 +49,22 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   );
   const written: string[] = [];
   const kept: string[] = [];
-  for (const file of [...settings, ...sampleFiles(portal)]) {
+  for (const file of [...settings, ...(await schemaFiles()), ...sampleFiles(portal)]) {
     ((await writeNew(root, file)) ? written : kept).push(file.path);
   }
   const inbox = await inboxOf(root);
   await mkdir(join(root, inbox), { recursive: true });
-  const probe = await look(root, portal, options, io);
+  const probe = await lookUntilLogin(root, portal, options, io);
   if (options.json) say(io, JSON.stringify({ folder: root, written, kept, portal: probe }, null, 2));
-  else for (const line of reportLines(relative(io.cwd, root), { written, kept, probe, inbox })) say(io, line);
+  else
+    for (const line of reportLines(relative(io.cwd, root), {
+      written,
+      kept,
+      probe,
+      inbox,
+      password: settings.find(({ secret }) => secret)?.path ?? null,
+    }))
+      say(io, line);
   return exitCodes.ok;
 };
 
@@ -146,6 +162,37 @@ const inboxOf = async (root: string): Promise<string> => {
   return manifest && isDropManifest(manifest) ? relative(root, manifest.drop.folder) : inboxFolder;
 };
 
+/** A login that the portal refused is asked for again so often. */
+const mostLogins = 3;
+
+/** Looks at a remote portal; on a terminal, asks for user and password again while they are refused, and keeps what was typed last. */
+const lookUntilLogin = async (
+  root: string,
+  portal: ChosenPortal,
+  options: InitOptions,
+  io: Io,
+): Promise<PortalFinding | null> => {
+  let chosen = portal;
+  for (let asked = 1; ; asked += 1) {
+    const probe = await look(root, chosen, options, io);
+    const login = probe?.login;
+    const isRefused = login != null && 'code' in login && login.code === 'portal-login';
+    if (!isRefused || options.yes || !canAsk(io) || asked === mostLogins) return probe;
+    say(io, `  ${login.message}`);
+    const prompt = new Prompt(io);
+    try {
+      const username = await prompt.line('User name on the portal', chosen.username ?? '');
+      chosen = { ...chosen, username, password: await prompt.secret('Password') };
+    } catch (error) {
+      if (error instanceof InterruptedError) return probe; // what was written stays, to be edited
+      throw error;
+    } finally {
+      prompt.close();
+    }
+    for (const { path, text } of settingsFiles(chosen)) await writeFile(join(root, path), text);
+  }
+};
+
 /** Looks at a remote portal with the configuration that was just written, which proves that one, too. */
 const look = async (
   root: string,
@@ -165,14 +212,22 @@ const look = async (
   }
 };
 
-const reportLines = (
-  folder: string,
-  { written, kept, probe, inbox }: { written: string[]; kept: string[]; probe: PortalFinding | null; inbox: string },
-): string[] => [
+/** What `init` has done. */
+interface Initialized {
+  written: string[];
+  kept: string[];
+  probe: PortalFinding | null;
+  inbox: string;
+  /** File that holds the password. */
+  password: string | null;
+}
+
+const reportLines = (folder: string, { written, kept, probe, inbox, password }: Initialized): string[] => [
   ...(probe ? [...portalLines(probe), ''] : []),
   ...written.map((path) => `wrote ${join(folder, path)}`),
   ...kept.map((path) => `kept  ${join(folder, path)}, which was there already`),
   '',
+  ...(password === null ? [] : [`The password is in ${join(folder, password)}, readable by its owner only.`, '']),
   ...(probe?.ok === false ? ['The portal is not ready, see NO above; the files are written all the same.', ''] : []),
   'Next:',
   ...(folder === '' ? [] : [`  cd ${folder}`]),

@@ -1,9 +1,11 @@
 // The command line: every command with its arguments, options and help.
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../util/package-version.ts';
+import { completionScript, shells } from './completion.ts';
 import type { CommandDeclaration, CommandDeclarations, Parameter } from './declaration.ts';
+import { exitCodes } from './exit-code.ts';
 import { helpTopics } from './help-topics.ts';
-import type { Io } from './io.ts';
+import { type Io, say } from './io.ts';
 
 /** Each command as `sluice --help` lists it, and its file: only that of the command that is typed is loaded. */
 const listed: [usage: string, description: string, load: () => Promise<{ commands: CommandDeclarations }>][] = [
@@ -42,8 +44,24 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ],
   ['init [folder]', 'set up a folder: configuration, sample manifest, inbox', () => import('./init.ts')],
   ['portal', 'run the embedded portal on its own', () => import('./portal.ts')],
+  [
+    'completion <shell>',
+    'print a script that completes commands in bash, zsh or fish',
+    async () => ({ commands: { completion } }),
+  ],
   ['demo', 'publish sample datasets to a temporary portal and check the result', () => import('./demo.ts')],
 ];
+
+/** It stands here because it is made of all the others. */
+const completion: CommandDeclaration = {
+  arguments: { '<shell>': { text: '', choices: shells } },
+  examples: ['source <(sluice completion bash)', 'sluice completion fish > ~/.config/fish/completions/sluice.fish'],
+  run: async (shell: (typeof shells)[number], _options: object, io: Io) => {
+    const program = await createProgram({ isLoaded: () => true, run: async () => undefined });
+    say(io, completionScript(shell, program));
+    return exitCodes.ok;
+  },
+};
 
 /** How a program loads and runs its commands. */
 export interface ProgramOptions {
@@ -88,8 +106,9 @@ const declare = (
   program: ProgramOptions,
 ): void => {
   for (const [form, parameter] of Object.entries(taken)) {
-    const { text, fallback } = full(parameter);
-    command.argument(form, text, fallback);
+    const { text, fallback, choices } = full(parameter);
+    const argument = new Argument(form, text).default(fallback);
+    command.addArgument(choices ? argument.choices(choices) : argument);
   }
   for (const [flags, parameter] of Object.entries(options)) command.addOption(optionOf(flags, full(parameter)));
   command.addHelpText('after', `\nExample:\n${examples.map((line) => `  ${line}`).join('\n')}\n`);

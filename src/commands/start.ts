@@ -1,20 +1,22 @@
 // `sluice start`, the service, and `sluice worker`, workers alone.
 
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
 import { UsageError } from '../model/errors.ts';
-import { createLog } from '../model/log.ts';
+import { createLog, type Log } from '../model/log.ts';
 import { Runtime } from '../service/runtime.ts';
 import { Service } from '../service/service.ts';
 import { serveWeb } from '../web/server.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, stopped, warn } from './io.ts';
+import { ServiceLines } from './service-lines.ts';
 import { configOf, passwordLines, watchRedis } from './session.ts';
 
 /** Runs the service until it is told to stop; a drained stop is exit code 0. */
 export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
-  serve('start', options, io, async (runtime) => {
+  serve('start', options, io, async (runtime, lines) => {
     refuseMissing(manifests, io);
     const service = new Service(
       runtime,
@@ -41,6 +43,10 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       { manifests: served.map((manifest) => manifest.name), web: web.url, redis: runtime.redisHandle.describe },
       'sluice is running',
     );
+    lines?.say(`sluice is running, see ${web.url}/`);
+    for (const { name, ...manifest } of served)
+      lines?.say(`  ${name}${'drop' in manifest ? ` watches ${relative(io.cwd, manifest.drop.folder)}/` : ''}`);
+    lines?.say('Ctrl-C stops it; what was begun goes on with the next start');
     return close;
   });
 
@@ -56,27 +62,43 @@ const refuseMissing = (manifests: string[], io: Io): void => {
 
 /** Works jobs until it is told to stop. */
 export const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
-  serve('worker', options, io, async (runtime) => {
+  serve('worker', options, io, async (runtime, lines) => {
     await runtime.startWorkers();
+    lines?.say(`worker is running for ${Object.keys(runtime.config.portals).join(', ')}; Ctrl-C stops it`);
     await runtime.silence.start();
     runtime.log.info({ portals: Object.keys(runtime.config.portals) }, 'worker is running');
     return async () => undefined;
   });
 
+/** Where the service tells what it does: a log for programs, or on a terminal lines for people, unless `--verbose`. */
+const openLog = (config: Config, options: CommonOptions, io: Io): { log: Log; lines: ServiceLines | null } => {
+  const { level } = config.log;
+  if (!io.terminal || options.verbose) return { log: createLog({ level, pretty: io.terminal }), lines: null };
+  const lines = new ServiceLines(io);
+  return { log: createLog({ level: level === 'silent' ? level : 'warn', destination: lines.log }), lines };
+};
+
 const serve = async (
   role: string,
   options: CommonOptions,
   io: Io,
-  begin: (runtime: Runtime) => Promise<() => Promise<void>>,
+  begin: (runtime: Runtime, lines: ServiceLines | null) => Promise<() => Promise<void>>,
 ): Promise<number> => {
   const config = await configOf(options, io);
-  const log = createLog({ level: config.log.level, pretty: io.terminal });
-  const runtime = await Runtime.open({ config, log, env: io.env, role });
+  io.line?.clear();
+  const { log, lines } = openLog(config, options, io);
+  const runtime = await Runtime.open({
+    config,
+    log,
+    env: io.env,
+    role,
+    onRunClosed: (report) => lines?.closed(report),
+  });
   io.writing.add(() => runtime.isWriting);
   let end: () => Promise<void> = async () => undefined;
   const endWatch = watchRedis(runtime, io.stop, (line) => log.error(line));
   try {
-    end = await begin(runtime);
+    end = await begin(runtime, lines);
     await stopped(io);
     log.info(
       { signal: String(io.stop.reason) },
@@ -92,6 +114,7 @@ const serve = async (
       .finally(endWatch);
   }
   log.info('stopped');
+  lines?.say('stopped');
   return exitCodes.ok;
 };
 

@@ -62,6 +62,8 @@ export interface RuntimeOptions {
   env: NodeJS.ProcessEnv;
   /** What this process is, as other processes see it. */
   role: string;
+  /** Told of each run that this process closed; of one that a kill interrupted perhaps again. */
+  onRunClosed?: (report: StoredReport) => void;
   /** Tells the user what the start of Redis waits for. */
   tell?: (line: string) => void;
 }
@@ -99,6 +101,7 @@ export class Runtime {
   readonly #notices: NoticeQueue;
   readonly #notifier: Notifier;
   readonly #role: string;
+  readonly #onRunClosed: (report: StoredReport) => void;
   #portalWorkers: PortalWorkers | null = null;
   readonly #publicPortals = new Map<string, Promise<Portal>>();
   #closing: Promise<void> | null = null;
@@ -108,6 +111,7 @@ export class Runtime {
     this.config = config;
     this.log = options.log;
     this.#role = options.role;
+    this.#onRunClosed = options.onRunClosed ?? (() => undefined);
     this.redisHandle = handle;
     this.redis = redis;
     this.keys = redisKeys(config.redis.prefix);
@@ -419,6 +423,7 @@ export class Runtime {
     };
     try {
       this.#lineage?.ended(report);
+      this.#onRunClosed(report);
       const counts = JSON.stringify(report.counts);
       await this.#heartbeat(isSuccess(report) ? 'ok' : 'fail', request, `run ${report.runId}: ${counts}`);
       await this.deadlines.happened(happenedIn(report), Date.now());

@@ -38,6 +38,8 @@ describe('init without questions', () => {
     expect(readdirSync(dir, { recursive: true }).sort()).toEqual([
       '.gitignore',
       'config',
+      'config/config.schema.json',
+      'config/manifest.schema.json',
       'config/sluice.yaml',
       'data',
       'data/first.csv',
@@ -102,7 +104,7 @@ describe('init without questions', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/NO {2}.*login/);
     expect(out).toMatch(/The portal is not ready/);
-    expect(readdirSync(join(dir, 'config'))).toHaveLength(2);
+    expect(readdirSync(join(dir, 'config'))).toHaveLength(4);
   });
 
   it('refuses before anything is written when a configuration is there', async () => {
@@ -172,6 +174,21 @@ describe('init on a terminal', () => {
     expect(readFileSync(join(dir, `config/${new URL(url).host.replace(':', '-')}.password`), 'utf8')).toBe(
       `${secret}\n`,
     );
+  });
+
+  it('asks again while the portal refuses the login, keeps the last one, and names its file', async () => {
+    const dir = tempDir();
+    const { url } = await portal();
+    const { answer, out, ended } = talk(dir);
+    await answer(/Address of the portal/, `${url}\rann\rwrong\r`);
+    await answer(/User name on the portal \[ann\]: /, '\r');
+    await answer(/Password[\s\S]*Password \(not shown\): $/, `${secret}\r`);
+    expect(await ended).toBe(0);
+    const file = `config/${new URL(url).host.replace(':', '-')}.password`;
+    expect(out()).toContain(`The password is in ${file}, readable by its owner only.`);
+    expect(out()).toMatch(/ok {2}logged in as ann/);
+    expect(readFileSync(join(dir, file), 'utf8')).toBe(`${secret}\n`);
+    expect(statSync(join(dir, file)).mode & 0o777).toBe(0o600);
   });
 
   it('takes answers that were typed ahead', async () => {

@@ -1,0 +1,84 @@
+import { beforeEach, expect, it } from 'vitest';
+import { ServiceLines } from '../../src/commands/service-lines.ts';
+import { createLog } from '../../src/model/log.ts';
+import type { Reason, Report, ReportItem } from '../../src/model/report.ts';
+import { type CommandIo, commandIo } from '../support/command-io.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+let shown: CommandIo;
+let lines: ServiceLines;
+beforeEach(() => {
+  shown = commandIo(tempDir());
+  lines = new ServiceLines(shown.io);
+});
+
+const item = (key: string, more: Partial<ReportItem> = {}): ReportItem => ({
+  key,
+  kind: 'resource',
+  nid: '1',
+  uuid: 'u',
+  url: null,
+  actions: ['imported'],
+  outcome: 'done',
+  live: true,
+  stale: false,
+  rows: 2,
+  file: null,
+  rejected: null,
+  mended: [],
+  warnings: [],
+  reason: null,
+  jobId: null,
+  attempts: 1,
+  ms: 1,
+  ...more,
+});
+const fault: Reason = { code: 'table-ragged', message: 'line 7: two cells', hint: 'look there' };
+const bad = (key: string): Partial<ReportItem> & ReportItem =>
+  item(key, { actions: [], outcome: 'quarantined', live: false, reason: fault });
+
+const report = (items: ReportItem[]): Report => ({
+  runId: 'r',
+  manifest: 'm',
+  portal: 'p',
+  startedAt: '',
+  endedAt: '',
+  counts: { dataset: {}, resource: {}, actions: {} },
+  reason: null,
+  items,
+});
+const said = (): string[] =>
+  shown
+    .out()
+    .replaceAll(/^\d\d:\d\d:\d\d {2}/gm, '')
+    .trimEnd()
+    .split('\n');
+
+it('says one line for each file that changed, and one for each failure, once', () => {
+  const unchanged = item('m/d/same', { actions: [], outcome: 'unchanged' });
+  lines.closed(report([item('m/d/a'), bad('m/d/b'), unchanged]));
+  lines.closed(report([unchanged, bad('m/d/b')]));
+  expect(said()).toEqual([
+    'm/d/a  updated, live, 2 rows',
+    'm/d/b  quarantined: table-ragged: line 7: two cells',
+    '            -> look there',
+  ]);
+});
+
+it('says a failure again that came back', () => {
+  for (const items of [[bad('m/d/b')], [item('m/d/b')], [bad('m/d/b')]]) lines.closed(report(items));
+  expect(said().filter((line) => line.includes('table-ragged'))).toHaveLength(2);
+});
+
+it('says counts and causes of a large run', () => {
+  lines.closed(report(Array.from({ length: 30 }, (_, at) => (at < 25 ? bad(`m/d/b${at}`) : item(`m/d/b${at}`)))));
+  expect(said()).toEqual(['m@p  25 quarantined, 5 updated', '  25 items with table-ragged: m/d/b0, m/d/b1, m/d/b2, …']);
+});
+
+it('says what the log warns of, but not of items', () => {
+  const log = createLog({ level: 'warn', destination: lines.log });
+  log.warn({ action: 'give-up', reason: fault }, 'job failed for good');
+  log.info('a step');
+  log.error({ portal: 'p', reason: fault }, 'portal paused');
+  expect(said()).toEqual(['error: portal p: portal paused: line 7: two cells']);
+});
