@@ -73,13 +73,24 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
   if (portal) print(portalLines(portal));
   const code = exitCodeOf(files, portal);
   if (form === 'html') say(io, htmlOfFiles(files));
-  if (form === 'json')
-    say(io, JSON.stringify({ ok: code === exitCodes.ok, files: files.map(plainFinding), portal }, null, 2));
+  if (form === 'json') say(io, jsonOf({ ok: code === exitCodes.ok, files: files.map(plainFinding), portal }));
   return code;
 };
 
-/** Of the files that a manifest publishes only their paths. */
-const plainFinding = ({ sources, ...finding }: FileFinding): object => ({
+const jsonOf = (found: CheckedFiles): string => JSON.stringify(found, null, 2);
+
+/** A finding as `--json` prints it: of the files that a manifest publishes only their paths. */
+export type CheckedFile = Omit<FileFinding, 'sources'> & { sources: string[] };
+
+/** What `sluice check --json` prints. */
+export interface CheckedFiles {
+  ok: boolean;
+  files: CheckedFile[];
+  /** The portal of `--portal`; null without. */
+  portal: PortalFinding | null;
+}
+
+const plainFinding = ({ sources, ...finding }: FileFinding): CheckedFile => ({
   ...finding,
   sources: sources.map(({ path }) => path),
 });

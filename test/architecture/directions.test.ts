@@ -5,12 +5,12 @@ import { type Import, importsOf, sourceFiles } from '../support/source-tree.ts';
 
 /** Rooms by the table of the architecture page, in its order, each with those that it may import. */
 const rooms = new Map(
-  [...pageText('docs/explanation/architecture.md').matchAll(/^\| `([a-z-]+\/|cli\.ts)` \|.*\| (.*?) ?\|$/gm)].map(
-    ([, room = '', allowed = '']) => [
-      room.replace('/', ''),
-      [...allowed.matchAll(/`([a-z-]+)\/`/g)].map(([, name = '']) => name),
-    ],
-  ),
+  [
+    ...pageText('docs/explanation/architecture.md').matchAll(/^\| `([a-z-]+\/|cli\.ts|api\.ts)` \|.*\| (.*?) ?\|$/gm),
+  ].map(([, room = '', allowed = '']) => [
+    room.replace('/', ''),
+    [...allowed.matchAll(/`([a-z-]+)\/`/g)].map(([, name = '']) => name),
+  ]),
 );
 
 /** Packages that belong to one idea, with the rooms that may use them. */

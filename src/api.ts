@@ -1,0 +1,96 @@
+// The API of the package: what `sluice publish`, `plan` and `check` do, for programs in Node.
+import { Writable } from 'node:stream';
+import { type CheckedFiles, checkCommand } from './commands/check.ts';
+import type { CommonOptions, Io } from './commands/io.ts';
+import { planCommand } from './commands/plan.ts';
+import { publishCommand } from './commands/publish.ts';
+import { type PlanFile, planFileSchema } from './model/plan-file.ts';
+import type { OnDrift } from './model/policy.ts';
+import { type Report, reportSchema } from './model/report.ts';
+
+export { SluiceError } from './model/errors.ts';
+export type { Reason, ReportItem } from './model/report.ts';
+export type { CheckedFiles, PlanFile, Report };
+
+/** Where configuration and state are; as the options of the commands. */
+export interface SluiceOptions {
+  /** Configuration file; `config/sluice.yaml` by default, if it exists. */
+  config?: string;
+  /** State folder; `.sluice` by default. */
+  state?: string;
+  /** A portal of the configuration. */
+  portal?: string;
+  /** What paths are relative to; the working directory of the process by default. */
+  cwd?: string;
+  /** Environment; that of the process by default. */
+  env?: NodeJS.ProcessEnv;
+  /** Stops as the first Ctrl-C does: what was begun is resumed by the next call. */
+  signal?: AbortSignal;
+}
+
+/** Options of {@link publish}. */
+export interface PublishOptions extends SluiceOptions {
+  /** What to do with nodes that were edited on the portal. */
+  onDrift?: OnDrift;
+  /** Compare with the portal's own listing first. */
+  refresh?: boolean;
+}
+
+/**
+ * Publishes manifests, tables or folders, and resolves with the report of each run when it has ended, whatever became of
+ * its items. @throws SluiceError when nothing could be run: a faulty manifest, no Redis, a portal that stays paused
+ */
+export const publish = async (paths: string | string[], options: PublishOptions = {}): Promise<Report[]> => {
+  const { onDrift, refresh } = options;
+  const more = { ...(onDrift ? { onDrift } : {}), ...(refresh === undefined ? {} : { refresh }) };
+  const printed = await printedBy(options, (common, io) => publishCommand(listOf(paths), { ...common, ...more }, io));
+  return listOf(printed).map((report) => reportSchema.parse(report));
+};
+
+/** What {@link publish} would do with each manifest on each portal; writes nothing. @throws SluiceError as it does */
+export const plan = async (
+  paths: string | string[],
+  options: SluiceOptions & { refresh?: boolean } = {},
+): Promise<PlanFile[]> => {
+  const more = options.refresh === undefined ? {} : { refresh: options.refresh };
+  const printed = await printedBy(options, (common, io) => planCommand(listOf(paths), { ...common, ...more }, io));
+  return listOf(printed).map((each) => planFileSchema.parse(each));
+};
+
+/** Looks for faults in tables, manifests and configuration; with `portal` at that portal, too. Needs no Redis. */
+export const check = async (paths: string | string[], options: SluiceOptions = {}): Promise<CheckedFiles> =>
+  // Made by the same program from its own type.
+  (await printedBy(options, (common, io) => checkCommand(listOf(paths), common, io))) as CheckedFiles;
+
+const listOf = <T>(value: T | T[]): T[] => (Array.isArray(value) ? value : [value]);
+
+/** What a command prints with `--json`, parsed; its exit code says nothing that is not in there. */
+const printedBy = async (
+  { cwd = process.cwd(), env = process.env, signal = new AbortController().signal, ...options }: SluiceOptions,
+  run: (common: CommonOptions, io: Io) => Promise<number>,
+): Promise<unknown> => {
+  const { config, state, portal } = options;
+  const given = Object.entries({ config, state, portal }).filter(([, value]) => value !== undefined);
+  const chunks: Buffer[] = [];
+  const stdout = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const io: Io = {
+    stdin: process.stdin,
+    stdout,
+    stderr: silent,
+    env,
+    cwd,
+    terminal: false,
+    line: null,
+    stop: signal,
+    force: new AbortController().signal,
+    writing: new Set(),
+  };
+  await run({ ...Object.fromEntries(given), json: true }, io);
+  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+};
