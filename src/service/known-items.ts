@@ -66,6 +66,8 @@ interface Known extends TargetItems {
 /** Reading anew takes at most this share of the time. */
 const share = 1 / 20;
 const soonestMs = 1000;
+/** Targets that are read at once: others wait, so that a thousand of them leave time for answers. */
+const lanes = 4;
 /** After so long a target is read again even if no run has changed it. */
 const longestMs = 5 * 60_000;
 
@@ -79,6 +81,8 @@ export class KnownItems {
   readonly #ledger: Pick<Ledger, 'each'>;
   readonly #known = new Map<string, Known>();
   readonly #reading = new Map<string, Promise<void>>();
+  readonly #lanes: Promise<void>[] = [];
+  #turns = 0;
 
   constructor(ledger: Pick<Ledger, 'each'>) {
     this.#ledger = ledger;
@@ -95,7 +99,11 @@ export class KnownItems {
     const isDue =
       known === undefined || age > longestMs || (known.sign !== sign && age > Math.max(soonestMs, known.ms / share));
     if (isDue && !this.#reading.has(name)) {
-      const reading = this.#read(target, sign).finally(() => this.#reading.delete(name));
+      const lane = this.#turns++ % lanes;
+      const reading = (this.#lanes[lane] ?? Promise.resolve())
+        .then(() => this.#read(target, sign))
+        .finally(() => this.#reading.delete(name));
+      this.#lanes[lane] = reading.catch(() => undefined);
       reading.catch(() => undefined); // told to those who wait
       this.#reading.set(name, reading);
     }

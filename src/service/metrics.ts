@@ -34,7 +34,7 @@ export const metricLabels: Readonly<Record<string, readonly string[]>> = {
 const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 /** How long an answer serves, and how long items that were never counted are waited for, milliseconds. */
-const [freshMs, patienceMs] = [1000, 50];
+const [freshMs, patienceMs] = [1000, 20];
 
 /** The metrics of a service; requests to portals are those of this process, everything else is of all workers. */
 export class Metrics {

@@ -41,7 +41,8 @@ import type { Fetcher } from '../sources/fetch/fetch.ts';
 import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
 import { loadManifest, perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
-import { Deadlines, expectedOf, happenedIn } from '../state/deadlines.ts';
+import { Deadlines, expectedOf, newsIn } from '../state/deadlines.ts';
+import { rememberSuccess } from '../state/last-runs.ts';
 import { Ledger } from '../state/ledger.ts';
 import { BatchingRedis } from '../state/redis/batching.ts';
 import { Runs } from '../state/runs.ts';
@@ -368,7 +369,7 @@ export class Runtime {
       holdTrigger: (data, until) => holdTrigger(this.queues, data, until),
       triggered: (data, record) => this.#triggered(data, record),
       started: (request) => {
-        void this.#heartbeat('start', request, `run ${request.runId} begins`);
+        if (isOfWhole(request)) void this.#heartbeat('start', request, `run ${request.runId} begins`);
         this.#lineage?.started(request);
       },
       notify: (report, request) => this.#notify(report, request),
@@ -398,6 +399,15 @@ export class Runtime {
     await this.deadlines.keepPromise({ member: expectedOf.schedule(data), at }, now);
   }
 
+  /** A run of some items says nothing of the others. */
+  async #wholeRunClosed(report: StoredReport, request: RunRequest): Promise<void> {
+    const heartbeat = isSuccess(report) ? 'ok' : 'fail';
+    await this.#heartbeat(heartbeat, request, `run ${report.runId}: ${JSON.stringify(report.counts)}`);
+    if (heartbeat === 'fail') return;
+    await this.deadlines.happened([expectedOf.success(report)], Date.now());
+    await rememberSuccess(this.redis, this.keys, report);
+  }
+
   /** The monitor of the manifest goes before the configured one. */
   async #heartbeat(heartbeat: Heartbeat, request: RunRequest, text: string): Promise<void> {
     const manifest = await loadManifest(request.manifestPath).catch(() => null);
@@ -423,10 +433,8 @@ export class Runtime {
     };
     try {
       this.#lineage?.ended(report);
-      this.#onRunClosed(report);
-      const counts = JSON.stringify(report.counts);
-      await this.#heartbeat(isSuccess(report) ? 'ok' : 'fail', request, `run ${report.runId}: ${counts}`);
-      await this.deadlines.happened(happenedIn(report), Date.now());
+      await this.deadlines.happened(newsIn(report), Date.now());
+      if (isOfWhole(request)) await this.#wholeRunClosed(report, request);
       await this.#notifier.runClosed(report, facts);
     } catch (error) {
       this.log.error({ runId: report.runId, err: error }, 'the notice of a run could not be made');
@@ -459,3 +467,7 @@ export class Runtime {
     }
   }
 }
+
+/** True for a run of everything that its target has. */
+const isOfWhole = ({ only, remove, decision }: RunRequest): boolean =>
+  only === null && remove === null && decision === undefined;

@@ -9,7 +9,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import type { ManifestNotify } from '../sources/manifest/schema.ts';
 import { type Deadline, expectedOf } from '../state/deadlines.ts';
 import type { Ledger } from '../state/ledger.ts';
-import { expectedIn, inWords, type OverdueParts } from './overdue.ts';
+import { type Expected, expectedIn, inWords, type OverdueParts } from './overdue.ts';
 
 /** What the watch is made of. */
 export interface SilenceWatchParts extends OverdueParts {
@@ -23,7 +23,7 @@ export interface SilenceWatchParts extends OverdueParts {
 }
 
 /** What is reported by one look at most; the next one goes on. */
-const mostAtOnce = 1000;
+const mostAtOnce = 20_000;
 const longestBeatMs = 60_000;
 
 const noNotify: ManifestNotify = { email: null, webhook: null };
@@ -121,17 +121,17 @@ export class SilenceWatch {
   /** Without what the manifests do not name any more. */
   async #stillExpected(silent: Deadline[], paths: ReadonlyMap<string, string>): Promise<Deadline[]> {
     const { ledger, deadlines } = this.#parts;
-    const gone: string[] = [];
-    for (const { member } of silent) {
-      const { kind, manifest, portal, key } = expectedIn(member);
-      if (kind !== 'data' && kind !== 'success' && kind !== 'news') continue;
+    const isGone = async ({ kind, manifest, portal, key }: Expected): Promise<boolean> => {
+      if (kind !== 'data' && kind !== 'success' && kind !== 'news') return false;
       const path = paths.get(`${manifest}@${portal}`);
+      if (path !== undefined && !existsSync(path)) return true;
       const entry = key === null || portal === null ? null : await ledger.entry(portal, key);
-      const isGone = entry !== null && (entry.missingSince !== null || entry.removed !== null);
-      if (isGone || (path !== undefined && !existsSync(path))) gone.push(member);
-    }
+      return entry !== null && (entry.missingSince !== null || entry.removed !== null);
+    };
+    const verdicts = await Promise.all(silent.map(({ member }) => isGone(expectedIn(member))));
+    const gone = silent.flatMap(({ member }, index) => (verdicts[index] ? [member] : []));
     if (gone.length > 0) await deadlines.forget(gone, this.#now());
-    return silent.filter(({ member }) => !gone.includes(member));
+    return silent.filter((_, index) => !verdicts[index]);
   }
 
   async #reportOverdue(group: Deadline[]): Promise<void> {

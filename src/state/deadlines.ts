@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { parentKey } from '../model/key.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
-import { type ItemAction, isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
+import type { ItemAction, ReportItem, StoredReport } from '../model/report.ts';
 import { RedisScript } from './redis/script.ts';
 
 /** What is expected, as it is named in Redis: a kind, a space, and of what. */
@@ -41,13 +41,12 @@ export interface Expectation {
 export const expectationsOf = (target: Target, everyMs: number | undefined): Expectation[] =>
   [expectedOf.success(target), expectedOf.news(target)].map((member) => ({ member, everyMs: everyMs ?? null }));
 
-/** What a closed run shows to have happened: a success, and something new of the target and of its datasets. */
-export const happenedIn = (report: StoredReport): string[] => {
+/** What a closed run shows to have happened: something new of the target and of its datasets. */
+export const newsIn = (report: StoredReport): string[] => {
   const isBusy = newActions.some((action) => report.counts.actions[action]);
   const fresh = isBusy ? report.items.filter(isNew) : [];
   const datasets = new Set(fresh.map(({ key, kind }) => (kind === 'dataset' ? key : parentKey(key))));
   return [
-    ...(isSuccess(report) ? [expectedOf.success(report)] : []),
     ...(fresh.length > 0 ? [expectedOf.news(report)] : []),
     ...[...datasets].map((key) => expectedOf.data(report.portal, key)),
   ];
@@ -247,8 +246,8 @@ export class Deadlines {
   }
 
   /**
-   * Counts something as reported, as overdue or as over, and keeps the notice about it until {@link Deadlines.sent}; all
-   * or nothing. False when another process was faster.
+   * Counts something as reported, as overdue or as over, and keeps the notice about it until {@link Deadlines.sent}. False
+   * when another process was faster. A kill may leave some of more than five hundred for another notice.
    */
   async report(
     what: 'overdue' | 'ended',
@@ -258,7 +257,13 @@ export class Deadlines {
     const { deadlines: waiting, overdue, overdueEnded, outbox } = this.#keys;
     const keys = what === 'overdue' ? [waiting, overdue, outbox] : [overdueEnded, overdueEnded, outbox];
     const args = deadlines.flatMap(({ member, at }) => [member, at]);
-    return (await reportScript.run(this.#redis, keys, [notice.id, notice.text, ...args])) === 1;
+    let isFirst = true;
+    for (const some of inPieces(args, 2)) {
+      const isDone = (await reportScript.run(this.#redis, keys, [notice.id, notice.text, ...some])) === 1;
+      if (isFirst && !isDone) return false;
+      isFirst = false;
+    }
+    return true;
   }
 
   /** Notices that were not sent yet, by id. */

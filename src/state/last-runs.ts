@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RedisKeys, targetName } from '../model/redis-keys.ts';
-import { type ItemOutcome, isSuccess, type StoredReport } from '../model/report.ts';
+import type { ItemOutcome, StoredReport } from '../model/report.ts';
 
 const lastRunSchema = z.object({
   runId: z.string(),
@@ -57,7 +57,10 @@ export const rememberRun = async (
   report: StoredReport,
   why: string | null,
 ): Promise<void> => {
-  const name = targetName(report);
-  await redis.hset(keys.lastRuns, name, JSON.stringify(lastRunOf(report, why)));
-  if (isSuccess(report)) await redis.hset(keys.lastSuccesses, name, Date.parse(report.endedAt));
+  await redis.hset(keys.lastRuns, targetName(report), JSON.stringify(lastRunOf(report, why)));
+};
+
+/** Remembers that a run of everything a target has succeeded. */
+export const rememberSuccess = async (redis: Redis, keys: RedisKeys, report: StoredReport): Promise<void> => {
+  await redis.hset(keys.lastSuccesses, targetName(report), Date.parse(report.endedAt));
 };

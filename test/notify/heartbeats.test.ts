@@ -52,6 +52,16 @@ describe('a run', () => {
     expect(monitor.calls.slice(2)).toEqual(['POST /ping/start', 'POST /ping/fail']);
   });
 
+  it('of single items is no heartbeat', async () => {
+    const monitor = await openMonitor();
+    const place = makePlace({ notify: { heartbeat: monitor.url } });
+    const manifest = place.manifest(manifestOf('t.csv'));
+    expect((await place.publish(manifest)).code).toBe(3);
+    place.write('t.csv', 'id\n1\n');
+    expect((await place.run(['retry', 'n/a/t'])).code).toBe(0);
+    expect(monitor.calls).toEqual(['POST /start', 'POST /fail']);
+  });
+
   it('succeeds whatever becomes of its heartbeats: a private address of a manifest is not called, a dead one neither', async () => {
     const monitor = await openMonitor();
     const place = makePlace({ notify: { heartbeat: { ok: 'http://127.0.0.1:1/' } } });

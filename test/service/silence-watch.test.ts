@@ -85,6 +85,22 @@ describe('an incident', () => {
     expect(new Set(told.map(({ id, event }) => `${event} ${id}`)).size).toBe(2);
   });
 
+  it('of ten thousand datasets is one notice', async () => {
+    const members = Array.from({ length: 10_000 }, (_, index) => expectedOf.data('p', `m/d${index}`));
+    await parts.deadlines.expect(
+      members.map((member) => ({ member, everyMs: 1000 })),
+      now,
+    );
+    const watches = [openWatch('worker'), openWatch('worker')];
+    for (const ms of [2000, 100, 100, 100]) {
+      now += ms;
+      await Promise.all(watches.map((watch) => watch.look()));
+    }
+    expect(new Set(told.map(({ id, more }) => `${id} ${more}`)).size).toBe(1);
+    expect(told[0]?.more).toBe(9950);
+    expect((await parts.deadlines.overdue(20_000)).length).toBe(10_000);
+  });
+
   it('whose notice was not sent before a kill is sent by the next, under the same id', async () => {
     await parts.deadlines.expect([{ member: expectedOf.news({ manifest: 'm', portal: 'p' }), everyMs: 1000 }], now);
     const watch = openWatch('worker');

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { metricLabels } from '../../src/service/metrics.ts';
+import { Metrics, metricLabels } from '../../src/service/metrics.ts';
+import { Overview } from '../../src/service/overview.ts';
 import { root } from '../support/pages.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openWebPlace, type WebPlace } from './support/web-place.ts';
@@ -19,18 +20,21 @@ beforeAll(async () => {
   web = await openWebPlace({ manifests: ['*.yaml'] });
   await web.get('/metrics');
   await web.runtime.startWorkers();
-  const manifest = web.place.manifest('city', { good: 'id\n1\n2\n', bad: 'id\n1,2\n' });
-  const run = async (): Promise<void> => {
-    const { runId } = await web.runtime.requestRun({ path: manifest, name: 'city', portal: 'local' }, 'command');
-    await waitUntil('the report', () => web.runtime.runs.isClosed(runId));
-  };
-  await run();
+  await run({ good: 'id\n1\n2\n', bad: 'id\n1,2\n' }, null);
   text = await waitUntil('the items to be counted', async () => {
     const { body } = await web.get('/metrics');
     return body.includes('sluice_items{') ? body : null;
   });
 });
 afterAll(() => web.close());
+
+const run = async (tables: Record<string, string>, only: string[] | null): Promise<void> => {
+  const path = web.place.manifest('city', tables);
+  const target = { manifest: 'city', portal: 'local' };
+  const { runId } = await web.runtime.requestRun({ path, name: 'city', portal: 'local' }, 'command', { only });
+  await waitUntil('the report', () => web.runtime.runs.isClosed(runId));
+  await waitUntil('the end', async () => (await web.runtime.gate.state(target)).current === null);
+};
 
 /** Values by metric with its labels. */
 const values = (): Map<string, number> =>
@@ -83,6 +87,18 @@ describe('/metrics', () => {
 
   it.skipIf(!hasPromtool)(`is accepted by promtool${whyNot}`, () => {
     expect(execFileSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })).toBe('');
+  });
+});
+
+describe('the last success', () => {
+  it('is of a whole run, not of one of single items', async () => {
+    const name = 'sluice_run_last_success_timestamp_seconds{';
+    const sound = { good: 'id\n1\n2\n', bad: 'id\n1\n' };
+    const shown = (): Promise<string> => new Metrics(web.runtime, new Overview(web.runtime)).text();
+    await run(sound, ['city/one/bad']);
+    expect(await shown()).not.toContain(name);
+    await run(sound, null);
+    expect(await shown()).toContain(name);
   });
 });
 
