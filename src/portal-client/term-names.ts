@@ -8,7 +8,13 @@ import type { Caller } from './caller.ts';
 import type { Session } from './session.ts';
 
 const catalogueSchema = z.looseObject({
-  dataset: z.array(z.looseObject({ identifier: z.string(), keyword: z.array(z.string()).catch([]) })),
+  dataset: z.array(
+    z.looseObject({
+      identifier: z.string(),
+      keyword: z.array(z.string()).catch([]),
+      theme: z.array(z.string()).catch([]),
+    }),
+  ),
 });
 const termsSchema = z.array(z.looseObject({ tid: z.coerce.string(), name: z.string() }));
 
@@ -47,11 +53,13 @@ export class TermNames {
     return names;
   }
 
-  /** Tags of the public datasets by uuid, in the order of their field; a tag that strayed into another vocabulary is ''. */
-  async tags(signal: AbortSignal): Promise<Map<string, string[]>> {
+  /** Names of tags and topics of the public datasets by uuid, in no order; a tag in another vocabulary is ''. */
+  async ofDatasets(signal: AbortSignal): Promise<Map<string, { tags: string[]; topics: string[] }>> {
     const value = await this.#json('read catalogue', '/data.json?page=0', signal);
     const { dataset = [] } = catalogueSchema.safeParse(value).data ?? {};
-    return new Map(dataset.map(({ identifier, keyword }) => [identifier.toLowerCase(), keyword]));
+    return new Map(
+      dataset.map(({ identifier, keyword, theme }) => [identifier.toLowerCase(), { tags: keyword, topics: theme }]),
+    );
   }
 
   /** The name of a term as the address of its page tells it, so without its capitals; null where it has none. */

@@ -139,7 +139,11 @@ const distributionOf = (call: Call, node: StoredNode): Record<string, unknown> =
 };
 
 const entryOf = (call: Call, node: StoredNode): Record<string, unknown> => {
-  const tags = termsOf(call, node, 'field_tags').map(({ vocabulary, name }) => (vocabulary === 'tags' ? name : ''));
+  // Deployed portals list them by name.
+  const tags = termsOf(call, node, 'field_tags')
+    .map(({ vocabulary, name }) => (vocabulary === 'tags' ? name : ''))
+    .sort((a, b) => a.localeCompare(b, 'en'));
+  const topics = termsOf(call, node, 'field_topic').map(({ name }) => name);
   const email = first(node, 'field_contact_email') || 'noemailprovided@usa.gov';
   const author = call.portal.store.users.byUid(node.uid)?.name ?? '';
   const period = [first(node, 'field_temporal_coverage'), first(node, 'field_temporal_coverage', 'value2')];
@@ -160,6 +164,7 @@ const entryOf = (call: Call, node: StoredNode): Record<string, unknown> => {
     modified: day(node.changed),
     publisher: { '@type': 'org:Organization', name: call.portal.profile.siteName },
     spatial: first(node, 'field_spatial', 'wkt'),
+    theme: topics.length === 0 ? undefined : topics,
     temporal: period[0] === '' ? '' : period.map((date) => `${date?.replace(' ', 'T')}+00:00`).join('/'),
     title: node.title,
   });

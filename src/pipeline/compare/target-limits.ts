@@ -57,11 +57,14 @@ export class TargetLimits {
   }
 
   async #addUnsendable(
-    { key, fields }: DatasetWish | ResourceWish,
+    { key, fields: wished }: DatasetWish | ResourceWish,
     dialect: Dialect,
     signal: AbortSignal,
   ): Promise<void> {
     if (dialect === 'entity') return;
+    const { og_group_ref: _groups, ...fields } = wished; // by title, see below
+    const topics = itemsOfField(fields.field_topic)?.flatMap(({ name }) => (typeof name === 'string' ? [name] : []));
+    await this.#portal.learnTopics(topics ?? [], signal);
     const { fields: resolved } = await this.#portal.terms.resolve(fields);
     for (const [name, problems] of Object.entries(await this.#portal.nodes.unsendable(resolved, signal)))
       this.#add(`${name}: ${problems.join('; ')}`, key);

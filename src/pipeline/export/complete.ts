@@ -115,7 +115,7 @@ const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<s
     if (name !== '' && open.delete(tid)) names.set(tid, name);
   };
   for (const [tid, name] of (await source.listed(signal)) ?? []) add(tid, name);
-  if (open.size > 0) await fromCatalogue(root, await source.tags(signal), add);
+  if (open.size > 0) await fromCatalogue(root, await source.ofDatasets(signal), add);
   if (open.size > 0) await fromPackages({ portal, root, open, signal }, add);
   for (const tid of open) {
     const name = await source.ofPage(tid, signal);
@@ -126,13 +126,33 @@ const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<s
 
 type AddName = (tid: string, name: string) => void;
 
-/** The names stand in the order of the field. */
-const fromCatalogue = async (root: string, tags: ReadonlyMap<string, string[]>, add: AddName): Promise<void> => {
+/**
+ * The catalogue tells the names of a dataset's terms, and not which is which: a term has the one name that all of its datasets
+ * have. Names are not taken off one by one, because portals have several terms of one name.
+ */
+const fromCatalogue = async (
+  root: string,
+  named: ReadonlyMap<string, { tags: string[]; topics: string[] }>,
+  add: AddName,
+): Promise<void> => {
+  const possible = new Map<string, Set<string>>();
+  const narrow = (tids: readonly string[], names: readonly string[]): void => {
+    if (tids.length !== names.length) return;
+    for (const tid of tids) {
+      const before = possible.get(tid);
+      possible.set(tid, new Set(names.filter((name) => before?.has(name) ?? true)));
+    }
+  };
   for await (const { record } of records(root)) {
-    if (record.node) addAll(tidsOf(record.node, 'field_tags'), tags.get(String(record.node.uuid).toLowerCase()), add);
+    const seen = record.node && named.get(String(record.node.uuid).toLowerCase());
+    if (!record.node || !seen) continue;
+    narrow(tidsOf(record.node, 'field_tags'), seen.tags);
+    narrow(tidsOf(record.node, 'field_topic'), seen.topics);
   }
+  for (const [tid, [name, ...others]] of possible) if (name !== undefined && others.length === 0) add(tid, name);
 };
 
+/** The names stand in the order of the field. */
 const fromPackages = async (
   { portal, root, open, signal }: { portal: Portal; root: string; open: ReadonlySet<string>; signal: AbortSignal },
   add: AddName,

@@ -34,7 +34,7 @@ const describedPackage = (node: ExportedNode, record: DatasetRecord): Record<str
   const { license, contact, author } = shown;
   const contributors = [
     ...(author === undefined ? [] : [{ title: author, role: 'author' }]),
-    ...(contact?.name === undefined ? [] : [filled({ title: contact.name, email: contact.email, role: 'contact' })]),
+    ...(contact?.name === undefined ? [] : [filled({ title: contact.name, email: contact.email, role: 'maintainer' })]),
   ];
   return {
     id: node.uuid,

@@ -58,7 +58,11 @@ const dataPackage = {
       items: {
         type: 'object',
         required: ['title'],
-        properties: { title: { type: 'string' }, email: { type: 'string', format: 'email' }, role: { type: 'string' } },
+        properties: {
+          title: { type: 'string' },
+          email: { type: 'string', format: 'email' },
+          role: { enum: ['publisher', 'author', 'maintainer', 'wrangler', 'contributor'] },
+        },
       },
     },
     licenses: {
