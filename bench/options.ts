@@ -2,7 +2,7 @@
 
 /** What a benchmark can be told. */
 export interface BenchOptions {
-  /** Datasets (publish, noop, workers: one in 25). */
+  /** Datasets (publish, noop, workers: one in 25, web: a hundred items each). */
   datasets: number;
   /** Requests at once. */
   concurrency: number;

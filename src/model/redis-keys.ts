@@ -63,6 +63,8 @@ export const redisKeys = (prefix: string) => ({
   itemLog: (itemId: string) => `${prefix}.log:${itemId}`,
   /** List: packed logs of items that have ended in a run. */
   itemLogs: (runId: string) => `${prefix}.logs:${runId}`,
+  /** List: marks of the items in each of these, in the same order. */
+  itemLogMarks: (runId: string) => `${prefix}.log-marks:${runId}`,
   /** Held by the job that does work of which the portal takes one piece at a time. */
   exclusive: (name: string) => `${prefix}.exclusive:${name}`,
   /** Hash: facts about a portal shared by all workers (dialect, pause, circuit breaker). */

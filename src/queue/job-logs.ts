@@ -1,4 +1,5 @@
 // Logs of items and runs, and the removal of the jobs of a closed run.
+import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import type { Redis } from 'ioredis';
@@ -52,11 +53,13 @@ export class JobLogs {
         lines[index]?.length ? JSON.stringify([id, ...lines[index]]) : [],
       );
       if (texts.length === 0) continue;
-      const key = this.#keys.itemLogs(runId);
+      const [key, marks] = [this.#keys.itemLogs(runId), this.#keys.itemLogMarks(runId)];
       await this.#redis
         .multi()
         .rpush(key, await deflate(texts.join('\n')))
+        .rpush(marks, Buffer.concat(logs.map(({ id }) => markOf(id))))
         .pexpire(key, this.#queues.settings.keepMs)
+        .pexpire(marks, this.#queues.settings.keepMs)
         .del(...logs.map((log) => log.key))
         .exec();
     }
@@ -66,14 +69,27 @@ export class JobLogs {
   async #packedLines(id: string): Promise<string[]> {
     const known = this.#packed.get(id) ?? { lines: [], chunks: 0 };
     this.#packed.set(id, known);
-    const key = this.#keys.itemLogs(id.slice(0, id.indexOf('.')));
-    for (;;) {
-      const found = await this.#redis.lrangeBuffer(key, known.chunks, known.chunks + chunksAtOnce - 1);
-      const texts = await Promise.all(found.map((packed) => inflate(packed)));
+    const runId = id.slice(0, id.indexOf('.'));
+    const key = this.#keys.itemLogs(runId);
+    const [marks, count] = await Promise.all([
+      this.#redis.lrangeBuffer(this.#keys.itemLogMarks(runId), known.chunks, -1),
+      this.#redis.llen(key),
+    ]);
+    const mark = markOf(id);
+    // An earlier version left no marks.
+    const isMarked = known.chunks + marks.length === count;
+    const chunks = Array.from({ length: Math.max(0, count - known.chunks) }, (_, at) => known.chunks + at).filter(
+      (_, at) => !isMarked || marks[at]?.includes(mark),
+    );
+    for (let at = 0; at < chunks.length; at += chunksAtOnce) {
+      const found = await Promise.all(
+        chunks.slice(at, at + chunksAtOnce).map((place) => this.#redis.lindexBuffer(key, place)),
+      );
+      const texts = await Promise.all(found.flatMap((packed) => (packed ? [inflate(packed)] : [])));
       for (const text of texts) known.lines.push(...linesOf(id, text.toString()));
-      known.chunks += found.length;
-      if (found.length < chunksAtOnce) return known.lines;
     }
+    known.chunks = Math.max(known.chunks, count);
+    return known.lines;
   }
 
   /** Log lines of a run's own job. */
@@ -94,6 +110,9 @@ export class JobLogs {
     return kept;
   }
 }
+
+/** Tells in which chunk to look for an item, but for one in some millions. */
+const markOf = (id: string): Buffer => hash('sha1', id, 'buffer').subarray(0, 4);
 
 /** The log of an item among others, each a line of JSON. */
 const linesOf = (id: string, text: string): string[] => {

@@ -46,5 +46,16 @@ describe('the log of an item', () => {
     expect(await open().read(ids[1100] ?? '')).toHaveLength(2);
     expect(await open().read(itemId('r', 'm/nobody'))).toEqual([]);
     expect(await redis.pttl(keys.itemLogs('r'))).toBeGreaterThan(0);
+    expect(await redis.pttl(keys.itemLogMarks('r'))).toBeGreaterThan(0);
+  });
+
+  it('is found where an earlier version packed it, which left no marks', async () => {
+    await log(first, 'one');
+    await open().pack('r', ids);
+    await redis.del(keys.itemLogMarks('r'));
+    await log(second, 'two');
+    await open().pack('r', ids);
+    expect(await open().read(first)).toEqual(['one']);
+    expect(await open().read(second)).toEqual(['two']);
   });
 });

@@ -1,0 +1,51 @@
+// The pages over 100,000 items: complete, and flat in memory however often items change.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from 'vitest';
+import { writeManyItems } from '../../bench/support/many-items.ts';
+import { KnownItems } from '../../src/service/known-items.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { openWebPlace } from './support/web-place.ts';
+
+const target = { manifest: 'city', portal: 'local' };
+const count = 100_000;
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void; // exposed by the flag
+
+it('100,000 items are counted, found and shown', async () => {
+  const place = await openWebPlace();
+  try {
+    await writeManyItems(place.runtime, { ...target, count });
+    const text = await waitUntil('the count', async () => {
+      const { body } = await place.get('/');
+      return body.includes('being counted') ? undefined : body.replaceAll(/<[^>]+>/g, '');
+    });
+    expect(text).toContain('98,000 of 100,000 live, 2,000 quarantined');
+    const found = (await place.get('/?q=readings-77777.csv')).body;
+    expect(found.match(/href="\/item\/[^"]+"/g)).toEqual(['href="/item/city/d15555/table-2"']);
+    expect((await place.get('/?q=station')).body.match(/href="\/item\//g)).toHaveLength(50);
+    expect((await place.get('/item/city/d15555')).body.match(/href="\/item\/city\/d15555\//g)).toHaveLength(4);
+  } finally {
+    await place.close();
+  }
+}, 120_000);
+
+it('reading them anew takes no more memory', async () => {
+  const place = await openWebPlace();
+  try {
+    await writeManyItems(place.runtime, { ...target, count: 20_000 });
+    const known = new KnownItems(place.runtime.ledger);
+    const heaps: number[] = [];
+    for (let round = 0; round < 6; round++) {
+      const before = known.of(target, `${round}`)?.readAt ?? 0;
+      await waitUntil('the reading', () => (known.of(target, `${round}`)?.readAt ?? 0) > before);
+      collect();
+      heaps.push(process.memoryUsage().heapUsed);
+    }
+    expect(Math.max(...heaps.slice(2))).toBeLessThan((heaps[1] ?? 0) + 4_000_000);
+    expect(known.of(target, '5')?.counts).toEqual({ live: 19_600, quarantined: 400 });
+  } finally {
+    await place.close();
+  }
+}, 120_000);
