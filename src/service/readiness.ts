@@ -15,7 +15,7 @@ export interface ReadyCheck {
 /** Milliseconds one check may take, and how long the answer of a portal serves: a probe every second must not burden it. */
 const [checkMs, portalMs] = [3000, 15_000];
 
-/** Checks everything at once, in some three seconds at most. */
+/** Checks everything at once, in some seconds at most. */
 export class Readiness {
   readonly #runtime: Runtime;
   readonly #portals = new Map<string, { at: number; reason: Promise<string | null> }>();
@@ -31,23 +31,16 @@ export class Readiness {
       name,
       reason: await bounded(work),
     });
-    const [answers, inboxes] = await Promise.all([
-      inTime(
-        'redis',
-        redis.ping().then(() => null),
-      ),
-      // Which there are is known to Redis; without it nothing is ready anyway.
-      withDeadline(readInboxViews(this.#runtime)).catch(() => []),
-    ]);
-    const isWritable = async (folder: string): Promise<string | null> =>
-      (await isUsable(folder)) ? null : 'its folder cannot be read and written';
-    return [
-      answers,
-      ...(await Promise.all([
-        ...Object.keys(config.portals).map((portal) => inTime(`portal ${portal}`, this.#portal(portal))),
-        ...inboxes.map(({ folder }) => inTime(`inbox ${folder}`, isWritable(folder))),
-      ])),
-    ];
+    const portals = Object.keys(config.portals).map((portal) => inTime(`portal ${portal}`, this.#portal(portal)));
+    // Which inboxes there are is known to Redis; without it nothing is ready anyway.
+    const inboxes = withDeadline(readInboxViews(this.#runtime))
+      .catch(() => [])
+      .then((views) => Promise.all(views.map(({ folder }) => inTime(`inbox ${folder}`, writable(folder)))));
+    const answers = inTime(
+      'redis',
+      redis.ping().then(() => null),
+    );
+    return [await answers, ...(await Promise.all(portals)), ...(await inboxes)];
   }
 
   async #portal(name: string): Promise<string | null> {
@@ -67,6 +60,9 @@ export class Readiness {
     return null;
   }
 }
+
+const writable = async (folder: string): Promise<string | null> =>
+  (await isUsable(folder)) ? null : 'its folder cannot be read and written';
 
 const bounded = (work: Promise<string | null>): Promise<string | null> => withDeadline(work).catch(errorMessage);
 

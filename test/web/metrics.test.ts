@@ -173,3 +173,16 @@ describe('/readyz', () => {
     ]);
   });
 });
+
+describe('while Redis is silent', () => {
+  it('both answer all the same: not ready, and no metrics', async () => {
+    await web.runtime.redis.call('CLIENT', 'PAUSE', '15000', 'ALL');
+    const ready = await web.get('/readyz');
+    const metrics = await web.get('/metrics'); // by now what was collected before is too old
+    expect([ready.statusCode, ready.json().checks]).toEqual([
+      503,
+      { redis: 'no answer within 3 s', 'portal local': 'no answer within 3 s' },
+    ]);
+    expect([metrics.statusCode, metrics.body]).toEqual([503, 'Redis does not answer.\n']);
+  });
+});
