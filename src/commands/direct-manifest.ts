@@ -44,7 +44,7 @@ export const directManifest = async (named: string, options: DirectOptions): Pro
   const twice = resources.find(({ id }, at) => resources.findIndex((other) => other.id === id) < at);
   if (twice) throw noManifest(named, `two of its files would have the id "${twice.id}"`);
   const pathOf = (file: string): string => (save ? relative(dirname(path), file) : file);
-  const text = manifestText(data, { name, portal: portalOf(config), resources }, pathOf);
+  const text = manifestText(data, headOf(save ? named : data), { name, portal: portalOf(config), resources }, pathOf);
   await mkdir(dirname(path), { recursive: true });
   if (save) await writeNew(path, text);
   else await writeOwn(path, { data, named, text });
@@ -119,9 +119,10 @@ const headOf = (data: string): string => `# The manifest of ${data}`;
 
 const manifestText = (
   data: string,
+  head: string,
   { name, portal, resources }: { name: string; portal: string; resources: { id: string; file: string }[] },
   pathOf: (file: string) => string,
-): string => `${headOf(data)}
+): string => `${head}
 name: ${name}
 portal: ${portal}
 defaults: { resource: { mend: safe } }   # fix what a file itself proves how to fix

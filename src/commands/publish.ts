@@ -1,6 +1,6 @@
 // `sluice publish`: one run of each manifest on each of its portals, awaited.
 
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { StoredReport } from '../model/report.ts';
@@ -46,7 +46,7 @@ export const publishCommand = async (paths: string[], options: PublishOptions, i
     await refuseTakenNames(runtime, manifests, direct);
     const reports = await publish(runtime, manifests, options, io);
     await showReports(reports, options, io);
-    if (!options.json) for (const line of await endLines(runtime, reports, direct)) say(io, line);
+    if (!options.json) for (const line of await endLines(runtime, { reports, direct, cwd: io.cwd })) say(io, line);
     return exitCodeOfReports(reports);
   });
 };
@@ -64,11 +64,14 @@ const refuseTakenNames = async (runtime: Runtime, manifests: Manifest[], direct:
   }
 };
 
-const endLines = async (runtime: Runtime, reports: StoredReport[], direct: DirectManifest[]): Promise<string[]> => {
+const endLines = async (
+  runtime: Runtime,
+  { reports, direct, cwd }: { reports: StoredReport[]; direct: DirectManifest[]; cwd: string },
+): Promise<string[]> => {
   const closing = await Promise.all(reports.map((report) => closingLines(runtime, report)));
   const made = direct.flatMap(({ of, path, text, isSaved }) =>
     isSaved
-      ? [`saved the manifest of ${of}: ${path}`]
+      ? [`saved the manifest of ${of}: ${relative(cwd, path)}`]
       : [
           `${of} has no manifest; \`--save\` writes this one:`,
           ...text

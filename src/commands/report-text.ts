@@ -30,12 +30,18 @@ const takenDown: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'dele
 
 /** Items as an aligned table, each with its reason below it. */
 export const itemLines = (items: ReportItem[]): string[] => {
-  const width = Math.min(60, Math.max(0, ...items.map((item) => item.key.length)));
+  const widthOf = (of: (item: ReportItem) => string): number =>
+    Math.min(
+      60,
+      items.reduce((widest, item) => Math.max(widest, of(item).length), 0),
+    );
+  const rowsOf = (item: ReportItem): string => (item.rows === null ? '' : plural(item.rows, 'row'));
+  const widths = [widthOf(({ key }) => key), widthOf(({ outcome }) => outcome), widthOf(stateOf), widthOf(rowsOf)];
+  const [keys = 0, outcomes = 0, states = 0, rows = 0] = widths;
   return items.flatMap((item) => {
-    const rows = item.rows === null ? '' : plural(item.rows, 'row');
     const did = item.actions.length > 0 ? item.actions.join(', ') : '';
     const state = stateOf(item);
-    const line = `  ${item.key.padEnd(width)}  ${item.outcome.padEnd(11)}  ${state.padEnd(8)}  ${rows.padStart(12)}  ${did}`;
+    const line = `  ${item.key.padEnd(keys)}  ${item.outcome.padEnd(outcomes)}  ${state.padEnd(states)}  ${rowsOf(item).padStart(rows)}  ${did}`;
     const rejected = item.rejected ? [`      ${rejectedText(item.rejected)}`] : [];
     const mended = item.mended.map((line) => `      mended: ${line}`);
     const warnings = item.warnings.map((warning) => `      warning: ${warning}`);
