@@ -10,10 +10,10 @@ import { makePlace, type Place } from './support/place.ts';
 import { isDataPackage } from './support/published-schemas.ts';
 import { remoteConfig, writePassword } from './support/server.ts';
 
-const placeFor = (portal: FakePortal): Place => {
+const placeFor = (portal: FakePortal, attempts = 2): Place => {
   const place = makePlace({
     ...remoteConfig(portal.url),
-    retry: { backoff: '50ms', maxBackoff: '100ms', attempts: 2 },
+    retry: { backoff: '50ms', maxBackoff: '100ms', attempts },
     http: { readRetries: 0 },
   });
   writePassword(place.dir);
@@ -180,6 +180,29 @@ describe('export of an odd portal', () => {
     expect(portal.requests.slice(before).filter((line) => line.includes('/files/') || /node\/\d/.test(line))).toEqual(
       [],
     );
+  });
+
+  it('says which files the portal refuses or fails to serve, and takes the others', async () => {
+    const portal = await startFakePortal([
+      dataset('1', 'One', '11', '12', '13'),
+      withFile('11', '1', 'secret.csv'),
+      withFile('12', '1', 'broken.csv'),
+      withFile('13', '1', 'sound.csv'),
+    ]);
+    const fails =
+      (status: number) =>
+      (_request: unknown, response: ServerResponse): void => {
+        response.writeHead(status);
+        response.end();
+      };
+    portal.files.set('secret.csv', fails(403));
+    portal.files.set('broken.csv', fails(500));
+    portal.files.set('sound.csv', sends('a\n1'));
+    const place = placeFor(portal, 4);
+    await exported(place);
+    expect(codesIn(place)).toMatchObject({ 'file-refused': ['11'], 'file-unreachable': ['12'] });
+    expect(all(place)).toContain('datasets/one/data/sound.csv');
+    expect(portal.requests.filter((line) => line.endsWith('/sound.csv'))).toHaveLength(1);
   });
 
   it('takes nothing of people and sessions along', async () => {

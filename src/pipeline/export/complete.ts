@@ -41,9 +41,9 @@ export const completeRecords = async (tools: CompleteTools): Promise<number> => 
     const isSame = JSON.stringify([complete.terms, complete.groups]) === JSON.stringify([record.terms, record.groups]);
     const open = record.resources.filter(lacksTable).length;
     if (isSame && open === 0) continue;
+    if (tables + open > tablesAtOnce || waiting.length === tablesAtOnce) await flush();
     waiting.push({ folder, record: complete });
     tables += open;
-    if (tables >= tablesAtOnce || waiting.length >= tablesAtOnce) await flush();
   }
   await flush();
   return written;

@@ -29,6 +29,8 @@ export interface ExportTools {
   portal: Portal;
   about: ExportedPortal;
   fetcher: Fetcher;
+  /** How often the work was begun, this time included. */
+  attempt: number;
   signal: AbortSignal;
 }
 

@@ -14,12 +14,17 @@ export interface FileTools {
   fetcher: Fetcher;
   /** Folder of the dataset. */
   folder: string;
+  /** How often the dataset was begun, this time included. */
+  attempt: number;
   signal: AbortSignal;
 }
 
 type Upload = NonNullable<ReturnType<typeof uploadOf>>;
 
 const mostRedirects = 5;
+
+/** A file that fails so often, while its node can be read, fails for good. */
+const enoughAttempts = 3;
 
 /** Stores the file under `path`; null where the portal has neither the file nor its rows. What is odd is added to `findings`. */
 export const fetchFile = async (
@@ -29,7 +34,7 @@ export const fetchFile = async (
 ): Promise<StoredFile | null> => {
   const { name, version } = upload;
   const into = await placeFor(tools.folder, path);
-  const lost = await download(tools, upload, into);
+  const lost = await downloadInSession(tools, { node, upload, into });
   if ('bytes' in lost) {
     if (Number.isFinite(upload.bytes) && lost.bytes !== upload.bytes) {
       const message = `${name} has ${lost.bytes} bytes, and the portal calls it ${upload.bytes} bytes long`;
@@ -50,6 +55,23 @@ export const fetchFile = async (
 const placeFor = async (folder: string, path: string): Promise<string> => {
   await ownFolder(folder, ...dirname(path).split('/'));
   return join(folder, path);
+};
+
+/** A refused file is asked for once more after a read of its node, which renews a session that was lost. */
+const downloadInSession = async (
+  tools: FileTools,
+  { node, upload, into }: { node: ExportedNode; upload: Upload; into: string },
+): Promise<Written | Finding> => {
+  try {
+    const found = await download(tools, upload, into);
+    if (!('code' in found) || found.code !== 'file-refused' || tools.portal.isAnonymous) return found;
+    await tools.portal.nodes.visible(node.nid, tools.signal);
+    return await download(tools, upload, into);
+  } catch (error) {
+    const status = error instanceof PortalUnreachableError ? error.request.status : undefined;
+    if (status === undefined || tools.attempt < enoughAttempts) throw error;
+    return { code: 'file-unreachable', message: `${upload.name} was answered with ${status} each time` };
+  }
 };
 
 /** What was stored, or why nothing was. */
@@ -87,6 +109,8 @@ const take = async (
 ): Promise<Written | Finding | { location: string }> => {
   const location = [headers.location].flat()[0];
   if (status >= 300 && status < 400 && location !== undefined) return { location };
+  if (status === 401 || status === 403)
+    return { code: 'file-refused', message: `${upload.name} may not be read (${status} for ${path})` };
   if (status !== 200) return { code: 'file-gone', message: `${upload.name} is not served (${status} for ${path})` };
   const type = String([headers['content-type']].flat()[0] ?? '');
   if (/^text\/html\b/i.test(type) && !/^x?html?$/.test(extensionOf(upload.name))) {

@@ -1,5 +1,6 @@
 // Which files of a dataset were stored before its data package is written, so that a killed export fetches none twice.
-import { appendFile, readFile, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parsedJson } from '../../util/json.ts';
@@ -10,6 +11,9 @@ const lineSchema = resourceSchema.pick({ file: true, findings: true }).extend({ 
 
 /** A file that was looked for: where it is, or that it is nowhere. */
 export type Stored = Omit<z.infer<typeof lineSchema>, 'nid'>;
+
+/** Through no link. */
+const appending = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW;
 
 /** See the head of this file. A torn last line is none. */
 export class ProgressFile {
@@ -38,7 +42,8 @@ export class ProgressFile {
 
   /** Writes down what was stored for a resource. */
   async add(nid: string, stored: Stored): Promise<void> {
-    await appendFile(this.#path, `${JSON.stringify({ nid, ...stored })}\n`);
+    const handle = await open(this.#path, appending);
+    await handle.appendFile(`${JSON.stringify({ nid, ...stored })}\n`).finally(() => handle.close());
   }
 
   /** Everything stands in the data package now. */

@@ -9,6 +9,7 @@ export const findingCodes = [
   'empty-resource',
   'file-gone',
   'file-is-page',
+  'file-refused',
   'file-size',
   'file-unreachable',
   'group-unknown',

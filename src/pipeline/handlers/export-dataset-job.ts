@@ -32,7 +32,12 @@ const work = async (deps: HandlerDeps, job: JobContext<'dataset'>, order: Export
   const exported = await item.step(
     { name: 'export', on: folder, light: true },
     async (signal) =>
-      exportDataset(await exportTools(deps, { name, order }, signal), { order, folder, nid: planned.nid, more: [] }),
+      exportDataset(await exportTools(deps, { name, order, attempt: job.attempt }, signal), {
+        order,
+        folder,
+        nid: planned.nid,
+        more: [],
+      }),
     (done) => (done ? `${done.record.resources.length} resources` : 'gone meanwhile'),
   );
   for (const path of exported?.replaced ?? []) await item.note(`${path} was replaced by another file`);

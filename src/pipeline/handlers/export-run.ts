@@ -31,11 +31,11 @@ type RunJob = JobContext<'run'>;
 /** A portal as an export uses it. */
 export const exportTools = async (
   deps: HandlerDeps,
-  { name, order }: { name: string; order: ExportOrder },
+  { name, order, attempt }: { name: string; order: ExportOrder; attempt: number },
   signal: AbortSignal,
 ): Promise<ExportTools> => {
   const portal = order.isPublic ? await deps.publicPortal(name) : deps.portal(name);
-  return { portal, about: aboutPortal(portal), fetcher: deps.fetcher, signal };
+  return { portal, about: aboutPortal(portal), fetcher: deps.fetcher, attempt, signal };
 };
 
 const aboutPortal = ({ name, url }: Portal): ExportedPortal => ({
@@ -54,7 +54,8 @@ export const executeExport = async (
 ): Promise<StoredReport> => {
   const { runId, portal: name } = job.data;
   const startedAt = await deps.runs.begin(runId, job.data);
-  const tools = (signal: AbortSignal): Promise<ExportTools> => exportTools(deps, { name, order }, signal);
+  const tools = (signal: AbortSignal): Promise<ExportTools> =>
+    exportTools(deps, { name, order, attempt: job.attempt }, signal);
   if (!(await deps.runs.isPlanned(runId))) {
     await job.step({ name: 'list', on: name, light: true }, async (signal) =>
       planExport(deps, job, { order, tools: await tools(signal) }),
@@ -196,7 +197,7 @@ const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Kep
 /** The items of the report; of a dataset that was exported also its resources, as they stand in its record. */
 const reportItems = async (deps: HandlerDeps, job: RunJob, order: ExportOrder): Promise<ReportBuilder> => {
   const { runId, manifest, portal } = job.data;
-  const { about } = await exportTools(deps, { name: portal, order }, job.signal);
+  const { about } = await exportTools(deps, { name: portal, order, attempt: job.attempt }, job.signal);
   const items = await deps.runs.reported(runId);
   for await (const { folder, record } of records(order.folder)) {
     const key = datasetKey(manifest, folder);

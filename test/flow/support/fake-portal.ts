@@ -1,6 +1,7 @@
 // A portal that answers whatever a test gives it: for what no sound portal would say.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll } from 'vitest';
 
 /** A node as the fake portal has it; what is left out is made up. */
@@ -86,19 +87,31 @@ const answer = (portal: FakePortal, request: IncomingMessage, response: ServerRe
   const nid = /^\/api\/dataset\/node\/(\d+)$/.exec(url.pathname)?.[1];
   const node = portal.nodes.find((one) => one.nid === nid);
   if (nid) return node ? json(whole(node)) : json([`Node ${nid} could not be found`], 404);
-  if (url.pathname === '/api/action/datastore/search.json') return search(portal, url, json);
+  if (url.pathname === '/api/action/datastore/search.json') {
+    if (request.method === 'GET') return json(search(portal, Object.fromEntries(url.searchParams)));
+    return text(request).then((body) =>
+      json(
+        Object.fromEntries(
+          Object.entries<Record<string, string>>(JSON.parse(body)).map(([name, query]) => [
+            name,
+            search(portal, query),
+          ]),
+        ),
+      ),
+    );
+  }
   response.writeHead(404, { 'content-type': 'text/html' });
   return response.end('<!DOCTYPE html><title>Not found</title>');
 };
 
-const search = ({ rows }: FakePortal, url: URL, json: (value: unknown) => void): unknown => {
-  const table = rows.get(url.searchParams.get('resource_id') ?? '');
-  if (!table) return json({ error: { message: "table doesn't exist" } });
-  const offset = Number(url.searchParams.get('offset') ?? 0);
-  const records = table.slice(offset, offset + Number(url.searchParams.get('limit') ?? 10));
+const search = ({ rows }: FakePortal, query: Record<string, string | number>): unknown => {
+  const table = rows.get(String(query.resource_id));
+  if (!table) return { error: { message: "table doesn't exist" } };
+  const offset = Number(query.offset ?? 0);
+  const records = table.slice(offset, offset + Number(query.limit ?? 10));
   const fields = [
     { id: 'entry_id', type: 'serial' },
     ...Object.keys(table[0] ?? {}).map((id) => ({ id, type: 'text' })),
   ];
-  return json({ success: true, result: { fields, total: table.length, records } });
+  return { success: true, result: { fields, total: table.length, records } };
 };
