@@ -1,5 +1,6 @@
 // What is known of all items, in brief and in memory: counted by state and found by words, without reading the ledger anew.
 import { basename } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { kindOfKey } from '../model/key.ts';
 import type { IndexedEntry, LedgerEntry } from '../model/ledger-entry.ts';
 import { type Target, targetName } from '../model/redis-keys.ts';
@@ -69,6 +70,8 @@ interface Known extends TargetItems {
 /** Reading anew takes at most this share of the time. */
 const share = 1 / 20;
 const soonestMs = 1000;
+/** How long an answer waits for a reading, and the longest last one that is waited for, milliseconds. */
+const [patienceMs, quickMs] = [500, 80];
 /** Targets that are read at once: others wait, so that a thousand of them leave time for answers. */
 const lanes = 4;
 /** After so long a target is read again even if no run has changed it. */
@@ -113,9 +116,14 @@ export class KnownItems {
     return known ?? null;
   }
 
-  /** Resolves when everything that is read now has been. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#reading.values());
+  /** As {@link KnownItems.of}, but waits so long for a first reading, and for later ones where they take a moment only. */
+  async latest(target: Target, sign: string, waitMs = patienceMs): Promise<TargetItems | null> {
+    this.of(target, sign);
+    const name = targetName(target);
+    const isQuick = (this.#known.get(name)?.ms ?? 0) <= quickMs;
+    const reading = this.#reading.get(name);
+    if (reading && isQuick) await Promise.race([reading, sleep(waitMs)]);
+    return this.#known.get(name) ?? null;
   }
 
   /** Items whose key, title or file name holds all words, keys that are the words themselves first; at most `most`. */

@@ -1,5 +1,4 @@
 // Everything at a glance: what is live by target, what runs, what waits for somebody.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Target, targetName } from '../model/redis-keys.ts';
 import { nextStart } from '../model/schedule-times.ts';
@@ -59,8 +58,6 @@ const mostJobs = 20;
 const mostOverdue = 10;
 /** How long an answer serves, milliseconds. */
 const freshMs = 1000;
-/** How long the first answer waits for items to be counted, milliseconds. */
-const patienceMs = 500;
 /** After so long without a question the items are forgotten. */
 const idleMs = 10 * 60_000;
 
@@ -104,17 +101,13 @@ export class Overview {
     this.#forgetWhenIdle();
     const { redis, keys, ledger } = this.#runtime;
     const [targets, last] = await Promise.all([ledger.targets(), lastRuns(redis, keys)]);
-    const signed = await Promise.all(
+    return Promise.all(
       targets.map(async ({ manifest, portal }) => {
         const target = { manifest, portal };
-        return { target, sign: signOf(last.get(targetName(target)), await this.#current(target)) };
+        const sign = signOf(last.get(targetName(target)), await this.#current(target));
+        return { ...target, counts: (await this.items.latest(target, sign, waitMs))?.counts ?? null };
       }),
     );
-    const read = () =>
-      signed.map(({ target, sign }) => ({ ...target, counts: this.items.of(target, sign)?.counts ?? null }));
-    if (read().every(({ counts }) => counts !== null)) return read();
-    await Promise.race([this.items.settled(), sleep(waitMs)]);
-    return read();
   }
 
   /** What the service runs by the clock. */
@@ -158,7 +151,7 @@ export class Overview {
         const sign = signOf(last.get(name), current);
         return {
           ...target,
-          counts: (await this.#itemsOf(target, sign))?.counts ?? null,
+          counts: (await this.items.latest(target, sign))?.counts ?? null,
           next: kept ? { at: nextStart(kept.schedule, name, kept, now), timezone: kept.schedule.timezone } : null,
           runs: (runs.get(name) ?? []).slice(0, stripRuns),
           current,
@@ -187,14 +180,6 @@ export class Overview {
     const { gate, runs } = this.#runtime;
     const { current } = await gate.state(target);
     return current === null ? null : { runId: current, ...(await runs.progress(current)) };
-  }
-
-  /** Few items are waited for, so that they are counted as soon as they are asked for. */
-  async #itemsOf(target: Target, sign: string): Promise<TargetItems | null> {
-    const items = this.items.of(target, sign);
-    if (items !== null) return items;
-    await Promise.race([this.items.settled(), sleep(patienceMs)]);
-    return this.items.of(target, sign);
   }
 
   async #jobsOf(portal: string): Promise<RunningJob[]> {

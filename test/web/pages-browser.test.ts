@@ -80,7 +80,7 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
   describe.each(Object.keys(looks) as Look[])('%s', (look) => {
     it.each(addresses)('%s has no fault that axe finds, and fits the width', async (name, address) => {
       await onPage(look, async (page) => {
-        const reply = await page.goto(address());
+        const reply = await page.goto(address(), { waitUntil: 'domcontentloaded' });
         expect(reply?.status()).toBe(200);
         expect(await axeFaults(page)).toEqual([]);
         const { width } = looks[look].viewport;

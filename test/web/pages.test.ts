@@ -1,7 +1,8 @@
 // The pages over plain HTTP: what they say, what they do, and what nobody gets past them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { reportSchema } from '../../src/model/report.ts';
-import { type Filled, faults, fill, itemOf, startWork, writeItems, writeRun } from './support/filled.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Filled, faults, fill, itemOf, noon, startWork, writeItems, writeRun } from './support/filled.ts';
 import { openWebPlace, type WebPlace } from './support/web-place.ts';
 
 let place: WebPlace;
@@ -63,6 +64,25 @@ describe('the first page', () => {
     const { body } = await place.get(`/?${new URLSearchParams({ q: query })}`);
     expect(body).toContain('href="/item/city-open-data/noise-map/table"');
     expect(body).not.toContain('href="/item/city-open-data/budget-2026/table"');
+  });
+});
+
+describe('what a run has changed', () => {
+  it('is counted on the next page that is asked for', async () => {
+    const counted = async (): Promise<string> => (await place.get('/')).body.replaceAll(/<[^>]+>/g, '');
+    const sentence = async (text: string): Promise<string | undefined> =>
+      (await counted()).includes(text) ? text : undefined;
+    const [entry] = await writeItems(place.runtime, { manifest: 'growing', titles: ['One'] });
+    if (!entry) throw new Error('no entry');
+    await waitUntil('the manifest', () => sentence('all 2 live'));
+    await new Promise((done) => setTimeout(done, 1100)); // a reading and a view serve for a second
+    await writeItems(place.runtime, { manifest: 'growing', titles: ['One', 'Two'] }, { 1: faults.refused });
+    await writeRun(
+      place.runtime,
+      { runId: '20261121-100000-grow1', manifest: 'growing' },
+      { items: [itemOf(entry)], at: noon },
+    );
+    expect(await counted()).toContain('3 of 4 live, 1 failed');
   });
 });
 

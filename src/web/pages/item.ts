@@ -11,6 +11,7 @@ import {
   itemPath,
   momentHtml,
   type Page,
+  proseHtml,
   reasonHtml,
   runPath,
   stateBadge,
@@ -169,12 +170,18 @@ const timelineHtml = (key: string, portal: string, log: string[]): Part => {
   return html`<h2>Steps</h2>
 <ol class="timeline">
 ${lines.map(({ at, text, ms }) => {
-  const [head = '', ...more] = text.split(' ');
-  const isFailed = /: failed, |^failed for good/.test(text);
-  return html`<li class="${isFailed ? 'bad' : ms === null ? 'told' : ''}"><b>${ms === null ? null : head}</b> ${ms === null ? text : more.join(' ')} <span class="soft"><time datetime="${at}">${at.slice(11, 19)}</time>${ms === null ? null : `, ${durationText(ms)}`}</span></li>
+  const [step = '', ...rest] = ms === null ? ['', text] : text.split(' ');
+  return html`<li class="${toneOf(text, ms)}"><b>${step}</b> ${proseHtml(rest.join(' '))} <span class="soft"><time datetime="${at}">${at.slice(11, 19)}</time>${ms === null ? null : `, ${durationText(ms)}`}</span></li>
 `;
 })}</ol>
 <details id="log-${portal}-${key}"><summary>Log (${counted(log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${log.join('\n')}</div></details>`;
+};
+
+/** How a step ended, by the words in which logs say so; a note is neutral. */
+const toneOf = (text: string, ms: number | null): string => {
+  if (/: failed, |^failed for good/.test(text)) return 'bad';
+  if (/: (?:held|stale): /.test(text)) return 'wait';
+  return ms === null ? 'told' : '';
 };
 
 const durationText = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);

@@ -69,8 +69,8 @@ thead th{color:var(--soft);font-weight:500;font-size:.875rem}
 .timeline li{position:relative;border-inline-start:2px solid var(--line);padding:0 0 .7rem 1.1rem}
 .timeline li:last-child{border-color:transparent}
 .timeline li::before{content:"";position:absolute;inset-inline-start:-.42rem;top:.45rem;width:.7rem;height:.7rem;border-radius:50%;background:var(--good);border:2px solid var(--back)}
-.timeline .bad::before{background:var(--bad)}.timeline .told::before{background:var(--soft)}
-.timeline .bad{color:inherit}
+.timeline .bad::before{background:var(--bad)}.timeline .wait::before{background:var(--wait)}.timeline .told::before{background:var(--soft)}
+.timeline .bad,.timeline .wait{color:inherit}
 .timeline b{font-weight:600}
 .chart{width:100%;max-width:44rem;height:auto;display:block;margin:.5rem 0}
 .chart rect{fill:var(--calm)}.chart rect.now{fill:var(--good)}
