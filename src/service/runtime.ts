@@ -432,6 +432,7 @@ export class Runtime {
       };
     };
     try {
+      this.#onRunClosed(report);
       this.#lineage?.ended(report);
       await this.deadlines.happened(newsIn(report), Date.now());
       if (isOfWhole(request)) await this.#wholeRunClosed(report, request);

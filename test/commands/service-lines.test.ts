@@ -1,9 +1,12 @@
 import { beforeEach, expect, it } from 'vitest';
 import { ServiceLines } from '../../src/commands/service-lines.ts';
+import { startCommand } from '../../src/commands/start.ts';
 import { createLog } from '../../src/model/log.ts';
 import type { Reason, Report, ReportItem } from '../../src/model/report.ts';
 import { type CommandIo, commandIo } from '../support/command-io.ts';
+import { commandPlace } from '../support/command-place.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 let shown: CommandIo;
 let lines: ServiceLines;
@@ -81,4 +84,20 @@ it('says what the log warns of, but not of items', () => {
   log.info('a step');
   log.error({ portal: 'p', reason: fault }, 'portal paused');
   expect(said()).toEqual(['error: portal p: portal paused: line 7: two cells']);
+});
+
+it('start says on a terminal what becomes of dropped files', async () => {
+  const place = commandPlace({ manifests: ['*.yaml'] });
+  place.write('inbox.yaml', JSON.stringify({ name: 'inbox', drop: { folder: 'inbox' } }));
+  place.write('inbox/bikes/june.csv', 'day,count\n2026-06-01,240\n');
+  place.write('inbox/bikes/bad.csv', 'a,\n1,2\n');
+  const { io, out, stop } = place.io({ terminal: true });
+  const ended = startCommand([], place.options, io);
+  await waitUntil('both lines', () => out().includes('inbox/bikes/june') && out().includes('inbox/bikes/bad'));
+  stop();
+  expect(await ended).toBe(0);
+  expect(out()).toMatch(/^\d\d:\d\d:\d\d {2}sluice is running, see http:\/\/127\.0\.0\.1:\d+\/$/m);
+  expect(out()).toMatch(/^\d\d:\d\d:\d\d {2}inbox\/bikes\/june {2}added, live, 1 row$/m);
+  expect(out()).toMatch(/^\d\d:\d\d:\d\d {2}inbox\/bikes\/bad {2}quarantined: table-header: .*\n +-> \S/m);
+  expect(out()).not.toContain('{');
 });
