@@ -17,9 +17,11 @@ import { type ActionTools, confirmPage, prepare } from './actions.ts';
 import { ChangeEvents } from './events.ts';
 import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
-import { type Page, pageText } from './layout.ts';
-import { isOwnOrigin, isToken, Logins, type Session, sessionCookie } from './login.ts';
+import type { Page } from './layout.ts';
+import { isOwnOrigin, isToken, Logins } from './login.ts';
+import { loginRoutes } from './login-page.ts';
 import { refreshScript } from './refresh-script.ts';
+import { formOf, send } from './reply.ts';
 import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
 import { stylesheet } from './style.ts';
 
@@ -76,22 +78,6 @@ export const pagesPart: WebPart = (app, { runtime, overview }) => {
   });
 };
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    session: Session | null;
-  }
-}
-
-const send = (reply: FastifyReply, page: Page, status = 200): FastifyReply => {
-  const { session } = reply.request;
-  const logout = session?.canLogOut ? session.token : null;
-  if (page.soon !== undefined) reply.header('refresh', String(page.soon));
-  return reply
-    .code(status)
-    .type('text/html; charset=utf-8')
-    .send(pageText({ logout, ...page }));
-};
-
 const messagePage = (title: string, says: Part): Page => ({ title, fixed: html`<h1>${title}</h1>${says}`, live: null });
 
 const sendError = (
@@ -118,54 +104,6 @@ const sendError = (
     status,
   );
 };
-
-const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: Logins): void => {
-  const { password, publicUrl } = config.web;
-  if (password === null) return;
-  const isSecure = publicUrl?.startsWith('https:') ?? false;
-  const cookie = (value: string, more: string): string =>
-    `${sessionCookie}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${more}`;
-  app.get('/login', (request, reply) =>
-    logins.sessionOf(request) ? reply.redirect('/', 303) : send(reply, loginPage(null)),
-  );
-  app.post('/login', (request, reply) => {
-    if (!isOwnOrigin(request, publicUrl)) return reply.code(403).send('This form came from elsewhere.\n');
-    const form = formOf(request);
-    const given = { username: form.get('username') ?? '', password: form.get('password') ?? '' };
-    const found = logins.logIn(given, request.ip);
-    if (typeof found === 'number') {
-      const seconds = Math.ceil(found / 1000);
-      reply.header('retry-after', String(seconds));
-      return send(reply, loginPage(`Too many attempts: try again in ${seconds} s.`), 429);
-    }
-    if (found === null) return send(reply, loginPage('Name or password is wrong.'), 403);
-    return reply.header('set-cookie', cookie(found, '')).redirect('/', 303);
-  });
-  app.post('/logout', (request, reply) => {
-    const session = logins.sessionOf(request);
-    const isMeant =
-      session !== null && isOwnOrigin(request, publicUrl) && isToken(formOf(request).get('token'), session);
-    if (isMeant) logins.logOut(request);
-    if (isMeant) reply.header('set-cookie', cookie('', '; Max-Age=0'));
-    return reply.redirect('/login', 303);
-  });
-};
-
-const loginPage = (fault: string | null): Page => ({
-  title: 'Log in',
-  live: null,
-  bare: true,
-  fixed: html`<form class="login" action="/login" method="post">
-<h1>Log in</h1>
-${fault && html`<p class="bad" role="alert">${fault}</p>`}
-<label for="username">Name</label><input id="username" name="username" autocomplete="username" required maxlength="200">
-<label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" required maxlength="1000">
-<button class="main">Log in</button>
-</form>`,
-});
-
-const formOf = ({ body }: FastifyRequest): URLSearchParams =>
-  body instanceof URLSearchParams ? body : new URLSearchParams();
 
 const parameterOf = ({ query }: FastifyRequest, name: string): string => {
   const value = (query as Record<string, unknown>)[name];
