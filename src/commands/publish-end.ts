@@ -9,12 +9,9 @@ const shownAddresses = 5;
 
 /** Lines below the report of a run. */
 export const closingLines = async (runtime: Runtime, report: StoredReport): Promise<string[]> => {
-  const index = await runtime.ledger.index(report);
-  return [
-    ...leftBehindLines([...index.values()].filter(isLeftBehind).map(({ key }) => key)),
-    ...addressLines(runtime, report),
-    `next: ${nextOf(runtime, report)}`,
-  ];
+  const leftBehind: string[] = [];
+  for await (const { brief } of runtime.ledger.each(report)) if (isLeftBehind(brief)) leftBehind.push(brief.key);
+  return [...leftBehindLines(leftBehind), ...addressLines(runtime, report), `next: ${nextOf(runtime, report)}`];
 };
 
 const addressLines = (runtime: Runtime, { items, portal }: StoredReport): string[] => {

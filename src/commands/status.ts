@@ -52,7 +52,8 @@ const keysOf = async (
   isShown: (entry: IndexedEntry) => boolean,
 ): Promise<KeyStatus[]> => {
   const { portal } = target;
-  const keys = [...(await ledger.index(target)).values()].filter(isShown).map(({ key }) => key);
+  const keys: string[] = [];
+  for await (const { brief } of ledger.each(target)) if (isShown(brief)) keys.push(brief.key);
   const entries = await ledger.entriesOf(portal, keys.sort());
   return entries.flatMap((entry) => (entry ? [{ ...entry, portal }] : []));
 };

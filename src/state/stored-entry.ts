@@ -27,8 +27,14 @@ export const entryOfStored = (key: string, value: Buffer): LedgerEntry | null =>
 };
 
 /** What {@link IndexedEntry} holds of a stored value; null for one of an unknown shape. */
-export const indexedOfStored = (key: string, value: Buffer): IndexedEntry | null =>
-  parsed(indexedEntrySchema, { ...emptyEntry(key), ...(unpackHead(value) as Stored) });
+export const indexedOfStored = (key: string, value: Buffer): IndexedEntry | null => {
+  const head = unpackHead(value) as Stored;
+  return parsed(indexedEntrySchema, { ...emptyBrief, key, uuid: head.uuid ?? uuidOfKey(key), ...head });
+};
+
+const emptyBrief = indexedEntrySchema
+  .omit({ key: true, uuid: true })
+  .parse(newEntry({ key: '', kind: 'dataset', uuid: '', title: '' }));
 
 type Stored = Record<string, unknown>;
 

@@ -19,10 +19,13 @@ const scanned = 500;
 
 /** Every field of a hash with its value, in no order; one that is written meanwhile may come twice. */
 export async function* fieldsOf(redis: Redis, hash: string): AsyncGenerator<[field: string, value: Buffer]> {
-  let cursor = '0';
-  do {
-    const [next, fields] = await redis.hscanBuffer(hash, cursor, 'COUNT', scanned);
+  const scan = (cursor: string) => redis.hscanBuffer(hash, cursor, 'COUNT', scanned);
+  let reply: ReturnType<typeof scan> | null = scan('0');
+  while (reply !== null) {
+    const [next, fields]: [Buffer, Buffer[]] = await reply;
+    const cursor = next.toString();
+    reply = cursor === '0' ? null : scan(cursor); // comes while this piece is worked on
+    reply?.catch(() => undefined); // it may never be read
     for (const [at, value] of fields.entries()) if (at % 2 === 1) yield [`${fields[at - 1]}`, value];
-    cursor = next.toString();
-  } while (cursor !== '0');
+  }
 }
