@@ -10,9 +10,9 @@ import type { Ledger } from '../state/ledger.ts';
 /** Where an item stands; `pending`: no run has come to it yet. */
 export const itemStates = [
   'live',
-  'held',
   'quarantined',
   'failed',
+  'held',
   'cancelled',
   'draft',
   'removed',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { axeFaults, browserPath, startBrowser } from './support/browser.ts';
-import { type Filled, fill, startWork } from './support/filled.ts';
+import { type Filled, fill, startWork, writeWorker } from './support/filled.ts';
 import { openWebPlace, type WebPlace } from './support/web-place.ts';
 
 /** Set to a folder to write screenshots: to `docs/images` for those of the documentation, elsewhere all. */
@@ -36,6 +36,7 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
   beforeAll(async () => {
     [browser, filled, empty] = await Promise.all([startBrowser(), openWebPlace(), openWebPlace()]);
     known = await fill(filled.runtime);
+    await writeWorker(empty.runtime);
     work = await startWork(filled.runtime);
     urls.filled = await filled.app.listen({ host: '127.0.0.1', port: 0 });
     urls.empty = await empty.app.listen({ host: '127.0.0.1', port: 0 });

@@ -51,7 +51,9 @@ describe('the first page', () => {
     const { body } = await place.get('/');
     expect(body).toContain('does not answer (connect ECONNREFUSED)');
     expect(body).toContain('would take down 9 of 12 items');
-    expect(body).toContain('there has not been anything new for transport@local since 2026-11-2');
+    expect(body).toContain(
+      'there has not been anything new for transport@local since 2026-11-19 12:00 UTC; something is expected every',
+    );
     expect(body).toContain('lines/boardings-2026-11.csv');
     expect(body).toContain('no rule of the manifest names it');
   });

@@ -1,6 +1,6 @@
 // The first page: what is live by manifest, what runs, what waits for somebody; and what a search finds.
 import { targetName } from '../../model/redis-keys.ts';
-import type { FoundItem } from '../../service/known-items.ts';
+import { type FoundItem, itemStates } from '../../service/known-items.ts';
 import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
 import { markOf, type RunBrief } from '../../service/run-list.ts';
 import { counted, countText, type Html, html, type Part, sizeWords } from '../../util/html.ts';
@@ -129,8 +129,11 @@ ${runs.length === 0 ? null : html`<a class="strip" href="${path}" aria-label="${
 const sentenceHtml = ({ counts, next }: TargetView, now: number): Part => {
   const when = next && html`, next run ${nextHtml(next, now)}`;
   if (counts === null) return html`<span class="soft">being counted …</span>${when}`;
-  const { live = 0, removed = 0, ...others } = counts;
-  const rest = Object.entries(others) as [keyof typeof others, number][]; // the keys of `counts`
+  const { live = 0, removed = 0 } = counts;
+  const rest = itemStates.flatMap((state) => {
+    const count = counts[state] ?? 0;
+    return count === 0 || state === 'live' || state === 'removed' ? [] : [[state, count] as const];
+  });
   const total = rest.reduce((sum, [, count]) => sum + count, live);
   const all =
     total === 0

@@ -119,10 +119,10 @@ export const stateBadge = (state: ItemState): Html => {
   return html`<span class="badge ${tone}">${word}</span>`;
 };
 
-/** A sentence whose parts in backticks are code. */
+/** A sentence whose parts in backticks are code, with moments as everywhere on the pages. */
 export const proseHtml = (text: string): Part =>
   text.split('`').map((part, at, all) => {
-    if (at % 2 === 0) return part;
+    if (at % 2 === 0) return part.replaceAll(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z/g, '$1 $2 UTC');
     return at === all.length - 1 ? `\`${part}` : html`<code>${part}</code>`;
   });
 

@@ -49,6 +49,7 @@ button.main{background:var(--ink);color:var(--back);border-color:var(--ink)}
 .note.bad{border-color:var(--bad);background:var(--bad-band);color:inherit}
 .note.wait{border-color:var(--wait);background:var(--wait-band);color:inherit}
 .note.good{border-color:var(--good);background:var(--good-band);color:inherit}
+.note ul{margin:.35rem 0;padding-inline-start:1.2rem}
 .note p:first-child{margin-top:0}.note p:last-child,.note .row:last-child{margin-bottom:0}
 .badge{display:inline-block;font-size:.8125rem;line-height:1.4;font-weight:600;border-radius:1rem;padding:.05rem .6rem;background:var(--band);white-space:nowrap}
 .note .badge.badge{background:var(--back)}

@@ -143,6 +143,12 @@ export interface Filled {
   heldRun: string;
 }
 
+/** A worker that gives signs of life. */
+export const writeWorker = async (runtime: Runtime): Promise<void> => {
+  const worker = { host: 'publisher', pid: 1, role: 'start', at: Date.now() + day, limits: {} };
+  await runtime.redis.hset(runtime.keys.workers, 'w', JSON.stringify(worker));
+};
+
 /** Fills the state. */
 export const fill = async (runtime: Runtime): Promise<Filled> => {
   const parks = [
@@ -217,12 +223,9 @@ export const fill = async (runtime: Runtime): Promise<Filled> => {
       schedule: { cron: '15 3 * * *', timezone: 'Europe/Berlin', jitterMs: 0, window: null, catchUp: 'once' },
     },
   ]);
-  const worker = { host: 'publisher', pid: 1, role: 'start', at: Date.now() + day, limits: {} };
-  await runtime.redis.hset(runtime.keys.workers, 'w', JSON.stringify(worker));
-  await runtime.deadlines.renew(
-    [{ member: expectedOf.news({ manifest: 'transport', portal: 'local' }), at: noon }],
-    noon - day,
-  );
+  await writeWorker(runtime);
+  const news = expectedOf.news({ manifest: 'transport', portal: 'local' });
+  await runtime.deadlines.expect([{ member: news, everyMs: day }], noon - 2 * day);
   await runtime.pauses.pause('local', {
     code: 'portal-unreachable',
     message: 'https://data.example.org does not answer (connect ECONNREFUSED)',
