@@ -75,6 +75,10 @@ describe('sluice cancel', () => {
     const asked = place.start(['publish', manifest, '--json']);
     await held;
     const runId = await currentRun(place, 'midway');
+    // What is sent and not proven yet is no draft.
+    const status = JSON.parse((await place.run(['status', '--json'])).out);
+    expect(status.targets).toMatchObject([{ target: 'midway@local', running: runId, drafts: 0 }]);
+    expect(status.keys.filter(({ nid }: { nid: string | null }) => nid !== null)).not.toEqual([]);
     const cancelling = cancelled(place, runId);
     const redis = place.redis();
     await waitUntil('the mark', () => redis.hexists(place.keys.cancelled, runId));
