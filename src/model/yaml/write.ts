@@ -1,4 +1,4 @@
-// Values as YAML.
+// Values as YAML text, for the manifests that sluice writes.
 import { dump } from 'js-yaml';
 
 /** One item of a list, such as it stands below its key; texts are not folded. */
