@@ -48,7 +48,7 @@ describe('a large export', () => {
       actions: {},
     });
     expect(await hashesIn(join(place.dir, 'out'))).toEqual(hashes);
-    expect(from.requests.length - asked).toBeLessThanOrEqual(1 + 1000 / 20 + 5);
+    expect(from.requests.length - asked).toBeLessThanOrEqual(1 + 300 / 20 + 20);
 
     const manifest = join(place.dir, 'out', 'manifest.yaml');
     const { code } = withReport(await place.run(['publish', manifest, '--portal', 'target', '--json']));

@@ -123,6 +123,38 @@ describe('export', () => {
     expect((await exported(there, 'changes')).counts.dataset).toEqual({ unchanged: expect.any(Number) });
   });
 
+  it('finds what changed among many without listing them all again', async () => {
+    const portal = await (await generatePortal({ datasets: 6, resources: 130 })).serve('dkan-7.18');
+    const gateway = await openGateway(portal.url);
+    const place = makePlace(remoteConfig(gateway.url, { username: 'admin' }));
+    writePassword(place.dir, 'pass');
+    const many = { portal, gateway, place, admin: await portal.as('admin') };
+    const first = await exported(many, 'many');
+    const asked = async (): Promise<number> => {
+      const before = gateway.requests.length;
+      await exported(many, 'many');
+      return gateway.requests.slice(before).filter(({ path }) => path.includes('=resource')).length;
+    };
+    expect(await asked()).toBeLessThan(130 / 20);
+    const [one, two, three] = first.items.filter(({ kind }) => kind === 'resource');
+    const done = async (): Promise<string[]> =>
+      (await exported(many, 'many')).items.filter(({ outcome }) => outcome === 'done').map(({ key }) => key);
+    await many.admin.send('PUT', `/api/dataset/node/${one?.nid}`, { body: { title: 'Another title' } });
+    expect(await done()).toContain(one?.key);
+    expect(await done()).toEqual([]);
+    await many.admin.send('PUT', `/api/dataset/node/${two?.nid}`, { body: { status: 0 } });
+    expect(await done()).toContain(two?.key);
+    await many.admin.send('DELETE', `/api/dataset/node/${three?.nid}`, {
+      headers: { 'content-type': 'application/json' },
+    });
+    expect((await done()).length).toBeGreaterThan(0);
+    expect(await asked()).toBeLessThan(130 / 20);
+    const parent = first.items.find(({ kind }) => kind === 'dataset')?.nid;
+    const body = { type: 'resource', title: 'Fresh', uid: '1', field_dataset_ref: { und: [{ target_id: parent }] } };
+    await many.admin.create(body);
+    expect((await done()).some((key) => key.endsWith('/fresh'))).toBe(true);
+  });
+
   it('takes without a login what the public may read', async () => {
     const { place } = there;
     const report = await exported(there, 'public', '--public');

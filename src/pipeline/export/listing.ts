@@ -1,4 +1,5 @@
 // What a portal lists, held against what is in the folder: which datasets are exported, and which are gone.
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { PortalReplyError } from '../../model/errors.ts';
@@ -20,11 +21,30 @@ export interface Listing {
   groups: Map<string, string>;
   /** Ids that are in no list and were not looked at one by one. */
   unread: number;
+  /** What the next listing is held against. */
+  state: ListedState;
 }
 
-/** Lists a portal, with the drafts that lists hide from their author. @throws PortalReplyError when its pages do not end */
-export const listPortal = async (portal: Portal, signal: AbortSignal): Promise<Listing> => {
-  const [datasets, resources] = [await listType(portal, 'dataset', signal), await listType(portal, 'resource', signal)];
+/** What a whole export has seen: a digest of the user who saw it, and when the resource was changed that was changed last. */
+export interface ListedState {
+  user: string;
+  newest: number;
+}
+
+/**
+ * Lists a portal, with the drafts that lists hide from their author. Resources are not listed again where `before`, and what
+ * is in the folder, shows that they are the same. @throws PortalReplyError when its pages do not end
+ */
+export const listPortal = async (
+  portal: Portal,
+  { root, before }: { root: string; before: ListedState | null },
+  signal: AbortSignal,
+): Promise<Listing> => {
+  const user = portal.isAnonymous ? '' : hash('sha256', (await portal.identity(signal)).name).slice(0, 12);
+  const datasets = await listType(portal, 'dataset', signal);
+  const known = before?.user === user ? await resourcesIn(root) : new Map<string, ListedNode>();
+  const isSame = before !== null && (await areSame(portal, known, before.newest, signal));
+  const resources = isSame ? known : await listType(portal, 'resource', signal);
   const groups = await listType(portal, 'group', signal);
   const hidden = portal.isAnonymous ? { nodes: [], unread: 0 } : await portal.hiddenNodes(signal);
   for (const node of hidden.nodes) {
@@ -32,7 +52,59 @@ export const listPortal = async (portal: Portal, signal: AbortSignal): Promise<L
     if (node.type === 'resource') resources.set(node.nid, node);
   }
   const titles = new Map([...groups].map(([nid, { title }]) => [nid, title]));
-  return { datasets, resources, groups: titles, unread: hidden.unread };
+  const newest = highest(resources.values().map(({ changed }) => changed));
+  return { datasets, resources, groups: titles, unread: hidden.unread, state: { user, newest } };
+};
+
+const highest = (numbers: Iterable<string>): number => {
+  let found = 0;
+  for (const number of numbers) found = Math.max(found, Number(number));
+  return found;
+};
+
+/** The resources of all packages as they were listed. */
+const resourcesIn = async (root: string): Promise<Map<string, ListedNode>> => {
+  const known = new Map<string, ListedNode>();
+  for await (const { record } of records(root)) {
+    if (record.removed !== null) continue;
+    for (const { node } of record.resources) {
+      const { nid, vid, title, changed } = node;
+      known.set(nid, { nid, vid, title, changed, uuid: String(node.uuid), status: String(node.status) });
+    }
+  }
+  return known;
+};
+
+/** Fewer resources are listed as quickly. */
+const fewResources = 100;
+
+const mostChangedPages = 20;
+
+/**
+ * True when the portal lists exactly these resources, unchanged: none of those that were changed since the export began is
+ * another, and there are as many.
+ */
+const areSame = async (
+  portal: Portal,
+  known: ReadonlyMap<string, ListedNode>,
+  newest: number,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  if (known.size < fewResources) return false;
+  const list = (column: string, page: number, pageSize: number): Promise<NodeRow[]> => {
+    const orderBy = { column, direction: column === 'nid' ? 'ASC' : 'DESC' } as const;
+    return portal.nodes.list({ fields, parameters: { type: 'resource' }, page, pageSize, orderBy }, signal);
+  };
+  for (let page = 0; ; page++) {
+    const rows = await list('changed', page, maxPageSize);
+    // Of a portal that was restored the newest change is gone.
+    if (page === mostChangedPages || (page === 0 && !(Number(rows[0]?.changed) >= newest))) return false;
+    if (rows.some((row) => !isSameNode(known.get(row.nid), row))) return false;
+    if (rows.length < maxPageSize || Number(rows.at(-1)?.changed) < newest) break;
+  }
+  const [last] = await list('nid', known.size - 1, 1);
+  if (last?.nid !== String(highest(known.keys()))) return false;
+  return (await list('nid', known.size, 1)).length === 0;
 };
 
 const fields = ['nid', 'vid', 'uuid', 'title', 'status', 'changed'];
@@ -146,7 +218,8 @@ const isFileHere = async (
   return files === 'none' || uploadOf(node) === null || findings.some(({ code }) => code.startsWith('file-'));
 };
 
-const isSameNode = (node: ExportedNode, row: ListedNode | undefined): boolean =>
+const isSameNode = (node: ExportedNode | ListedNode | undefined, row: ListedNode | undefined): boolean =>
+  node !== undefined &&
   row !== undefined &&
   node.vid === row.vid &&
   node.changed === row.changed &&

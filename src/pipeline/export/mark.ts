@@ -5,13 +5,22 @@ import { z } from 'zod';
 import { errorMessage, UsageError } from '../../model/errors.ts';
 import { parsedJson } from '../../util/json.ts';
 import { sizeOf, writeChanged, writeWhole } from './folder.ts';
-import type { Listing } from './listing.ts';
+import type { ListedState, Listing } from './listing.ts';
 
 const markName = 'export.json';
-const markSchema = z.object({ sluiceExport: z.literal(1), portal: z.string() });
+const stateSchema = z.object({ user: z.string(), newest: z.number() });
+const markSchema = z.object({
+  sluiceExport: z.literal(1),
+  portal: z.string(),
+  /** What the last whole export saw; absent before there was one. */
+  listed: stateSchema.exactOptional(),
+});
 
-/** Claims a folder for the export of the portal at this address. @throws UsageError for one that holds something else */
-export const markFolder = async (root: string, portal: string): Promise<void> => {
+/**
+ * Claims a folder for the export of the portal at this address; returns what the last whole export saw.
+ * @throws UsageError for one that holds something else
+ */
+export const markFolder = async (root: string, portal: string): Promise<ListedState | null> => {
   const stats = await lstat(root).catch((error: unknown) => {
     throw new UsageError(`${root} cannot be written to by this worker: ${errorMessage(error)}`, {
       hint: 'every worker of the portal needs the folder under the same path',
@@ -32,7 +41,14 @@ export const markFolder = async (root: string, portal: string): Promise<void> =>
       hint: 'export each portal into a folder of its own',
     });
   }
-  await writeChanged(path, [`${JSON.stringify({ sluiceExport: 1, portal }, null, 2)}\n`]);
+  if (!mark) await writeMark(root, portal, null);
+  return mark?.listed ?? null;
+};
+
+/** Writes down what a whole export has seen. */
+export const writeMark = async (root: string, portal: string, listed: ListedState | null): Promise<void> => {
+  const mark = { sluiceExport: 1, portal, ...(listed ? { listed } : {}) };
+  await writeChanged(join(root, markName), [`${JSON.stringify(mark, null, 2)}\n`]);
 };
 
 const listingName = '.listing.json';
@@ -42,6 +58,7 @@ const listingSchema = z.object({
   resources: z.array(z.string()),
   groups: z.record(z.string(), z.string()),
   unread: z.int(),
+  state: stateSchema,
 });
 
 /** What a run has to know of its listing until it ends. */
@@ -49,9 +66,9 @@ export type KeptListing = z.infer<typeof listingSchema>;
 
 /** Keeps what was listed for the later attempts of a run. */
 export const keepListing = async (root: string, runId: string, listing: Listing): Promise<void> => {
-  const { datasets, resources, groups, unread } = listing;
+  const { datasets, resources, groups, unread, state } = listing;
   const nids = { datasets: [...datasets.keys()], resources: [...resources.keys()] };
-  const kept: KeptListing = { runId, ...nids, groups: Object.fromEntries(groups), unread };
+  const kept: KeptListing = { runId, ...nids, groups: Object.fromEntries(groups), unread, state };
   await writeWhole(join(root, listingName), [JSON.stringify(kept)]);
 };
 

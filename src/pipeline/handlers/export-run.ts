@@ -13,7 +13,7 @@ import { targetsOf } from '../export/describe.ts';
 import { type ExportTools, exportDataset } from '../export/export-dataset.ts';
 import { datasetFolders, datasetsName, readRecord, records, sizeOf, sweep } from '../export/folder.ts';
 import { listPortal, type PlannedFolder, planFolders } from '../export/listing.ts';
-import { forgetListing, type KeptListing, keepListing, keptListing, markFolder } from '../export/mark.ts';
+import { forgetListing, type KeptListing, keepListing, keptListing, markFolder, writeMark } from '../export/mark.ts';
 import { slugName } from '../export/names.ts';
 import type { ExportedPortal } from '../export/package.ts';
 import { type ExportTotals, totalsOf, writeSummary } from '../export/summary.ts';
@@ -78,6 +78,11 @@ export const executeExport = async (
     reason: await faultOf(order),
     remarks: remarksOf(order, totals, listing),
   });
+  // With an item that failed, what changed since the last whole export must be found again.
+  const hasFailed = [report.counts.dataset, report.counts.resource].some(({ failed = 0 }) => failed > 0);
+  if (order.only === null && !hasFailed) {
+    await writeMark(order.folder, (await tools(job.signal)).portal.url, listing.state);
+  }
   await deps.runs.close(report);
   await forgetListing(order.folder);
   await job.note(`ended: ${JSON.stringify(report.counts)}`);
@@ -90,9 +95,9 @@ const planExport = async (
   { order, tools }: { order: ExportOrder; tools: ExportTools },
 ): Promise<void> => {
   const { runId, manifest } = data;
-  await markFolder(order.folder, tools.portal.url);
+  const before = await markFolder(order.folder, tools.portal.url);
   await sweep(order.folder);
-  const listing = await listPortal(tools.portal, tools.signal);
+  const listing = await listPortal(tools.portal, { root: order.folder, before }, tools.signal);
   const planned = await planFolders(order, listing);
   await keepListing(order.folder, runId, listing);
   const writer = deps.runs.newPlan(runId);
