@@ -22,6 +22,7 @@ import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type Manifest, manifestKinds } from '../sources/manifest/schema.ts';
 import { inspectTable, reportOf } from '../tables/check.ts';
 import { prepareTable } from '../tables/transform/prepare.ts';
+import { plural } from '../util/plural.ts';
 import {
   type CheckContext,
   type Fault,
@@ -31,7 +32,6 @@ import {
   summaryOfTable,
 } from './check-finding.ts';
 import { type Inside, lookAtCatalogue, lookAtPackage, lookInside } from './check-inside.ts';
-import { plural } from './io.ts';
 
 /** Checks one file, told apart by its name and, for YAML, by its keys. Never throws for what is wrong with the file. */
 export const checkFile = (path: string, context: CheckContext): Promise<FileFinding> => find(path, context, look);

@@ -7,7 +7,8 @@ import type { CheckOptions, TableReport } from '../tables/check.ts';
 import type { NumberNotation } from '../tables/inspect/columns.ts';
 import type { Finding } from '../tables/inspect/finding.ts';
 import type { Inspection as WholeInspection } from '../tables/inspect/inspect-file.ts';
-import { type Io, plural } from './io.ts';
+import { plural } from '../util/plural.ts';
+import type { Io } from './io.ts';
 
 /** What a file was taken for. */
 type FileKind = 'table' | 'manifest' | 'config' | 'catalogue' | 'package' | 'other';

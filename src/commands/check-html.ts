@@ -3,7 +3,8 @@
 import type { FixReport } from '../tables/fix/row-fixer.ts';
 import type { Finding, FindingPlace } from '../tables/inspect/finding.ts';
 import type { Inspection } from '../tables/inspect/inspect-file.ts';
-import { countText, html, type Part, trusted } from '../util/html.ts';
+import { html, type Part, trusted } from '../util/html.ts';
+import { countText } from '../util/plural.ts';
 import type { FileFinding } from './check-finding.ts';
 
 const style = `body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}

@@ -8,8 +8,8 @@ import { type GatheredList, gatherManifest } from '../sources/gather/dataset-wis
 import { gatherIndex } from '../sources/index/gather-index.ts';
 import { isAddress, resolveCatalogue } from '../sources/manifest/list-schemas.ts';
 import { type CatalogueManifest, defaultRules, type Manifest, type ManifestBase } from '../sources/manifest/schema.ts';
+import { plural } from '../util/plural.ts';
 import type { PublishedFile } from './check-finding.ts';
-import { plural } from './io.ts';
 
 /** What a manifest publishes. */
 export interface Inside {

@@ -4,6 +4,7 @@ import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { ConfigError, InterruptedError, UsageError } from '../model/errors.ts';
+import { plural } from '../util/plural.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
 import {
   type CheckContext,
@@ -22,7 +23,7 @@ import { htmlOfFiles } from './check-html.ts';
 import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type CommonOptions, type Io, plural, say } from './io.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
 
 /** Options of `sluice check`. */

@@ -2,9 +2,10 @@
 import { NotFoundError } from '../model/errors.ts';
 import { type TableVersion, versionsOf } from '../model/table-history.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type CommonOptions, type Io, plural, say } from './io.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
 import { withRuntimeOf } from './session.ts';
 
 /** Lists the versions of a table, newest first, with what changed in its columns. */

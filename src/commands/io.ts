@@ -52,10 +52,6 @@ export const warn = (io: Io, line: string): void => {
   io.stderr.write(`${printable(line)}\n`);
 };
 
-/** `1 dataset`, `2 datasets`. */
-export const plural = (count: number, noun: string): string =>
-  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
-
 /** Resolves when the command is told to stop. */
 export const stopped = ({ stop }: Io): Promise<void> =>
   new Promise((done) => {

@@ -2,7 +2,7 @@
 
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
-import { plural } from './io.ts';
+import { plural } from '../util/plural.ts';
 
 /** Keys that are listed; of more only their number is told. */
 const shown = 5;

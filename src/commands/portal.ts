@@ -11,9 +11,10 @@ import { storeAddress } from '../embedded-portal/supervisor.ts';
 import { UsageError } from '../model/errors.ts';
 import { createLog, type Log } from '../model/log.ts';
 import { embeddedPortal, serverSettings } from '../service/portal-access.ts';
+import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, parsePort, placeOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type Io, plural, say, stopped } from './io.ts';
+import { type Io, say, stopped } from './io.ts';
 import { type ChosenEmbedded, chosenEmbedded, type PortalChoice, storeDirOf } from './portal-settings.ts';
 import { tokenDeclaration } from './portal-token.ts';
 

@@ -1,7 +1,7 @@
 // What `publish` says at its end: where things are to be seen, what was left on the portal, and the next command.
 import type { StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { plural } from './io.ts';
+import { plural } from '../util/plural.ts';
 import { isLeftBehind, leftBehindLines } from './left-behind.ts';
 
 /** Addresses that are listed one by one. */

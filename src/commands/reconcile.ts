@@ -8,9 +8,10 @@ import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes, worstOf } from './exit-code.ts';
-import { type CommonOptions, type Io, plural, say } from './io.ts';
+import { type CommonOptions, type Io, say } from './io.ts';
 import { loadAll } from './publish.ts';
 import { configOf, withRuntime } from './session.ts';
 

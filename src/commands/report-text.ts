@@ -1,6 +1,6 @@
 // Reports as people read them.
 import type { Reason, ReportItem, StoredReport } from '../model/report.ts';
-import { plural } from './io.ts';
+import { plural } from '../util/plural.ts';
 
 /** Items that are listed one by one; of longer reports only what needs attention is. */
 const listedWhole = 40;

@@ -4,9 +4,10 @@ import { targetName } from '../model/redis-keys.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { itemFates } from '../state/run-summary.ts';
+import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, parseCount } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type CommonOptions, type Io, plural, say, sayAll } from './io.ts';
+import { type CommonOptions, type Io, say, sayAll } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { withRuntimeOf } from './session.ts';
 

@@ -13,10 +13,11 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type LastRun, lastRuns } from '../state/last-runs.ts';
 import { lastTriggers, type TriggerRecord } from '../state/triggers.ts';
+import { plural } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
-import { type CommonOptions, type Io, plural, say, warn } from './io.ts';
+import { type CommonOptions, type Io, say, warn } from './io.ts';
 import { awaitReports } from './publish.ts';
 import { withRuntimeOf } from './session.ts';
 

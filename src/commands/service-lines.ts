@@ -3,7 +3,8 @@ import { Writable } from 'node:stream';
 import { causesOf } from '../model/causes.ts';
 import type { ReportItem, StoredReport } from '../model/report.ts';
 import { fateOf } from '../state/run-summary.ts';
-import { type Io, plural, say } from './io.ts';
+import { plural } from '../util/plural.ts';
+import { type Io, say } from './io.ts';
 
 /** Items of a run that get a line each; of larger runs the counts are told, and the causes of failures. */
 const listedItems = 20;

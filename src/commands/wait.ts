@@ -7,7 +7,8 @@ import type { StoredReport } from '../model/report.ts';
 import { type Standstill, standstillOf } from '../queue/standstill.ts';
 import type { AskedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { type Io, plural } from './io.ts';
+import { plural } from '../util/plural.ts';
+import type { Io } from './io.ts';
 
 /** How to wait. */
 export interface WaitOptions {

@@ -1,7 +1,8 @@
 // Reports as files for other programs and people: JSON, CSV, a page.
 import type { ReportItem, StoredReport } from '../model/report.ts';
 import { fateOf } from '../state/run-summary.ts';
-import { countText, type Html, html, trusted } from '../util/html.ts';
+import { type Html, html, trusted } from '../util/html.ts';
+import { countText } from '../util/plural.ts';
 
 /** A report in pieces, with what it is sent as. */
 export interface FormattedReport {

@@ -1,4 +1,5 @@
 // HTML as a template tag that escapes whatever it is given.
+import { plural } from './plural.ts';
 
 /** Escapes the five characters that matter in HTML. */
 export const escapeHtml = (text: string): string =>
@@ -35,17 +36,11 @@ export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): 
 /** Text that is HTML already, such as what a sanitiser made. */
 export const trusted = (text: string): Html => new Html(text);
 
-/** A count with separators, such as `12,345`. */
-export const countText = (count: number): string => count.toLocaleString('en');
-
-/** A count with its noun, which gets an `s` unless the count is 1. */
-export const counted = (count: number, noun: string): string => `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
-
 const units = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const;
 
 /** A size in powers of 1000, such as `1.2 MB`. */
 export const sizeWords = (bytes: number): string => {
-  if (bytes < 1000) return counted(bytes, 'byte');
+  if (bytes < 1000) return plural(bytes, 'byte');
   const power = Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
   return `${(bytes / 1000 ** power).toFixed(1)} ${units[power]}`;
 };

@@ -1,6 +1,7 @@
 // Which public page a path means: the list of datasets, a dataset, a resource, a group or page.
 
-import { counted, countText, type Html, html } from '../../util/html.ts';
+import { type Html, html } from '../../util/html.ts';
+import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import type { Call } from '../call.ts';
@@ -18,7 +19,7 @@ const datasetHtml = (row: DatasetRow, baseUrl: string): Html => {
   const words = excerpt(row);
   return html`<li>
 <h2><a href="${publicPath(row, baseUrl)}"><bdi>${titleText(row)}</bdi></a></h2>
-${words === '' ? null : html`<p dir="auto">${words}</p>\n`}<p class="soft">${counted(row.resources, 'resource')} · changed ${momentHtml(row.changed)}</p>
+${words === '' ? null : html`<p dir="auto">${words}</p>\n`}<p class="soft">${plural(row.resources, 'resource')} · changed ${momentHtml(row.changed)}</p>
 </li>
 `;
 };
@@ -42,7 +43,7 @@ export const homeText = (call: Call, page: number): string | null => {
   if (page > pages) return null;
   const rows = publicNodes.datasets({ limit: pageSize, offset: (page - 1) * pageSize });
   const main = html`<h1>Datasets</h1>
-<p class="soft">${total === 0 ? 'Nothing is published here yet.' : `${counted(total, 'published dataset')}, the newest first.`}</p>
+<p class="soft">${total === 0 ? 'Nothing is published here yet.' : `${plural(total, 'published dataset')}, the newest first.`}</p>
 <ul class="items">
 ${rows.map((row) => datasetHtml(row, call.baseUrl))}</ul>
 ${pager(page, pages, call.baseUrl)}`;

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { type DatastoreState, datastoreState } from '../../dataset-api/datastore-status.ts';
 import { paths } from '../../dataset-api/paths.ts';
-import { counted, countText, type Html, html, sizeWords } from '../../util/html.ts';
+import { type Html, html, sizeWords } from '../../util/html.ts';
+import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Call, Portal } from '../call.ts';
 import { publicPath } from '../content/view.ts';
@@ -164,8 +165,8 @@ export const previewHtml = (preview: Preview): Html => {
   const columnWords =
     columns.length > mostColumns
       ? `${mostColumns} of ${countText(columns.length)} columns`
-      : counted(columns.length, 'column');
-  const rowWords = total > rows.length ? `The first ${rows.length} of ${countText(total)} rows` : counted(total, 'row');
+      : plural(columns.length, 'column');
+  const rowWords = total > rows.length ? `The first ${rows.length} of ${countText(total)} rows` : plural(total, 'row');
   return html`<p class="soft">${rowWords}, ${columnWords}.</p>
 <div class="scroll" role="region" aria-label="Preview of the rows" tabindex="0">
 <table>

@@ -1,5 +1,6 @@
 // The type of each column, and what readers of its values should know.
 import type { ColumnKind } from '../../model/table-history.ts';
+import { plural } from '../../util/plural.ts';
 import { kindNumber, type ValueKind, valueKinds } from '../scan/value-kind.ts';
 import type { Findings } from './finding.ts';
 
@@ -167,9 +168,6 @@ interface ColumnsRead {
   /** The line of the header. */
   line: number;
 }
-
-const plural = (count: number, noun: string): string =>
-  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 
 const listed = (kinds: KindCount[]): string =>
   kinds.map(({ kind, count, line }) => `${kind} (${count.toLocaleString('en')}, first in line ${line})`).join(', ');

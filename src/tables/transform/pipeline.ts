@@ -3,6 +3,7 @@ import { createContext, Script } from 'node:vm';
 import { TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { inputSteps, type Step } from '../../model/recipe/steps.ts';
+import { plural } from '../../util/plural.ts';
 import type { Row, Table } from './row.ts';
 import {
   castStep,
@@ -15,7 +16,7 @@ import {
   selectStep,
 } from './step/cells.ts';
 import { pluginStage } from './step/plugin.ts';
-import { many, type RowStep, type StepTools } from './step/row-step.ts';
+import type { RowStep, StepTools } from './step/row-step.ts';
 import { dedupeStep, filterStep, sortStage, splitStep } from './step/rows.ts';
 import { schemaStep } from './step/schema.ts';
 
@@ -161,7 +162,7 @@ async function* whole(
 
 const faultOf = ({ cells, fault }: Row, width: number): string | null => {
   if (fault !== undefined) return fault.what;
-  return cells.length === width ? null : `the row has ${many(cells.length, 'cell')}, the header has ${width}`;
+  return cells.length === width ? null : `the row has ${plural(cells.length, 'cell')}, the header has ${width}`;
 };
 
 async function* through(

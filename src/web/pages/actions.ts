@@ -4,7 +4,8 @@ import { type Target, targetName } from '../../model/redis-keys.ts';
 import { type AskedRun, cancelRun, discard, pausePortal, release, resumePortal, retry } from '../../service/actions.ts';
 import type { Overview } from '../../service/overview.ts';
 import type { KnownTarget, Runtime } from '../../service/runtime.ts';
-import { counted, html, type Part } from '../../util/html.ts';
+import { html, type Part } from '../../util/html.ts';
+import { plural } from '../../util/plural.ts';
 import { itemPath, type Page, runPath, tokenField } from './layout.ts';
 
 /** An action with what it is about, ready to be confirmed. */
@@ -102,7 +103,7 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
       says: html`<p dir="auto">${why}</p>
 <p>A run of ${manifest} to ${portal} does what this one was held for${
         removals.length > 0
-          ? html`. It takes down ${counted(removals.length, 'item')} and no others:</p>
+          ? html`. It takes down ${plural(removals.length, 'item')} and no others:</p>
 <ul>${removals.slice(0, 20).map((removed) => html`<li><a href="${itemPath(removed)}">${removed}</a></li>`)}${removals.length > 20 ? html`<li>… and ${removals.length - 20} more</li>` : null}</ul><p>`
           : '. '
       }Other changes of the manifest are published with it.</p>`,

@@ -1,6 +1,7 @@
 // The versions of a table as bars (rows) and a line (bytes).
 import type { TableVersion } from '../../model/table-history.ts';
-import { counted, countText, type Html, html, type Part, sizeWords } from '../../util/html.ts';
+import { type Html, html, type Part, sizeWords } from '../../util/html.ts';
+import { countText, plural } from '../../util/plural.ts';
 
 const [width, height, top] = [680, 140, 18] as const;
 /** Versions that are drawn. */
@@ -24,7 +25,7 @@ export const versionsChart = (all: TableVersion[]): Part => {
     ({ bytes }, index) =>
       `${round(index * step + Math.min(step * 0.5, 30 + step * 0.1))},${height - scale(bytes, mostBytes)}`,
   );
-  const label = `${counted(versions.length, 'version')} from ${dayOf(first)} to ${dayOf(last)}: ${countText(first.rows)} to ${countText(last.rows)} rows`;
+  const label = `${plural(versions.length, 'version')} from ${dayOf(first)} to ${dayOf(last)}: ${countText(first.rows)} to ${countText(last.rows)} rows`;
   return html`<svg class="chart" viewBox="0 0 ${width} ${height + 18}" role="img" aria-label="${label}">
 <line x1="0" y1="${height}" x2="${width}" y2="${height}"/>
 ${bars}<polyline points="${points.join(' ')}"/>
@@ -38,4 +39,4 @@ const round = (value: number): number => Math.round(value * 10) / 10;
 const dayOf = ({ at }: TableVersion): string => new Date(at).toISOString().slice(0, 10);
 
 const tipOf = (version: TableVersion): Html =>
-  html`${dayOf(version)}: ${counted(version.rows, 'row')}, ${sizeWords(version.bytes)}, ${counted(version.columns.length, 'column')}`;
+  html`${dayOf(version)}: ${plural(version.rows, 'row')}, ${sizeWords(version.bytes)}, ${plural(version.columns.length, 'column')}`;

@@ -3,7 +3,8 @@ import { targetName } from '../../model/redis-keys.ts';
 import { type FoundItem, itemStates } from '../../service/known-items.ts';
 import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
 import { markOf, type RunBrief } from '../../service/run-list.ts';
-import { counted, countText, type Html, html, type Part, sizeWords } from '../../util/html.ts';
+import { type Html, html, type Part, sizeWords } from '../../util/html.ts';
+import { countText, plural } from '../../util/plural.ts';
 import {
   actLink,
   hintHtml,
@@ -55,7 +56,7 @@ const foundHtml = (query: string, found: FoundItem[], isPartial: boolean): Html 
     ? html`Nothing is known of <bdi>${query}</bdi>${isPartial ? ' so far: titles and file names are still being read.' : '.'}`
     : found.length === mostFound
       ? `The first ${mostFound} items; another word narrows it down.`
-      : counted(found.length, 'item')
+      : plural(found.length, 'item')
 }</p>
 <ul class="cards">
 ${found.map(
@@ -178,7 +179,7 @@ const stripLabel = (runs: RunBrief[]): string => {
     const count = marks.get(mark)?.length ?? 0;
     return count === 0 ? [] : [`${count} ${mark === 'failed' ? 'with failures' : mark}`];
   });
-  return `The last ${counted(runs.length, 'run')}: ${told.join(', ') || 'all fine'}`;
+  return `The last ${plural(runs.length, 'run')}: ${told.join(', ') || 'all fine'}`;
 };
 
 /** Oldest left; what went wrong is taller, too, for who does not see colours. */

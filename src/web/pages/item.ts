@@ -4,7 +4,8 @@ import { warningsOf } from '../../model/ledger-entry.ts';
 import type { TableVersion } from '../../model/table-history.ts';
 import type { ItemView } from '../../service/item-view.ts';
 import { type FoundItem, itemStateOf } from '../../service/known-items.ts';
-import { counted, countText, type Html, html, type Part, sizeWords } from '../../util/html.ts';
+import { type Html, html, type Part, sizeWords } from '../../util/html.ts';
+import { countText, plural } from '../../util/plural.ts';
 import { versionsChart } from './chart.ts';
 import {
   actLink,
@@ -135,7 +136,7 @@ const versionsHtml = (versions: TableVersion[]): Part => {
   return html`<h2>Versions</h2>
 ${versionsChart(versions)}
 ${versionTable(newest.slice(0, shownVersions), 'Versions')}
-${more.length === 0 ? null : html`<details id="versions"><summary>${counted(more.length, 'earlier version')}</summary>${versionTable(more, 'Earlier versions')}</details>`}`;
+${more.length === 0 ? null : html`<details id="versions"><summary>${plural(more.length, 'earlier version')}</summary>${versionTable(more, 'Earlier versions')}</details>`}`;
 };
 
 const versionTable = (
@@ -174,7 +175,7 @@ ${lines.map(({ at, text, ms }) => {
   return html`<li class="${toneOf(text, ms)}"><b>${step}</b> ${proseHtml(rest.join(' '))} <span class="soft"><time datetime="${at}">${at.slice(11, 19)}</time>${ms === null ? null : `, ${durationText(ms)}`}</span></li>
 `;
 })}</ol>
-<details id="log-${portal}-${key}"><summary>Log (${counted(log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${log.join('\n')}</div></details>`;
+<details id="log-${portal}-${key}"><summary>Log (${plural(log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${log.join('\n')}</div></details>`;
 };
 
 /** How a step ended, by the words in which logs say so; a note is neutral. */

@@ -5,7 +5,8 @@ import type { Reason, ReportItem } from '../../model/report.ts';
 import { markOf, type RunBrief } from '../../service/run-list.ts';
 import { fateOf, itemFates, type RunSummary } from '../../state/run-summary.ts';
 import type { RunProgress } from '../../state/runs.ts';
-import { counted, countText, type Html, html, type Part } from '../../util/html.ts';
+import { type Html, html, type Part } from '../../util/html.ts';
+import { countText, plural } from '../../util/plural.ts';
 import {
   actLink,
   fateTone,
@@ -54,7 +55,7 @@ ${
     : html`<h2>Report</h2>
 <p class="row">${(['csv', 'json', 'html'] as const).map((format) => html`<a class="button" href="${runPath(runId)}/report.${format}">${format.toUpperCase()}</a>`)}<a href="${runPath(runId)}/items">All items</a></p>`
 }
-${view.log.length === 0 ? null : html`<details id="log"><summary>Log of the run (${counted(view.log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${view.log.slice(-500).join('\n')}</div></details>`}`,
+${view.log.length === 0 ? null : html`<details id="log"><summary>Log of the run (${plural(view.log.length, 'line')})</summary><div class="log" tabindex="0" role="region" aria-label="Log">${view.log.slice(-500).join('\n')}</div></details>`}`,
   };
 };
 
@@ -65,7 +66,7 @@ const openHtml = ({ runId, progress }: RunView, now: number): Html => {
       ? 'It waits to begin.'
       : total === 0
         ? 'It is being planned.'
-        : `${countText(done)} of ${counted(total, 'item')}`;
+        : `${countText(done)} of ${plural(total, 'item')}`;
   return html`<div class="note">
 <p>${text}${failed > 0 ? html`, <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && html` <span class="soft">for ${spanText(now - startedAt)}</span>`}</p>
 ${total > 0 ? html`<progress max="${total}" value="${done}" aria-label="Items"></progress>` : null}
@@ -84,14 +85,14 @@ ${itemFates.map((fate) => {
 const causesHtml = ({ runId, causes, summary, isHeld }: RunView): Part => {
   if (causes.length === 0) return null;
   const total = causes.reduce((sum, { count }) => sum + count, 0);
-  return html`<h2>${counted(total, 'item')} need${total === 1 ? 's' : ''} attention</h2>
+  return html`<h2>${plural(total, 'item')} need${total === 1 ? 's' : ''} attention</h2>
 ${summary === null || isHeld ? null : html`<p class="row">${actLink('Retry all', 'retry', { run: runId })}</p>`}
 <ul class="cards">
 ${causes.map((cause) => causeHtml(runId, cause, summary !== null && !isHeld))}</ul>`;
 };
 
 const causeHtml = (runId: string, { reason, count, items }: Cause, canRetry: boolean): Html => html`<li>
-<h3>${counted(count, 'item')}: <code>${reason.code}</code></h3>
+<h3>${plural(count, 'item')}: <code>${reason.code}</code></h3>
 ${hintHtml(reason.hint)}
 <ul>
 ${items.map(({ key, message }) => html`<li><a href="${itemPath(key)}">${key}</a> <span class="soft" dir="auto">${proseHtml(message)}</span></li>\n`)}</ul>
@@ -118,7 +119,7 @@ export const runItemsPage = (
   return {
     title: `Items of run ${runId}`,
     live: html`<h1>Items of run <a href="${runPath(runId)}">${runId}</a></h1>
-<p class="soft">${counted(total, 'item')}${code && html` with <code>${code}</code>`}</p>
+<p class="soft">${plural(total, 'item')}${code && html` with <code>${code}</code>`}</p>
 <ul class="cards">
 ${items.map(
   (item) =>

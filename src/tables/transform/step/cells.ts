@@ -3,9 +3,10 @@
 import { compileCast } from '../../../model/recipe/cast.ts';
 import { parseExpression } from '../../../model/recipe/expression.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
+import { plural } from '../../../util/plural.ts';
 import { compileExpression, NoValue, textOf } from '../evaluate.ts';
 import { noColumn, shown } from '../row.ts';
-import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
+import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
 /** Keeps the named columns, in that order. */
 export const selectStep = (columns: string[], names: string[]): RowStep => {
@@ -17,7 +18,7 @@ export const selectStep = (columns: string[], names: string[]): RowStep => {
       row.cells = places.map((at) => cells[at] ?? '');
       return true;
     },
-    tell: () => `select: ${many(names.length, 'column')} of ${columns.length}`,
+    tell: () => `select: ${plural(names.length, 'column')} of ${columns.length}`,
   };
 };
 
@@ -30,7 +31,7 @@ export const dropStep = (columns: string[], names: string[]): RowStep => {
       row.cells = row.cells.filter((_, at) => !gone.has(at));
       return true;
     },
-    tell: () => `drop: ${many(gone.size, 'column')} of ${columns.length}`,
+    tell: () => `drop: ${plural(gone.size, 'column')} of ${columns.length}`,
   };
 };
 
@@ -38,7 +39,7 @@ export const dropStep = (columns: string[], names: string[]): RowStep => {
 export const renameStep = (columns: string[], renames: Record<string, string>): RowStep => ({
   columns: renamed('rename', columns, renames),
   apply: () => true,
-  tell: () => `rename: ${many(Object.keys(renames).length, 'column')}`,
+  tell: () => `rename: ${plural(Object.keys(renames).length, 'column')}`,
 });
 
 const renamed = (step: string, columns: string[], renames: Record<string, string>): string[] => {
@@ -92,7 +93,7 @@ export const castStep = (columns: string[], casts: NonNullable<Step['cast']>, { 
       bad.reject(row, wrong);
       return false;
     },
-    tell: () => `cast: ${many(changed, 'cell')} changed, ${many(rejected, 'bad row')}`,
+    tell: () => `cast: ${plural(changed, 'cell')} changed, ${plural(rejected, 'bad row')}`,
   };
 };
 
@@ -124,7 +125,7 @@ export const replaceStep = (columns: string[], wanted: NonNullable<Step['replace
       }
       return true;
     },
-    tell: () => `replace: ${many(changed, 'cell')} changed`,
+    tell: () => `replace: ${plural(changed, 'cell')} changed`,
   };
 };
 
@@ -159,7 +160,7 @@ export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): Ro
       }
       return true;
     },
-    tell: () => `fill: ${many(changed, 'cell')} filled`,
+    tell: () => `fill: ${plural(changed, 'cell')} filled`,
   };
 };
 
@@ -208,7 +209,7 @@ export const computedStep = (columns: string[], computed: Record<string, string>
       return true;
     },
     tell: () =>
-      `computed: ${wanted.map(([name]) => shown(name)).join(', ')}${rejected > 0 ? `, ${many(rejected, 'bad row')}` : ''}`,
+      `computed: ${wanted.map(([name]) => shown(name)).join(', ')}${rejected > 0 ? `, ${plural(rejected, 'bad row')}` : ''}`,
   };
 };
 

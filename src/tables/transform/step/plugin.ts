@@ -5,8 +5,9 @@ import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { errorMessage, SluiceError, TableStepError } from '../../../model/errors.ts';
 import { isObject } from '../../../util/json.ts';
+import { plural } from '../../../util/plural.ts';
 import type { Row, Table } from '../row.ts';
-import { many, type StepTools } from './row-step.ts';
+import type { StepTools } from './row-step.ts';
 import type { Stage } from './rows.ts';
 
 /** A row as a module sees it: cells by column. */
@@ -68,7 +69,7 @@ export const pluginStage = async (
   return {
     columns,
     batches: rows(),
-    tell: () => `transform ${name}: ${many(counts.read, 'row')} in, ${many(counts.given, 'row')} out`,
+    tell: () => `transform ${name}: ${plural(counts.read, 'row')} in, ${plural(counts.given, 'row')} out`,
     close: () => undefined,
   };
 };

@@ -32,10 +32,6 @@ export const placeOf = (step: string, columns: string[], name: string): number =
   return at;
 };
 
-/** `1 row`, `1,000 rows`. */
-export const many = (count: number, noun: string): string =>
-  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
-
 /** A violation in one column. */
 export const inColumn = (columns: string[], at: number, message: string): Violation => ({
   column: columns[at] ?? '',

@@ -5,9 +5,10 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { TableStepError } from '../../../model/errors.ts';
 import { parseExpression } from '../../../model/recipe/expression.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
+import { plural } from '../../../util/plural.ts';
 import { compileExpression, isTrue, NoValue } from '../evaluate.ts';
 import type { Row, Table } from '../row.ts';
-import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
+import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
 
 /** Keys that are held in memory, at some 100 bytes each. */
 const heldInMemory = 200_000;
@@ -112,7 +113,7 @@ export const sortStage = (table: Table, wanted: NonNullable<Step['sort']>, { scr
     if (next.length > 0) yield next;
     close();
   }
-  return { columns: table.columns, batches: sorted(), tell: () => `sort: ${many(rows, 'row')} sorted`, close };
+  return { columns: table.columns, batches: sorted(), tell: () => `sort: ${plural(rows, 'row')} sorted`, close };
 };
 
 const numberOrNull = (cell: string): number | null => {
@@ -136,7 +137,7 @@ export const filterStep = (columns: string[], text: string, { bad }: StepTools):
       }
       return false;
     },
-    tell: () => `filter ${text}: ${many(dropped, 'row')} dropped`,
+    tell: () => `filter ${text}: ${plural(dropped, 'row')} dropped`,
   };
 };
 
@@ -161,7 +162,7 @@ export const splitStep = (columns: string[], split: NonNullable<Step['split']>, 
       else bad.reject(row, [inColumn(columns, at, 'is none of the values of split')]);
       return false;
     },
-    tell: () => `split by ${by}: ${many(left, 'row')} of other resources left out`,
+    tell: () => `split by ${by}: ${plural(left, 'row')} of other resources left out`,
   };
 };
 
@@ -177,7 +178,7 @@ export const dedupeStep = (columns: string[], names: string[], { scratch }: Step
       if (!isNew) dropped++;
       return isNew;
     },
-    tell: () => `dedupe by ${names.join(', ')}: ${many(dropped, 'row')} dropped`,
+    tell: () => `dedupe by ${names.join(', ')}: ${plural(dropped, 'row')} dropped`,
     close: () => seen.close(),
   };
 };

@@ -2,9 +2,10 @@
 import { TableStepError } from '../../../model/errors.ts';
 import { type CastCell, compileCast } from '../../../model/recipe/cast.ts';
 import { type FieldSchema, notationOf, type TableSchema } from '../../../model/recipe/table-schema.ts';
+import { plural } from '../../../util/plural.ts';
 import type { Violation } from '../bad-rows.ts';
 import { shown } from '../row.ts';
-import { inColumn, many, placeOf, type RowStep, type StepTools } from './row-step.ts';
+import { inColumn, placeOf, type RowStep, type StepTools } from './row-step.ts';
 import { SeenKeys } from './rows.ts';
 
 /** A check of one column: what is wrong with a cell, or null. */
@@ -49,7 +50,9 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
       return false;
     },
     tell: () =>
-      [`schema: ${many(schema.fields.length, 'field')} checked, ${many(rejected, 'bad row')}`, ...unchecked].join('; '),
+      [`schema: ${plural(schema.fields.length, 'field')} checked, ${plural(rejected, 'bad row')}`, ...unchecked].join(
+        '; ',
+      ),
     close: () => {
       seenKeys?.close();
       for (const { seen } of fields) seen?.close();
