@@ -50,7 +50,7 @@ describe('a 503 with a Retry-After', () => {
     seconds = 50;
     const place = makeRemotePlace(url, { retry: { backoff: '100ms', maxBackoff: '60s' } });
     const publish = place.start(['publish', manifestOf(place), '--wait', '60s']);
-    await waitUntil('the line', () => /\| waits until 20\S+Z: portal local: .* answered 503/.test(publish.err()));
+    await waitUntil('the line', () => /waits until 20\S+Z: portal local: .* answered 503/.test(publish.err()));
     await publish.end('SIGINT');
   });
 

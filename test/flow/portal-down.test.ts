@@ -99,7 +99,7 @@ describe('a portal that goes down in mid-run', () => {
     downAfter(gateway, 15);
     const gaveUp = await place.run(['publish', manifest, '--wait', '1s', '--json']);
     expect(gaveUp.code).toBe(3);
-    expect(gaveUp.out).toBe('');
+    expect(JSON.parse(gaveUp.out)).toMatchObject({ error: { code: 'unfinished' } });
     expect(gaveUp.err).toMatch(/portal local is paused since 20.*: portal local failed 5 times in a row/);
     expect(gaveUp.err).toContain('the run stays queued');
     gateway.target = portal.url;
