@@ -8,7 +8,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     globalSetup: ['test/support/redis-required.ts'],
     projects: [
       { extends: true, test: { name: 'main', include: ['test/**/*.test.ts'], exclude: [long] } },
