@@ -22,6 +22,7 @@ import { rememberRun } from './last-runs.ts';
 import { pack, unpack } from './packed.ts';
 import { fieldsOf, writeFields } from './redis/fields.ts';
 import { readField } from './redis/read-field.ts';
+import { RedisScript } from './redis/script.ts';
 import { packReport, ReportBuilder, unpackReport } from './report-lines.ts';
 import { type RunSummary, runSummarySchema, summaryOf } from './run-summary.ts';
 
@@ -167,6 +168,12 @@ const partSchema = z.object({
 const bytesAtOnce = 200_000;
 const partsAtOnce = 20;
 
+// A part whose reply was lost with its connection is sent again, and must not stand in the plan twice.
+const addPart = new RedisScript(`
+if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[1]) then redis.call('RPUSH', KEYS[1], ARGV[2]) end
+return redis.call('PEXPIRE', KEYS[1], ARGV[3])
+`);
+
 /** Writes the plan of a run down in parts. They count when it is ended; another attempt writes a plan of its own. */
 export class PlanWriter {
   readonly #redis: Redis;
@@ -174,6 +181,7 @@ export class PlanWriter {
   readonly #runId: string;
   readonly #keepMs: number;
   readonly #id = randomUUID();
+  #parts = 0;
   readonly #counts: PlannedCounts = { datasets: 0, resources: 0, settled: 0 };
 
   constructor(redis: Redis, keys: RedisKeys, { runId, keepMs }: { runId: string; keepMs: number }) {
@@ -193,7 +201,8 @@ export class PlanWriter {
     await this.#write([...datasets, ...resources]);
     const part = { datasets: datasets.map(({ wish }) => wish.key), settled, claims, dropped };
     const list = this.#keys.runPlan(this.#runId, this.#id);
-    await this.#redis.multi().rpush(list, JSON.stringify(part)).pexpire(list, this.#keepMs).exec();
+    await addPart.run(this.#redis, [list], [this.#parts, JSON.stringify(part), this.#keepMs]);
+    this.#parts += 1;
     this.#counts.datasets += datasets.length;
     this.#counts.resources += resources.length;
     this.#counts.settled += settled.length;
