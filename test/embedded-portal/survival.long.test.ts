@@ -1,9 +1,9 @@
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { ProfileName } from '../../src/embedded-portal/profiles/profile.ts';
 import { profiles } from '../../src/embedded-portal/profiles/profiles.ts';
+import { fc } from '../support/fast-check.ts';
 import { startTestPortal } from '../support/portal.ts';
 import { survive } from '../support/survival.ts';
 import { tempDir } from '../support/temp-dir.ts';

@@ -1,5 +1,5 @@
 // Bodies from strangers: every one is read or refused with `MalformedBody`, in bounded time, and changes nothing.
-import fc from 'fast-check';
+
 import { afterEach, describe, expect, test } from 'vitest';
 import { type BodyParser, defaultParseLimits, MalformedBody } from '../../../src/embedded-portal/media/body-parser.ts';
 import { parseJson } from '../../../src/embedded-portal/media/json.ts';
@@ -7,6 +7,7 @@ import { parsePhp } from '../../../src/embedded-portal/media/php.ts';
 import { parseXml } from '../../../src/embedded-portal/media/xml.ts';
 import { parseYaml } from '../../../src/embedded-portal/media/yaml.ts';
 import { heavyBodies, refusedBodies, soundBodies } from '../../support/attack-bodies.ts';
+import { fc } from '../../support/fast-check.ts';
 
 type Kind = keyof typeof soundBodies;
 const parsers: Record<Kind, BodyParser<unknown>> = {

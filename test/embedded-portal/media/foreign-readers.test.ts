@@ -2,7 +2,6 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { writeJson } from '../../../src/embedded-portal/media/json.ts';
 import { parsePhp, writePhp } from '../../../src/embedded-portal/media/php.ts';
@@ -11,6 +10,7 @@ import { writeXml } from '../../../src/embedded-portal/media/xml.ts';
 import { writeYaml } from '../../../src/embedded-portal/media/yaml.ts';
 import { isObject } from '../../../src/util/json.ts';
 import { anyScalar, awkwardText, valuesOver } from '../../support/api-values.ts';
+import { fc } from '../../support/fast-check.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const sound = { style: 'sound', shape: 'plain' } as const;

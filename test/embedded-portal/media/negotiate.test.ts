@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   chooseFormat,
@@ -8,6 +7,7 @@ import {
   specDefaults,
   splitSuffix,
 } from '../../../src/embedded-portal/media/negotiate.ts';
+import { fc } from '../../support/fast-check.ts';
 
 /** The recorded rules with the answer of `spec` to an open choice. */
 const openDefaults: DefaultFormats = { ...recordedDefaults, any: 'json' };

@@ -1,6 +1,5 @@
 // What a writer writes, a reader reads back: over generated values, for every format that has a reader.
 
-import fc from 'fast-check';
 import { XMLParser } from 'fast-xml-parser';
 import { load } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
@@ -13,6 +12,7 @@ import { parseYaml, writeYaml } from '../../../src/embedded-portal/media/yaml.ts
 import { isObject } from '../../../src/util/json.ts';
 import { anyValue, awkwardText, valuesOver } from '../../support/api-values.ts';
 import { readBencode } from '../../support/bencode-reader.ts';
+import { fc } from '../../support/fast-check.ts';
 
 const runs = { numRuns: 2000 };
 const sound = { style: 'sound', shape: 'plain' } as const;

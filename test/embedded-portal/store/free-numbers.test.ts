@@ -1,9 +1,10 @@
 // The smallest free number, as if all were tried one by one, with few tries.
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { aliasOf } from '../../../src/embedded-portal/content/alias.ts';
 import { freeName } from '../../../src/embedded-portal/content/file-name.ts';
 import { FreeNumbers } from '../../../src/embedded-portal/store/free-numbers.ts';
+import { fc } from '../../support/fast-check.ts';
 
 /** A step: take one, free the taken one at that place, or undo what was done since the last commit. */
 type Step = { do: 'take' } | { do: 'free'; at: number } | { do: 'commit' } | { do: 'undo' };

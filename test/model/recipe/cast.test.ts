@@ -1,9 +1,10 @@
 // Notations of numbers and dates: what is taken, what is written, what is refused.
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { castSchema, compileCast } from '../../../src/model/recipe/cast.ts';
 import { dateFormat, dateFormatFault } from '../../../src/model/recipe/date-format.ts';
 import { notationOf } from '../../../src/model/recipe/table-schema.ts';
+import { fc } from '../../support/fast-check.ts';
 
 const cast = (how: unknown, cell: string): string | null => compileCast(castSchema.parse(how))(cell);
 

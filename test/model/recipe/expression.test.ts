@@ -1,8 +1,9 @@
 // Expressions: how they are read, what they give, and what is said of wrong ones.
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { ExpressionFault, parseExpression } from '../../../src/model/recipe/expression.ts';
 import { compileExpression, NoValue, textOf } from '../../../src/tables/transform/evaluate.ts';
+import { fc } from '../../support/fast-check.ts';
 
 const columns = ['a', 'b', 'name', 'Größe', 'two words'];
 

@@ -1,10 +1,11 @@
 // Which resource goes on where addresses changed.
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import type { LedgerEntry, SentNode } from '../../../src/model/ledger-entry.ts';
 import type { DatasetWish } from '../../../src/model/wish.ts';
 import { findMissing } from '../../../src/pipeline/plan/removals.ts';
 import { catalogueManifest, entry, gatherEntries } from '../../sources/catalogue/support/catalogue.ts';
+import { fc } from '../../support/fast-check.ts';
 import { liveState } from './support/make.ts';
 
 interface Distribution {

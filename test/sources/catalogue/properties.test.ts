@@ -1,10 +1,11 @@
 // What holds for any catalogue.
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { idPattern, kindOfKey } from '../../../src/model/key.ts';
 import { datasetWishSchema } from '../../../src/model/wish.ts';
 import { readCatalogue } from '../../../src/sources/catalogue/read-catalogue.ts';
 import { idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/values.ts';
+import { fc } from '../../support/fast-check.ts';
 import { catalogueManifest, chunksOf, collect, gatherAll, gatherEntries } from './support/catalogue.ts';
 
 const json = fc.jsonValue({ maxDepth: 6 });

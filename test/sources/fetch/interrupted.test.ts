@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import { SourceUnreachableError } from '../../../src/model/errors.ts';
 import { type FetchPolicy, openFetcher } from '../../../src/sources/fetch/fetch.ts';
+import { fc } from '../../support/fast-check.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { type Answering, fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';

@@ -1,8 +1,8 @@
 // Whatever a spreadsheet writes is read back, with every row at its line.
 import { stringify } from 'csv-stringify/sync';
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readIndex } from '../../../src/sources/index/index-rows.ts';
+import { fc } from '../../support/fast-check.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { writeText } from '../../support/yaml-file.ts';
 

@@ -3,8 +3,8 @@
 import { gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../../support/fast-check.ts';
 import { made, textOf } from './support/made.ts';
 import { workbookOf } from './support/workbook.ts';
 import { zipOf } from './support/zip.ts';
