@@ -5,6 +5,7 @@ import * as zlib from 'node:zlib';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { RedisKeys } from '../model/redis-keys.ts';
+import { RedisScript } from '../state/redis/script.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import type { Queues } from './queues.ts';
 
@@ -12,6 +13,15 @@ import type { Queues } from './queues.ts';
 const chunk = 500;
 /** Packed logs that one command reads. */
 const chunksAtOnce = 20;
+
+// Logs that were packed by a call whose reply was lost are gone when it is sent again.
+const packLogs = new RedisScript(`
+if redis.call('DEL', unpack(KEYS, 3)) == 0 then return end
+for i = 1, 2 do
+  redis.call('RPUSH', KEYS[i], ARGV[i])
+  redis.call('PEXPIRE', KEYS[i], ARGV[3])
+end
+`);
 
 const deflate = promisify<zlib.InputType, Buffer>(zlib.deflate);
 const inflate = promisify<zlib.InputType, Buffer>(zlib.inflate);
@@ -54,14 +64,13 @@ export class JobLogs {
       );
       if (texts.length === 0) continue;
       const [key, marks] = [this.#keys.itemLogs(runId), this.#keys.itemLogMarks(runId)];
-      await this.#redis
-        .multi()
-        .rpush(key, await deflate(texts.join('\n')))
-        .rpush(marks, Buffer.concat(logs.map(({ id }) => markOf(id))))
-        .pexpire(key, this.#queues.settings.keepMs)
-        .pexpire(marks, this.#queues.settings.keepMs)
-        .del(...logs.map((log) => log.key))
-        .exec();
+      const packed = await deflate(texts.join('\n'));
+      const lists = [key, marks, ...logs.map((log) => log.key)];
+      await packLogs.run(this.#redis, lists, [
+        packed,
+        Buffer.concat(logs.map(({ id }) => markOf(id))),
+        this.#queues.settings.keepMs,
+      ]);
     }
   }
 

@@ -4,6 +4,7 @@ import { itemId } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { JobLogs } from '../../src/queue/job-logs.ts';
 import { Queues } from '../../src/queue/queues.ts';
+import { lossyRedis } from '../support/lossy-redis.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = await openTestRedis();
@@ -33,6 +34,22 @@ describe('the log of an item', () => {
     await logs.pack('r', ids);
     expect(await logs.read(first)).toEqual([...before, 'four']);
     expect(await open().read(first)).toEqual([...before, 'four']);
+  });
+
+  it('is packed once when the reply is lost and the command sent again', async () => {
+    const { client, cutAfter, close } = await lossyRedis(redis.options.path ?? '');
+    try {
+      const logs = new JobLogs(client, keys, queues);
+      for (const line of ['one', 'two']) {
+        await log(first, line);
+        await client.ping();
+        cutAfter(1); // the lines are read, then packed
+        await logs.pack('r', [first]);
+      }
+      expect(await open().read(first)).toEqual(['one', 'two']);
+    } finally {
+      close();
+    }
   });
 
   it('is found among those of many items, and takes little', async () => {

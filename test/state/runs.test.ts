@@ -1,16 +1,12 @@
 // Records of runs: what was asked, how far it is, and the report.
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import type { ReportItem, StoredReport } from '../../src/model/report.ts';
 import { ReportBuilder } from '../../src/state/report-lines.ts';
 import { type DatasetWork, type ItemRecord, type ResourceWork, Runs } from '../../src/state/runs.ts';
 import { useLedger } from '../pipeline/handlers/support/job.ts';
+import { lossyRedis } from '../support/lossy-redis.ts';
 
 const { redis } = useLedger();
 const day = 24 * 3600 * 1000;
@@ -68,34 +64,20 @@ const report = (runId: string): StoredReport => {
 
 it('a part of a plan whose reply was lost with its connection stands in the plan once', async () => {
   // Twice in the plan, its jobs were forgotten with one page and added again for the other, for ever.
-  let isCut = false;
-  const proxy = createServer((client) => {
-    const server = connect(redis().options.path ?? '');
-    client.pipe(server).on('error', () => undefined);
-    server.on('data', (reply) => {
-      if (isCut) client.destroy();
-      else client.write(reply);
-      isCut = false;
-    });
-    client.on('close', () => server.destroy()).on('error', () => undefined);
-  });
-  const path = join(mkdtempSync(join(tmpdir(), 'sl-')), 's');
-  await new Promise<void>((resolve) => proxy.listen(path, resolve));
-  const client = new Redis({ path, maxRetriesPerRequest: null });
+  const { client, cutAfter, close } = await lossyRedis(redis().options.path ?? '');
   try {
     const cutRuns = new Runs(client, redisKeys('test'), day);
     const plan = cutRuns.newPlan('cut');
     const part = { datasets: [], resources: [], settled: [], claims: [] };
     await plan.add(part);
     for (const id of ['c1', 'c2']) {
-      isCut = true;
+      cutAfter(0);
       await plan.add({ ...part, claims: [{ claim: id, reason: null }] });
     }
     await plan.end([]);
     expect((await cutRuns.planned('cut'))?.claims.map(({ claim }) => claim)).toEqual(['c1', 'c2']);
   } finally {
-    client.disconnect();
-    proxy.close();
+    close();
   }
 });
 
