@@ -2,7 +2,6 @@
 import type { Config } from '../config/config.ts';
 import type { Log } from '../model/log.ts';
 import type { PortalProbe } from '../portal-client/client.ts';
-import { PortalAccess } from '../service/portal-access.ts';
 
 /** What was found at a portal. */
 export interface PortalFinding extends PortalProbe {
@@ -18,6 +17,7 @@ export const lookAtPortal = async (
   config: Config,
   { log, signal }: { log: Log; signal: AbortSignal },
 ): Promise<PortalFinding> => {
+  const { PortalAccess } = await import('../service/portal-access.ts'); // clients, a store: `init` and `check` begin without
   const access = new PortalAccess(config, log);
   try {
     const portal = await access.open(name, async () => ({}));

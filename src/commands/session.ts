@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../model/log.ts';
-import { Runtime } from '../service/runtime.ts';
+import type { Runtime } from '../service/runtime.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
 
@@ -38,6 +38,7 @@ export const withRuntime = async <T>(
 ): Promise<T> => {
   const log = oneOffLog(config, options, io);
   const tell = (line: string): void => warn(io, `sluice: ${line}`);
+  const { Runtime } = await import('../service/runtime.ts'); // Redis, queues, clients: nothing that `check` or `--help` needs
   const runtime = await Runtime.open({ config, log, role, env: io.env, tell });
   io.writing.add(() => runtime.isWriting);
   const force = (): void => {

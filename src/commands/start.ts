@@ -5,9 +5,7 @@ import { relative, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../model/errors.ts';
 import { createLog, type Log } from '../model/log.ts';
-import { Runtime } from '../service/runtime.ts';
-import { Service } from '../service/service.ts';
-import { serveWeb } from '../web/server.ts';
+import type { Runtime } from '../service/runtime.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, stopped, warn } from './io.ts';
@@ -18,6 +16,10 @@ import { configOf, passwordLines, watchRedis } from './session.ts';
 export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
   serve('start', options, io, async (runtime, lines) => {
     refuseMissing(manifests, io);
+    const [{ Service }, { serveWeb }] = await Promise.all([
+      import('../service/service.ts'),
+      import('../web/server.ts'),
+    ]);
     const service = new Service(
       runtime,
       manifests.map((path) => resolve(io.cwd, path)),
@@ -87,6 +89,7 @@ const serve = async (
   const config = await configOf(options, io);
   io.line?.clear();
   const { log, lines } = openLog(config, options, io);
+  const { Runtime } = await import('../service/runtime.ts');
   const runtime = await Runtime.open({
     config,
     log,
