@@ -3,7 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type JsonSchema, schemaKeys } from '../src/commands/schema-keys.ts';
+import { type JsonSchema, schemaKeys } from '../src/commands/help-topics.ts';
 import { configFileSchema } from '../src/config/schema.ts';
 import { accessLevels, frequencies, licenses } from '../src/dataset-api/values.ts';
 import { datasetRules } from '../src/sources/catalogue/dataset-rules.ts';

@@ -2,11 +2,10 @@
 // argv -> command -> exit code.
 import { setFlagsFromString } from 'node:v8';
 import { CommanderError } from 'commander';
-import { errorJson, errorText } from './commands/error-format.ts';
 import { exitCodeOfError, exitCodes } from './commands/exit-code.ts';
 import { helpTopics, topicText } from './commands/help-topics.ts';
 import { type Io, say, warn } from './commands/io.ts';
-import { boundProcess } from './commands/process-end.ts';
+import { boundProcess, errorJson, errorText } from './commands/process-end.ts';
 import { createProgram } from './commands/program.ts';
 import { TerminalLine } from './commands/terminal-line.ts';
 import { InterruptedError, machineFault, UsageError } from './model/errors.ts';

@@ -1,6 +1,5 @@
 // `sluice help manifest` and `sluice help config`: the formats of the two files that people write.
 import { readFileSync } from 'node:fs';
-import { type JsonSchema, type SchemaKey, schemaKeys } from './schema-keys.ts';
 
 /** Names of the topics. */
 export const helpTopics = ['manifest', 'config'] as const;
@@ -56,4 +55,102 @@ const keyText = ({ path, type, required, fallback, meaning, values, example }: S
     ...(example === undefined || example === type ? [] : [`      e.g. ${example}`]),
   ];
   return lines.join('\n');
+};
+
+/** The part of JSON Schema that our schemas use. */
+export interface JsonSchema {
+  type?: string | string[];
+  description?: string;
+  default?: unknown;
+  examples?: unknown[];
+  enum?: unknown[];
+  const?: unknown;
+  pattern?: string;
+  format?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  items?: JsonSchema;
+  additionalProperties?: JsonSchema | false;
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+}
+
+/** One key of a file. */
+export interface SchemaKey {
+  /** Dotted; list entries as `[]`, members of a mapping as `<name>`. */
+  path: string;
+  /** Such as `text` or `duration`. */
+  type: string;
+  required: boolean;
+  /** The default as YAML in one line; undefined without one. */
+  fallback: string | undefined;
+  meaning: string;
+  /** The allowed values, where `type` does not name them. */
+  values: readonly unknown[];
+  /** A value as YAML in one line; undefined without one. */
+  example: string | undefined;
+}
+
+/** Every key below a schema, those of nested mappings behind their parent; `prefix` stands before every path. */
+export const schemaKeys = (schema: JsonSchema, prefix: string): SchemaKey[] =>
+  Object.entries(schema.properties ?? {}).flatMap(([name, key]) => {
+    const path = `${prefix}${name}`;
+    const own: SchemaKey = {
+      path,
+      type: typeWords(key),
+      required: schema.required?.includes(name) === true,
+      fallback: text(key.default),
+      meaning: key.description ?? '',
+      values: isLong(key) ? (key.enum ?? []) : [],
+      example: text(key.examples?.[0] ?? key.const),
+    };
+    const item = key.items && formOf(key.items);
+    if (item?.properties) return [own, ...schemaKeys(item, `${path}[].`)];
+    // Of values with several forms; members that are mappings alone are described in words.
+    const members = key.additionalProperties || undefined;
+    const member = members?.anyOf && formOf(members);
+    return [own, ...(member ? schemaKeys(member, `${path}.<name>.`) : schemaKeys(formOf(key), `${path}.`))];
+  });
+
+/** Of a value with several forms the one with keys. */
+const formOf = (schema: JsonSchema): JsonSchema =>
+  schema.anyOf?.find(({ properties }) => properties && !isSecret(properties)) ?? schema;
+
+/** The form `{file: …}` of a secret, which is described once for all. */
+const isSecret = (properties: Record<string, JsonSchema>): boolean => Object.keys(properties).join() === 'file';
+
+const text = (value: unknown): string | undefined =>
+  value === undefined ? undefined : typeof value === 'string' ? value : flow(value);
+
+/** A value as YAML in one line. */
+const flow = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`;
+  if (value === null || typeof value !== 'object') return String(value);
+  return `{${Object.entries(value)
+    .map(([key, item]) => `${key}: ${flow(item)}`)
+    .join(', ')}}`;
+};
+
+const simpleTypes: Record<string, string> = {
+  string: 'text',
+  integer: 'integer',
+  number: 'number',
+  boolean: 'boolean',
+  object: 'mapping',
+};
+
+/** True when the values of a key are too many to be its type. */
+const isLong = (schema: JsonSchema): boolean => (schema.enum?.length ?? 0) > 8;
+
+const typeWords = (schema: JsonSchema): string => {
+  if (schema.const !== undefined) return text(schema.const) ?? '';
+  if (schema.enum !== undefined) return isLong(schema) ? 'one of a list' : schema.enum.map(String).join(' | ');
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeWords))].join(' or ');
+  if (schema.type === 'array') return schema.items ? `list of ${typeWords(schema.items)}` : 'list';
+  if (schema.format === 'uri') return 'URL';
+  if (schema.format === 'email') return 'e-mail address';
+  if (schema.pattern?.includes('ms|s|m|h|d')) return 'duration';
+  if (schema.pattern?.includes('KMGT')) return 'size';
+  const types = [schema.type ?? ''].flat().map((type) => simpleTypes[type] ?? 'mapping');
+  return types.join(' or ');
 };

@@ -1,9 +1,8 @@
 // `sluice log`: the log of a job, a run, or the last job of a key.
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../model/errors.ts';
 import { itemId } from '../model/job.ts';
-import { lastRunOfKey } from '../service/item-view.ts';
+import { lastRunOfKey } from '../service/known-items.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';

@@ -19,9 +19,9 @@ import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
-import { leftBehindLines } from './left-behind.ts';
 import { oneRun } from './operate.ts';
 import { loadAll } from './publish.ts';
+import { leftBehindLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 
 /** Options of `sluice plan`. */

@@ -1,8 +1,10 @@
-// How the process ends: at the first signal, after an unexpected error and after a command, always and in bounded time.
+// How the process ends: at the first signal, after an error and after a command, always and in bounded time.
+
+import { ConfigError, ManifestError, reasonOf, SluiceError } from '../model/errors.ts';
 import { exitCodes } from './exit-code.ts';
 
 /** What the process is asked to end by, and for what it waits meanwhile. */
-export interface ProcessEnd {
+interface ProcessEnd {
   /** Aborted by the first signal, with its name as the reason, or by an unexpected error. */
   stop: AbortSignal;
   /** Aborted by the second signal. */
@@ -70,4 +72,16 @@ export const boundProcess = (tell: (line: string) => void, format: (error: unkno
 
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('uncaughtException', onFault);
   return { stop: stop.signal, force: force.signal, writing, isFaulty: () => isFaulty, over };
+};
+
+/** What went wrong and what to do; of a bug where it happened. */
+export const errorText = (error: unknown): string => {
+  if (error instanceof SluiceError) return `sluice: ${error.message}${error.hint ? `\n-> ${error.hint}` : ''}`;
+  return `sluice: a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+};
+
+/** `{"error": {code, message, hint, …}}`; of a faulty file with its `problems`. */
+export const errorJson = (error: unknown): string => {
+  const problems = error instanceof ConfigError || error instanceof ManifestError ? { problems: error.problems } : {};
+  return JSON.stringify({ error: { ...reasonOf(error), ...problems } }, null, 2);
 };

@@ -1,21 +1,19 @@
 // `sluice publish`: one run of each manifest on each of its portals, awaited.
-
 import { relative, resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { StoredReport } from '../model/report.ts';
 import type { AskedRun } from '../service/actions.ts';
+import { takeDropped } from '../service/inboxes.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { takeDropped } from '../service/take-dropped.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
 import { type DirectManifest, directManifest, directPath, isData } from './direct-manifest.ts';
 import { exitCodeOfReports } from './exit-code.ts';
 import { type CommonOptions, type Io, say, sayAll } from './io.ts';
-import { closingLines } from './publish-end.ts';
-import { reportLines } from './report-text.ts';
+import { closingLines, reportLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 import { waitForRuns } from './wait.ts';
 

@@ -1,5 +1,9 @@
 // Reports as people read them.
+
+import { parentKey } from '../model/key.ts';
+import type { IndexedEntry } from '../model/ledger-entry.ts';
 import type { Reason, ReportItem, StoredReport } from '../model/report.ts';
+import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 
 /** Items that are listed one by one; of longer reports only what needs attention is. */
@@ -80,4 +84,53 @@ const summary = (report: StoredReport): string => {
   const parts = Object.entries(outcomes).map(([name, count]) => `${count} ${name}`);
   const items = plural(report.items.length, 'item');
   return `${items}${parts.length > 0 ? ` (${parts.join(', ')})` : ''} in ${(ms / 1000).toFixed(1)} s`;
+};
+
+/** Addresses that are listed one by one. */
+const shownAddresses = 5;
+
+/** Lines below the report of a run. */
+export const closingLines = async (runtime: Runtime, report: StoredReport): Promise<string[]> => {
+  const leftBehind: string[] = [];
+  for await (const { brief } of runtime.ledger.each(report)) if (isLeftBehind(brief)) leftBehind.push(brief.key);
+  return [...leftBehindLines(leftBehind), ...addressLines(runtime, report), `next: ${nextOf(runtime, report)}`];
+};
+
+const addressLines = (runtime: Runtime, { items, portal }: StoredReport): string[] => {
+  const live = items.filter(({ kind, live, url }) => kind === 'dataset' && live && url !== null);
+  if (live.length <= shownAddresses) return live.map(({ url }) => `live: ${url}`);
+  return [`live: ${plural(live.length, 'dataset')} on ${addressOf(runtime, portal) ?? portal}`];
+};
+
+const addressOf = (runtime: Runtime, portal: string): string | null => {
+  const config = runtime.portals.config(portal);
+  return config.kind === 'remote' ? config.url : (runtime.portals.supervisor(portal)?.url ?? null);
+};
+
+const nextOf = (runtime: Runtime, { items, portal, reason }: StoredReport): string => {
+  const isHeld = reason?.code === 'held' || items.some(({ outcome }) => outcome === 'held');
+  if (reason !== null || isHeld || items.some((item) => item.reason !== null))
+    return 'sluice status   # what is not live, why, and what to do';
+  const isOwn = runtime.portals.supervisor(portal)?.server != null;
+  return isOwn ? 'sluice start    # keeps this portal, watched folders and schedules running' : 'sluice status';
+};
+
+/** Keys that are listed; of more only their number is told. */
+const shown = 5;
+
+/** True for what its manifest no longer names although it is still on the portal. */
+export const isLeftBehind = ({ nid, removed, missingSince }: IndexedEntry): boolean =>
+  nid !== null && removed === null && missingSince !== null;
+
+/** What became of the keys of a manifest, and the command that takes each down; a dataset stands for its resources. */
+export const leftBehindLines = (keys: readonly string[], isWhole = false): string[] => {
+  const all = new Set(keys);
+  const listed = keys.filter((key) => !all.has(parentKey(key))).sort();
+  if (listed.length === 0) return [];
+  const named = isWhole ? listed : listed.slice(0, shown);
+  return [
+    `  no longer in the manifest, but still on the portal: ${plural(listed.length, 'item')}`,
+    ...named.map((key) => `    ${key}  -> sluice remove ${key}`),
+    ...(listed.length > named.length ? ['    …; `sluice status --all` lists the others'] : []),
+  ];
 };

@@ -1,14 +1,13 @@
 // `sluice schedules`: when manifests run; `sluice run-now`: a run at once, whatever its schedule says.
-
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { targetName } from '../model/redis-keys.ts';
 import { nextStart, type Schedule } from '../model/schedule-times.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
 import { type AskedRun, runNow } from '../service/actions.ts';
-import { knownPaths, loadKnown, manifestNamed } from '../service/known-manifests.ts';
+import { takeDropped } from '../service/inboxes.ts';
+import { knownPaths, loadKnown, manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { takeDropped } from '../service/take-dropped.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type LastRun, lastRuns } from '../state/last-runs.ts';

@@ -1,5 +1,6 @@
 // The watched folders of the service: each batch of claimed files requests a run, and their state is shown to `status`.
 import { access, constants } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { targetName } from '../model/redis-keys.ts';
 import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
@@ -12,7 +13,7 @@ import { waitingPortals } from './sources.ts';
 const publishMs = 1000;
 
 /** What `status` shows of a watched folder. */
-export const inboxViewSchema = z.object({
+const inboxViewSchema = z.object({
   manifest: z.string(),
   folder: z.string(),
   settling: z.array(z.object({ path: z.string(), bytes: z.number(), since: z.number() })),
@@ -131,3 +132,22 @@ export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfServi
     const parsed = inboxViewSchema.safeParse(JSON.parse(text));
     return parsed.success ? [parsed.data] : [];
   });
+
+/** Claims every file of the inbox that settles; returns when none is settling any more. */
+export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<void> => {
+  const inbox = await openInbox({
+    manifest,
+    settings: runtime.config.inbox,
+    spoolId: await runtime.spoolId(),
+    onClaimed: async () => undefined, // the run that follows takes all claims of the spool
+    log: runtime.log,
+  });
+  try {
+    await inbox.scanned;
+    while (!signal.aborted && inbox.state().settling.length > 0) {
+      await sleep(50, undefined, { signal }).catch(() => undefined);
+    }
+  } finally {
+    await inbox.close();
+  }
+};

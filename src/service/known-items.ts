@@ -1,11 +1,14 @@
 // What is known of all items, in brief and in memory: counted by state and found by words, without reading the ledger anew.
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { itemId } from '../model/job.ts';
 import { kindOfKey } from '../model/key.ts';
 import type { IndexedEntry, LedgerEntry } from '../model/ledger-entry.ts';
 import { type Target, targetName } from '../model/redis-keys.ts';
+import { type TableVersion, versionsOf } from '../model/table-history.ts';
 import { outcomeOf } from '../pipeline/handlers/item.ts';
 import type { Ledger } from '../state/ledger.ts';
+import type { KnownTarget, Runtime } from './runtime.ts';
 
 /** Where an item stands; `pending`: no run has come to it yet. */
 export const itemStates = [
@@ -183,3 +186,45 @@ const briefOf = (brief: IndexedEntry, entry: LedgerEntry | null): KnownItem => {
 /** Keys have no capital letters. */
 const isAbout = (key: string, { words }: KnownItem, parts: string[]): boolean =>
   parts.every((part) => key.includes(part) || words.includes(part));
+
+/** An item on one portal. */
+export interface ItemView {
+  target: KnownTarget;
+  entry: LedgerEntry;
+  /** Versions of its table, the live one last. */
+  versions: TableVersion[];
+  /** The run that works on it now, or did last; '' for none. */
+  runId: string;
+  /** Lines of its log, each with its time in front. */
+  log: string[];
+}
+
+/** An item on each portal where it is known. */
+export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView[]> => {
+  const targets = await runtime.targetsOfKey(key);
+  const views = await Promise.all(targets.map((target) => viewOf(runtime, target, key)));
+  return views.filter((view) => view !== null);
+};
+
+const viewOf = async (runtime: Runtime, target: KnownTarget, key: string): Promise<ItemView | null> => {
+  const { ledger, jobLogs } = runtime;
+  const entry = await ledger.entry(target.portal, key);
+  if (entry === null) return null;
+  const [former, runId] = await Promise.all([
+    ledger.formerVersions(target.portal, key),
+    lastRunOfKey(runtime, target, key),
+  ]);
+  const log = runId === null ? [] : await jobLogs.read(itemId(runId, key));
+  return { target, entry, versions: versionsOf(former, entry.version), runId: runId ?? '', log };
+};
+
+/** The run that works on a key now, else the last one that did. */
+export const lastRunOfKey = async (
+  { gate, jobLogs, ledger }: Pick<Runtime, 'gate' | 'jobLogs' | 'ledger'>,
+  target: Target,
+  key: string,
+): Promise<string | null> => {
+  const { current } = await gate.state(target);
+  if (current !== null && (await jobLogs.read(itemId(current, key))).length > 0) return current;
+  return (await ledger.entry(target.portal, key))?.runId || null;
+};

@@ -5,7 +5,7 @@ import { machineFault, NotFoundError, reasonOf, SluiceError } from '../model/err
 import { idPattern } from '../model/key.ts';
 import { driftPolicies } from '../model/policy.ts';
 import type { AskedRun } from '../service/actions.ts';
-import { manifestNamed } from '../service/known-manifests.ts';
+import { manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
 import type { WebPart } from './part.ts';
 

@@ -7,11 +7,9 @@ import { UsageError } from '../model/errors.ts';
 import { Overview } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { endConnectionsOnClose } from '../util/http-closing.ts';
-import { healthPart } from './health.ts';
-import { metricsPart } from './metrics.ts';
+import { healthPart, metricsPart, readyPart } from './monitoring.ts';
 import { pagesPart } from './pages/pages.ts';
 import type { WebContext, WebPart } from './part.ts';
-import { readyPart } from './ready.ts';
 import { runsPart } from './runs.ts';
 
 /** Everything that the server answers. */

@@ -7,10 +7,20 @@ import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { eachAtOnce } from '../../util/each-at-once.ts';
 import { linkOf, targetsOf, uploadOf } from './describe.ts';
 import { fetchFile } from './fetch-file.ts';
-import { datasetsName, ownFolder, packageName, readRecord, sizeOf, sweep, writeChanged } from './folder.ts';
-import { filePathFor, slugName } from './names.ts';
+import {
+  datasetsName,
+  filePathFor,
+  ownFolder,
+  ProgressFile,
+  packageName,
+  readRecord,
+  type Stored,
+  sizeOf,
+  slugName,
+  sweep,
+  writeChanged,
+} from './folder.ts';
 import { type ExportedPortal, packageOf } from './package.ts';
-import { ProgressFile, type Stored } from './progress-file.ts';
 import { cleanNode, type DatasetRecord, type ExportedNode, type ExportedResource, type Finding } from './record.ts';
 
 /** What to export. */

@@ -1,12 +1,14 @@
-// The folder of an export: written file by file, each whole or not at all, and never through a link.
+// The folder of an export: names that every file system accepts, files written whole or not at all, never through a link.
 import { createHash, randomBytes } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
+import { slugOf } from '../../dataset-api/slug.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
 import { parsedJson } from '../../util/json.ts';
-import { type DatasetRecord, recordSchema } from './record.ts';
+import { type DatasetRecord, recordSchema, resourceSchema } from './record.ts';
 
 /** Name of the file that describes a dataset. */
 export const packageName = 'datapackage.json';
@@ -148,3 +150,107 @@ const isLeft = (name: string): boolean => /^\.[0-9a-f]{12}\.part$/.test(basename
 
 const isCode = (error: unknown, ...codes: string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
+
+/** Names that Windows keeps for devices, with any ending. */
+const reserved = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i;
+
+const longestSlug = 56;
+
+/** Longest file name in bytes of UTF-8: file systems take 255, with room for a temporary name. */
+const longestName = 200;
+
+/** A name for what has this title: `City Budget 2026` -> `city-budget-2026`; adds it to `taken`, where it is unique. */
+export const slugName = (title: string, fallback: string, taken: Set<string>): string => {
+  const short = slugOf(title.normalize('NFC').slice(0, longestSlug)) ?? slugOf(fallback) ?? 'item';
+  const plain = short
+    .replaceAll(/\.{2,}/g, '.')
+    .slice(0, longestSlug)
+    .replace(/[^a-z0-9]+$/, '');
+  return unique(reserved.test(plain) ? `x-${plain}` : plain, taken, (name, number) => `${name}-${number}`);
+};
+
+/**
+ * A path in a `data` folder for a file of this name, which is kept as far as that is possible everywhere; a second one of
+ * the name gets a folder of its own, so that it is sent under the same name again.
+ */
+export const filePathFor = (name: string, taken: Set<string>): string =>
+  unique(fileName(name), taken, (plain, number) => `${number}/${plain}`);
+
+const fileName = (name: string): string => {
+  const plain = name
+    .normalize('NFC')
+    .replaceAll(/[\p{C}<>:"/\\|?*]+/gu, '_')
+    .replaceAll(/\.{2,}/g, '.')
+    .replace(/^[\s.~]+/, '')
+    .replace(/[\s.]+$/, '');
+  const safe = plain === '' || reserved.test(plain) ? `file-${plain}` : plain;
+  const ending = Buffer.byteLength(extname(safe)) < 20 ? extname(safe) : '';
+  return cut(safe.slice(0, safe.length - ending.length), longestName - Buffer.byteLength(ending)) + ending;
+};
+
+/** As much of a text as fits into so many bytes of UTF-8. */
+const cut = (text: string, bytes: number): string => {
+  let [kept, length] = ['', 0];
+  for (const character of text) {
+    length += Buffer.byteLength(character);
+    if (length > bytes) return kept;
+    kept += character;
+  }
+  return kept;
+};
+
+/** Names that differ by case or composition alone are one name on some file systems. */
+const unique = (name: string, taken: Set<string>, other: (name: string, number: number) => string): string => {
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? name : other(name, number);
+    const folded = candidate.normalize('NFC').toLowerCase();
+    if (taken.has(folded)) continue;
+    taken.add(folded);
+    return candidate;
+  }
+};
+
+const lineSchema = resourceSchema.pick({ file: true, findings: true }).extend({ nid: z.string() });
+
+/** A file that was looked for: where it is, or that it is nowhere. */
+export type Stored = Omit<z.infer<typeof lineSchema>, 'nid'>;
+
+/** Through no link. */
+const appending = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW;
+
+/** Files of a dataset stored before its data package is written, so that a killed export fetches none twice. A torn last line is ignored. */
+export class ProgressFile {
+  readonly #path: string;
+  readonly #stored = new Map<string, Stored>();
+
+  private constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Opens that of the folder of a dataset. */
+  static async open(folder: string): Promise<ProgressFile> {
+    const progress = new ProgressFile(join(folder, '.stored.jsonl'));
+    const text = (await sizeOf(progress.#path)) === null ? '' : await readFile(progress.#path, 'utf8');
+    for (const line of text.split('\n')) {
+      const { nid, ...stored } = lineSchema.safeParse(parsedJson(line)).data ?? {};
+      if (nid !== undefined && 'file' in stored) progress.#stored.set(nid, stored as Stored); // as parsed
+    }
+    return progress;
+  }
+
+  /** What was stored for a resource. */
+  of(nid: string): Stored | undefined {
+    return this.#stored.get(nid);
+  }
+
+  /** Writes down what was stored for a resource. */
+  async add(nid: string, stored: Stored): Promise<void> {
+    const handle = await open(this.#path, appending);
+    await handle.appendFile(`${JSON.stringify({ nid, ...stored })}\n`).finally(() => handle.close());
+  }
+
+  /** Everything stands in the data package now. */
+  async remove(): Promise<void> {
+    await rm(this.#path, { force: true });
+  }
+}

@@ -6,8 +6,7 @@ import { PortalReplyError } from '../../model/errors.ts';
 import type { ExportOrder } from '../../model/job.ts';
 import type { NodeRow, Portal } from '../../portal-client/client.ts';
 import { uploadOf } from './describe.ts';
-import { datasetsName, records, sizeOf } from './folder.ts';
-import { slugName } from './names.ts';
+import { datasetsName, records, sizeOf, slugName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource } from './record.ts';
 
 /** What of a node is listed; the portal changes one of the last two with every save. */

@@ -1,9 +1,11 @@
-// The frame of the pages, and the words and figures that all of them use.
+// The frame of the pages, the words and figures that all of them use, and a page as the answer to a request.
 import { URL } from 'node:url';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Reason } from '../../model/report.ts';
 import type { ItemState } from '../../service/known-items.ts';
 import type { ItemFate } from '../../state/run-summary.ts';
 import { type Html, html, type Part } from '../../util/html.ts';
+import type { Session } from './login.ts';
 
 /** What a page consists of. */
 export interface Page {
@@ -67,7 +69,7 @@ export const itemPath = (key: string): string => `/item/${key.split('/').map(enc
 export const runPath = (runId: string): string => `/run/${encodeURIComponent(runId)}`;
 
 /** Path of an action with its parameters. */
-export const actPath = (action: string, parameters: Record<string, string>): string =>
+const actPath = (action: string, parameters: Record<string, string>): string =>
   `/act/${action}?${new URLSearchParams(parameters)}`;
 
 /** A button that leads to the confirmation of an action. */
@@ -133,3 +135,24 @@ export const hintHtml = (hint: string | null): Part =>
 /** What is wrong and where, then what to do. */
 export const reasonHtml = ({ code, message, hint }: Reason): Html =>
   html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${hintHtml(hint)}`;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    session: Session | null;
+  }
+}
+
+/** Answers with a page. */
+export const send = (reply: FastifyReply, page: Page, status = 200): FastifyReply => {
+  const { session } = reply.request;
+  const logout = session?.canLogOut ? session.token : null;
+  if (page.soon !== undefined) reply.header('refresh', String(page.soon));
+  return reply
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .send(pageText({ logout, ...page }));
+};
+
+/** The fields of a form that was sent. */
+export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
+  body instanceof URLSearchParams ? body : new URLSearchParams();

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Runtime } from '../../service/runtime.ts';
 import { html } from '../../util/html.ts';
 import type { Page } from './layout.ts';
+import { formOf, send } from './layout.ts';
 import { isOwnOrigin, isToken, type Logins, sessionCookie } from './login.ts';
-import { formOf, send } from './reply.ts';
 
 /** Adds the form that logs in and what it and the button to log out are sent to; nothing without a password. */
 export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: Logins): void => {

@@ -7,23 +7,21 @@ import { InterruptedError, NotFoundError, SluiceError } from '../../model/errors
 import { kindOfKey } from '../../model/key.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import type { ReportItem, StoredReport } from '../../model/report.ts';
-import { itemViews } from '../../service/item-view.ts';
+import { itemViews } from '../../service/known-items.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import type { Runtime } from '../../service/runtime.ts';
 import { summaryOf } from '../../state/run-summary.ts';
 import { html, type Part } from '../../util/html.ts';
 import type { WebPart } from '../part.ts';
 import { type ActionTools, confirmPage, prepare } from './actions.ts';
+import { refreshScript, stylesheet } from './assets.ts';
 import { ChangeEvents } from './events.ts';
 import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
-import type { Page } from './layout.ts';
+import { formOf, type Page, send } from './layout.ts';
 import { isOwnOrigin, isToken, Logins } from './login.ts';
 import { loginRoutes } from './login-page.ts';
-import { refreshScript } from './refresh-script.ts';
-import { formOf, send } from './reply.ts';
 import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
-import { stylesheet } from './style.ts';
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 11c2-2 3-2 5 0s3 2 5 0 3-2 4-1M4 2v6M8 2v6M12 2v6" fill="none" stroke="#3b82c4" stroke-width="1.8" stroke-linecap="round"/></svg>`;
 
