@@ -14,7 +14,7 @@ import { gatherManifestSources } from '../service/sources.ts';
 import { sparedBy } from '../sources/gather/dataset-wish.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
-import { isStale } from '../state/refreshed.ts';
+import { isStale } from '../state/targets.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';

@@ -1,6 +1,5 @@
 // `sluice portal token add|list|revoke`: access tokens of the embedded portal.
-
-import { openTokens } from '../embedded-portal/store/tokens.ts';
+import { openTokens } from '../embedded-portal/store/sessions.ts';
 import { UsageError } from '../model/errors.ts';
 import { jsonOption, type Subcommand } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';

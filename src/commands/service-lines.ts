@@ -1,7 +1,6 @@
 // What `start` and `worker` say on a terminal: a line for each file and failure, and what the log warns of.
 import { Writable } from 'node:stream';
-import { causesOf } from '../model/causes.ts';
-import type { ReportItem, StoredReport } from '../model/report.ts';
+import { causesOf, type ReportItem, type StoredReport } from '../model/report.ts';
 import { fateOf } from '../state/run-summary.ts';
 import { plural } from '../util/plural.ts';
 import { type Io, say } from './io.ts';

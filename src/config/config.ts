@@ -1,5 +1,4 @@
 // The configuration as the rest of sluice sees it: the checked file with defaults, absolute paths and plain numbers.
-
 import { join, resolve } from 'node:path';
 import type { Vocabulary } from '../dataset-api/fields.ts';
 import { durationMs, sizeBytes } from '../util/quantity.ts';
@@ -7,14 +6,14 @@ import { normalUrl } from './addresses.ts';
 import { defaults } from './defaults.ts';
 import { heartbeatUrls } from './notify-schema.ts';
 import type { PortalFile } from './portal-schema.ts';
-import { redacting } from './redact.ts';
+import { redacting } from './references.ts';
 import type { ConfigFile } from './schema.ts';
 import { resolveSources } from './sources-schema.ts';
 import { resolveWeb } from './web-schema.ts';
 
 /**
  * A password is in clear, for the login. Null only for an embedded portal without one: then the password that it made itself
- * is meant. JSON.stringify, util.inspect and the log show `[redacted]` instead, also of a spread copy (see `redact.ts`).
+ * is meant. JSON.stringify, util.inspect and the log show `[redacted]` instead, also of a spread copy (see `redacting`).
  */
 interface Passworded {
   password: string | null;

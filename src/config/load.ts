@@ -8,8 +8,7 @@ import { nearest } from '../model/yaml/nearest.ts';
 import { isObject } from '../util/json.ts';
 import { addressProblems, normalUrl, portalUrlFault } from './addresses.ts';
 import { type Config, type PortalConfig, remotePortal, resolveConfig } from './config.ts';
-import { redacting } from './redact.ts';
-import { resolveReferences } from './references.ts';
+import { redacting, resolveReferences } from './references.ts';
 import { type ConfigFile, configFileSchema } from './schema.ts';
 
 /** How the configuration is found. */

@@ -1,11 +1,12 @@
 // Replaces `${NAME}` in a configuration and fetches its secrets, without ever showing one.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { inspect } from 'node:util';
 import type { FileProblem } from '../model/errors.ts';
 import type { Path, YamlDocument } from '../model/yaml/document.ts';
 
 /** A configuration whose references are resolved. */
-export interface Resolved {
+interface Resolved {
   /** The document's value with `${NAME}` replaced everywhere but in secrets, which stay references. */
   value: unknown;
   /** Secrets in clear by dotted path, such as `portals.city.password` and `redis.url`. */
@@ -27,7 +28,7 @@ export const resolveReferences = async (
 };
 
 /** True for the values that are kept out of sight: passwords, tokens, the secret of the webhook, and the addresses of it and of Redis. */
-export const isSecretPath = (path: Path): boolean =>
+const isSecretPath = (path: Path): boolean =>
   (path.length === 3 && path[0] === 'portals' && (path[2] === 'password' || path[2] === 'token')) ||
   (path.length === 2 && /^(?:redis\.url|web\.(?:password|token)|lineage\.token)$/.test(path.join('.'))) ||
   (path.length === 3 &&
@@ -98,3 +99,31 @@ class Resolver {
     return null;
   }
 }
+
+/** What hides keys; made once per list of keys, so that equal objects stay equal. */
+const hiders = new Map<string, (this: object) => object>();
+
+/**
+ * Returns a copy of `target` of which JSON.stringify, util.inspect and the log show `[redacted]` for `keys` where a value
+ * stands there. The values themselves stay readable. Copies by spread keep the protection, because it is enumerable: a log
+ * that clones what it is given (pino does, to redact) must not undo it.
+ */
+export const redacting = <T extends object>(target: T, ...keys: (keyof T & string)[]): T => {
+  const hide = hiderOf(keys);
+  return { ...target, toJSON: hide, [inspect.custom]: hide };
+};
+
+const hiderOf = (keys: string[]): ((this: object) => object) => {
+  const name = keys.join(' ');
+  const known = hiders.get(name);
+  if (known !== undefined) return known;
+  const hide = function (this: object): object {
+    const shown: Record<PropertyKey, unknown> = { ...this };
+    delete shown.toJSON;
+    delete shown[inspect.custom];
+    for (const key of keys) if (shown[key] !== null && shown[key] !== undefined) shown[key] = '[redacted]';
+    return shown;
+  };
+  hiders.set(name, hide);
+  return hide;
+};

@@ -5,7 +5,7 @@ import { optional } from '../model/optional-key.ts';
 import { normalUrl } from './addresses.ts';
 import { defaults } from './defaults.ts';
 import { portNumber, secret } from './portal-schema.ts';
-import { redacting } from './redact.ts';
+import { redacting } from './references.ts';
 
 const text = z.string().trim().min(1);
 

@@ -1,11 +1,10 @@
 // One request: route -> format -> body -> arguments -> CSRF -> access -> action -> format; and the error exits.
-
 import { METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dataset-api/paths.ts';
 import type { Log } from '../model/log.ts';
 import { escapeHtml } from '../util/html.ts';
-import { endConnectionsOnClose } from '../util/http-closing.ts';
+import { endConnectionsOnClose } from '../util/http.ts';
 import { isObject } from '../util/json.ts';
 import { type Answer, formatError, formatValue, internalFault, redirectTo, sendAnswer } from './answer.ts';
 import { readBody } from './body.ts';

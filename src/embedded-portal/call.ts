@@ -11,8 +11,7 @@ import type { Profile } from './profiles/profile.ts';
 import type { Races } from './races.ts';
 import type { ResponseCache } from './response-cache.ts';
 import type { Store } from './store/open.ts';
-import type { Session } from './store/sessions.ts';
-import type { Tokens } from './store/tokens.ts';
+import type { Session, Tokens } from './store/sessions.ts';
 import type { User } from './store/users.ts';
 
 /** The datastore as resources use it: our own one, and that of release B as recorded. Ids are numeric strings. */

@@ -1,5 +1,4 @@
 // The embedded portal: a Dataset REST API server over one data folder.
-
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -18,10 +17,17 @@ import { RecordedDatastore } from './profiles/recorded-datastore.ts';
 import { type RaceOptions, Races } from './races.ts';
 import { ResponseCache } from './response-cache.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
-import { applySeed, readSeed, type Seed } from './seed.ts';
 import { addDefaultTerms, openStore, type Store } from './store/open.ts';
-import { Tokens } from './store/tokens.ts';
-import { readUsersFile, saveUsers, saveUsersOfFile, type UserSpec } from './users-file.ts';
+import { Tokens } from './store/sessions.ts';
+import {
+  applySeed,
+  readSeed,
+  readUsersFile,
+  type Seed,
+  saveUsers,
+  saveUsersOfFile,
+  type UserSpec,
+} from './users-file.ts';
 
 /** How a portal is started. */
 export interface PortalServerOptions {
@@ -42,7 +48,7 @@ export interface PortalServerOptions {
   profile?: ProfileName;
   /** Whether requests that overlap get in each other's way as on deployed portals; as the profile has it when absent. */
   races?: boolean | RaceOptions;
-  /** YAML file of users, terms and next ids that fills the store, which must be empty; see `seed.ts`. Loopback only. */
+  /** YAML file of users, terms and next ids that fills the store, which must be empty; see `seedSchema`. Loopback only. */
   seedFile?: string;
   limits?: Partial<PortalLimits>;
   /** Address under which clients reach the portal, when a proxy stands before it; on https cookies are `Secure`. */

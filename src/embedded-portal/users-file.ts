@@ -1,15 +1,15 @@
-// The users file of a portal: accounts that are added, updated or blocked at every start (architecture, "Config and paths").
+// The users file of a portal, read at every start, and the seed that fills an empty store.
 import { readFileSync, statSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { z } from 'zod';
-import { UsersFileError } from '../model/errors.ts';
+import { PortalStoreError, UsersFileError } from '../model/errors.ts';
 import { checkPassword, hashPassword, isPasswordHash, isWeakHash } from './password.ts';
 import { assignableRoles } from './roles.ts';
 import type { Store } from './store/open.ts';
 import type { User, UserInput } from './store/users.ts';
 
 /** One account as files write it; `roles` must be among the given names. */
-export const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
+const userSchemaOf = (roleNames: string[] = assignableRoles()) =>
   z.strictObject({
     name: z.string().min(1).max(60),
     /** Plain, or a `scrypt:…` hash. */
@@ -43,11 +43,7 @@ const checkMode = (path: string, users: UserSpec[]): void => {
 };
 
 /** Reads a YAML file of accounts; `what` names it in a UsersFileError, which lists every problem. */
-export const readAccounts = <T>(
-  path: string,
-  schema: z.ZodType<T>,
-  { what, hint }: { what: string; hint: string },
-): T => {
+const readAccounts = <T>(path: string, schema: z.ZodType<T>, { what, hint }: { what: string; hint: string }): T => {
   let value: unknown;
   try {
     value = load(readFileSync(path, 'utf8'));
@@ -121,5 +117,45 @@ export const saveUsersOfFile = async (store: Store, users: UserSpec[], now: numb
   await saveUsers(store, users, { now, fromFile: true });
   await store.write(() => {
     for (const uid of store.users.blockOthers(users.map(({ name }) => name))) store.sessions.endAll(uid);
+  });
+};
+
+const positive = z.int().positive();
+
+const seedSchema = z.strictObject({
+  next: z.strictObject({ nid: positive, vid: positive, fid: positive }).partial().optional(),
+  users: z.array(userSchemaOf()).min(1),
+  terms: z.array(z.strictObject({ vocabulary: z.string().min(1), tid: positive, name: z.string().min(1) })).optional(),
+});
+
+/** The state that a seed file describes. */
+export type Seed = z.infer<typeof seedSchema>;
+
+/** Reads a seed file (YAML; plain passwords in a file of any mode). Throws UsersFileError naming every problem. */
+export const readSeed = (path: string): Seed =>
+  readAccounts(path, seedSchema, {
+    what: 'seed file',
+    hint: 'the file looks like: next: { nid: 1 }, users: [{ uid: 1, name: admin, password: …, roles: [] }], terms: [{ vocabulary: tags, tid: 1, name: … }]',
+  });
+
+const tables = { nid: 'node', vid: 'revision', fid: 'file' } as const;
+
+/** Fills the store. Throws PortalStoreError when it is not empty. */
+export const applySeed = async (store: Store, seed: Seed, now: number): Promise<void> => {
+  if (!store.isNew) {
+    throw new PortalStoreError(`the portal store ${store.dir} is not empty, so it cannot be seeded`, {
+      hint: 'seed a new data folder, or start without --seed',
+    });
+  }
+  await saveUsers(store, seed.users, { now });
+  // Whoever installed such a site had logged in before.
+  await store.write(() => store.users.loggedIn(1, { access: now, login: now }));
+  const setSequence = store.db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)');
+  await store.write(() => {
+    for (const term of seed.terms ?? []) store.terms.add(term);
+    for (const [id, table] of Object.entries(tables)) {
+      const next = seed.next?.[id as keyof typeof tables]; // the keys of `tables`
+      if (next !== undefined) setSequence.run(table, next - 1);
+    }
   });
 };

@@ -1,4 +1,4 @@
-// From a reply or a network fault to the error class that says whether a repeat can help.
+// Classifies replies and network faults: the error class says whether a retry can help; when a read is retried.
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   PortalBusyError,
@@ -11,7 +11,7 @@ import {
   PortalSessionError,
   PortalUnreachableError,
 } from '../model/errors.ts';
-import { retryAfterMs } from '../util/http-fault.ts';
+import { certificateFault, innermostFault, retryAfterMs } from '../util/http.ts';
 import { formErrorFields, isHtmlPage, type Redact, wordsOf } from './words.ts';
 
 /** A complete reply of the portal, whatever its status. */
@@ -174,4 +174,84 @@ const refusedHint = (reply: Reply): string => {
   if (reply.status >= 500)
     return 'the portal cannot store these values; correct the fields or the title named in its message';
   return "fix what the portal's message names, then publish again";
+};
+
+/** Codes of faults that come before the first byte is sent. */
+const beforeSending = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** The error for a request that got no complete reply. `cause` is what undici raised. */
+export const networkFailure = (
+  request: { method: string; path: string },
+  cause: unknown,
+  portal: PortalFacts,
+): PortalError => {
+  const { code, message } = innermostFault(cause);
+  const text = `portal ${portal.name}: ${request.method} ${request.path} got no reply: ${portal.redact(message)}`;
+  const certificate = certificateFault.test(code);
+  const handshake = code === 'EPROTO' || code.startsWith('ERR_SSL');
+  const facts = {
+    method: request.method,
+    path: request.path,
+    mayHaveHappened: request.method !== 'GET' && !certificate && !handshake && !beforeSending.has(code),
+  };
+  if ((handshake || isNotHttp(cause)) && !portal.proven)
+    return new PortalNotApiError(text, facts, { hint: notApiHint, cause });
+  const hint = certificate
+    ? 'the certificate of the portal is not trusted here; NODE_EXTRA_CA_CERTS names a file of further authorities'
+    : (hints[code] ?? 'check that the portal runs and that its url and the network are right; it is tried again');
+  return new PortalUnreachableError(text, facts, { hint, cause });
+};
+
+/** The error for a request that was cut off because it did not end within `ms` milliseconds. */
+export const tooSlow = (request: { method: string; path: string }, ms: number, portal: PortalFacts): PortalError =>
+  new PortalUnreachableError(
+    `portal ${portal.name}: ${request.method} ${request.path} did not end within ${ms} ms`,
+    { method: request.method, path: request.path, mayHaveHappened: request.method !== 'GET' },
+    { hint: hints.UND_ERR_HEADERS_TIMEOUT ?? '' },
+  );
+
+const isNotHttp = (error: unknown): boolean => error instanceof Error && error.name === 'HTTPParserError';
+
+const slow =
+  'the portal is too slow or hangs; it is tried again, and the time-outs can be raised under http in the configuration';
+
+const hints: Record<string, string> = {
+  ECONNREFUSED: "nothing listens there: check that the portal runs and the port in the portal's url",
+  ENOTFOUND: "no such host: check the portal's url and the name service",
+  UND_ERR_CONNECT_TIMEOUT: 'no connection came about in time: check the url, the network and any firewall',
+  UND_ERR_HEADERS_TIMEOUT: slow,
+  UND_ERR_BODY_TIMEOUT: slow,
+};
+
+const firstBackoffMs = 250;
+/** A longer `Retry-After` is left to the job's own retry, which everybody can see; where there is no job, it ends the command. */
+const longestPauseMs = { job: 10_000, command: 60_000 } as const;
+
+/** How often a read is repeated that a busy database did not take, and how long it waits at most in between. */
+export const busyRetries = 12;
+const longestBusyMs = 2000;
+
+/** Milliseconds before the next try of what a busy database did not take. */
+export const busyPause = (attempt: number, random: number): number =>
+  Math.min(longestBusyMs, 50 * 2 ** attempt) * (0.5 + random / 2);
+
+/**
+ * Milliseconds before the next try of a read: what the portal asked for, else a span that doubles with every attempt
+ * (from 0), of which `random` (0 to 1) takes away up to half. Undefined when the portal asked for more than 10 s, or
+ * where a command waits itself, for more than a minute.
+ */
+export const readPause = (
+  attempt: number,
+  { askedMs, random, waitsFor = 'job' }: { askedMs?: number | undefined; random: number; waitsFor?: 'job' | 'command' },
+): number | undefined => {
+  if (askedMs !== undefined) return askedMs <= longestPauseMs[waitsFor] ? askedMs : undefined;
+  return firstBackoffMs * 2 ** attempt * (0.5 + random / 2);
 };

@@ -4,15 +4,24 @@ import type { Readable } from 'node:stream';
 import { Pool, request as requestOnce } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
 import { PortalReplyError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
-import { pause } from '../util/abortable.ts';
-import { retryAfterMs } from '../util/http-fault.ts';
+import { pause } from '../util/concurrency.ts';
+import { retryAfterMs } from '../util/http.ts';
 import { inSpan } from '../util/tracing.ts';
-import { failureOf, isBusy, isTransient, type PortalFacts, type Reply } from './classify.ts';
-import { networkFailure, tooSlow } from './network.ts';
+import {
+  busyPause,
+  busyRetries,
+  failureOf,
+  isBusy,
+  isTransient,
+  networkFailure,
+  type PortalFacts,
+  type Reply,
+  readPause,
+  tooSlow,
+} from './classify.ts';
 import { Semaphore } from './semaphore.ts';
 import type { PortalHooks, PortalSettings, RequestKind } from './settings.ts';
 import { exchangeText } from './text-reply.ts';
-import { busyPause, busyRetries, readPause } from './wait.ts';
 
 /** A request before session headers are added. */
 export interface HttpRequest {

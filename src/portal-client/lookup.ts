@@ -1,9 +1,13 @@
-// Finding nodes by uuid: calls made within a few milliseconds are answered by one list request.
+// Finding nodes: by uuid, many in one list request; groups by title; drafts that lists hide; and reads kept for five minutes.
 
+import { itemsOfField } from '../dataset-api/fields.ts';
 import { maxPageSize } from '../dataset-api/paths.ts';
-import { abortable } from '../util/abortable.ts';
-import type { ListQuery } from './nodes.ts';
-import type { NodeRow } from './replies.ts';
+import { PortalRefusedError } from '../model/errors.ts';
+import type { NodeFields } from '../model/wish.ts';
+import { abortable } from '../util/concurrency.ts';
+import { byNid, type ListQuery, type Nodes } from './nodes.ts';
+import type { NodeRow, PortalNode } from './replies.ts';
+import type { Session } from './session.ts';
 
 /** How long the first call of a batch waits for company. */
 const gatherMs = 5;
@@ -102,5 +106,115 @@ export class UuidLookup {
     if (twins === 0 || rows.length < maxPageSize || uuids.length === 1) return byUuid;
     const middle = Math.ceil(uuids.length / 2);
     return new Map([...(await this.request(uuids.slice(0, middle))), ...(await this.request(uuids.slice(middle)))]);
+  }
+}
+
+/** What a walk over node ids found. */
+export interface HiddenNodes {
+  /** Nodes that the account may read and that no list shows. */
+  nodes: PortalNode[];
+  /** True when every id that no list shows was looked at. */
+  isComplete: boolean;
+  /** Ids that were not looked at. */
+  unread: number;
+}
+
+/** Most ids that are looked at one by one, and most pages of the list that are read to know which. */
+const mostReads = 500;
+const mostPages = 500;
+
+/** How far beyond the highest listed id is looked. */
+const beyond = 50;
+
+/** Roles whose accounts see unpublished nodes in lists (recorded behaviour 14). */
+const seesAll = new Set(['administrator', 'site manager']);
+
+/** See `Portal.hiddenNodes`. */
+export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortSignal): Promise<HiddenNodes> => {
+  const { uid, roles } = await session.identity(signal);
+  // Nobody has drafts, and some see them all in lists.
+  if (uid === '0' || uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()))) {
+    return { nodes: [], isComplete: true, unread: 0 };
+  }
+  const listed = new Set<number>();
+  for (let page = 0; page < mostPages; page++) {
+    const rows = await nodes.list({ fields: ['nid'], page, pageSize: 20, orderBy: byNid }, signal);
+    for (const row of rows) listed.add(Number(row.nid));
+    if (rows.length < 20) break;
+    if (page === mostPages - 1) return { nodes: [], isComplete: false, unread: Math.max(...listed) };
+  }
+  const highest = Math.max(0, ...listed) + beyond;
+  // The newest first: they are the likeliest to be looked for.
+  const hidden = Array.from({ length: highest }, (_, index) => highest - index).filter((nid) => !listed.has(nid));
+  const found: PortalNode[] = [];
+  for (const nid of hidden.slice(0, mostReads)) {
+    const node = await nodes.visible(String(nid), signal);
+    if (node) found.push(node);
+  }
+  const unread = Math.max(0, hidden.length - mostReads);
+  return { nodes: found, isComplete: unread === 0, unread };
+};
+
+const validMs = 300_000;
+
+/** Readings by key; one that fails is made again by the next call. */
+export class ReadCache<T> {
+  readonly #shared: AbortSignal;
+  readonly #known = new Map<string, { value: Promise<T>; until: number }>();
+
+  /** `shared`: the signal readings run under, because they belong to no single caller. */
+  constructor(shared: AbortSignal) {
+    this.#shared = shared;
+  }
+
+  /** The known value, else what `read` gives; rejects with the reason of `signal` when that is aborted first. */
+  get(key: string, read: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const known = this.#known.get(key);
+    if (known && performance.now() < known.until) return abortable(known.value, signal);
+    const value = read(this.#shared);
+    this.#known.set(key, { value, until: performance.now() + validMs });
+    value.catch(() => this.#known.delete(key));
+    return abortable(value, signal);
+  }
+}
+
+/** The groups of one portal. */
+export class Groups {
+  readonly #portal: string;
+  readonly #nodes: Nodes;
+  readonly #known: ReadCache<string>;
+
+  /** `shared` is the signal that reads run under which several calls wait for. */
+  constructor(portal: string, nodes: Nodes, shared: AbortSignal) {
+    this.#portal = portal;
+    this.#nodes = nodes;
+    this.#known = new ReadCache(shared);
+  }
+
+  /** Puts node ids in the place of titles of groups. @throws PortalRefusedError where not exactly one group has the title */
+  async resolve(fields: NodeFields, signal: AbortSignal): Promise<NodeFields> {
+    const items = itemsOfField(fields.og_group_ref) ?? [];
+    if (!items.some(({ title }) => typeof title === 'string')) return fields;
+    const und: unknown[] = [];
+    for (const item of items) {
+      const { title } = item;
+      const nid =
+        typeof title === 'string' ? await this.#known.get(title, (until) => this.#find(title, until), signal) : null;
+      und.push(nid === null ? item : { target_id: nid });
+    }
+    return { ...fields, og_group_ref: { und } };
+  }
+
+  async #find(title: string, signal: AbortSignal): Promise<string> {
+    const [row, ...others] = await this.#nodes.titled('group', title, signal);
+    if (!row || others.length > 0) {
+      const found = row ? `${others.length + 1} groups are` : 'no group is';
+      throw new PortalRefusedError(
+        `portal ${this.#portal}: ${found} titled "${title}"`,
+        { method: 'GET', path: 'group', mayHaveHappened: false },
+        { hint: 'groups are made by the people of the portal; name one that it lists, or give its node id' },
+      );
+    }
+    return row.nid;
   }
 }

@@ -1,8 +1,7 @@
 // The session with one portal: login on demand, shared by all calls, renewed once when the portal forgets it.
-
 import { paths } from '../dataset-api/paths.ts';
 import { PortalLoginError, PortalNotApiError, PortalUnreachableError } from '../model/errors.ts';
-import { abortable } from '../util/abortable.ts';
+import { abortable } from '../util/concurrency.ts';
 import { describe, factsOf, failureOf, isTransient, notApiHint, type PortalFacts, type Reply } from './classify.ts';
 import { Cookies } from './cookies.ts';
 import { type FileReply, Http, type HttpRequest } from './http.ts';

@@ -1,6 +1,6 @@
 // What was learnt about a portal: in which of the ways that releases differ it behaves. Remembered, so that it is found once.
 import { z } from 'zod';
-import { abortable } from '../util/abortable.ts';
+import { abortable } from '../util/concurrency.ts';
 
 /** Everything that is learnt; a key is absent as long as it is not known. */
 export const traitsSchema = z.object({

@@ -4,8 +4,8 @@ import { childId, type JobContext, type JobDataOf, type JobKind } from '../model
 import { runPages } from './children.ts';
 import type { Exclusive } from './exclusive.ts';
 import type { JobJournal } from './journal.ts';
-import { poisonOf } from './kills.ts';
 import type { Queues } from './queues.ts';
+import { poisonOf } from './retry.ts';
 import type { JobTrace } from './trace.ts';
 
 /** What the context of a job is made of. */

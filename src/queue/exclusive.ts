@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { JobLease } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';
-import { abortable } from '../util/abortable.ts';
+import { abortable } from '../util/concurrency.ts';
 
 /** How often a lock that a job of another worker holds is looked at, milliseconds. */
 const pollMs = 50;

@@ -7,10 +7,10 @@ import { plainRequest, type RunData, type RunRequest, runRequestSchema } from '.
 import type { Log } from '../model/log.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
+import { entriesOf, membersOf } from '../state/redis/fields.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import { fewestOpen } from './children.ts';
 import type { RunGate } from './gate.ts';
-import { entriesOf, membersOf } from './members.ts';
 import type { PortalPauses } from './pause.ts';
 import type { Queues } from './queues.ts';
 

@@ -2,7 +2,7 @@
 import { type RunRequest, type TriggerData, triggerDataSchema } from '../model/job.ts';
 import { type Target, targetName } from '../model/redis-keys.ts';
 import { missedAfterMs, type Schedule, startOf } from '../model/schedule-times.ts';
-import { membersOf } from './members.ts';
+import { membersOf } from '../state/redis/fields.ts';
 import type { Queues } from './queues.ts';
 
 /** A target that runs by the clock. */

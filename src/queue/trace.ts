@@ -1,14 +1,15 @@
 // The steps of a job and of its items: logged, persisted before they begin where they may crash the worker.
+
+import { EventEmitter, once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { reasonOf } from '../model/errors.ts';
 import { GiveBack, type ItemLog, type StepLabel, type StepLog, type Trace } from '../model/job.ts';
 import { LateLog, type Log } from '../model/log.ts';
 import { inSpan } from '../util/tracing.ts';
-import type { JobIsolation } from './job-isolation.ts';
 import type { JobJournal } from './journal.ts';
 
 /** What a trace is made of. */
-export interface TraceParts {
+interface TraceParts {
   data: Trace;
   journal: JobJournal;
   isolation: JobIsolation;
@@ -163,3 +164,55 @@ export class JobTrace {
 /** The engine's own errors that move a job are control flow, not failures. */
 export const isEngineSignal = (error: unknown): boolean =>
   error instanceof Error && ['WaitingChildrenError', 'WaitingError', 'DelayedError'].includes(error.name);
+
+/** How long a job waits for the steps of others that are under way, and how long it has the worker to itself, milliseconds. */
+const [patienceMs, longestMs] = [2000, 10_000];
+
+/** Knows which jobs of a worker are in a step, and whether one of them is alone. */
+export class JobIsolation {
+  readonly #inSteps = new Set<string>();
+  readonly #events = new EventEmitter().setMaxListeners(0);
+  #alone: string | null = null;
+
+  /** Resolves when the job may begin a step; the returned function ends it. Rejects when the signal aborts. */
+  async enter({ job, item = '' }: { job: string; item?: string }, signal: AbortSignal): Promise<() => void> {
+    const id = `${job} ${item}`;
+    if (this.#inSteps.has(id)) return () => undefined; // a step within a step
+    while (this.#alone !== null && this.#alone !== job) await this.#change(signal);
+    this.#inSteps.add(id);
+    return () => {
+      this.#inSteps.delete(id);
+      this.#events.emit('change');
+    };
+  }
+
+  /**
+   * Resolves when no other job is in a step, and none will begin one until the returned function is called; a step that
+   * takes too long is not waited for, and who stays alone for too long is not alone any more. Rejects when the signal aborts.
+   */
+  async begin(id: string, signal: AbortSignal): Promise<() => void> {
+    while (this.#alone !== null) await this.#change(signal);
+    this.#alone = id;
+    const end = (): void => {
+      clearTimeout(timer);
+      if (this.#alone !== id) return;
+      this.#alone = null;
+      this.#events.emit('change');
+    };
+    const timer = setTimeout(end, patienceMs + longestMs);
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+    try {
+      while (this.#inSteps.size > 0) await this.#change(patience);
+    } catch (error) {
+      if (!signal.aborted) return end;
+      end();
+      throw error;
+    }
+    return end;
+  }
+
+  /** Resolves when something has changed; what it was is to be looked at in the same turn, before anybody else does. */
+  async #change(signal: AbortSignal): Promise<void> {
+    await once(this.#events, 'change', { signal });
+  }
+}

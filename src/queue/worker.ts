@@ -20,13 +20,11 @@ import type { CircuitBreaker } from './breaker.ts';
 import { type CancelWatch, cancelledError } from './cancel.ts';
 import { createContext } from './context.ts';
 import type { Exclusive } from './exclusive.ts';
-import { JobIsolation } from './job-isolation.ts';
 import { JobJournal } from './journal.ts';
-import { countKill, isSuspect, poisonOf, waitsAlone } from './kills.ts';
 import type { PortalPauses } from './pause.ts';
 import { type Queues, runsQueue } from './queues.ts';
-import { backoffMs, isRetryable, type RetrySettings } from './retry.ts';
-import { isEngineSignal, JobTrace } from './trace.ts';
+import { backoffMs, countKill, isRetryable, isSuspect, poisonOf, type RetrySettings, waitsAlone } from './retry.ts';
+import { isEngineSignal, JobIsolation, JobTrace } from './trace.ts';
 
 /** A handler for every kind of job. */
 export type Handlers = { [K in JobKind]: Handler<K> };

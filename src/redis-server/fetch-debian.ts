@@ -1,10 +1,12 @@
 // Unpacks a Redis server from the package archive of a Debian-like host, as any user, touching nothing of the system.
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { findOnPath, runTool, type ToolResult } from './run-tool.ts';
+
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
 
 /** The programs of the host that the route needs. */
-export interface DebianTools {
+interface DebianTools {
   aptGet: string;
   dpkg: string;
 }
@@ -215,4 +217,50 @@ const lastWords = ({ output }: ToolResult): string => {
   const lines = output.split('\n').filter((line) => line.trim() !== '');
   const errors = lines.filter((line) => /^(E|dpkg.*error):/i.test(line));
   return (errors.length > 0 ? errors : lines.slice(-1)).slice(0, 3).join(' ').slice(0, 400);
+};
+
+/** How a program is run. */
+interface ToolOptions {
+  env: NodeJS.ProcessEnv;
+  cwd?: string;
+  /** After so many milliseconds it is killed and counts as failed. */
+  timeoutMs: number;
+}
+
+/** What came of it. `code` is null when it could not be started or was killed; `output` is stdout, then stderr. */
+interface ToolResult {
+  code: number | null;
+  output: string;
+}
+
+/** Runs a program without a shell and collects what it prints; never rejects. */
+export const runTool = (file: string, args: string[], { timeoutMs, ...options }: ToolOptions): Promise<ToolResult> =>
+  new Promise((resolve) => {
+    const settings = { ...options, timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 16 * 1024 * 1024 } as const;
+    execFile(file, args, settings, (error, stdout, stderr) => {
+      if (error === null) return resolve({ code: 0, output: `${stdout}${stderr}` });
+      const code = typeof error.code === 'number' ? error.code : null;
+      const why = error.killed === true ? `ended after ${timeoutMs} ms without a result` : error.message;
+      resolve({ code, output: `${stdout}${stderr}` || why });
+    });
+  });
+
+const isProgram = async (path: string): Promise<boolean> => {
+  try {
+    await access(path, constants.X_OK);
+    return (await stat(path)).isFile();
+  } catch {
+    return false;
+  }
+};
+
+/** Every executable file of that name on the `PATH` of `env`, in its order; empty entries are passed over. */
+export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<string[]> => {
+  const folders = new Set((env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''));
+  const found: string[] = [];
+  for (const folder of folders) {
+    const path = join(folder, name);
+    if (await isProgram(path)) found.push(path);
+  }
+  return found;
 };

@@ -2,9 +2,8 @@
 import { join, resolve } from 'node:path';
 import { RedisMissingError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import { isNewEnough, oldestRedis, parseVersionLine, type ServerVersion } from '../state/redis/version.ts';
-import { debianRoute, fetchFromDebian } from './fetch-debian.ts';
-import { findOnPath, runTool } from './run-tool.ts';
+import { isNewEnough, oldestRedis, parseVersionLine, type ServerVersion } from '../state/redis/connection.ts';
+import { debianRoute, fetchFromDebian, findOnPath, runTool } from './fetch-debian.ts';
 
 /** A server program that is new enough. */
 export interface RedisBinary extends ServerVersion {

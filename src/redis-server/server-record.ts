@@ -1,11 +1,15 @@
 // `redis.pid`: which server serves a state folder, where, and who looks after it.
+
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { RedisFailedError } from '../model/errors.ts';
 
 /** A process. `startedAt` is opaque, equal only for the same process; empty where the system does not provide it. */
-export const processMarkSchema = z.object({ pid: z.int().positive(), startedAt: z.string() });
+const processMarkSchema = z.object({ pid: z.int().positive(), startedAt: z.string() });
 export type ProcessMark = z.infer<typeof processMarkSchema>;
 
 /** The mark of the process that has that number now; null when none runs (a zombie does not run). */
@@ -70,3 +74,39 @@ export const writePidFile = async (folder: string, content: PidFile): Promise<vo
 
 /** Removes the file, when there is one. */
 export const removePidFile = (folder: string): Promise<void> => rm(pathIn(folder), { force: true });
+
+/** Bytes of a socket's path that every system takes: 104 with the closing zero on BSD, 108 on Linux (unix(7)). */
+const longestPath = 100;
+
+const fits = (path: string): boolean => Buffer.byteLength(path) <= longestPath;
+
+/**
+ * The socket of a Redis folder: inside it where that path is short enough, else in a folder of the temporary directory
+ * that is named after a hash of the Redis folder.
+ */
+export const chooseSocket = async (folder: string, temporary = tmpdir()): Promise<string> => {
+  const near = join(folder, 'redis.sock');
+  if (fits(near)) return near;
+  const hash = createHash('sha256')
+    .update(await realpath(folder))
+    .digest('hex')
+    .slice(0, 16);
+  const name = `sluice-${process.getuid?.() ?? 'user'}-${hash}`;
+  const far = join(temporary, name, 'redis.sock');
+  return fits(far) ? far : join('/tmp', name, 'redis.sock');
+};
+
+/**
+ * Makes the folder of a socket. Others can write to the temporary directory too: throws {@link RedisFailedError} when
+ * a folder outside of the Redis folder is not this user's alone.
+ */
+export const makeSocketFolder = async (socket: string, folder: string): Promise<void> => {
+  const holder = dirname(socket);
+  if (holder === folder) return;
+  await mkdir(holder, { mode: 0o700, recursive: true });
+  const facts = await lstat(holder);
+  if (facts.isDirectory() && facts.uid === process.getuid?.() && (facts.mode & 0o077) === 0) return;
+  throw new RedisFailedError(`the folder ${holder} for the socket of the embedded Redis is not private to this user`, {
+    hint: 'remove that folder, or choose a state folder with a shorter path (--state)',
+  });
+};

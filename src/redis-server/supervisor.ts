@@ -10,7 +10,9 @@ import { LockFile } from '../util/lock-file.ts';
 import { userCache } from '../util/user-cache.ts';
 import { resolveBinary } from './resolve.ts';
 import {
+  chooseSocket,
   isRunning,
+  makeSocketFolder,
   markProcess,
   type PidFile,
   type ProcessMark,
@@ -18,7 +20,6 @@ import {
   removePidFile,
   writePidFile,
 } from './server-record.ts';
-import { chooseSocket, makeSocketFolder } from './socket-path.ts';
 import { startServer, stopServer } from './start.ts';
 
 /** Where and how the server is kept. */

@@ -1,7 +1,7 @@
 // Metrics for Prometheus: read from counters and indices when they are asked for, never a label for each key.
 import { Gauge, Histogram, Registry } from 'prom-client';
-import { queueDepths } from '../queue/depth.ts';
-import { lastRuns, lastSuccesses } from '../state/last-runs.ts';
+import { queueDepths } from '../queue/queues.ts';
+import { lastRuns, lastSuccesses } from '../state/targets.ts';
 import { packageVersion } from '../util/package-version.ts';
 import type { Overview } from './overview.ts';
 import type { Runtime } from './runtime.ts';

@@ -6,7 +6,7 @@ import { liveWorkers } from '../queue/heartbeat.ts';
 import type { Queues } from '../queue/queues.ts';
 import { whyNotFired } from '../queue/schedules.ts';
 import type { Deadline, Deadlines, ExpectedKind } from '../state/deadlines.ts';
-import { type LastRun, lastRuns } from '../state/last-runs.ts';
+import { type LastRun, lastRuns } from '../state/targets.ts';
 import { durationWords } from '../util/quantity.ts';
 
 /** What is needed to say what is overdue. */

@@ -2,13 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { type Cause, causesOf, causesSchema } from '../model/causes.ts';
 import type { FieldWrite, JobWriter } from '../model/lease.ts';
 import { goodFileSchema, sourceFingerprintSchema } from '../model/ledger-entry.ts';
 import { driftPolicies, type RunPriority, removalModes, runPriorities } from '../model/policy.ts';
-import type { RedisKeys, Target } from '../model/redis-keys.ts';
-import { targetName } from '../model/redis-keys.ts';
+import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import {
+  type Cause,
+  causesOf,
+  causesSchema,
   itemActions,
   type Reason,
   type ReportItem,
@@ -18,13 +19,12 @@ import {
 } from '../model/report.ts';
 import { liveVersionSchema } from '../model/table-history.ts';
 import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
-import { rememberRun } from './last-runs.ts';
 import { pack, unpack } from './packed.ts';
-import { fieldsOf, writeFields } from './redis/fields.ts';
-import { readField } from './redis/read-field.ts';
+import { fieldsOf, readField, writeFields } from './redis/fields.ts';
 import { RedisScript } from './redis/script.ts';
 import { packReport, ReportBuilder, unpackReport } from './report-lines.ts';
 import { type RunSummary, runSummarySchema, summaryOf } from './run-summary.ts';
+import { rememberRun } from './targets.ts';
 
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
 export const datasetWorkSchema = z.object({

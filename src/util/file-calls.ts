@@ -2,6 +2,7 @@
 // once for small files.
 import {
   type BigIntStats,
+  chmodSync,
   close,
   closeSync,
   constants,
@@ -32,7 +33,7 @@ export const smallBytes = 16 * 1024;
 export const isSmall = (bytes: number): boolean => bytes <= smallBytes;
 
 /** A small file as it was read, with what the system says of it afterwards. */
-export interface SmallFile {
+interface SmallFile {
   /** One byte more than was asked for where the file has grown. */
   content: Buffer;
   stats: BigIntStats;
@@ -53,5 +54,14 @@ export const readSmall = (path: string, bytes: number, memory = Buffer.allocUnsa
     return { content: memory.subarray(0, length), stats: fstatSync(file, { bigint: true }) };
   } finally {
     closeSync(file);
+  }
+};
+
+/** Sets the mode of a file or folder; file systems that know no modes are left alone. */
+export const keepPrivate = (path: string, mode: 0o600 | 0o700): void => {
+  try {
+    chmodSync(path, mode);
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'EROFS'].includes(String((error as NodeJS.ErrnoException).code))) throw error;
   }
 };

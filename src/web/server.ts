@@ -6,7 +6,7 @@ import { isLoopback, urlHost } from '../config/addresses.ts';
 import { UsageError } from '../model/errors.ts';
 import { Overview } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { endConnectionsOnClose } from '../util/http-closing.ts';
+import { endConnectionsOnClose } from '../util/http.ts';
 import { healthPart, metricsPart, readyPart } from './monitoring.ts';
 import { pagesPart } from './pages/pages.ts';
 import type { WebContext, WebPart } from './part.ts';

@@ -2,7 +2,7 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { fileChunks } from '../../src/portal-client/file-chunks.ts';
+import { fileChunks } from '../../src/portal-client/files.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const faults = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readPause } from '../../src/portal-client/wait.ts';
-import { retryAfterMs } from '../../src/util/http-fault.ts';
+import { readPause } from '../../src/portal-client/classify.ts';
+import { retryAfterMs } from '../../src/util/http.ts';
 
 describe('the pause between tries of a read', () => {
   it('is what the portal asked for', () => {

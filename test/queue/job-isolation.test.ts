@@ -1,7 +1,7 @@
 // One job of a worker alone: others begin no step meanwhile, and nobody waits for ever.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { JobIsolation } from '../../src/queue/job-isolation.ts';
+import { JobIsolation } from '../../src/queue/trace.ts';
 
 const { signal } = new AbortController();
 

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { missingLibraries, packagesOf } from '../../src/redis-server/fetch-debian.ts';
+import { missingLibraries, packagesOf, runTool } from '../../src/redis-server/fetch-debian.ts';
 import { resolveBinary } from '../../src/redis-server/resolve.ts';
-import { runTool } from '../../src/redis-server/run-tool.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { keptLog } from './embedded-support.ts';
 

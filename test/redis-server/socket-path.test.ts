@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { RedisFailedError } from '../../src/model/errors.ts';
-import { chooseSocket, makeSocketFolder } from '../../src/redis-server/socket-path.ts';
+import { chooseSocket, makeSocketFolder } from '../../src/redis-server/server-record.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const deepFolder = (): string => {

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../src/model/ledger-entry.ts';
+import { entryOfStored, indexedOfStored, storedEntry } from '../../src/state/ledger.ts';
 import { unpack, unpackHead } from '../../src/state/packed.ts';
-import { entryOfStored, indexedOfStored, storedEntry } from '../../src/state/stored-entry.ts';
 
 const key = 'city/budget/spending';
 const sha256 = '6d2a12837d9d3f717ecfaa5b675b71fb5f2ec1dcf2935621e4ca48c2e0728ca9';

@@ -8,7 +8,7 @@ import type { TableDialect } from '../../tables/scan/dialect.ts';
 import { fileChunks } from '../../tables/scan/open-table.ts';
 import { readTable } from '../../tables/scan/reader.ts';
 import { type Cancellable, CancelledError } from '../../tables/worker-pool.ts';
-import { identifier, serialColumn, tableColumns } from './columns.ts';
+import { identifier, serialColumn, tableColumns } from './table-files.ts';
 
 /** An import as it is asked for across the thread border. */
 export interface ImportTask {

@@ -1,10 +1,9 @@
 // A datastore search as SQL: bound parameters only, columns only from the table's own list; and how much its answer may hold.
-
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { Refusal } from '../refusal.ts';
-import { identifier, serialColumn } from './columns.ts';
 import type { TablePointer } from './records.ts';
+import { identifier, serialColumn } from './table-files.ts';
 
 /** What a search may ask for, as it comes out of a query string. */
 export interface SearchWish {

@@ -1,11 +1,10 @@
 // Answers searches over imported tables without holding up the event loop.
 import { statSync } from 'node:fs';
 import { WorkerPool } from '../../tables/worker-pool.ts';
-import { serialColumn } from './columns.ts';
 import { type AnswerBudget, planSearch, type SearchPlan, type SearchWish, searchRefused } from './query.ts';
 import type { TablePointer } from './records.ts';
 import { runSearch, type SearchRows, type SearchTask } from './search-worker.ts';
-import type { TableFiles } from './table-files.ts';
+import { serialColumn, type TableFiles } from './table-files.ts';
 
 /** The answer of the datastore search as recorded; values are text, `total` counts the rows that match. */
 export interface SearchAnswer {

@@ -1,9 +1,11 @@
-// The SQLite files that hold imported rows: opened for reading, unlinked after their last reader.
+// The SQLite files that hold imported rows, opened for reading and unlinked after their last reader; and the names of their columns.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { TableFaultError } from '../../model/errors.ts';
+import { checkHeader } from '../../tables/inspect/header.ts';
 
 /** Opens a table for reading. It never changes once it is complete, so SQLite need not look for writers. */
 export const openTable = (path: string): DatabaseSync => {
@@ -103,3 +105,28 @@ export class TableFiles {
     rmSync(this.path(file), { force: true });
   }
 }
+
+/** The serial key that every table has beside the columns of the file. */
+export const serialColumn = 'entry_id';
+
+/** SQLite takes 2,000 columns; one is the serial key. */
+const mostColumns = 1999;
+
+/**
+ * Column names by the recorded rules (recorded-behaviour 13a), in the order of the file and without
+ * {@link serialColumn}. Throws a TableFaultError (`table-header`) for an empty, unusable or duplicate name and for more
+ * columns than a table can have.
+ */
+export const tableColumns = (header: string[], delimiter: string): string[] => {
+  if (header.length > mostColumns) {
+    throw new TableFaultError(
+      `the header has ${header.length} columns; a datastore table can have ${mostColumns}`,
+      { code: 'table-header', line: 1, column: mostColumns + 1 },
+      { hint: 'split the table' },
+    );
+  }
+  return checkHeader(header, delimiter);
+};
+
+/** A column name as an SQL identifier; names hold only `a-z 0-9 _`, so quoting is enough. */
+export const identifier = (column: string): string => `"${column}"`;

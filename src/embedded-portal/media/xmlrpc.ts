@@ -8,7 +8,7 @@ import {
   readText,
   type Spend,
 } from './body-parser.ts';
-import { readXmlTree, type XmlElement } from './xml-tree.ts';
+import { readXmlTree, type XmlElement } from './xml.ts';
 
 /** A call: a method's name and its parameters in order; `<base64>` is a Buffer. */
 export interface RpcCall {

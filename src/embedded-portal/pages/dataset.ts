@@ -16,11 +16,11 @@ import {
   itemsOf,
   linkHtml,
   momentHtml,
+  pageText,
   shortened,
   tidsOf,
   titleText,
-} from './html.ts';
-import { pageText } from './layout.ts';
+} from './layout.ts';
 
 /** Most resources on one page. */
 const mostResources = 500;

@@ -1,5 +1,4 @@
 // Which public page a path means: the list of datasets, a dataset, a resource, a group or page.
-
 import { type Html, html } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
@@ -9,8 +8,7 @@ import { publicPath } from '../content/view.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { DatasetRow } from '../store/public-nodes.ts';
 import { datasetText } from './dataset.ts';
-import { excerpt, formattedHtml, momentHtml, titleText } from './html.ts';
-import { pageAnswer, pageText } from './layout.ts';
+import { excerpt, formattedHtml, momentHtml, pageAnswer, pageText, titleText } from './layout.ts';
 import { resourceText } from './resource.ts';
 
 const pageSize = 20;

@@ -7,7 +7,7 @@ import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Call, Portal } from '../call.ts';
 import { publicPath } from '../content/view.ts';
-import { serialColumn } from '../datastore/columns.ts';
+import { serialColumn } from '../datastore/table-files.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
@@ -16,13 +16,14 @@ import {
   factsHtml,
   firstText,
   formattedHtml,
+  isExposed,
   linkHtml,
   momentHtml,
+  pageText,
   shortened,
   tidsOf,
   titleText,
-} from './html.ts';
-import { isExposed, pageText } from './layout.ts';
+} from './layout.ts';
 
 /** Most datasets that are named above a resource. */
 const mostParents = 20;

@@ -1,12 +1,93 @@
 // The profiles by name: the specification, and three releases as recorded, faults included where a client can meet them.
 import { usualExtensions } from '../../dataset-api/file-types.ts';
-import { datasetFields, otherFields, resourceFields } from '../content/fields.ts';
-import { recordedDefaults } from '../media/negotiate.ts';
+import { escapeHtml } from '../../util/html.ts';
+import { datasetFields, otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
+import { recordedDefaults, specDatastoreDefaults, specDefaults } from '../media/negotiate.ts';
+import { Refusal } from '../refusal.ts';
+import { nodeColumns } from '../store/nodes.ts';
 import { readEntityCore, readEntityFields } from './entity-input.ts';
 import { readFormCore, readFormNode } from './form-input.ts';
-import type { Profile, ProfileName, ReadContext, RecordedRelease } from './profile.ts';
+import type { ListFault, Profile, ProfileName, ReadContext, RecordedRelease } from './profile.ts';
 import { codelessFault, exceptionFault, recordedListFault } from './recorded-faults.ts';
-import { specProfile } from './spec.ts';
+import { readSpecCore, readSpecFields } from './spec-input.ts';
+
+const listFaultWords = (fault: ListFault): string => {
+  switch (fault.kind) {
+    case 'column':
+      return `there is no field ${fault.name.replace(/^t\./, '')} in a list; it has ${nodeColumns.join(', ')}, uri`;
+    case 'no-columns':
+      return 'fields names no column';
+    case 'not-text':
+      return `${fault.parameter} must be one text`;
+    case 'filter-list':
+      return `the value of parameters[${fault.column}] must be one text; separate several values with commas`;
+    case 'too-many-values':
+      return `parameters[${fault.column}] has too many values`;
+    case 'malformed':
+      return `${fault.parameter} must be ${fault.wanted}`;
+    case 'operator':
+      return `only equality is supported, not ${fault.op}`;
+    case 'negative':
+      return 'page and pagesize may not be negative';
+  }
+};
+
+const listFault = (fault: ListFault): Refusal =>
+  new Refusal(
+    406,
+    `Invalid query provided, double check that the fields and parameters you defined are correct and exist. ${escapeHtml(listFaultWords(fault))}`,
+  );
+
+/** The `spec` profile. */
+const specProfile: Profile = {
+  name: 'spec',
+  resources: { file: true, datastore: true, term: true },
+  fields: { dataset: specifiedDatasetFields, resource: resourceFields, ...otherFields },
+  readCore: readSpecCore,
+  readFields: readSpecFields,
+  uuidsAreUnique: true,
+  fileItemExtras: { alt: '', title: '' },
+  recordedDatastore: null,
+  guardsOtherSides: true,
+  renewsDatasets: false,
+  races: false,
+  hasLoginVersions: true,
+  keepsDatastoreStatus: true,
+  pathFirst: false,
+  showsNewPages: false,
+  attachAnswer: (file) => file,
+  deleteAnswer: null,
+  managerFault: (message) => new Refusal(406, message),
+  tooManyFiles: () => new Refusal(406, 'You cannot upload so many files.'),
+  attachWithoutFile: false,
+  extensions: usualExtensions,
+  keepsAddresses: true,
+  takesPrograms: false,
+  mimeTypes: {},
+  describesImages: false,
+  formats: { datastore: specDatastoreDefaults, other: specDefaults },
+  writeStyle: 'sound',
+  refusedTypes: [],
+  isUnread: () => false,
+  malformedMime: (message) => new Refusal(406, message),
+  explainsMalformed: true,
+  listFault,
+  pagesCatalogue: false,
+  searchFaultStatus: null,
+  longestReason: 200,
+  tendsCookies: false,
+  strictLists: true,
+  fullAccounts: true,
+  tellsAccounts: false,
+  operators: 'equality',
+  guardsCaches: true,
+  mergesSlashes: true,
+  cookieAttributes: '; SameSite=Lax',
+  plainStaticFiles: false,
+  filesArePublic: false,
+  pages: true,
+  siteName: 'sluice portal',
+};
 
 /** True for the types that go past the editing form. */
 const isBare = ({ type }: ReadContext): boolean => type === 'dataset' || type === 'resource';
@@ -69,7 +150,7 @@ export const dkan718Profile: Profile & { recordedDatastore: RecordedRelease } = 
 const { recordedDatastore } = dkan718Profile;
 
 /** The `dkan-7.18.16` profile. */
-export const dkan71816Profile: Profile = {
+const dkan71816Profile: Profile = {
   ...dkan718Profile,
   name: 'dkan-7.18.16',
   recordedDatastore: {
@@ -83,7 +164,7 @@ export const dkan71816Profile: Profile = {
 };
 
 /** The `dkan-7.14` profile. */
-export const dkan714Profile: Profile = {
+const dkan714Profile: Profile = {
   ...dkan718Profile,
   name: 'dkan-7.14',
   resources: { file: false, datastore: false, term: false },

@@ -4,7 +4,7 @@ import { copyFile, link, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PortalStoreError } from '../../model/errors.ts';
-import { syncPath } from './folder-sync.ts';
+import { syncPath } from './writer.ts';
 
 /** What a backup holds. */
 export interface BackupFacts {

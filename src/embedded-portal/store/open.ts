@@ -3,18 +3,17 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PortalPortError, PortalStoreError } from '../../model/errors.ts';
-import { keepPrivate } from '../../util/keep-private.ts';
+import { keepPrivate } from '../../util/file-calls.ts';
 import { LockFile } from '../../util/lock-file.ts';
 import { Files } from './files.ts';
 import { Flood } from './flood.ts';
-import { FolderSync } from './folder-sync.ts';
 import { Nodes } from './nodes.ts';
 import { PublicNodes } from './public-nodes.ts';
 import { migrate } from './schema.ts';
 import { Sessions } from './sessions.ts';
 import { defaultTerms, Terms } from './terms.ts';
 import { Users } from './users.ts';
-import { Writer } from './writer.ts';
+import { FolderSync, Writer } from './writer.ts';
 
 /** An open store; this process alone holds it. */
 export type Store = ReturnType<typeof openStore>;

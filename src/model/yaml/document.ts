@@ -1,6 +1,6 @@
 // A YAML file as a value that still knows the line and column of every key.
 import { readFile } from 'node:fs/promises';
-import { CORE_SCHEMA, constructFromEvents, type Event, mergeTag, parseEvents, YAMLException } from 'js-yaml';
+import { CORE_SCHEMA, constructFromEvents, dump, type Event, mergeTag, parseEvents, YAMLException } from 'js-yaml';
 import { errorMessage, type FileProblem } from '../errors.ts';
 import { buildPlaces, type Position } from './places.ts';
 
@@ -174,3 +174,6 @@ const startsOfLines = (text: string): number[] => {
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
   return starts;
 };
+
+/** One item of a list, such as it stands below its key; texts are not folded. */
+export const yamlItem = (value: unknown): string => dump([value], { lineWidth: -1, noRefs: true });

@@ -1,8 +1,10 @@
 // Finds the nodes of a portal that wishes stand for: by uuid, by a mapping, by exact type and title.
 import { missingFields } from '../../dataset-api/compare.ts';
-import type { DatasetWish } from '../../model/wish.ts';
-import type { NodeRow, Portal } from '../../portal-client/client.ts';
-import { bearsMark, type NodeWish, sameUuid } from './node.ts';
+import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
+import type { NodeRow, Portal, PortalNode } from '../../portal-client/client.ts';
+import { fileOf } from '../../portal-client/replies.ts';
+import { type KnownFile, type LocalTools, withLocalFile } from './local-file.ts';
+import { bearsMark, linkedNids, type NodeWish, sameUuid } from './node.ts';
 
 /** What the search for one wish found. */
 export type Found =
@@ -25,7 +27,7 @@ export interface FindOptions {
 }
 
 /** What is looked for. */
-export type Sought = Pick<DatasetWish, 'key' | 'uuid' | 'title' | 'published'>;
+type Sought = Pick<DatasetWish, 'key' | 'uuid' | 'title' | 'published'>;
 
 /** Finds the node of a dataset. */
 export const findDataset = async (
@@ -84,7 +86,7 @@ const oneOf = (rows: NodeRow[], doubt: Found | null): Found => {
 type SoughtNode = Sought & Pick<NodeWish, 'type'>;
 
 /** A node that no listing shows by its uuid; `doubt` says why there may be one although none was found. */
-export interface Unlisted {
+interface Unlisted {
   nid: string | null;
   doubt: { message: string; hint: string } | null;
 }
@@ -127,4 +129,64 @@ const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal
       hint: 'publish with an account that sees all content (site manager, administrator), or `sluice publish --create-missing` if this draft was never published',
     },
   };
+};
+
+/** What is known when resources are looked for. */
+interface RenamedOptions {
+  portal: Portal;
+  /** Name of the manifest: only nodes whose log names it are ours. */
+  manifest: string;
+  /** Uuids that belong to some wish of the manifest. */
+  wished: ReadonlySet<string>;
+  tools: LocalTools;
+  fileOf: (wish: ResourceWish) => KnownFile;
+}
+
+/**
+ * Nodes of the wishes that were not found by identity, by key. A node and a wish belong together when its last write was
+ * that of the wish, or else their bytes are the same and no other node or wish has them.
+ */
+export const findRenamed = async (
+  dataset: PortalNode,
+  wishes: ResourceWish[],
+  options: RenamedOptions,
+): Promise<Map<string, string>> => {
+  const nodes = wishes.length === 0 ? [] : await freeNodes(dataset, options);
+  const marked = new Map<string, string>();
+  for (const { key } of wishes) {
+    const node = nodes.find((each) => bearsMark(each, key));
+    if (node) marked.set(key, node.nid);
+  }
+  const taken = new Set(marked.values());
+  const candidates = nodes.filter(({ nid }) => !taken.has(nid));
+  const found: { key: string; nid: string }[] = [];
+  for (const wish of candidates.length === 0 ? [] : wishes.filter(({ key }) => !marked.has(key))) {
+    const known = options.fileOf(wish);
+    const sent = await withLocalFile(wish, known, options.tools, async (local) => local.sent);
+    if (!sent) continue;
+    for (const node of candidates) {
+      if (await hasBytes(node, sent, options)) found.push({ key: wish.key, nid: node.nid });
+    }
+  }
+  const isOnly = (name: 'key' | 'nid', value: string): boolean =>
+    found.filter((match) => match[name] === value).length === 1;
+  const pairs = found.filter(({ key, nid }) => isOnly('key', key) && isOnly('nid', nid));
+  return new Map([...marked, ...pairs.map(({ key, nid }) => [key, nid] as const)]);
+};
+
+/** Resource nodes of the dataset that we wrote for this manifest and that no wish names any more. */
+const freeNodes = async (dataset: PortalNode, options: RenamedOptions): Promise<PortalNode[]> => {
+  const { portal, manifest, wished, tools } = options;
+  const nodes = await Promise.all(linkedNids(dataset).map((nid) => portal.nodes.read(nid, tools.signal)));
+  return nodes.filter((node) => !wished.has(node.uuid) && node.log.startsWith(`sluice ${manifest}/`));
+};
+
+const hasBytes = async (
+  node: PortalNode,
+  sent: { bytes: number; sha256: string },
+  { portal, tools }: RenamedOptions,
+): Promise<boolean> => {
+  const file = fileOf(node);
+  if (file?.filesize !== sent.bytes) return false;
+  return (await portal.fileHash(typeof file.uri === 'string' ? file.uri : '', tools.signal)) === sent.sha256;
 };

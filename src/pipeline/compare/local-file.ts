@@ -16,8 +16,8 @@ import {
   prepareTable,
   removePreparedFile,
 } from '../../tables/transform/prepare.ts';
-import { withSource } from '../plan/known-wishes.ts';
 import { isSent } from '../plan/plan.ts';
+import { withSource } from '../plan/whole-plan.ts';
 
 /** A file that is sent. */
 export interface SentFile {

@@ -7,14 +7,13 @@ import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import type { Ledger } from '../../state/ledger.ts';
-import { eachAtOnce } from '../../util/each-at-once.ts';
+import { eachAtOnce } from '../../util/concurrency.ts';
 import { observe } from '../handlers/observe.ts';
-import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
-import { type FindOptions, type Found, findDataset, findResource } from './find.ts';
+import { ownersOf, withKnownNames, withKnownUuids } from '../plan/whole-plan.ts';
+import { type FindOptions, type Found, findDataset, findRenamed, findResource } from './find.ts';
 import { type KnownFile, withLocalFile } from './local-file.ts';
 import { type NodeWish, nodeOf } from './node.ts';
 import { type Proof, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
-import { findRenamed } from './renamed.ts';
 
 /** What was found for one wish. */
 export interface Reconciled {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ExportOrder } from '../../model/job.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
-import { eachAtOnce } from '../../util/each-at-once.ts';
+import { eachAtOnce } from '../../util/concurrency.ts';
 import { linkOf, targetsOf, uploadOf } from './describe.ts';
 import { fetchFile } from './fetch-file.ts';
 import {

@@ -1,6 +1,6 @@
 // The files that stand over all datasets of an export: the catalogue, the manifest, and what is odd.
 import { join } from 'node:path';
-import { yamlItem } from '../../model/yaml/write.ts';
+import { yamlItem } from '../../model/yaml/document.ts';
 import { records, writeChanged } from './folder.ts';
 import { catalogueEntry, type ExportedPortal, findingsOf, manifestEntry } from './package.ts';
 import type { DatasetRecord, ExportedNode, FindingCode } from './record.ts';

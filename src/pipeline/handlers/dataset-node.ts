@@ -1,10 +1,12 @@
 // The node of a dataset with the list of its resources: written where needed, proven by reading it back.
-import { PortalGoneError } from '../../model/errors.ts';
+
+import { itemsOfField } from '../../dataset-api/fields.ts';
+import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
+import type { PortalNode } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/runs.ts';
 import { holdsLinks, linkedNids, linksField, markerOf, type NodeWish, nodeOf } from '../compare/node.ts';
 import { isProven } from '../plan/plan.ts';
-import { completeLinks, proveTermsVisible } from './dataset-proof.ts';
 import type { HandlerDeps } from './deps.ts';
 import { type Item, noteFound } from './item.ts';
 import { locateNode, type NodeTarget, type WrittenNode } from './node-locate.ts';
@@ -12,7 +14,7 @@ import { proveNode } from './node-prove.ts';
 import { editsOf, recreateNode, type WriteMore, writeNode } from './node-write.ts';
 
 /** How a dataset is published. */
-export interface DatasetMode {
+interface DatasetMode {
   /** Node ids of its resources that its list shall hold, in order; null while they are not known. */
   links: string[] | null;
   /** True: the list is written with the node. False: the resources refer to the dataset, and the list is only completed. */
@@ -149,4 +151,91 @@ const prove = async (
   const seen = await proveTermsVisible(target, wish, proven);
   await ledger.put(item.portal, seen);
   return seen;
+};
+
+/** The list that a dataset shall hold. */
+interface LinksToComplete {
+  /** The dataset as it was read last. */
+  node: PortalNode;
+  links: readonly string[];
+  /** Log message of a revision that this makes. */
+  marker: string;
+}
+
+/**
+ * Makes the list of a dataset hold all of ours in order, and returns the node as it is then. A portal with an editing form
+ * takes one more item with each write, by position; so what it holds goes first, and the order is put right when all are in.
+ * @throws VerifyFailedError when resources stay missing
+ */
+const completeLinks = async (target: NodeTarget, { node, links, marker }: LinksToComplete): Promise<PortalNode> => {
+  const { item, portal } = target;
+  const grows = (await portal.dialectInUse(item.signal)) === 'form';
+  let now = node;
+  for (let writes = 0; !holdsLinks(linkedNids(now), links); writes++) {
+    const held = linkedNids(now);
+    const missing = links.filter((nid) => !held.includes(nid));
+    if (writes > links.length + 1 || (writes > 1 && !grows)) {
+      if (missing.length === 0) break; // in another order than ours, which the portal does not change
+      throw missingLinks(target, now, missing);
+    }
+    const why = missing.length === 0 ? 'in another order' : `without ${missing.length} of ${links.length} resources`;
+    await item.note(`the list of the dataset is ${why}: writing it`);
+    const fields = grows && missing.length > 0 ? linksField([], [...held, ...missing]) : linksField(held, links);
+    await portal.nodes.update(now.nid, { log: marker, fields }, item.signal, now);
+    await item.did('updated');
+    now = await portal.nodes.read(now.nid, item.signal);
+    // Lists are not stored as sent here: the other side is written instead.
+    if (!grows && !holdsLinks(linkedNids(now), links)) now = await linkFromResources(target, now, links);
+  }
+  return now;
+};
+
+const linkFromResources = async (
+  { item, portal }: NodeTarget,
+  dataset: PortalNode,
+  links: readonly string[],
+): Promise<PortalNode> => {
+  const missing = links.filter((nid) => !linkedNids(dataset).includes(nid));
+  if (missing.length === 0) return dataset;
+  portal.traits.learn({ linksByList: false });
+  for (const nid of missing) {
+    const resource = await portal.nodes.read(nid, item.signal);
+    const fields = { field_dataset_ref: { und: [{ target_id: dataset.nid }] } };
+    await portal.nodes.update(nid, { log: resource.log, fields }, item.signal, resource);
+  }
+  return portal.nodes.read(dataset.nid, item.signal);
+};
+
+const missingLinks = ({ portal }: NodeTarget, node: PortalNode, missing: readonly string[]): VerifyFailedError =>
+  new VerifyFailedError(
+    `${portal.name}: the list of dataset node ${node.nid} does not hold the resource nodes ${missing.join(', ')}`,
+    { hint: 'somebody may have deleted them or taken them off just now: publish again; otherwise look at both nodes' },
+  );
+
+/**
+ * Looks once for each portal whether terms of ours are in the right vocabulary, by the public view of a dataset that has
+ * some: otherwise their pages and the portal's catalogue do not show them. Then a warning says what to configure.
+ */
+const proveTermsVisible = async (
+  { item, portal }: NodeTarget,
+  wish: NodeWish,
+  entry: LedgerEntry,
+): Promise<LedgerEntry> => {
+  const names = (itemsOfField(wish.fields.field_tags) ?? []).flatMap(({ name }) =>
+    typeof name === 'string' ? name : [],
+  );
+  const { terms } = portal;
+  if (names.length === 0 || !wish.published || terms.isProven('tags')) return entry;
+  if ((await portal.dialectInUse(item.signal)) === 'form') return entry;
+  const seen = await portal.publicDataset(entry.uuid, item.signal);
+  if (seen === null) return entry;
+  const visible = new Map(seen.tags.map(({ name, vocabulary }) => [name, vocabulary]));
+  const id = terms.vocabularyId('tags');
+  if (names.every((name) => visible.get(name) === id)) {
+    terms.prove('tags');
+    return entry;
+  }
+  const others = [...new Set(visible.values())].filter((vocabulary) => vocabulary !== '' && vocabulary !== id);
+  const got = `terms that readers do not see: set \`vocabularies: {tags: ${others[0] ?? 'N'}}\` of this portal, N being the number of its vocabulary "tags"`;
+  return { ...entry, notHeld: { ...entry.notHeld, field_tags: got } };
 };

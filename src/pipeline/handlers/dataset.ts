@@ -1,12 +1,11 @@
 // Job kind `dataset`: publishes the node of a dataset and its resources, each an item with a log and an end of its own.
-
 import { CancelledError, DatasetFailedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
 import type { DatasetWork } from '../../state/runs.ts';
-import { eachAtOnce } from '../../util/each-at-once.ts';
+import { eachAtOnce } from '../../util/concurrency.ts';
 import { nodeOf } from '../compare/node.ts';
 import { publishDataset, refuseDrift, targetOf } from './dataset-node.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';

@@ -15,7 +15,7 @@ import type { Deadlines } from '../../state/deadlines.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { Runs, SettledClaim } from '../../state/runs.ts';
 import type { HeldRun } from '../../state/stored-plans.ts';
-import type { TriggerRecord } from '../../state/triggers.ts';
+import type { TriggerRecord } from '../../state/targets.ts';
 
 /** Limits that handlers obey. */
 export interface HandlerSettings {

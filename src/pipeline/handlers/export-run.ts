@@ -7,7 +7,7 @@ import type { Reason, ReportItem, StoredReport } from '../../model/report.ts';
 import { filePath, type Portal } from '../../portal-client/client.ts';
 import type { ReportBuilder } from '../../state/report-lines.ts';
 import type { DatasetWork } from '../../state/runs.ts';
-import { eachAtOnce } from '../../util/each-at-once.ts';
+import { eachAtOnce } from '../../util/concurrency.ts';
 import { completeRecords } from '../export/complete.ts';
 import { targetsOf } from '../export/describe.ts';
 import { type ExportTools, exportDataset } from '../export/export-dataset.ts';

@@ -5,7 +5,7 @@ import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { TableSize } from '../../portal-client/client.ts';
 import type { Unproven } from '../../state/runs.ts';
-import { eachAtOnce } from '../../util/each-at-once.ts';
+import { eachAtOnce } from '../../util/concurrency.ts';
 import { hasShape } from '../compare/prove.ts';
 import { type HandlerDeps, inNameOf } from './deps.ts';
 import { formerWith } from './guard-table.ts';

@@ -14,10 +14,10 @@ import { type NodeWish, nodeOf } from '../compare/node.ts';
 import { isLate } from '../plan/plan.ts';
 import { importFile } from './datastore-import.ts';
 import { isRefused, keepGoodFile } from './fall-back.ts';
-import { fetchAddress, fetchSource, forgetFetched } from './fetch-step.ts';
 import { formerWith, guardTable, isGuarded, provenVersion } from './guard-table.ts';
+import { verifyResource } from './node-prove.ts';
 import { writeNode } from './node-write.ts';
-import { prepareSource } from './prepare-source.ts';
+import { fetchAddress, fetchSource, forgetFetched, prepareSource } from './prepare-source.ts';
 import {
   importsRows,
   isHere,
@@ -27,7 +27,6 @@ import {
   sourceName,
   sourcePath,
 } from './resource-state.ts';
-import { verifyResource } from './resource-verify.ts';
 
 /** All steps, in order. */
 export const resourceSteps: readonly ResourceStep[] = [

@@ -13,7 +13,7 @@ import { kindOfKey, parentKey } from '../../model/key.ts';
 import { newEntry } from '../../model/ledger-entry.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
 import type { ChildKind, Planned } from '../../state/runs.ts';
-import { eachAtOnce } from '../../util/each-at-once.ts';
+import { eachAtOnce } from '../../util/concurrency.ts';
 import type { HandlerDeps } from './deps.ts';
 import { endFailed, executeExport } from './export-run.ts';
 import { failedEntry, itemOfEntry, outcomeOf } from './item.ts';

@@ -8,12 +8,10 @@ import type { Sparing } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
 import type { WishList } from '../../sources/wish-list.ts';
 import type { Ledger } from '../../state/ledger.ts';
-import { guardVerdict } from '../plan/guard.ts';
-import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wishes.ts';
 import { type KnownState, type PlannedDataset, type PlannedItem, planDataset } from '../plan/plan.ts';
-import { findMissing, type Missing, type Removal } from '../plan/removals.ts';
+import { findMissing, guardVerdict, type Missing, type Removal } from '../plan/removals.ts';
 import type { Rename } from '../plan/renames.ts';
-import { applyRenames, flatten } from '../plan/whole-plan.ts';
+import { applyRenames, flatten, ownersOf, withKnownNames, withKnownUuids } from '../plan/whole-plan.ts';
 import type { Remembered } from './observe.ts';
 
 /** Items that are no longer named are taken down in pages of so many. */

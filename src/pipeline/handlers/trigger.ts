@@ -2,7 +2,7 @@
 import type { Handler, TriggerData } from '../../model/job.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import { decide } from '../../model/schedule-times.ts';
-import type { TriggerRecord } from '../../state/triggers.ts';
+import type { TriggerRecord } from '../../state/targets.ts';
 import type { HandlerDeps } from './deps.ts';
 
 /** Asks the run gate for a run, lets the trigger wait, or leaves the run out, as the schedule says; returns what it did. */

@@ -1,9 +1,9 @@
 // What the wishes no longer name: renamed, waiting out its grace, or to be taken down. Pure.
-
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { OnMissing, RemovalMode } from '../../model/policy.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import type { Sparing } from '../../sources/gather/dataset-wish.ts';
+import type { GuardRules } from '../../sources/manifest/schema.ts';
 import { findRenames, type KnownItems, type Rename } from './renames.ts';
 
 /** What is to be done about a missing item. */
@@ -62,4 +62,28 @@ export const findMissing = (wishes: DatasetWish[], known: KnownItems, rules: Rem
     removals,
     staying: missing.flatMap(({ key }) => (removed.has(key) ? [] : [key])),
   };
+};
+
+/** What a run is about to do. */
+interface GuardedCounts {
+  known: number;
+  removals: number;
+  updates: number;
+  /** Wishes gathered; none at all never removes anything. */
+  wished: number;
+}
+
+/** Why the run must be held, or null when it may go. */
+export const guardVerdict = (counts: GuardedCounts, rules: GuardRules): string | null => {
+  const { known, removals, updates, wished } = counts;
+  if (removals > 0 && wished === 0) {
+    return `the source names nothing at all, where ${known} items are known: an empty source never removes anything`;
+  }
+  const mayRemove = Math.max(rules.min, Math.floor(known * rules.maxRemovals));
+  if (removals > mayRemove) return `it would remove ${removals} of ${known} items, the guard allows ${mayRemove}`;
+  if (rules.maxUpdates !== null) {
+    const mayUpdate = Math.max(rules.min, Math.floor(known * rules.maxUpdates));
+    if (updates > mayUpdate) return `it would update ${updates} of ${known} items, the guard allows ${mayUpdate}`;
+  }
+  return null;
 };

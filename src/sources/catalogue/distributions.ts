@@ -3,8 +3,8 @@ import { isLinkable } from '../../dataset-api/fields.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { isObject } from '../../util/json.ts';
 import { canonicalJson } from '../gather/dataset-wish.ts';
+import { urlSource } from '../manifest/resource-keys.ts';
 import type { ResourceSpec } from '../manifest/schema.ts';
-import { urlSource } from '../manifest/url-schema.ts';
 import {
   addressOf,
   addressText,

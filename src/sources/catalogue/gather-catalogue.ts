@@ -1,5 +1,4 @@
 // The wishes of a catalogue: every sound entry a dataset, every faulty one a reason.
-
 import { EntryFaultError, type FileProblem, reasonOf } from '../../model/errors.ts';
 import { datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
@@ -8,9 +7,16 @@ import { datasetWish, type GatheredList, type SkippedEntry } from '../gather/dat
 import type { CatalogueSpec } from '../manifest/list-schemas.ts';
 import type { CatalogueManifest } from '../manifest/schema.ts';
 import type { LeftOut } from './distributions.ts';
-import { type CatalogueDataset, datasetOf, type EntryNames, namesOf } from './entry.ts';
+import {
+  asDataset,
+  type CatalogueDataset,
+  type DescribedEntry,
+  datasetOf,
+  describedIn,
+  type EntryNames,
+  namesOf,
+} from './entry.ts';
 import { looked, readJsonLd } from './json-ld.ts';
-import { asDataset, type DescribedEntry, describedIn } from './kinds.ts';
 import { type CatalogueLimits, readCatalogue } from './read-catalogue.ts';
 import { idOfIdentifier } from './values.ts';
 

@@ -5,19 +5,16 @@ import { basename, join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
-import { listedFolders } from '../manifest/drop-names.ts';
 import type { DropManifest } from '../manifest/schema.ts';
 import { describedBadly } from '../manifest/sidecars.ts';
-import { Announcer } from './announcer.ts';
 import { type Claim, foldersOf, type InboxFolders, parseClaimId } from './claim.ts';
 import { Claimer } from './claimer.ts';
-import { type Placed, placeRule } from './drop-target.ts';
+import { listedFolders, type Placed, placeRule } from './drop-target.ts';
 import { InboxView } from './inbox-view.ts';
 import { type Owner, openOwner, pairSpool } from './owner.ts';
-import { Settling } from './settling.ts';
+import { Announcer, Settling, watchFolder } from './settling.ts';
 import { listClaims } from './spool.ts';
 import { adoptUnfinished } from './take.ts';
-import { watchFolder } from './watch.ts';
 
 /** What an inbox shows of itself. Paths are relative to the inbox, with `/`. */
 export interface InboxState {

@@ -2,7 +2,7 @@
 import { constants, existsSync, renameSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { keepPrivate } from '../../util/keep-private.ts';
+import { keepPrivate } from '../../util/file-calls.ts';
 import { exists, isErrno, unless } from './durable.ts';
 import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 

@@ -1,9 +1,13 @@
-// Which files are settling, and which have stood still long enough. No clock of its own: times are passed in.
+// From a watched folder to settled files: events say where to look, files that stand still are settled, claims are announced in batches.
 import type { BigIntStats } from 'node:fs';
+import { relative, sep } from 'node:path';
+import { watch } from 'chokidar';
+import type { Log } from '../../model/log.ts';
+import type { Claim } from './claim.ts';
 import type { DropTarget } from './drop-target.ts';
 
 /** What must not move while a file settles. */
-export interface Still {
+interface Still {
   bytes: number;
   mtimeNs: string;
   ino: string;
@@ -87,5 +91,111 @@ export class Settling {
   /** True while a file settles that may still join a batch whose first file was last seen to move at `first`. */
   mayJoin(first: number): boolean {
     return this.entries().some(([, settler]) => settler.marker !== 'never' && settler.since <= first + this.#settleMs);
+  }
+}
+
+/** The callbacks of a watch. Paths are relative to the watched folder, with `/`. */
+interface WatchListener {
+  onPath: (path: string) => void;
+  /** Something left the folder, so what stood in another file's way may be gone. */
+  onRemoved: () => void;
+  onError: (error: unknown) => void;
+}
+
+const pollingMs = 1000;
+
+/**
+ * Starts watching `folder`, `depth` levels deep; links are not followed, dot files and dot folders not reported. `poll` looks by
+ * time instead of events (network drives). Resolves once changes are seen; what was there before is not reported.
+ */
+export const watchFolder = async (
+  folder: string,
+  { poll, depth, onPath, onRemoved, onError }: WatchListener & { poll: boolean; depth: number },
+): Promise<{ close(): Promise<void> }> => {
+  const inside = (path: string): string => relative(folder, path).split(sep).join('/');
+  const watcher = watch(folder, {
+    ignored: (path) =>
+      inside(path)
+        .split('/')
+        .some((name) => name.startsWith('.') && name !== '..'),
+    ignoreInitial: true,
+    followSymlinks: false,
+    depth,
+    atomic: false,
+    ...(poll ? { backend: 'polling', pollingInterval: pollingMs, pollingBinaryInterval: pollingMs } : {}),
+  });
+  watcher.on('all', (event, path) => {
+    if (event === 'addDir') return;
+    if (event === 'unlink' || event === 'unlinkDir') onRemoved();
+    if (event !== 'unlinkDir') onPath(inside(path));
+  });
+  watcher.on('error', onError);
+  await new Promise<void>((resolve) => watcher.once('ready', resolve));
+  return { close: () => watcher.close() };
+};
+
+/** Collects claims and hands them over once their batch is whole; what failed is handed over again by the next retry. */
+export class Announcer {
+  readonly #tell: (claims: Claim[]) => Promise<void>;
+  readonly #log: Log;
+  readonly #told = new Set<string>();
+  readonly #failed = new Map<string, Claim>();
+  #pending = new Map<string, Claim>();
+  #first = Number.POSITIVE_INFINITY;
+  #telling: Promise<void> | null = null;
+
+  constructor(tell: (claims: Claim[]) => Promise<void>, log: Log) {
+    this.#tell = tell;
+    this.#log = log;
+  }
+
+  /** When the first file of the present batch was last seen to move (Unix ms); null while there is none. */
+  get first(): number | null {
+    return this.#pending.size === 0 ? null : this.#first;
+  }
+
+  /** Adds a claim to the present batch unless it was announced before. */
+  add(claim: Claim, movedAt: number): void {
+    if (this.#told.has(claim.id) || this.#pending.has(claim.id)) return;
+    if (this.#pending.size === 0) this.#first = movedAt;
+    this.#first = Math.min(this.#first, movedAt);
+    this.#pending.set(claim.id, claim);
+  }
+
+  /** Puts what could not be announced into the present batch again, and forgets claims that are not in the spool any more. */
+  retry(spooled: Claim[], now: number): void {
+    const present = new Set(spooled.map((claim) => claim.id));
+    for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
+    for (const [id, claim] of this.#failed) if (present.has(id)) this.add(claim, now);
+    this.#failed.clear();
+  }
+
+  /** Closes the present batch and announces it; one call at a time, `done` runs after it. */
+  flush(done: () => void): void {
+    if (this.#pending.size === 0 || this.#telling !== null) return;
+    const batch = [...this.#pending.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    this.#pending = new Map();
+    this.#telling = this.#tellOf(batch).finally(() => {
+      this.#telling = null;
+      done();
+    });
+  }
+
+  async #tellOf(batch: Claim[]): Promise<void> {
+    try {
+      await this.#tell(batch);
+      for (const claim of batch) this.#told.add(claim.id);
+    } catch (error) {
+      for (const claim of batch) this.#failed.set(claim.id, claim);
+      this.#log.warn(
+        { err: error, claims: batch.length },
+        'could not hand over claims; tried again by the next rescan',
+      );
+    }
+  }
+
+  /** Resolves when no call is under way. */
+  async idle(): Promise<void> {
+    await this.#telling;
   }
 }

@@ -2,10 +2,17 @@
 import type { LookupFunction } from 'node:net';
 import { SluiceError, SourceUnreachableError } from '../../model/errors.ts';
 import { acceptEncoding, decodersFor, encodingsOf, mediaType, PageWatch, wrongType } from './content.ts';
-import { networkFailure, shown, statusFailure } from './failures.ts';
 import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
 import { discardPart, type LeftPart, leftPart, Part } from './part.ts';
-import type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
+import {
+  type Fetched,
+  type FetchOptions,
+  type FetchPolicy,
+  networkFailure,
+  shown,
+  statusFailure,
+  type Validators,
+} from './policy.ts';
 import { pump, tooLarge } from './pump.ts';
 import {
   conditions,

@@ -1,11 +1,10 @@
 // Politeness and patience: how fast one host is asked, and when it is left alone for a while.
-
 import type { LookupFunction } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
-import { pause } from '../../util/abortable.ts';
-import { retryAfterMs } from '../../util/http-fault.ts';
+import { pause } from '../../util/concurrency.ts';
+import { retryAfterMs } from '../../util/http.ts';
 import {
   type AddressGuard,
   addressGuard,
@@ -14,8 +13,7 @@ import {
   refusalOfHost,
   refusalOfName,
 } from './connect.ts';
-import { networkFailure, shown } from './failures.ts';
-import type { FetchPolicy } from './policy.ts';
+import { type FetchPolicy, networkFailure, shown } from './policy.ts';
 import { oneOf } from './response-headers.ts';
 
 /** A shorter wait that a host asked for is waited for in place; a longer one is left to the retry of the job. */

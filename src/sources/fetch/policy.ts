@@ -1,5 +1,8 @@
-// What a fetch may do, and what comes of it.
+// What a fetch may do, what comes of it, and its errors. Query strings are never shown: they hold keys.
+
+import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
+import { certificateFault, innermostFault } from '../../util/http.ts';
 
 /** Limits and manners of all fetches; from `sources` of the configuration. */
 export interface FetchPolicy {
@@ -67,3 +70,90 @@ export type Fetched =
       /** Where the redirects ended. */
       finalUrl: string;
     };
+
+/** An address as messages show it: without its query. */
+export const shown = (url: URL): string => `${url.origin}${url.pathname}${url.search === '' ? '' : '?…'}`;
+
+const transient = new Set([408, 425, 429]);
+
+/** The error for a status that brings no file. `where` is the address as it is shown. */
+export const statusFailure = (where: string, status: number, retryAfter: number | undefined): SluiceError => {
+  const text = `${where} answered ${status}${names[status] === undefined ? '' : ` ${names[status]}`}`;
+  if (transient.has(status) || status >= 500) {
+    const pause = retryAfter === undefined ? '' : ` and asked for a pause of ${Math.ceil(retryAfter / 1000)} s`;
+    return new SourceUnreachableError(`${text}${pause}`, {
+      hint: 'its server has a problem or wants a pause; sluice retries, after a long pause in the next run',
+      retryAfterMs: retryAfter,
+    });
+  }
+  if (status === 404 || status === 410) {
+    return new SourceMissingError(text, {
+      hint: 'the file is gone: correct `url`, or remove the resource from the manifest; what is published stays',
+    });
+  }
+  if (status === 401 || status === 403 || status === 407) {
+    return new SourceRefusedError(text, {
+      hint: 'only public files can be fetched; correct `url`, or use `file`',
+    });
+  }
+  return new SourceRefusedError(text, { hint: 'open the address in a browser and correct `url`' });
+};
+
+const names: Record<number, string> = {
+  401: '(login required)',
+  403: '(forbidden)',
+  404: '(not found)',
+  410: '(gone for good)',
+  429: '(too many requests)',
+  500: '(internal error)',
+  502: '(bad gateway)',
+  503: '(not available now)',
+  504: '(gateway time-out)',
+};
+
+/** The error for a fetch that broke; our own errors and bugs as they are. */
+export const networkFailure = (where: string, cause: unknown): unknown => {
+  if (cause instanceof SluiceError || !(cause instanceof Error)) return cause;
+  const { code, message } = innermostFault(cause);
+  if (code === '') return cause; // neither network nor disk: a bug
+  if (diskFaults.has(code)) {
+    return new SourceUnreachableError(`${where} could not be stored: ${message}`, {
+      hint: 'make sure that the state folder is writable and has free space; sluice retries by itself',
+      cause,
+    });
+  }
+  if (certificateFault.test(code)) {
+    return new SourceRefusedError(`the certificate of ${where} is not trusted: ${message}`, {
+      hint: 'NODE_EXTRA_CA_CERTS names a file of further authorities',
+      cause,
+    });
+  }
+  return new SourceUnreachableError(`${where} could not be fetched: ${words[code] ?? message}`, {
+    hint: hints[code] ?? 'sluice retries by itself; if it persists, check the address and the network',
+    cause,
+  });
+};
+
+const diskFaults = new Set([
+  ...['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'ENFILE', 'ENAMETOOLONG'],
+  ...['ENOENT', 'ENOTDIR', 'EEXIST', 'EISDIR'],
+]);
+
+const words: Record<string, string> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name service did not answer',
+  ECONNRESET: 'the connection was cut',
+  UND_ERR_SOCKET: 'the connection was cut',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection came about in time',
+  UND_ERR_HEADERS_TIMEOUT: 'the answer did not begin in time',
+  UND_ERR_BODY_TIMEOUT: 'the answer went silent',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'it ended before its announced length',
+  Z_BUF_ERROR: 'its compressed content ends too early',
+  Z_DATA_ERROR: 'its compressed content is broken',
+  ERR_STREAM_PREMATURE_CLOSE: 'the connection was cut',
+};
+
+const hints: Record<string, string> = {
+  ENOTFOUND: 'check the host in the address; sluice retries by itself',
+};

@@ -12,8 +12,8 @@ import type { Reason } from '../../model/report.ts';
 import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../../model/wish.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { guardOf } from '../manifest/guard-schema.ts';
+import type { TableDetails } from '../manifest/resource-keys.ts';
 import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
-import type { TableDetails } from '../manifest/table-schema.ts';
 
 /** Changes whenever the same recipe gives other bytes, so that what was sent before is made anew. */
 const version = 2;

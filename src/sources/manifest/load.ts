@@ -11,6 +11,7 @@ import { durationMs } from '../../util/quantity.ts';
 import { crossProblems } from './cross-checks.ts';
 import { mergedGuard, shareOf } from './guard-schema.ts';
 import { resolveCatalogue, resolveDatapackage, resolveIndex } from './list-schemas.ts';
+import { resolveTable, urlSource } from './resource-keys.ts';
 import { resolveSchedule } from './schedule-schema.ts';
 import {
   type DatasetSpec,
@@ -23,8 +24,6 @@ import {
   type ResourceDetails,
   type ResourceSpec,
 } from './schema.ts';
-import { resolveTable } from './table-schema.ts';
-import { urlSource } from './url-schema.ts';
 
 /** Manifests still in use, by path: a command, its run and the notice of it read the same text. */
 const lately = new Map<string, { sha256: string; manifest: WeakRef<Manifest> }>();

@@ -28,9 +28,8 @@ import {
   type IndexSpec,
   indexFileSchema,
 } from './list-schemas.ts';
+import { droppedTableShape, tableShape, urlShape } from './resource-keys.ts';
 import { scheduleFileSchema } from './schedule-schema.ts';
-import { droppedTableShape, tableShape } from './table-schema.ts';
-import { urlShape } from './url-schema.ts';
 
 const idRule = 'must be 1 to 64 of a-z, 0-9, `.`, `_`, `-` and begin with a letter or digit';
 const id = z.string().regex(idPattern, { error: idRule });

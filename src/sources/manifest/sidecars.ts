@@ -1,12 +1,22 @@
 // How a dropped file is described: by its path in the inbox, by the manifest, and by the small files beside it.
 import { lstat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { titleOfName } from '../../dataset-api/slug.ts';
 import { ManifestError, SluiceError, SourceRefusedError } from '../../model/errors.ts';
-import { loadPackagedDataset, loadPackagedResource } from '../datapackage/package-details.ts';
+import { checkDocument } from '../../model/yaml/check.ts';
+import { mapPackage } from '../datapackage/map-package.ts';
+import type { PackageDraft } from '../datapackage/package-draft.ts';
+import { readPackage } from '../datapackage/read-package.ts';
+import { droppedNames, listedFolders } from '../drop/drop-target.ts';
+import { datasetProblems } from './cross-checks.ts';
 import { loadDatasetDetails, loadResourceDetails, type SidecarRights, type Titled } from './details.ts';
-import { droppedNames, listedFolders } from './drop-names.ts';
-import type { DatasetDetails, DropManifest, ResourceDetails } from './schema.ts';
+import {
+  type DatasetDetails,
+  type DropManifest,
+  datasetSchema,
+  type ResourceDetails,
+  resourceDetailsFileSchema,
+} from './schema.ts';
 
 /** Details that always have a title. */
 type Described<Details> = Required<Titled<Details>>;
@@ -98,4 +108,40 @@ export const describedBadly = async (manifest: DropManifest, path: string): Prom
     if (error instanceof SluiceError) return `waits until its description is fixed: ${error.message}`;
     throw error;
   }
+};
+
+/** What the package says of its dataset, over `defaults`. Throws ManifestError with all problems at once. */
+const loadPackagedDataset = async (path: string, defaults: DatasetDetails): Promise<Titled<DatasetDetails>> => {
+  const { draft, hasTitle } = await draftOf(path, () => false);
+  const checked = checkDocument(draft, datasetSchema);
+  const problems = [...checked.problems, ...datasetProblems(draft, defaults)];
+  if (checked.value === null || problems.length > 0) throw new ManifestError(problems);
+  const { id: _id, title, resources: _resources, renamedFrom: _former, ...details } = checked.value;
+  return { ...(hasTitle ? { title } : {}), details: { ...defaults, ...details } };
+};
+
+/** What the package says of the file `name` in its folder, over `defaults`. Throws ManifestError with all problems at once. */
+const loadPackagedResource = async (
+  path: string,
+  name: string,
+  defaults: ResourceDetails,
+): Promise<Titled<ResourceDetails>> => {
+  const { draft } = await draftOf(path, (paths) => paths.some((each) => each.replace(/^\.\//, '') === name));
+  const [resource] = draft.value.resources;
+  if (resource === undefined) return { details: defaults };
+  const { id: _id, file: _file, ...own } = resource;
+  const checked = checkDocument(draft.within(['resources', 0], own), resourceDetailsFileSchema);
+  if (checked.value === null) throw new ManifestError(checked.problems);
+  const { title, ...details } = checked.value;
+  return { ...(title === undefined ? {} : { title }), details: { ...defaults, ...details } };
+};
+
+const draftOf = async (
+  path: string,
+  only: (paths: string[]) => boolean,
+): Promise<{ draft: PackageDraft; hasTitle: boolean }> => {
+  const read = await readPackage(path);
+  const draft = mapPackage(read, { folder: basename(dirname(path)), only });
+  if (draft.problems.length > 0) throw new ManifestError(draft.problems);
+  return { draft, hasTitle: read.value.title !== undefined && read.value.title.trim() !== '' };
 };

@@ -1,4 +1,4 @@
-// A client of Redis that can be ended at any moment.
+// A client of Redis that can be ended at any moment and sends the commands of one turn of the event loop in one system call.
 import { Redis, type RedisOptions } from 'ioredis';
 
 /** What ioredis keeps of commands that were sent before a connection broke; it is not in its types. */
@@ -34,5 +34,21 @@ export class EndableRedis extends Redis {
     for (let item = stash?.shift(); item; item = stash?.shift()) {
       item.command.reject(new Error('Connection is closed.')); // the words by which the queue knows such an error
     }
+  }
+}
+
+/**
+ * A client whose commands leave together at the end of the turn of the event loop in which they were made, in
+ * their order. Each command keeps its own reply. (ioredis' auto-pipelining joins the commands of one tick only, leaves
+ * scripts out, and makes one reply wait for all.)
+ */
+export class BatchingRedis extends EndableRedis {
+  override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
+    const socket = this.stream;
+    if (socket && socket.writableCorked === 0) {
+      socket.cork();
+      setImmediate(() => socket.uncork());
+    }
+    return super.sendCommand(...args);
   }
 }

@@ -1,6 +1,7 @@
-// Reading large Redis hashes in pieces, and writing fields outside of any job.
+// Reading large Redis hashes, sets and lists in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
 import { type FieldWrite, sentValue } from '../../model/lease.ts';
+import { RedisScript } from './script.ts';
 
 /** Writes fields in one transaction. */
 export const writeFields = async (redis: Redis, writes: readonly FieldWrite[]): Promise<void> => {
@@ -29,3 +30,83 @@ export async function* fieldsOf(redis: Redis, hash: string): AsyncGenerator<[fie
     for (const [at, value] of fields.entries()) if (at % 2 === 1) yield [`${fields[at - 1]}`, value];
   }
 }
+
+const pageSize = 500;
+
+/** Members of a sorted set that match a pattern of Redis, in pages; none that stands there throughout is missed. */
+export async function* membersOf(redis: Redis, key: string, match: string): AsyncGenerator<string> {
+  let cursor = '0';
+  do {
+    const [next, page] = await redis.zscan(key, cursor, 'MATCH', match, 'COUNT', pageSize);
+    for (let at = 0; at < page.length; at += 2) yield page[at] ?? '';
+    cursor = next;
+  } while (cursor !== '0');
+}
+
+/** Entries of a list, in pages. */
+export async function* entriesOf(redis: Redis, key: string): AsyncGenerator<string> {
+  for (let at = 0; ; at += pageSize) {
+    const page = await redis.lrange(key, at, at + pageSize - 1);
+    yield* page;
+    if (page.length < pageSize) return;
+  }
+}
+
+/** One field that is waited for. */
+interface Asked {
+  hash: string;
+  field: string;
+  resolve: (value: Buffer | null) => void;
+  reject: (error: unknown) => void;
+}
+
+const script = new RedisScript(`
+local values = {}
+for i = 1, #KEYS do values[i] = redis.call('HGET', KEYS[i], ARGV[i]) end
+return values
+`);
+
+/** Far less than what one call of Redis takes. */
+const most = 500;
+
+const waiting = new WeakMap<Redis, Asked[]>();
+
+/**
+ * A field of a hash, or null where there is none. Fields asked for in one turn of the event loop are one command, and
+ * stand as of one moment.
+ */
+export const readField = (redis: Redis, hash: string, field: string): Promise<Buffer | null> =>
+  new Promise((resolve, reject) => {
+    const asked = { hash, field, resolve, reject };
+    const others = waiting.get(redis);
+    if (others && others.length < most) {
+      others.push(asked);
+      return;
+    }
+    const all = [asked];
+    waiting.set(redis, all);
+    process.nextTick(() => {
+      if (waiting.get(redis) === all) waiting.delete(redis);
+      void answer(redis, all);
+    });
+  });
+
+const answer = async (redis: Redis, all: readonly Asked[]): Promise<void> => {
+  try {
+    const values = await valuesOf(redis, all);
+    for (const [at, { resolve }] of all.entries()) resolve(values[at] ?? null);
+  } catch (error) {
+    for (const { reject } of all) reject(error);
+  }
+};
+
+const valuesOf = async (redis: Redis, all: readonly Asked[]): Promise<(Buffer | null)[]> => {
+  const [only] = all;
+  if (only && all.length === 1) return [await redis.hgetBuffer(only.hash, only.field)];
+  const values = await script.runBuffer(
+    redis,
+    all.map(({ hash }) => hash),
+    all.map(({ field }) => field),
+  );
+  return values as (Buffer | null)[]; // what the script gives
+};

@@ -1,8 +1,7 @@
 // Which encoding the bytes of a table are in, by evidence, and what is found where it is not UTF-8.
 import { isAscii, isUtf8 } from 'node:buffer';
-import { encodingTitle } from '../scan/encodings.ts';
+import { encodingTitle, lengthOf, unfinished } from '../scan/encodings.ts';
 import { notUtf8 } from '../scan/faults.ts';
-import { lengthOf, unfinished } from '../scan/utf8.ts';
 import { isPlainly, type Reading, readingsOf } from './encoding-evidence.ts';
 import { type Candidate, type Findings, toldOf } from './finding.ts';
 

@@ -4,9 +4,8 @@ import type { ColumnKind } from '../../model/table-history.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
 import type { Delimiter, TableDialect } from '../scan/dialect.ts';
-import { cutCharacter, emptyFile } from '../scan/faults.ts';
+import { cutCharacter, emptyFile, oversizeFault } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
-import { oversizeFault } from '../scan/row-fault.ts';
 import {
   type ColumnFacts,
   ColumnKinds,

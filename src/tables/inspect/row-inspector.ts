@@ -2,12 +2,11 @@
 import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
-import { cellOffset, faultOfCell, oversizeFault, placeInRow } from '../scan/row-fault.ts';
+import { cellOffset, faultOfCell, oversizeFault, placeInRow } from '../scan/faults.ts';
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import type { ColumnKinds } from './columns.ts';
 import { type FindingKind, type Findings, type Told, toldOf } from './finding.ts';
-import { noteStart, PaddedNotes } from './padded-notes.ts';
-import { RaggedRows, type RowSettings } from './ragged-rows.ts';
+import { noteStart, PaddedNotes, RaggedRows, type RowSettings } from './ragged-rows.ts';
 
 const empty = kindNumber('empty');
 const text = kindNumber('text');

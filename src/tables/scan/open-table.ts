@@ -1,10 +1,9 @@
-// A file as the bytes of a table in UTF-8: what stands before them is looked at, UTF-16 is decoded on the way.
+// A file as the bytes of a table in UTF-8: leading lines are skipped, UTF-16 is decoded on the way.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { type CancelFlag, throwIfCancelled } from '../worker-pool.ts';
 import type { Delimiter } from './dialect.ts';
 import { decoderOf } from './encodings.ts';
 import { findLayout, type Layout } from './layout.ts';
-import { LineSkipper } from './skip-lines.ts';
 import { hasBom, signatureOf, sniffBytes, wideOf } from './sniff.ts';
 
 const chunkBytes = 256 * 1024;
@@ -119,3 +118,39 @@ export const openTable = (options: OpenOptions): OpenTable => {
   const layout = findLayout(first.subarray(0, sniffBytes), whole, told);
   return { ...facts, bom, decodedFrom: wide?.encoding ?? null, layout, chunks: following(first, chunks) };
 };
+
+const lf = 10;
+const cr = 13;
+
+/** How much of the lines is kept for reports. */
+const mostKept = 64 * 1024;
+
+/** Takes a text piece by piece and leaves its first lines out. */
+export class LineSkipper {
+  /** Bytes that were left out, and the first of them. */
+  bytes = 0;
+  kept: Buffer = Buffer.alloc(0);
+  #left: number;
+  /** A line ended with CR at the end of a piece; an LF at the start of the next one belongs to it. */
+  #afterReturn = false;
+
+  constructor(count: number) {
+    this.#left = count;
+  }
+
+  /** What is left of the next piece. */
+  rest(piece: Buffer): Buffer {
+    let at = this.#afterReturn && piece[0] === lf ? 1 : 0;
+    this.#afterReturn = false;
+    for (; this.#left > 0 && at < piece.length; at++) {
+      const byte = piece[at];
+      if (byte !== lf && byte !== cr) continue;
+      this.#left--;
+      if (byte === cr && piece[at + 1] === lf) at++;
+      this.#afterReturn = byte === cr && at + 1 === piece.length;
+    }
+    this.bytes += at;
+    if (at > 0 && this.kept.length < mostKept) this.kept = Buffer.concat([this.kept, piece.subarray(0, at)]);
+    return piece.subarray(at);
+  }
+}

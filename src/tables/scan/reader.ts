@@ -4,10 +4,18 @@ import { has } from './byte-class.ts';
 import { CellScanner } from './cell-scanner.ts';
 import { unescapeOf } from './cell-text.ts';
 import { defaultRowBytes, type TableDialect } from './dialect.ts';
-import { blankHeader, cutCharacter, emptyFile, noTrailingDelimiter, notUtf8 } from './faults.ts';
-import { faultOfRow, oversizeFault, refusedMarks } from './row-fault.ts';
+import { Utf8Check } from './encodings.ts';
+import {
+  blankHeader,
+  cutCharacter,
+  emptyFile,
+  faultOfRow,
+  noTrailingDelimiter,
+  notUtf8,
+  oversizeFault,
+  refusedMarks,
+} from './faults.ts';
 import { hasBom, refuseWide } from './sniff.ts';
-import { Utf8Check } from './utf8.ts';
 
 /** Consecutive rows of a table; `firstLine` is the line of the file on which the first of them begins. */
 interface RowBatch {

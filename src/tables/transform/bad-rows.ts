@@ -1,7 +1,9 @@
-// Rows that do not fit: counted, reported by examples, written to a file of rejects, and too many of them end the work.
+// Writes the canonical CSV, and rejects rows that do not fit: counted, reported by examples, too many of them end the work.
+
+import { createHash, type Hash } from 'node:crypto';
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { TableRowsError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
-import { CsvFile, csvLine } from './csv.ts';
 import { type Row, shown } from './row.ts';
 
 /** One thing that is wrong with a row. */
@@ -20,7 +22,7 @@ const toldAtMost = 20;
 const enough = 100;
 
 /** Bad rows that were found. */
-export interface BadRowCount {
+interface BadRowCount {
   rows: number;
   violations: number;
   /** Lines about the first of them. */
@@ -135,3 +137,64 @@ const tell = (row: Row, { column, at, message }: Violation): string =>
   column === null
     ? `line ${row.line}: ${message}`
     : `line ${row.line}, column ${at ?? '?'} (${shown(column)}): ${message}`;
+
+const needsQuotes = /[",\r\n]/;
+
+/** One row as a line of canonical CSV. */
+export const csvLine = (cells: readonly string[]): string => {
+  let line = '';
+  for (const [index, cell] of cells.entries()) {
+    if (index > 0) line += ',';
+    line += needsQuotes.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  }
+  // A blank line would be no row.
+  return line === '' ? '""\n' : `${line}\n`;
+};
+
+const bufferBytes = 64 * 1024;
+
+/** Writes lines to a new file, with blocking calls as befits a worker thread, and knows what was written. */
+export class CsvFile {
+  readonly #fd: number;
+  readonly #hash: Hash = createHash('sha256');
+  #pending = '';
+  #bytes = 0;
+  #isOpen = true;
+
+  /** Creates the file; throws when it is there. */
+  constructor(path: string) {
+    this.#fd = openSync(path, 'wx', 0o600);
+  }
+
+  /** Bytes that were written so far; the last ones may still be in memory. */
+  get bytes(): number {
+    return this.#bytes + this.#pending.length;
+  }
+
+  write(line: string): void {
+    this.#pending += line;
+    if (this.#pending.length >= bufferBytes) this.#flush();
+  }
+
+  /** Writes what is left to the disk. */
+  end(): { bytes: number; sha256: string } {
+    this.#flush();
+    fsyncSync(this.#fd);
+    this.close();
+    return { bytes: this.#bytes, sha256: this.#hash.digest('hex') };
+  }
+
+  /** Idempotent. */
+  close(): void {
+    if (this.#isOpen) closeSync(this.#fd);
+    this.#isOpen = false;
+  }
+
+  #flush(): void {
+    const chunk = Buffer.from(this.#pending);
+    this.#pending = '';
+    this.#hash.update(chunk);
+    this.#bytes += chunk.length;
+    for (let at = 0; at < chunk.length; ) at += writeSync(this.#fd, chunk, at);
+  }
+}

@@ -4,8 +4,7 @@ import { TableFaultError, TableInputError, TableRowsError, TableStepError } from
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { CheckOptions } from '../check.ts';
 import { beat, type CancelFlag, type Cancellable } from '../worker-pool.ts';
-import { BadRows } from './bad-rows.ts';
-import { CsvFile, csvLine } from './csv.ts';
+import { BadRows, CsvFile, csvLine } from './bad-rows.ts';
 import { mendedPath, openSource } from './input/open-source.ts';
 import { mendSafely } from './mend.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';

@@ -2,11 +2,10 @@
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { causesOf } from '../../model/causes.ts';
 import { InterruptedError, NotFoundError, SluiceError } from '../../model/errors.ts';
 import { kindOfKey } from '../../model/key.ts';
 import { targetName } from '../../model/redis-keys.ts';
-import type { ReportItem, StoredReport } from '../../model/report.ts';
+import { causesOf, type ReportItem, type StoredReport } from '../../model/report.ts';
 import { itemViews } from '../../service/known-items.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import type { Runtime } from '../../service/runtime.ts';

@@ -1,7 +1,7 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
-import type { Cause } from '../../model/causes.ts';
+
 import { targetName } from '../../model/redis-keys.ts';
-import type { Reason, ReportItem } from '../../model/report.ts';
+import type { Cause, Reason, ReportItem } from '../../model/report.ts';
 import { markOf, type RunBrief } from '../../service/run-list.ts';
 import { fateOf, itemFates, type RunSummary } from '../../state/run-summary.ts';
 import type { RunProgress } from '../../state/runs.ts';

@@ -1,9 +1,8 @@
 // What a writer writes, a reader reads back: over generated values, for every format that has a reader.
-
 import { XMLParser } from 'fast-xml-parser';
 import { load } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
-import { writeBencode } from '../../../src/embedded-portal/media/bencode.ts';
+import { writeBencode } from '../../../src/embedded-portal/media/formats.ts';
 import { parseJson, writeJson, writeJsonp } from '../../../src/embedded-portal/media/json.ts';
 import { parsePhp, writePhp } from '../../../src/embedded-portal/media/php.ts';
 import type { Value } from '../../../src/embedded-portal/media/value.ts';

@@ -1,7 +1,6 @@
 // The bytes of each response format, in the shapes that deployed servers were seen to send.
 import { describe, expect, test } from 'vitest';
-import { writeBencode } from '../../../src/embedded-portal/media/bencode.ts';
-import { formats } from '../../../src/embedded-portal/media/formats.ts';
+import { formats, writeBencode } from '../../../src/embedded-portal/media/formats.ts';
 import { writeJson, writeJsonp } from '../../../src/embedded-portal/media/json.ts';
 import { writePhp } from '../../../src/embedded-portal/media/php.ts';
 import type { Value, WriteOptions } from '../../../src/embedded-portal/media/value.ts';

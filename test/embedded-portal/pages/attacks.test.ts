@@ -1,7 +1,7 @@
 // Markup in everything that a client may write: a page shows it as text and runs nothing.
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { hrefOf } from '../../../src/embedded-portal/pages/html.ts';
+import { hrefOf } from '../../../src/embedded-portal/pages/layout.ts';
 import { html } from '../../../src/util/html.ts';
 import { type Caller, type Reply, startTestPortal, type TestPortal } from '../../support/portal.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type JobContext, plainRequest, type RunRequest, type TriggerData } from '../../../src/model/job.ts';
 import type { Schedule } from '../../../src/model/schedule-times.ts';
 import { triggerHandler } from '../../../src/pipeline/handlers/trigger.ts';
-import type { TriggerRecord } from '../../../src/state/triggers.ts';
+import type { TriggerRecord } from '../../../src/state/targets.ts';
 
 const request: RunRequest = {
   manifestPath: '/c.yaml',

@@ -1,6 +1,6 @@
 // When a run is held.
 import { expect, it } from 'vitest';
-import { guardVerdict } from '../../../src/pipeline/plan/guard.ts';
+import { guardVerdict } from '../../../src/pipeline/plan/removals.ts';
 
 const rules = { maxRemovals: 0.1, min: 5, maxUpdates: null };
 const counts = { known: 338, removals: 0, updates: 0, wished: 338 };

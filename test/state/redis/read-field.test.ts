@@ -1,6 +1,6 @@
 // Fields that are asked for together are one command, each with its own answer.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { readField as readBuffer } from '../../../src/state/redis/read-field.ts';
+import { readField as readBuffer } from '../../../src/state/redis/fields.ts';
 import { openTestRedis } from '../../support/redis.ts';
 
 const { redis } = await openTestRedis();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isNewEnough, parseVersionInfo, parseVersionLine } from '../../../src/state/redis/version.ts';
+import { isNewEnough, parseVersionInfo, parseVersionLine } from '../../../src/state/redis/connection.ts';
 
 test.each([
   ['Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=1', { name: 'Redis', version: '7.0.15' }],

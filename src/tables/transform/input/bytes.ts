@@ -4,10 +4,9 @@ import { Readable, type Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { TableFaultError } from '../../../model/errors.ts';
 import { EncodingWatch, encodingHint } from '../../inspect/encoding.ts';
-import { type ByteDecoder, decoderOf } from '../../scan/encodings.ts';
+import { type ByteDecoder, decoderOf, Utf8Check } from '../../scan/encodings.ts';
 import { fileChunks } from '../../scan/open-table.ts';
 import { hasBom } from '../../scan/sniff.ts';
-import { Utf8Check } from '../../scan/utf8.ts';
 import type { CancelFlag } from '../../worker-pool.ts';
 import { bomb, damaged, type Limits, tooLarge } from '../row.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { tableRecipeSchema } from '../../../../src/model/recipe/recipe.ts';
 import { stepsSchema } from '../../../../src/model/recipe/steps.ts';
 import { recipeOf } from '../../../../src/sources/gather/dataset-wish.ts';
-import type { TableDetails } from '../../../../src/sources/manifest/table-schema.ts';
+import type { TableDetails } from '../../../../src/sources/manifest/resource-keys.ts';
 import { type PrepareOptions, prepareTable } from '../../../../src/tables/transform/prepare.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 

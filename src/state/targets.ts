@@ -1,7 +1,7 @@
-// How the last run of each target ended; kept longer than its report, for schedules that run once a year.
+// What is remembered of each target: how its last run ended, what its schedule did last, when its listing was last read.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { type RedisKeys, targetName } from '../model/redis-keys.ts';
+import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import type { ItemOutcome, StoredReport } from '../model/report.ts';
 
 const lastRunSchema = z.object({
@@ -22,7 +22,7 @@ const lastRunSchema = z.object({
 export type LastRun = z.infer<typeof lastRunSchema>;
 
 /** The summary of a report. */
-export const lastRunOf = (report: StoredReport, why: string | null): LastRun => ({
+const lastRunOf = (report: StoredReport, why: string | null): LastRun => ({
   runId: report.runId,
   why,
   startedAt: report.startedAt,
@@ -63,4 +63,43 @@ export const rememberRun = async (
 /** Remembers that a run of everything a target has succeeded. */
 export const rememberSuccess = async (redis: Redis, keys: RedisKeys, report: StoredReport): Promise<void> => {
   await redis.hset(keys.lastSuccesses, targetName(report), Date.parse(report.endedAt));
+};
+
+/** True when the last comparison (Unix milliseconds; null: nothing is published yet) is older than `afterMs` (null: never asked). */
+export const isStale = (last: number | null, afterMs: number | null, now: number = Date.now()): boolean =>
+  last !== null && afterMs !== null && now - last > afterMs;
+
+const told = {
+  /** Unix milliseconds. */
+  at: z.number(),
+  due: z.number(),
+};
+
+const triggerRecordSchema = z.discriminatedUnion('did', [
+  z.object({ did: z.literal('run'), ...told, runId: z.string() }),
+  z.object({ did: z.literal('wait'), ...told, until: z.number() }),
+  z.object({ did: z.literal('skip'), ...told, why: z.string() }),
+]);
+
+/** What a schedule did when it was due: asked for a run, waits, or left the run out. */
+export type TriggerRecord = z.infer<typeof triggerRecordSchema>;
+
+/** Remembers what the schedule of a target did. */
+export const rememberTrigger = async (
+  redis: Redis,
+  keys: RedisKeys,
+  target: Target,
+  record: TriggerRecord,
+): Promise<void> => {
+  await redis.hset(keys.triggers, targetName(target), JSON.stringify(record));
+};
+
+/** What schedules did last, by target name. */
+export const lastTriggers = async (redis: Redis, keys: RedisKeys): Promise<Map<string, TriggerRecord>> => {
+  const records = new Map<string, TriggerRecord>();
+  for (const [name, text] of Object.entries(await redis.hgetall(keys.triggers))) {
+    const parsed = triggerRecordSchema.safeParse(JSON.parse(text));
+    if (parsed.success) records.set(name, parsed.data);
+  }
+  return records;
 };
