@@ -26,7 +26,7 @@ import { startServer, stopServer } from './start.ts';
 export interface SupervisorOptions {
   /** Absolute path of the folder of everything that is the server's: data, log, locks, `redis.pid`. */
   folder: string;
-  /** `always` survives a power cut without loss, `everysec` may lose about its last second. */
+  /** `always` survives a power cut without loss, `everysec` may lose about its last second, on a slow disk by a kill too. */
   appendfsync: 'everysec' | 'always';
   /** False forbids the download of a server from the archive of the distribution. */
   allowFetch: boolean;
