@@ -112,6 +112,19 @@ describe('docs/how-to/recover.md', () => {
     expect(next('--create-missing').code).toBe(0);
   });
 
+  it('stop a run, or a portal', async () => {
+    write(ids.slice(0, 4));
+    const held = await place.run(['publish', 'jobs/city.yaml']);
+    const { code, out } = next('sluice cancel', { '20261121-031500-k3x9a': heldRun(held.out) });
+    expect(code, out).toBe(0);
+    expect(next('sluice pause', { city: 'local' })).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('maintenance until 16:00'),
+    });
+    write(ids);
+    expect((await place.run(['publish', 'jobs/city.yaml'])).code).toBe(0);
+  });
+
   it('a run is held', async () => {
     const publish = () => place.run(['publish', 'jobs/city.yaml']);
     write(ids.slice(0, 4));
