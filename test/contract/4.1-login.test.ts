@@ -1,4 +1,4 @@
-// Specification, sections 4.1, 4.2 and 2.4: login, session token, user object.
+// Specification, sections 4.1 and 2.4: login, user object.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Reply, startTestPortal, type TestPortal } from '../support/portal.ts';
 
@@ -130,24 +130,6 @@ describe('Flood control', () => {
       for (let count = 0; count < 4; count += 1) await login({ username: 'administrator', password: 'wrong' });
       expect((await login({ username: 'administrator', password: 'pass' })).status).toBe(200);
     }
-  });
-});
-
-describe('Session token', () => {
-  it('is plain text and the same as the token of the login', async () => {
-    const creator = await portal.as('creator');
-    const reply = await creator.send('POST', '/services/session/token');
-    expect(reply.headers['content-type']).toBe('text/plain;charset=UTF-8');
-    expect(reply.text).toBe(creator.token);
-    expect((await creator.send('GET', '/services/session/token')).text).toBe(creator.token);
-    expect((await creator.send('POST', '/api/dataset/user/token')).json()).toEqual({ token: creator.token });
-  });
-
-  it('is worthless and new each time without a session', async () => {
-    const first = await portal.anonymous.send('POST', '/services/session/token');
-    const second = await portal.anonymous.send('POST', '/services/session/token');
-    expect(first.text).toMatch(/^[\w-]{43}$/);
-    expect(first.text).not.toBe(second.text);
   });
 });
 

@@ -1,6 +1,7 @@
-// Specification, sections 4.9 to 4.11, 2.7 and 3: datastore status, import, removal; and the search beside them.
+// Specification, sections 4.9 and 2.7: datastore status; and configuration and search beside it.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Caller, startTestPortal, type TestPortal } from '../support/portal.ts';
+import { anyFormat, createTable, datastorePath as path } from './support/table-resource.ts';
 
 let portal: TestPortal;
 let creator: Caller;
@@ -10,22 +11,10 @@ beforeAll(async () => {
   creator = await portal.as('creator');
 });
 
-const table = 'name,age\nAnn,30\nBob,41\nCid,5\n';
-
-const withFile = async (content = table, name = 'table.csv'): Promise<{ nid: string; uuid: string }> => {
-  const nid = await creator.create({ type: 'resource', title: 'Table' });
-  await creator.attach(nid, { name, content });
-  return { nid, uuid: String((await creator.read(nid)).uuid) };
-};
-
-const path = (nid: string, action = ''): string => `/api/dataset/datastore/${nid}${action}`;
-
-const bare = { headers: { accept: '*/*' } };
-
 describe('Datastore status', () => {
   it('is YAML text, not JSON, with the keys of 2.7', async () => {
-    const { nid } = await withFile();
-    const reply = await creator.send('GET', path(nid), bare);
+    const { nid } = await createTable(creator);
+    const reply = await creator.send('GET', path(nid), anyFormat);
     expect(reply.headers['content-type']).toBe('text/yaml;charset=UTF-8');
     expect(reply.text.replaceAll(/["']/g, '')).toMatch(
       /^---\nclass: .+\nstorage: 1\ndata_import: 2\nconfigurable_properties:\n {4}delimiter: .+\n {4}quote: .*\n {4}escape: .+\n {4}trailing_delimiter: false\n/,
@@ -33,7 +22,7 @@ describe('Datastore status', () => {
   });
 
   it('is YAML without an Accept header, and JSON when that is asked for', async () => {
-    const { nid } = await withFile();
+    const { nid } = await createTable(creator);
     expect((await creator.send('GET', path(nid), { headers: { accept: '' } })).text).toMatch(/^---\nclass:/);
     expect((await creator.send('GET', path(nid))).json()).toEqual({
       class: expect.any(String),
@@ -46,7 +35,7 @@ describe('Datastore status', () => {
 
   it('exists only for resources with a CSV or TSV file', async () => {
     const dataset = await creator.create({ type: 'dataset', title: 'No datastore' });
-    const { nid } = await withFile('%PDF', 'doc.pdf');
+    const { nid } = await createTable(creator, { name: 'doc.pdf', content: '%PDF' });
     for (const id of [dataset, nid]) {
       const reply = await creator.send('GET', path(id));
       expect([reply.status, reply.json()]).toEqual([403, ['Access denied for user creator']]);
@@ -55,7 +44,7 @@ describe('Datastore status', () => {
   });
 
   it('is for those who manage datastores and may edit the node', async () => {
-    const { nid } = await withFile();
+    const { nid } = await createTable(creator);
     expect((await portal.anonymous.send('GET', path(nid))).status).toBe(403);
     for (const name of ['plain', 'creator2'])
       expect((await (await portal.as(name)).send('GET', path(nid))).status).toBe(403);
@@ -65,58 +54,9 @@ describe('Datastore status', () => {
   });
 });
 
-describe('Datastore import', () => {
-  it('returns a YAML list holding true', async () => {
-    const { nid } = await withFile();
-    const reply = await creator.send('POST', path(nid, '/import'), bare);
-    expect([reply.status, reply.text]).toEqual([200, '---\n- true\n']);
-  });
-
-  it('brings the rows back after a removal', async () => {
-    const { nid, uuid } = await withFile();
-    await creator.send('DELETE', path(nid));
-    expect((await creator.send('POST', path(nid, '/import'))).json()).toEqual([true]);
-    const search = await portal.anonymous.send('GET', `/api/action/datastore/search.json?resource_id=${uuid}`);
-    expect(search.json()).toMatchObject({ result: { total: 3 } });
-  });
-
-  it('of a faulty table is refused and says why; the file stays attached', async () => {
-    const { nid } = await withFile('a,b\n1,2\n3\n', 'faulty.csv');
-    const reply = await creator.send('POST', path(nid, '/import'));
-    expect(reply.status).toBe(406);
-    expect(reply.json<string[]>()[0]).toMatch(/^The import failed: .*3/);
-    expect((await creator.send('GET', path(nid))).json()).toMatchObject({ storage: 0, data_import: 7 });
-    expect((await creator.read(nid)).field_upload).toMatchObject({ und: [{ filename: 'faulty.csv' }] });
-  });
-
-  it('needs the token', async () => {
-    const { nid } = await withFile();
-    const reply = await creator.send('POST', path(nid, '/import'), { headers: { 'x-csrf-token': '' } });
-    expect([reply.status, reply.json()]).toEqual([401, ['CSRF validation failed']]);
-  });
-});
-
-describe('Datastore removal', () => {
-  it('removes table and record and returns a YAML list holding true', async () => {
-    const { nid, uuid } = await withFile();
-    const reply = await creator.send('DELETE', path(nid), bare);
-    expect(reply.text).toBe('---\n- true\n');
-    expect((await creator.send('GET', path(nid))).json()).toMatchObject({ storage: 0 });
-    expect((await creator.read(nid)).field_datastore_status).toEqual({ und: [{ value: '0' }] });
-    const search = await portal.anonymous.send('GET', `/api/action/datastore/search.json?resource_id=${uuid}`);
-    expect(search.status).toBe(404);
-  });
-
-  it('drop removes the table too and answers an empty list', async () => {
-    const { nid } = await withFile();
-    expect((await creator.send('POST', path(nid, '/drop'))).json()).toEqual([]);
-    expect((await creator.send('GET', path(nid))).json()).toMatchObject({ storage: 0 });
-  });
-});
-
 describe('Datastore configuration', () => {
   it('is changed by PUT and used by the next import', async () => {
-    const { nid, uuid } = await withFile('a;b\n1;2\n', 'semi.csv');
+    const { nid, uuid } = await createTable(creator, { name: 'semi.csv', content: 'a;b\n1;2\n' });
     const body = { manager: '', configuration: { delimiter: ';' } };
     expect((await creator.send('PUT', path(nid), { body })).status).toBe(200);
     expect((await creator.send('GET', path(nid))).json()).toMatchObject({
@@ -129,7 +69,7 @@ describe('Datastore configuration', () => {
   });
 
   it('cannot change the manager', async () => {
-    const { nid } = await withFile();
+    const { nid } = await createTable(creator);
     expect((await creator.send('PUT', path(nid), { body: { manager: 'simple' } })).status).toBe(406);
   });
 });
@@ -139,7 +79,7 @@ describe('Datastore search', () => {
     (await portal.anonymous.send('GET', `/api/action/datastore/search.json?${query}`)).json();
 
   it('shows rows by resource_id, limit and offset, and the total', async () => {
-    const { uuid } = await withFile();
+    const { uuid } = await createTable(creator);
     expect(await search(`resource_id=${uuid}&limit=2&offset=1`)).toMatchObject({
       success: true,
       result: {
@@ -155,7 +95,7 @@ describe('Datastore search', () => {
   });
 
   it('filters', async () => {
-    const { uuid } = await withFile();
+    const { uuid } = await createTable(creator);
     expect(await search(`resource_id=${uuid}&filters[name]=Ann`)).toMatchObject({ result: { total: 1 } });
   });
 
@@ -170,7 +110,7 @@ describe('Datastore search', () => {
   });
 
   it('shows nothing of a resource that the caller may not read', async () => {
-    const { nid, uuid } = await withFile();
+    const { nid, uuid } = await createTable(creator);
     await creator.send('PUT', `/api/dataset/node/${nid}`, { body: { status: 0 } });
     expect(await search(`resource_id=${uuid}`)).toMatchObject({ error: {} });
     const own = await creator.send('GET', `/api/action/datastore/search.json?resource_id=${uuid}`);
