@@ -79,9 +79,15 @@ export const tryCrashPoints = async (options: CrashOptions): Promise<CrashFigure
 
 const isAmongWorkers = (mode: CrashMode): boolean => mode.startsWith('worker');
 
-/** Every trial that there is, in the order of the seed. */
+/** Every trial that there is, in the order of the seed, and the modes by turns. */
 const drawn = ({ seed, modes, match = /^/ }: CrashOptions, alone: string[], among: string[]): Trial[] => {
   const random = randomOf(seed);
+  const turns = new Map<CrashMode, number>();
+  const nextTurn = (mode: CrashMode): number => {
+    const turn = turns.get(mode) ?? 0;
+    turns.set(mode, turn + 1);
+    return turn;
+  };
   return modes
     .flatMap((mode) =>
       (isAmongWorkers(mode) ? among : alone).flatMap((point, index) =>
@@ -90,6 +96,8 @@ const drawn = ({ seed, modes, match = /^/ }: CrashOptions, alone: string[], amon
     )
     .map((trial) => ({ trial, draw: random.next() }))
     .sort((a, b) => a.draw - b.draw)
+    .map(({ trial }) => ({ trial, turn: nextTurn(trial.mode) }))
+    .sort((a, b) => a.turn - b.turn)
     .map(({ trial }) => trial);
 };
 

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/model/report.ts';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
+import type { Passed } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
 import type { Place } from './support/place.ts';
 import { doubles } from './support/reader.ts';
@@ -132,7 +133,11 @@ describe.each(['dkan-7.18', 'dkan-7.18.16'])('%s', (profile) => {
     const count = async (manifest: string): Promise<number> => {
       const before = gateway.requests.length;
       await publish(manifest);
-      return gateway.requests.slice(before).filter(({ path }) => !/\/(user|session)\//.test(path)).length;
+      const requests = gateway.requests.slice(before).filter(({ path }) => !/\/(user|session)\//.test(path));
+      // The status of an import is asked for until it has ended: on a busy machine more than once.
+      const isStatus = ({ method, path }: Passed): boolean => method === 'GET' && path.includes('/datastore/');
+      const statuses = new Set(requests.filter(isStatus).map(({ path }) => path));
+      return requests.filter((request) => !isStatus(request)).length + statuses.size;
     };
     const created = await count(write(place, 'many', { tables: tables(1) }));
     const changed = await count(write(place, 'many', { tables: tables(2) }));

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
 import { createLog, type Log } from '../../src/model/log.ts';
 import type { RedisOptions } from '../../src/redis-server/embedded.ts';
+import { atFileEnd } from '../support/file-end.ts';
 
 /** A log that keeps its lines. */
 export const keptLog = (): { log: Log; lines: string[] } => {
@@ -49,15 +49,11 @@ const workingFolder = (pid: number): string | null => {
   }
 };
 
-const watched: string[] = [];
-// Registered on import: a hook that a running test registers would never run.
-afterAll(() => {
-  for (const pid of watched.flatMap(serversOf)) process.kill(pid, 'SIGKILL');
-});
-
 /** Kills every server of a state folder when the test file ends, whatever became of its tests. */
 export const killServersAfterwards = (stateDir: string): void => {
-  watched.push(stateDir);
+  atFileEnd(() => {
+    for (const pid of serversOf(stateDir)) process.kill(pid, 'SIGKILL');
+  });
 };
 
 /** A process that holds the embedded Redis of a state folder. */

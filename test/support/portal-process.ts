@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { PortalServerOptions } from '../../src/embedded-portal/portal-server.ts';
 
+const quickPasswords = fileURLToPath(new URL('./quick-passwords.ts', import.meta.url));
 const program = fileURLToPath(new URL('./portal-child.ts', import.meta.url));
 
 /** A portal that runs. */
@@ -18,7 +19,7 @@ export const startPortalChild = async (
   dataDir: string,
   options: Pick<PortalServerOptions, 'users' | 'profile' | 'races'>,
 ): Promise<PortalChild> => {
-  const child = spawn(process.execPath, [program, dataDir, JSON.stringify(options)], {
+  const child = spawn(process.execPath, ['--import', quickPasswords, program, dataDir, JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');

@@ -1,17 +1,19 @@
 // Makes sure, before any test runs, that a Redis server can be had; without one `npm test` fails with the product's error.
+// Processes that tests start keep what Node compiled from one to the next.
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createLog } from '../../src/model/log.ts';
 import { resolveBinary } from '../../src/redis-server/resolve.ts';
 
-const folder = join(dirname(fileURLToPath(import.meta.url)), '../../node_modules/.cache/sluice-redis');
+const caches = join(dirname(fileURLToPath(import.meta.url)), '../../node_modules/.cache');
 
 /** Vitest's global set-up: passes the server's path to all tests as `REDIS_SERVER_BIN`. One fetched is kept for next time. */
 export const setup = async (): Promise<void> => {
+  process.env.NODE_COMPILE_CACHE ??= join(caches, 'sluice-compiled');
   const log = createLog({ level: 'info', destination: process.stderr });
   try {
     process.env.REDIS_SERVER_BIN = (
-      await resolveBinary({ folders: [folder], allowFetch: true, env: process.env, log })
+      await resolveBinary({ folders: [join(caches, 'sluice-redis')], allowFetch: true, env: process.env, log })
     ).path;
   } catch (error) {
     const hint = error instanceof Error && 'hint' in error ? String(error.hint) : '';

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 const compiled = fileURLToPath(new URL('../../node_modules/.cache/sluice-compiled', import.meta.url));
+const quickPasswords = fileURLToPath(new URL('./quick-passwords.ts', import.meta.url));
 
 /** How a process is started. */
 export interface SluiceOptions {
@@ -42,7 +43,8 @@ process.once('exit', endSluices);
 
 /** Starts `sluice` with these arguments. */
 export const startSluice = (args: string[], { cwd, env = {}, preload, through = [] }: SluiceOptions): Sluice => {
-  const node = [process.execPath, ...(preload === undefined ? [] : ['--import', preload]), cli, ...args];
+  const imports = [quickPasswords, ...(preload === undefined ? [] : [preload])].flatMap((path) => ['--import', path]);
+  const node = [process.execPath, ...imports, cli, ...args];
   const [program = '', ...rest] = [...through, ...node];
   const child = spawn(program, rest, {
     cwd,

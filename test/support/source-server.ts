@@ -1,7 +1,7 @@
 // A web server that hands out files as told, and remembers what it was asked.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll } from 'vitest';
+import { atFileEnd } from './file-end.ts';
 
 /** A request as it came. */
 export interface Asked {
@@ -23,15 +23,6 @@ export interface SourceServer {
   on(path: string, answer: Answering): void;
 }
 
-const servers: ReturnType<typeof createServer>[] = [];
-// Registered on import: a hook that a running test registers would never run.
-afterAll(() => {
-  for (const server of servers) {
-    server.closeAllConnections();
-    server.close();
-  }
-});
-
 /** Starts a server on a free port of a loopback address; it ends with the test file. */
 export const startSources = async (host = '127.0.0.1'): Promise<SourceServer> => {
   const answers = new Map<string, Answering>();
@@ -43,7 +34,10 @@ export const startSources = async (host = '127.0.0.1'): Promise<SourceServer> =>
     if (answer) answer(request, response);
     else response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No such page</title>');
   });
-  servers.push(server);
+  atFileEnd(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo; // it listens on a port
   return { url: `http://${host}:${port}`, port, asked, on: (path, answer) => answers.set(path, answer) };

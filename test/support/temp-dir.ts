@@ -2,17 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
-
-const made: string[] = [];
-// Registered on import: a hook that a running test registers would never run.
-afterAll(() => {
-  for (const dir of made) rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
-});
+import { atFileEnd } from './file-end.ts';
 
 /** Makes an empty folder (short path, so that a socket fits in it), removed after the test file. */
 export const tempDir = (): string => {
   const dir = mkdtempSync(join(tmpdir(), 'sl-'));
-  made.push(dir);
+  atFileEnd(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
   return dir;
 };

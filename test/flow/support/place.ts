@@ -3,18 +3,15 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll } from 'vitest';
 import { type RedisKeys, redisKeys } from '../../../src/model/redis-keys.ts';
 import { type Report, reportSchema } from '../../../src/model/report.ts';
 import { Runs } from '../../../src/state/runs.ts';
 import { killServersAfterwards } from '../../redis-server/embedded-support.ts';
+import { atFileEnd } from '../../support/file-end.ts';
 import { type Ended, endSluices, runSluice, type Sluice, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { runHere, runsHere } from './here.ts';
-
-// Registered on import: a hook that a running test registers would never run.
-afterAll(endSluices);
 
 const quick = {
   jobs: { lock: '1500ms', stalledCheck: '500ms' },
@@ -60,6 +57,7 @@ export const makePlace = (config: Record<string, unknown> = {}): Place => {
   };
   write('config/sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, ...quick, ...config }));
   killServersAfterwards(stateDir);
+  atFileEnd(endSluices);
   const all = (args: string[]): string[] => [...args, '--state', 'state'];
   // In this process where that is possible: most of the time of a short command goes into the start of its own.
   const run: Place['run'] = (args, start = {}) => {

@@ -1,6 +1,6 @@
 // A working directory whose commands share one Redis that outlives them, so that a test can look into it at any time.
 import { Redis } from 'ioredis';
-import { afterAll } from 'vitest';
+import { atFileEnd } from '../../support/file-end.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { type Place, type Start, withReport } from './place.ts';
 import { makeRemotePlace } from './remote-place.ts';
@@ -18,7 +18,7 @@ export interface RedisPlace extends Place {
 export const makeRedisPlace = async (url: string, config: Record<string, unknown> = {}): Promise<RedisPlace> => {
   const server = await startTestRedis();
   const store = new Redis({ ...server.options, maxRetriesPerRequest: null });
-  closing.push(async () => {
+  atFileEnd(async () => {
     store.disconnect();
     await server.close();
   });
@@ -45,9 +45,3 @@ export const makeRedisPlace = async (url: string, config: Record<string, unknown
     },
   };
 };
-
-const closing: (() => Promise<void>)[] = [];
-// Registered on import: a hook that a running test registers would never run.
-afterAll(async () => {
-  for (const close of closing) await close();
-});

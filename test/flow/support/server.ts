@@ -1,13 +1,10 @@
 // The embedded portal as a process of its own (`sluice portal`), with one publisher.
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
+import { atFileEnd } from '../../support/file-end.ts';
 import { endSluices, type Sluice, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { openReader, type Reader } from './reader.ts';
-
-// Registered on import: a hook that a running test registers would never run.
-afterAll(endSluices);
 
 /** User and password of the publisher; the password is looked for in logs. */
 export const publisher = { username: 'publisher', password: 'correct-horse-battery' };
@@ -32,6 +29,7 @@ export interface PortalProcess {
 /** Starts a portal process; `more` are further arguments of `sluice portal`. */
 export const startPortalProcess = async (more: string[] = []): Promise<PortalProcess> => {
   const dir = tempDir();
+  atFileEnd(endSluices);
   const users = join(dir, 'users.yaml');
   const account = { name: publisher.username, password: publisher.password, roles: ['administrator'] };
   const creator = { name: author.username, password: publisher.password, roles: ['content creator'] };
