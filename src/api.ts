@@ -86,6 +86,7 @@ const printedBy = async (
     env,
     cwd,
     terminal: false,
+    columns: null,
     line: null,
     stop: signal,
     force: new AbortController().signal,

@@ -25,6 +25,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
+const words = process.argv.slice(2);
+const isJson = words.includes('--json');
 const line = process.stdout.isTTY && process.stderr.isTTY ? new TerminalLine(process.stderr) : null;
 const io: Io = {
   stdin: process.stdin,
@@ -34,6 +36,9 @@ const io: Io = {
   env: process.env,
   cwd: process.cwd(),
   terminal: process.stdout.isTTY === true,
+  get columns() {
+    return process.stdout.isTTY && !isJson ? process.stdout.columns : null;
+  },
   stop: end.stop,
   force: end.force,
   writing: end.writing,
@@ -41,8 +46,6 @@ const io: Io = {
 
 let exitCode: number = exitCodes.ok;
 
-const words = process.argv.slice(2);
-const isJson = words.includes('--json');
 const typed = words.find((word) => !word.startsWith('-') && word !== 'help');
 // Loading what a command needs, and starting Redis, takes a moment.
 const sayFirst = (): void => line?.show(`sluice ${typed ?? ''} …`);

@@ -47,15 +47,19 @@ const shown = ({ at, rows, bytes, columns }: TableVersion) => ({
   columns,
 });
 
-const lines = (versions: TableVersion[]): string[] =>
-  versions
+const lines = (versions: TableVersion[]): string[] => {
+  const rowsOf = ({ rows }: TableVersion): string => plural(rows, 'row');
+  const bytesOf = ({ bytes }: TableVersion): string => plural(bytes, 'byte');
+  const [rowsWidth, bytesWidth] = [rowsOf, bytesOf].map((of) => Math.max(...versions.map((each) => of(each).length)));
+  return versions
     .map((version, index) => {
-      const { at, rows, bytes, columns } = version;
+      const { at, columns } = version;
       const time = new Date(at).toISOString().slice(0, 16).replace('T', ' ');
-      const size = `${plural(rows, 'row').padStart(16)}  ${bytes.toLocaleString('en').padStart(15)} bytes`;
-      return `  ${time}${size}  ${plural(columns.length, 'column')}${changes(versions[index - 1], version)}`;
+      const size = `${rowsOf(version).padStart(rowsWidth ?? 0)}  ${bytesOf(version).padStart(bytesWidth ?? 0)}`;
+      return `  ${time}  ${size}  ${plural(columns.length, 'column')}${changes(versions[index - 1], version)}`;
     })
     .reverse();
+};
 
 const changes = (before: TableVersion | undefined, { columns }: TableVersion): string => {
   if (before === undefined) return '';

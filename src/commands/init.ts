@@ -125,10 +125,9 @@ const passwordGiven = async ({ passwordFile }: InitOptions, { cwd, env }: Io): P
 };
 
 const askUrl = async (prompt: Prompt, io: Io): Promise<string> => {
+  say(io, 'The portal to publish to, such as https://data.example.org; none for the embedded one');
   for (;;) {
-    const url = await prompt.line(
-      'Address of the portal, such as https://data.example.org (empty: the embedded portal)',
-    );
+    const url = await prompt.line('Address of the portal');
     const fault = url === '' ? null : portalUrlFault(url);
     if (fault === null) return url;
     say(io, `  The address ${fault}.`);

@@ -2,7 +2,7 @@
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { printable } from '../model/errors.ts';
-import type { TerminalLine } from './terminal-line.ts';
+import { type TerminalLine, wrapToCells } from './terminal-line.ts';
 
 /** Streams, environment and working directory of a command. */
 export interface Io {
@@ -13,6 +13,8 @@ export interface Io {
   cwd: string;
   /** True when stdout is a terminal. */
   terminal: boolean;
+  /** Columns that lines are wrapped to; null where programs may read them: no terminal, or `--json`. */
+  columns: number | null;
   /** Its last line, which what is written to `stdout` and `stderr` stands above; null where there is no terminal. */
   line: TerminalLine | null;
   /** Aborted by the first SIGINT or SIGTERM, with its name as the reason, or by an unexpected error. */
@@ -34,7 +36,12 @@ export interface CommonOptions {
 
 /** Writes one line to standard output; what portals and files say in it steers no terminal. */
 export const say = (io: Io, line = ''): void => {
-  io.stdout.write(`${printable(line)}\n`);
+  io.stdout.write(lineOf(io, line));
+};
+
+const lineOf = ({ columns }: Io, text: string): string => {
+  const lines = printable(text).split('\n');
+  return `${(columns === null ? lines : lines.flatMap((line) => wrapToCells(line, columns))).join('\n')}\n`;
 };
 
 /** Writes pieces of a long text to standard output, as fast as they are read there; see {@link say}. */
@@ -49,7 +56,7 @@ export const sayAll = async (io: Io, pieces: Iterable<string>): Promise<void> =>
 
 /** Writes one line to standard error. */
 export const warn = (io: Io, line: string): void => {
-  io.stderr.write(`${printable(line)}\n`);
+  io.stderr.write(lineOf(io, line));
 };
 
 /** Resolves when the command is told to stop. */

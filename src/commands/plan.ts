@@ -15,7 +15,7 @@ import { sparedBy } from '../sources/gather/dataset-wish.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/targets.ts';
-import { plural } from '../util/plural.ts';
+import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
@@ -212,7 +212,9 @@ const itemLines = (item: PlanFile['items'][number]): string[] =>
       ];
 
 const totalLines = (plan: Omit<PlanFile, 'items'>, count: number): string[] => {
-  const totals = Object.entries(plan.totals.actions).map(([action, items]) => `${items} ${action}`);
+  const totals = Object.entries(plan.totals.actions).map(
+    ([action, items]) => `${countText(items)} ${action === 'none' ? 'unchanged' : action}`,
+  );
   return [
     `  ${plural(count, 'item')}: ${totals.join(', ') || 'nothing'}; ${plan.totals.bytes.toLocaleString('en')} bytes to send`,
     ...(plan.skipped ?? []).map(({ reason }) => `  left out: ${reason.message}`),

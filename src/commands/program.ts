@@ -5,7 +5,7 @@ import { completionScript, shells } from './completion.ts';
 import type { CommandDeclaration, CommandDeclarations, Parameter } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { helpTopics } from './help-topics.ts';
-import { type Io, say } from './io.ts';
+import type { Io } from './io.ts';
 
 /** Each command as `sluice --help` lists it, and its file: only that of the command that is typed is loaded. */
 const listed: [usage: string, description: string, load: () => Promise<{ commands: CommandDeclarations }>][] = [
@@ -58,7 +58,7 @@ const completion: CommandDeclaration = {
   examples: ['source <(sluice completion bash)', 'sluice completion fish > ~/.config/fish/completions/sluice.fish'],
   run: async (shell: (typeof shells)[number], _options: object, io: Io) => {
     const program = await createProgram({ isLoaded: () => true, run: async () => undefined });
-    say(io, completionScript(shell, program));
+    io.stdout.write(`${completionScript(shell, program)}\n`);
     return exitCodes.ok;
   },
 };

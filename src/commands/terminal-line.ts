@@ -1,4 +1,4 @@
-// The last line of a terminal: shows what goes on, is cut to the width, and makes way for everything else that is written.
+// Lines on a terminal: the last one, which shows what goes on and makes way for everything else, and text wrapped at words.
 import { Writable } from 'node:stream';
 import { printable } from '../model/errors.ts';
 
@@ -82,4 +82,28 @@ export const cutToCells = (text: string, most: number): string => {
     cut += segment;
   }
   return `${cut}…`;
+};
+
+/** What a line may begin with; the lines that it is wrapped into begin below what follows. */
+const beginning = /^\s*(?:-> |\| |- |\d\d:\d\d:\d\d {2})?/;
+/** Words with the blanks before them; a command is one word, so that it can be copied. */
+const word = /\s*(?:-> sluice .*|\S+(?: s$)?)/g;
+
+/** A line in lines of so many columns, wrapped between words; a word that fits on no line of its own, such as an address, stays where it is. */
+export const wrapToCells = (text: string, most: number): string[] => {
+  if (text.length <= most / 2 || cellsOf(text) <= most) return [text];
+  const [start = ''] = beginning.exec(text) ?? [];
+  const indent = ' '.repeat(Math.min(start.trim() === '' ? start.length + 4 : start.length, most / 2));
+  const lines: string[] = [];
+  let line = start;
+  for (const [next] of text.slice(start.length).matchAll(word)) {
+    const alone = `${indent}${next.trimStart()}`;
+    const isFitting = cellsOf(line) + cellsOf(next) <= most;
+    if (isFitting || line === start || cellsOf(alone) > most) line += next;
+    else {
+      lines.push(line);
+      line = alone;
+    }
+  }
+  return [...lines, line];
 };

@@ -19,6 +19,7 @@ const begin = (options: PortalCommandOptions, cwd = tempDir()) => {
     env: {},
     cwd,
     terminal: false,
+    columns: null,
     line: null,
     stop: stop.signal,
     force: force.signal,

@@ -17,6 +17,7 @@ const run = async (action: Parameters<typeof portalTokenCommand>[0], data: strin
     env: {},
     cwd: '/',
     terminal: false,
+    columns: null,
     line: null,
     stop: signal,
     force: signal,

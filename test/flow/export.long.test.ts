@@ -55,7 +55,7 @@ describe('a large export', () => {
     expect(code).toBe(0);
     expect(await contentsOf(target)).toEqual(await contentsOf(source));
     const plan = await place.run(['plan', manifest, '--portal', 'target', '--refresh']);
-    expect(plan.out).toContain('1,000 items: 1000 none; 0 bytes to send');
+    expect(plan.out).toContain('1,000 items: 1,000 unchanged; 0 bytes to send');
     const verified = await place.run(['verify', manifest, '--portal', 'target', '--content']);
     expect(verified).toMatchObject({ code: 0, out: expect.stringContaining('0 faults') });
   });

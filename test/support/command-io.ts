@@ -32,6 +32,7 @@ export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; termi
     env: options.env ?? {},
     cwd,
     terminal,
+    columns: null,
     stop: controller.signal,
     force,
     writing: new Set(),

@@ -1,0 +1,69 @@
+// A publish on a real terminal: one line says what goes on, and everything else stands above it, whatever the width.
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { root } from '../support/pages.ts';
+import { hasTerminals, openTerminal } from '../support/terminal.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { isWrite, openGateway } from './support/gateway.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+import { startPortalProcess } from './support/server.ts';
+
+const isLine = (row: string): boolean => row.startsWith('wide@local: ');
+
+/** What is wrong with the progress line among the rows of a terminal. */
+const faultsOf = (rows: string[]): string[] => {
+  const last = rows.findLastIndex((row) => row !== '');
+  return rows.flatMap((row, at) => {
+    if (!row.includes('wide@local: ')) return [];
+    if (!isLine(row)) return [`inside another line: ${row}`];
+    return at === last ? [] : [`left behind: ${row}, ${rows[at + 1]}`];
+  });
+};
+
+it.skipIf(!hasTerminals)(
+  'the progress line fits a terminal that is resized, says why it waits, and leaves nothing behind (needs script of util-linux)',
+  async () => {
+    const portal = await startPortalProcess();
+    const gateway = await openGateway(portal.url);
+    const place = makeRemotePlace(gateway.url);
+    const long = 'a-name-that-leaves-no-room-for-three-of-them-on-one-line';
+    const manifest = place.manifest({
+      name: 'wide',
+      datasets: Array.from({ length: 20 }, (_, index) => {
+        const file = place.write(`data/${index}.csv`, `id\n${index}\n`);
+        return { id: `${long}-${index}`, title: `Wide ${index}`, resources: [{ id: 'table', title: 'Table', file }] };
+      }),
+    });
+    let left = 15;
+    gateway.after = (passed) => {
+      if (isWrite(passed)) left -= 1;
+      if (left === 0) gateway.target = null;
+    };
+    const command = `'${process.execPath}' '${join(root, 'src/cli.ts')}' publish '${manifest}' --state state --verbose`;
+    const { PATH, REDIS_SERVER_BIN } = process.env;
+    const terminal = await openTerminal(command, { cwd: place.dir, env: { PATH, REDIS_SERVER_BIN, HOME: place.dir } });
+    const faults = new Set<string>();
+    const lengths = new Set<number>();
+    let isSteady = true;
+    terminal.onShown(() => {
+      const rows = terminal.rows();
+      for (const fault of isSteady ? faultsOf(rows) : []) faults.add(fault);
+      lengths.add(rows.findLast(isLine)?.length ?? 0);
+    });
+    const paused = (): string | undefined => terminal.rows().find((row) => /^wide@local: .*, paused: /.test(row));
+    await waitUntil('the pause', paused);
+    expect(Math.max(...lengths)).toBe(79);
+    for (const columns of [60, 100]) {
+      isSteady = false; // until it is written anew, the line stands as the terminal has broken it
+      terminal.resize(columns);
+      await waitUntil(`a line for ${columns} columns`, () => paused()?.length === columns - 1);
+      isSteady = true;
+      expect(faultsOf(terminal.rows())).toEqual([]);
+    }
+    gateway.target = portal.url;
+    expect(await terminal.ended).toBe(0);
+    expect([...faults]).toEqual([]);
+    expect(terminal.rows().filter(isLine)).toEqual([]);
+    expect(terminal.text()).toMatch(/^run \S+: wide to local, 40 items \(40 done\)/m);
+  },
+);
