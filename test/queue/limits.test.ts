@@ -132,7 +132,7 @@ describe('schedules', () => {
     expect(await queues.runs.getDelayedCount()).toBe(3);
     const kept = (await keptSchedules(queues)).get('city@p');
     expect(kept).toMatchObject(nightly);
-    expect(Math.abs((kept?.waitsUntil ?? 0) - until)).toBeLessThan(1000);
+    expect(Math.abs((kept?.waitsUntil ?? 0) - until)).toBeLessThan(60_000);
     expect(kept?.due).toBe(nextDue(nightly.schedule, Date.now()));
     await syncSchedules(queues, [schedule('30 4 * * *')]);
     expect((await keptSchedules(queues)).get('city@p')?.waitsUntil).toBeNull();

@@ -1,5 +1,6 @@
 // A worker process with small handlers whose behaviour is named by the key: `m/fail`, `m/kill-3`, `m/slow-read` …
 // Arguments: path of the Redis socket, and optionally `kill-before-waiting` or `lose-lock-before-waiting`.
+import { flushCompileCache } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Job } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -251,4 +252,5 @@ process.on('SIGTERM', () => {
 });
 await Promise.all(workers.map((worker) => worker.ready()));
 await watch.start();
+flushCompileCache(); // it will be killed, which leaves no time for that
 await redis.set('toy.ready', '1');

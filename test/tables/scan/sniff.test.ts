@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { findLayout } from '../../src/tables/scan/layout.ts';
-import { refuseWide } from '../../src/tables/scan/sniff.ts';
+import { findLayout } from '../../../src/tables/scan/layout.ts';
+import { refuseWide } from '../../../src/tables/scan/sniff.ts';
 
 const delimiterOf = (text: string): string => findLayout(Buffer.from(text), true).dialect.delimiter;
 

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { rowsDropped } from '../../src/tables/scan/rows-dropped.ts';
-import { tempDir } from '../support/temp-dir.ts';
+import { rowsDropped } from '../../../src/tables/scan/rows-dropped.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const dir = tempDir();
 const calm = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Utf8Check } from '../../src/tables/scan/encodings.ts';
+import { Utf8Check } from '../../../src/tables/scan/encodings.ts';
 
 const check = (content: Buffer, size: number): number => {
   const utf8 = new Utf8Check();

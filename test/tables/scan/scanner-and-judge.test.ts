@@ -1,10 +1,10 @@
 import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { describe, expect, it } from 'vitest';
-import { TableFaultError } from '../../src/model/errors.ts';
-import { rfc4180, type TableDialect } from '../../src/tables/scan/dialect.ts';
-import { readTable } from '../../src/tables/scan/reader.ts';
-import { fc } from '../support/fast-check.ts';
+import { TableFaultError } from '../../../src/model/errors.ts';
+import { rfc4180, type TableDialect } from '../../../src/tables/scan/dialect.ts';
+import { readTable } from '../../../src/tables/scan/reader.ts';
+import { fc } from '../../support/fast-check.ts';
 
 function* inChunks(content: Buffer, size: number): Generator<Buffer> {
   for (let at = 0; at < content.length; at += size) yield content.subarray(at, at + size);

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fixFile } from '../../src/tables/fix/fix-worker.ts';
-import type { Finding } from '../../src/tables/inspect/finding.ts';
-import { inspectFile } from '../../src/tables/inspect/inspect-file.ts';
-import { defaultRowBytes } from '../../src/tables/scan/dialect.ts';
-import { fc } from '../support/fast-check.ts';
-import { tempDir } from '../support/temp-dir.ts';
+import { fixFile } from '../../../src/tables/fix/fix-worker.ts';
+import type { Finding } from '../../../src/tables/inspect/finding.ts';
+import { inspectFile } from '../../../src/tables/inspect/inspect-file.ts';
+import { defaultRowBytes } from '../../../src/tables/scan/dialect.ts';
+import { fc } from '../../support/fast-check.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const dir = tempDir();
 const cancelled = new Int32Array(new SharedArrayBuffer(4));

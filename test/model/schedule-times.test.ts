@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decide, isOpen, nextDue, type Schedule, startOf } from '../../../src/model/schedule-times.ts';
+import { decide, isOpen, nextDue, type Schedule, startOf } from '../../src/model/schedule-times.ts';
 
 const at = (text: string): number => Date.parse(text);
 const iso = (ms: number): string => new Date(ms).toISOString();

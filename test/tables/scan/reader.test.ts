@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { TableFaultError } from '../../src/model/errors.ts';
-import { rfc4180, type TableDialect } from '../../src/tables/scan/dialect.ts';
-import { type ReadOptions, readTable } from '../../src/tables/scan/reader.ts';
+import { TableFaultError } from '../../../src/model/errors.ts';
+import { rfc4180, type TableDialect } from '../../../src/tables/scan/dialect.ts';
+import { type ReadOptions, readTable } from '../../../src/tables/scan/reader.ts';
 
 const bytes = (text: string | Buffer): Buffer => (typeof text === 'string' ? Buffer.from(text) : text);
 
