@@ -82,7 +82,7 @@ const look: Look = async (path, finding, context) => {
     file: finding.file,
     message:
       'this is neither a table (.csv, .tsv, .csv.gz, .zip, .xlsx, .xlsm, .ndjson, .json), a manifest or configuration (.yaml, .yml), nor a catalogue (.json)',
-    hint: 'name files of these kinds; other files need no check',
+    hint: 'pass files of these types; others need no check',
   });
 };
 
@@ -101,7 +101,7 @@ const lookAtOther: Look = async (path, finding) => {
 const kindNotes = (name: string): string[] => {
   const extension = extensionOf(name);
   if (usualExtensions.includes(extension)) return [];
-  const what = extension === '' ? 'a name without an ending' : `files of the kind .${extension}`;
+  const what = extension === '' ? 'a name without an extension' : `files of the kind .${extension}`;
   return [`warning: portals refuse ${what} unless they are configured for it; publish it in a .zip, or as a link`];
 };
 
@@ -197,8 +197,8 @@ const portalFaults = (
     file,
     ...place,
     key: manifest.portals === undefined ? 'portal' : 'portals',
-    message: `no portal of the configuration is called \`${portal}\``,
-    hint: `use one of ${known}, or describe it in ${config.file}`,
+    message: `the configuration has no portal \`${portal}\``,
+    hint: `use one of ${known}, or add it to ${config.file}`,
   }));
 };
 
@@ -271,7 +271,7 @@ const lookAtMade = async (
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     finding.inspection = inspection;
     finding.faults.push(...faultsOfTable(inspection, finding.file));
-    const from = made.said.length === 0 ? 'mended on the way' : `made into CSV from ${plural(made.rowsIn, 'row')}`;
+    const from = made.said.length === 0 ? 'mended on the way' : `converted to CSV from ${plural(made.rowsIn, 'row')}`;
     finding.summary = `${from}: ${summaryOfTable(inspection)}`;
     if (finding.faults.length === 0) finding.table = reportOf(inspection);
   } finally {

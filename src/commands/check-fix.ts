@@ -66,7 +66,7 @@ export const fixCommand = async (
 /** How tables are read, by the command line. Throws a UsageError for an encoding or number that is none. */
 export const readingOf = ({ encoding, skipRows, delimiter }: FixOptions): Reading => {
   if (skipRows !== undefined && !/^\d{1,6}$/.test(skipRows)) {
-    throw new UsageError(`--skip-rows: ${JSON.stringify(skipRows)} is no number of lines`, { hint: 'such as 2' });
+    throw new UsageError(`--skip-rows: ${JSON.stringify(skipRows)} is not a number of lines`, { hint: 'such as 2' });
   }
   return {
     encoding: knownEncoding(encoding),
@@ -81,7 +81,7 @@ const knownEncoding = (name: string | undefined): Reading['encoding'] => {
   const encoding = encodings.find((known) => known === encodingNamed(name));
   if (encoding !== undefined) return encoding === 'utf-8' ? undefined : encoding;
   throw new UsageError(`unknown encoding ${JSON.stringify(name)}`, {
-    hint: 'such as windows-1250, windows-1251, iso-8859-2, cp852, macintosh or shift_jis',
+    hint: 'for example windows-1250, windows-1251, iso-8859-2, cp852, macintosh or shift_jis',
   });
 };
 

@@ -32,7 +32,7 @@ export const lookInside = async (manifest: Manifest, signal: AbortSignal): Promi
 const lookInsideCatalogue = async (manifest: CatalogueManifest, signal: AbortSignal): Promise<Inside> => {
   const { from } = manifest.catalogue;
   if (isAddress(from))
-    return { sources: [], problems: [], notes: ['the catalogue is not fetched; `sluice plan` looks at it'] };
+    return { sources: [], problems: [], notes: ['the catalogue is not fetched here; `sluice plan` reads it'] };
   let [datasets, resources] = [0, 0];
   const { problems, remarks } = await gatherCatalogue(manifest, fileBytes(from, from, signal), async (wish) => {
     datasets += 1;

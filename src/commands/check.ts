@@ -68,7 +68,7 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
     show,
   );
   if (files.length > 1) print([summaryLine(files)]);
-  if (options.fix) print(['nothing was written: not every fault has a mend']);
+  if (options.fix) print(['nothing was written: some faults cannot be fixed automatically']);
 
   const portal = config && options.portal !== undefined ? await portalOf(config, options, io) : null;
   if (portal) print(portalLines(portal));
@@ -129,7 +129,7 @@ const faultyConfig = (error: ConfigError): FileFinding => {
 /** The configuration file in force and the manifests it names. */
 const servedFiles = async (config: Config | null): Promise<string[]> => {
   if (!config?.file) {
-    throw new UsageError('nothing to check: no file is named, and there is no config/sluice.yaml', {
+    throw new UsageError('nothing to check: pass a file, or create config/sluice.yaml', {
       hint: 'sluice check data/*.csv jobs/*.yaml, or sluice check --portal NAME',
     });
   }

@@ -62,7 +62,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   say(io, '\n1. Publishing jobs/demo.yaml: three datasets, six tables, one of them faulty on purpose');
   const manifest = await loadManifest(demoManifest);
   const [first] = await publish(runtime, [manifest], {}, io);
-  if (!first) throw new UnfinishedError('the run of the demo left no report', { hint: 'run `npm run demo` again' });
+  if (!first) throw new UnfinishedError('the demo run has no report', { hint: 'run `npm run demo` again' });
 
   say(io, '2. Dropping one more file into the inbox');
   const dropped = await dropFile(runtime, folder, io);
@@ -90,8 +90,8 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   say(
     io,
     fine
-      ? '\nDone: all is live but the one faulty table.'
-      : '\nSomething else than the planted fault went wrong, see above.',
+      ? '\nDone: everything is live except the faulty table.'
+      : '\nSomething other than the planted fault went wrong; see above.',
   );
   return fine;
 };
@@ -158,7 +158,7 @@ const keepRunning = async (runtime: Runtime, folder: string, io: Io): Promise<vo
 /** `sluice demo` on the command line. */
 export const commands = {
   demo: {
-    options: { '--keep': 'leave it running to look at' },
+    options: { '--keep': 'keep it running to explore' },
     examples: ['sluice demo --keep'],
     run: demoCommand,
   },

@@ -64,13 +64,13 @@ const filesOf = async (folder: string, named: string): Promise<string[]> => {
     .map((entry) => join(folder, entry.name))
     .sort();
   if (files.length > 0) return files;
-  throw noManifest(named, 'it holds no file of a kind that portals take, such as a CSV file');
+  throw noManifest(named, 'it contains no file of a type that portals accept, such as CSV');
 };
 
 const idOf = (name: string): string => {
   const id = slugOf(name)?.slice(0, 64);
   if (id) return id;
-  throw noManifest(name, 'no id can be made of this name');
+  throw noManifest(name, 'cannot derive an id from this name');
 };
 
 const noManifest = (named: string, why: string): UsageError =>

@@ -23,7 +23,7 @@ export interface ExportOptions extends Omit<CommonOptions, 'portal'> {
 /** Exports a portal, named or by its address, as one run, and returns the exit code. */
 export const exportCommand = async (portal: string, options: ExportOptions, io: Io): Promise<number> => {
   if (options.output === undefined) {
-    throw new UsageError('the folder to export into is missing', { hint: 'sluice export PORTAL -o FOLDER' });
+    throw new UsageError('the target folder is missing', { hint: 'sluice export PORTAL -o FOLDER' });
   }
   const config = await configOf({ ...options, portal, isReadOnly: true }, io);
   const name = config.portal ?? portal;
@@ -59,16 +59,16 @@ const { '--portal <name|URL>': _portal, ...options } = commonOptions;
 /** `sluice export` on the command line. */
 export const commands = {
   export: {
-    arguments: { '<portal>': 'name in the configuration, or address; without a login what the public may read' },
+    arguments: { '<portal>': 'name in the configuration, or URL; without a login, public content only' },
     options: {
       ...options,
-      '-o, --output <folder>': 'folder to export into, new or of an earlier export',
-      '--only <dataset...>': 'datasets by uuid, node id or title, which may hold `*`',
+      '-o, --output <folder>': 'target folder: new, or from an earlier export',
+      '--only <dataset...>': 'datasets by UUID, node id or title (`*` matches any text)',
       '--files <which>': {
-        text: 'files to take: those that changed (default), all anew, or none',
+        text: 'files to download: changed (default), all or none',
         choices: exportedFiles,
       },
-      '--public': 'take only what everybody may read, although there is a login',
+      '--public': 'export public content only, even with a login',
       '--wait <duration>': { text: 'how long to wait while the portal is paused', parse: parseDuration },
     },
     examples: ['sluice export city -o backup/city', 'sluice export https://data.example.org -o portal --files none'],

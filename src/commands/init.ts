@@ -75,7 +75,7 @@ const refuseExisting = async (root: string, paths: string[]): Promise<void> => {
       () => false,
     );
     if (!exists) continue;
-    throw new UsageError(`${join(root, path)} exists already; nothing was written`, {
+    throw new UsageError(`${join(root, path)} already exists; nothing was written`, {
       hint: 'edit that file, or choose another folder: sluice init FOLDER',
     });
   }
@@ -118,7 +118,7 @@ const passwordGiven = async ({ passwordFile }: InitOptions, { cwd, env }: Io): P
     return (await readFile(resolve(cwd, passwordFile), 'utf8')).replace(/\r?\n$/, '');
   } catch (cause) {
     throw new UsageError(`--password-file: ${passwordFile} cannot be read`, {
-      hint: 'name a file that holds the password and nothing else',
+      hint: 'the file must hold the password and nothing else',
       cause,
     });
   }
@@ -224,10 +224,10 @@ interface Initialized {
 const reportLines = (folder: string, { written, kept, probe, inbox, password }: Initialized): string[] => [
   ...(probe ? [...portalLines(probe), ''] : []),
   ...written.map((path) => `wrote ${join(folder, path)}`),
-  ...kept.map((path) => `kept  ${join(folder, path)}, which was there already`),
+  ...kept.map((path) => `kept  ${join(folder, path)}, which already exists`),
   '',
   ...(password === null ? [] : [`The password is in ${join(folder, password)}, readable by its owner only.`, '']),
-  ...(probe?.ok === false ? ['The portal is not ready, see NO above; the files are written all the same.', ''] : []),
+  ...(probe?.ok === false ? ['The portal is not ready, see NO above; the files were written anyway.', ''] : []),
   'Next:',
   ...(folder === '' ? [] : [`  cd ${folder}`]),
   '  sluice check                      # configuration, manifests and tables',

@@ -107,19 +107,19 @@ export const commands = {
     run: removeCommand,
   },
   cancel: {
-    arguments: { '<run>': 'a run that is under way, waits or is held' },
+    arguments: { '<run>': 'a running, waiting or held run' },
     options: commonOptions,
     examples: ['sluice cancel 20261121-031500-k3x9a'],
     run: cancelCommand,
   },
   pause: {
-    arguments: { '<portal>': 'a portal of the configuration' },
-    options: { ...commonOptions, '--reason <text>': 'why, for those who look at `sluice status`' },
+    arguments: { '<portal>': 'a configured portal' },
+    options: { ...commonOptions, '--reason <text>': 'reason, shown by `sluice status`' },
     examples: ['sluice pause city --reason "maintenance until 16:00"'],
     run: pauseCommand,
   },
   resume: {
-    arguments: { '<portal>': 'a portal of the configuration' },
+    arguments: { '<portal>': 'a configured portal' },
     options: commonOptions,
     examples: ['sluice resume city'],
     run: resumeCommand,

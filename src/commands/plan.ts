@@ -87,7 +87,7 @@ const writePlan = async (path: string, plan: PlanFile | undefined): Promise<void
     await writeFile(path, `${JSON.stringify(plan, null, 2)}\n`);
   } catch (cause) {
     throw new UsageError(`the plan cannot be written: ${(cause as Error).message}`, {
-      hint: 'name a file in a folder that is there and may be written to: sluice plan <manifest> -o plan.json',
+      hint: 'name a file in an existing, writable folder: sluice plan <manifest> -o plan.json',
       cause,
     });
   }
@@ -106,7 +106,7 @@ const readPlan = async (path: string): Promise<PlanFile> => {
   const parsed = planFileSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new UsageError(`${path} is no plan of sluice: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`, {
+  throw new UsageError(`${path} is not a sluice plan: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`, {
     hint: 'make one with `sluice plan <manifest> -o plan.json`',
   });
 };
@@ -196,7 +196,7 @@ const explainEdit = async (
   if (!entry || !row || entry.vid === null || row.vid === entry.vid) return;
   const node = await (await runtime.openPortal(portal)).nodes.read(row.nid, signal);
   const fields = driftedFields(entry, known.sent.get(item.key) ?? null, node);
-  const what = fields.length > 0 ? fields.join(', ') : 'no field of ours';
+  const what = fields.length > 0 ? fields.join(', ') : 'no managed field';
   item.why = [item.why, `edited on the portal ${editOf(node)}: ${what}`].filter(Boolean).join('; ');
 };
 
@@ -240,7 +240,7 @@ export const commands = {
   },
   apply: {
     arguments: { '<plan>': 'file written by `sluice plan -o`' },
-    options: { ...commonOptions, '--strict': 'do nothing at all if any item changed since' },
+    options: { ...commonOptions, '--strict': 'do nothing if any item has changed since' },
     examples: ['sluice apply plan.json'],
     run: applyCommand,
   },

@@ -41,7 +41,7 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
         say(io, `${id}\t${user}\t${new Date(created * 1000).toISOString()}\t${label}`);
       }
     } else {
-      if (!/^\d{1,9}$/.test(what.id)) throw new UsageError(`"${what.id}" is no number of a token`);
+      if (!/^\d{1,9}$/.test(what.id)) throw new UsageError(`"${what.id}" is not a token number`);
       tokens.revoke(Number(what.id));
     }
   } finally {

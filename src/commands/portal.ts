@@ -40,12 +40,14 @@ const isProfile = (name: string): name is ProfileName => Object.hasOwn(profiles,
 
 const profileOf = (name: string): ProfileName => {
   if (isProfile(name)) return name;
-  throw new UsageError(`there is no profile "${name}"`, { hint: `profiles: ${Object.keys(profiles).join(', ')}` });
+  throw new UsageError(`unknown profile "${name}"`, { hint: `profiles: ${Object.keys(profiles).join(', ')}` });
 };
 
 const racesOf = (word: string): boolean => {
   if (word === 'on' || word === 'off') return word === 'on';
-  throw new UsageError(`--races takes on or off, not "${word}"`, { hint: 'omit it for the default of the profile' });
+  throw new UsageError(`--races must be on or off, not "${word}"`, {
+    hint: 'omit it to use the default of the profile',
+  });
 };
 
 const announce = (io: Io, server: PortalServer, { url, profile }: { url: string; profile: ProfileName }): void => {

@@ -39,7 +39,7 @@ export const boundProcess = (tell: (line: string) => void, format: (error: unkno
       all += 1;
       idle = [...writing].some((isWriting) => isWriting()) ? 0 : idle + 1;
       if (idle < mostIdle && all < most) return;
-      tell('sluice: stopping takes too long: ending at once; what was begun is resumed by the next start');
+      tell('sluice: stopping takes too long: exiting now; the next start resumes unfinished work');
       exit();
     };
     setInterval(beat, beatMs).unref();

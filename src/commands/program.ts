@@ -21,7 +21,7 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ['remove <key>', 'take a dataset or resource off the portal', () => import('./operate.ts')],
   ['adopt <manifest>', 'link datasets that are already on the portal', () => import('./reconcile.ts')],
   ['rebuild <manifest>', 'restore lost state from the portal', () => import('./reconcile.ts')],
-  ['export <portal>', 'take a whole portal into a folder, and what changed since', () => import('./export.ts')],
+  ['export <portal>', 'export a portal to a folder; later runs fetch only changes', () => import('./export.ts')],
   ['verify <manifest>', 'check that the portal holds what was published', () => import('./reconcile.ts')],
   [
     'start [manifest...]',

@@ -155,7 +155,7 @@ const withReconciled = async (
 };
 
 const droppedNote =
-  'note: of a watched folder only files that still wait are looked at, not what was published from it; `sluice status` tells what was live when it was published';
+  'note: in a watched folder, only waiting files are compared, not those already published; `sluice status` shows their state at publication';
 
 const reconcileOn = async (
   runtime: Runtime,
@@ -228,8 +228,8 @@ const doubt = async (runtime: Runtime, target: ReconcileOptions['target'], resul
 
 const foundText = ({ found, proof }: Reconciled): string => {
   if (found.how === 'ambiguous') return `ambiguous: nodes ${found.nids.join(', ')} have its title`;
-  if (found.how === 'taken') return `node ${found.node} fits, but ${found.by} has it or fits as well`;
-  if (found.how === 'unclear') return `could not be looked for: ${found.why}`;
+  if (found.how === 'taken') return `node ${found.node} matches, but ${found.by} is linked to it or matches too`;
+  if (found.how === 'unclear') return `search failed: ${found.why}`;
   if (!('nid' in found)) return 'not on the portal';
   const faults = proof?.faults ?? [];
   if (!proof?.entry.nid) return `not linked: ${faults.join('; ')}`;

@@ -1,4 +1,4 @@
-// Reports as people read them.
+// Reports as text: the items of a run, what the manifest no longer names, and the next command.
 
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';

@@ -19,7 +19,7 @@ export const runsCommand = async (
   withRuntimeOf('runs', options, io, async (runtime) => {
     const runs = await latestRuns(runtime, limit);
     if (options.json) say(io, JSON.stringify(runs, null, 2));
-    else if (runs.length === 0) say(io, 'nothing was run yet: `sluice publish <manifest>`');
+    else if (runs.length === 0) say(io, 'no runs yet: `sluice publish <manifest>` starts one');
     else for (const run of runs) for (const line of runLines(run)) say(io, line);
     return exitCodes.ok;
   });
@@ -67,7 +67,7 @@ export const reportCommand = async (
   withRuntimeOf('report', options, io, async (runtime) => {
     const report = await runtime.runs.report(runId);
     if (!report)
-      throw new NotFoundError(`no ended run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
+      throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
     const chosen = format ?? (options.json ? 'json' : 'text');
     if (chosen === 'text') for (const line of reportLines(report)) say(io, line);
     else await sayAll(io, reportFormats[chosen](report).pieces);

@@ -84,11 +84,11 @@ const rowsOf = async (
 };
 
 const remarks = (rows: ScheduleRow[], service: boolean): string[] => {
-  if (rows.length === 0) return ['no manifests: name them in `manifests:` of the configuration, or here'];
+  if (rows.length === 0) return ['no manifests: list them under `manifests` in the configuration, or name them here'];
   if (rows.every(({ schedule }) => schedule === null)) return [];
-  if (!service) return ['no `sluice start` is running, so nothing begins by itself'];
+  if (!service) return ['no `sluice start` is running, so schedules do not fire'];
   return rows.some(({ schedule, kept }) => schedule !== null && !kept)
-    ? ['schedules marked with * are not those of the running `sluice start`: it does not serve the manifest']
+    ? ['* the running `sluice start` does not serve this manifest']
     : [];
 };
 
@@ -110,7 +110,7 @@ const ruleText = ({ cron, timezone, window, jitterMs, catchUp }: Schedule): stri
     `${cron} (${timezone})`,
     ...(window ? [`window ${clock(window.from)}-${clock(window.to)}`] : []),
     ...(jitterMs > 0 ? [`jitter ${durationWords(jitterMs)}`] : []),
-    ...(catchUp === 'skip' ? ['missed runs left out'] : []),
+    ...(catchUp === 'skip' ? ['missed runs skipped'] : []),
   ].join(', ');
 
 const clock = (minute: number): string =>
@@ -163,8 +163,9 @@ const tellQueued = (
   io: Io,
 ): number => {
   if (options.json) say(io, JSON.stringify(runs, null, 2));
-  else for (const { runId, manifest, portal } of runs) say(io, `run ${runId} of ${manifest} to ${portal} is asked for`);
-  if (!served) warn(io, 'no worker is running: it begins with the next `sluice start` or `sluice publish`');
+  else
+    for (const { runId, manifest, portal } of runs) say(io, `run ${runId} of ${manifest} to ${portal} was requested`);
+  if (!served) warn(io, 'no worker is running: the next `sluice start` or `sluice publish` starts it');
   return exitCodes.ok;
 };
 

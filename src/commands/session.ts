@@ -94,7 +94,7 @@ export const watchRedis = (
   };
   const mixedUp = (): void => {
     tell(
-      `Redis' replies are out of step: ending at once; what was begun is resumed by the next start (${redisHandle.describe})`,
+      `Redis replies are out of sync: exiting now; the next start resumes unfinished work (${redisHandle.describe})`,
     );
     process.exit(exitCodes.bug);
   };
@@ -113,9 +113,7 @@ export const watchRedis = (
     }
     if (missed < mostMissed) return;
     if (stop.aborted) {
-      tell(
-        `Redis does not answer: ending at once; what was begun is resumed by the next start (${redisHandle.describe})`,
-      );
+      tell(`Redis does not answer: exiting now; the next start resumes unfinished work (${redisHandle.describe})`);
       process.exit(exitCodes.interrupted);
     }
     if (isTold) return;

@@ -48,7 +48,7 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
     lines?.say(`sluice is running, see ${web.url}/`);
     for (const { name, ...manifest } of served)
       lines?.say(`  ${name}${'drop' in manifest ? ` watches ${relative(io.cwd, manifest.drop.folder)}/` : ''}`);
-    lines?.say('Ctrl-C stops it; what was begun goes on with the next start');
+    lines?.say('press Ctrl-C to stop; the next start resumes unfinished work');
     return close;
   });
 
@@ -66,7 +66,7 @@ const refuseMissing = (manifests: string[], io: Io): void => {
 export const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
   serve('worker', options, io, async (runtime, lines) => {
     await runtime.startWorkers();
-    lines?.say(`worker is running for ${Object.keys(runtime.config.portals).join(', ')}; Ctrl-C stops it`);
+    lines?.say(`worker is running for ${Object.keys(runtime.config.portals).join(', ')}; press Ctrl-C to stop`);
     await runtime.silence.start();
     runtime.log.info({ portals: Object.keys(runtime.config.portals) }, 'worker is running');
     return async () => undefined;
@@ -105,10 +105,10 @@ const serve = async (
     await stopped(io);
     log.info(
       { signal: String(io.stop.reason) },
-      'stopping: jobs in a write finish it, the others go back to the queue',
+      'stopping: jobs finish the current write, all others return to the queue',
     );
     io.force.addEventListener('abort', () => {
-      log.warn('a second signal: ending at once; what was begun is resumed by the next start');
+      log.warn('second signal: exiting now; the next start resumes unfinished work');
       process.exit(exitCodes.interrupted);
     });
   } finally {

@@ -88,7 +88,7 @@ const single404 = async (runtime: Runtime, what: string, options: CommonOptions,
       say(io, left ? `${what}: not live: left in the inbox: ${left.reason}` : `${what}: not live yet: still settling`);
     return exitCodes.someFailed;
   }
-  throw new NotFoundError(`nothing is known of "${what}"`, {
+  throw new NotFoundError(`no key, file or title matches "${what}"`, {
     hint: '`sluice status` lists the keys; a file is known once its manifest was published or its folder is watched',
   });
 };
@@ -147,8 +147,7 @@ const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === n
 const isHeld = ({ kind, reason }: LedgerEntry): boolean => kind === 'resource' && reason?.code === 'held';
 
 const stateOf = (entry: LedgerEntry): string => {
-  if (isHeld(entry))
-    return entry.refused ? 'HELD: the portal still serves the version before' : 'stale: nothing new came';
+  if (isHeld(entry)) return entry.refused ? 'HELD: the portal still serves the previous version' : 'stale: no new data';
   if (entry.live) return 'live';
   if (entry.removed) return `taken down (${entry.removed})`;
   if (entry.stale) return 'not live: the portal still serves an older version';
@@ -300,7 +299,7 @@ const totalLine = ({ target, live, stale, notLive, drafts, takenDown, running }:
 const stuckLines = ({ stuck }: TargetStatus): string[] => {
   if (!stuck) return [];
   const times = stuck.repairs === 1 ? 'once' : `${stuck.repairs} times`;
-  return [`  nothing of the run moves: ${stuck.why} (seen at ${isoTime(stuck.at)}, begun again ${times})`];
+  return [`  the run is stuck: ${stuck.why} (seen at ${isoTime(stuck.at)}, restarted ${times})`];
 };
 
 /** Lines for what is overdue. */
@@ -319,7 +318,7 @@ const recentMs = 24 * 3600 * 1000;
 
 const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): string[] => {
   if (!pause) {
-    if (standstill) return [`  everything left of the run waits until ${standstillText(standstill)}`];
+    if (standstill) return [`  the rest of the run waits until ${standstillText(standstill)}`];
     if (!lastPause || Date.now() - lastPause.until > recentMs) return [];
     const [since, until] = [isoTime(lastPause.since), isoTime(lastPause.until)];
     return [`  the portal was paused from ${since} to ${until} (${lastPause.reason.code}) and works again`];

@@ -62,14 +62,14 @@ export const waitForRuns = async (
 
 const interrupted = (runs: AskedRun[]): InterruptedError =>
   new InterruptedError(`interrupted; ${plural(runs.length, 'run')} not awaited`, {
-    hint: 'what was begun is resumed by the next `sluice publish` or `sluice start` on the same state',
+    hint: 'the next `sluice publish` or `sluice start` on the same state resumes unfinished work',
   });
 
 /** A run holds its gate, or waits for it, until it has its report. @throws UnfinishedError when Redis knows nothing of it */
 const refuseLost = async (runtime: Runtime, run: AskedRun): Promise<void> => {
   const { current, again } = await runtime.gate.state(run);
   if (current === run.runId || again === run.runId || (await runtime.runs.isClosed(run.runId))) return;
-  throw new UnfinishedError(`${targetName(run)}: Redis has no record of run ${run.runId} any more`, {
+  throw new UnfinishedError(`${targetName(run)}: Redis no longer has a record of run ${run.runId}`, {
     hint: 'it was emptied or restored meanwhile; run `sluice rebuild`, which finds what is on the portal, then publish again',
   });
 };
@@ -91,13 +91,13 @@ const waitOf = async (runtime: Runtime, run: AskedRun): Promise<Wait | null> => 
     const { since, reason } = pause;
     const error = new UnfinishedError(
       `portal ${portal} is paused since ${new Date(since).toISOString()}: ${reason.message}`,
-      { hint: `${reason.hint ?? 'mend it'}; the run stays queued, and publishing again resumes it` },
+      { hint: `${reason.hint ?? 'fix the cause'}; the run stays queued, and publishing again resumes it` },
     );
     return { since, until: 0, needsPerson: pause.probe === null, error };
   }
   const standstill = await standstillOf(runtime.queues, run);
   if (standstill === null) return null;
-  const error = new UnfinishedError(`portal ${portal} is not asked again before ${standstillText(standstill)}`, {
+  const error = new UnfinishedError(`portal ${portal} is not contacted again before ${standstillText(standstill)}`, {
     hint: 'the run stays queued, and publishing again resumes it; `--wait` says how long to wait',
   });
   return { since: 0, until: standstill.until, needsPerson: false, error };
@@ -178,7 +178,7 @@ class Progress {
     this.#items = total;
     const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
     const pause = await pauseText(runtime, runs);
-    const known = total === 0 ? (isBegun ? 'planning' : 'waiting to begin') : `${done}/${total} items`;
+    const known = total === 0 ? (isBegun ? 'planning' : 'waiting to start') : `${done}/${total} items`;
     const faults = failed > 0 ? `, ${failed} failed` : '';
     if (pause !== null) return `${name}: ${known}${faults}, ${pause}`;
     const left = total === 0 ? '' : this.#left(total, done);

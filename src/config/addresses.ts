@@ -52,7 +52,7 @@ const webProblems = (document: YamlDocument, web: Record<string, unknown>): File
     ...(fault === null ? [] : [document.problem(['web', 'publicUrl'], fault)]),
     ...(opened === null || password !== undefined
       ? []
-      : [document.problem(['web', opened], 'opens the pages to others: set `web.password`, too')]),
+      : [document.problem(['web', opened], 'exposes the pages to other hosts: also set `web.password`')]),
   ];
 };
 

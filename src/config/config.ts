@@ -35,7 +35,7 @@ interface ResolveContext {
   secrets: ReadonlyMap<string, string>;
 }
 
-/** Where and how to run. Durations are milliseconds (`…Ms`), sizes bytes (`…Bytes`), paths absolute; port 0 takes a free one. */
+/** Where and how to run. Durations are milliseconds (`…Ms`), sizes bytes (`…Bytes`), paths absolute; port 0 picks a free one. */
 export type Config = ReturnType<typeof resolveConfig>;
 
 /** Who is notified when something goes wrong or is well again; null where nothing is configured. */

@@ -90,7 +90,7 @@ const named = (config: Config, name: string, env: NodeJS.ProcessEnv): Config => 
   if (portal === undefined) {
     const names = Object.keys(config.portals);
     const meant = nearest(name, names);
-    throw new UsageError(`--portal: no portal is called \`${name}\`${meant ? `; did you mean \`${meant}\`?` : ''}`, {
+    throw new UsageError(`--portal: unknown portal \`${name}\`${meant ? `; did you mean \`${meant}\`?` : ''}`, {
       hint: `configured: ${names.join(', ') || 'none'}; an address must begin with http:// or https://`,
     });
   }

@@ -123,4 +123,4 @@ export const lineageFileSchema = z
       examples: ['city-data'],
     }),
   })
-  .meta({ description: 'OpenLineage events about runs; none when left out.' });
+  .meta({ description: 'OpenLineage events about runs; none by default.' });

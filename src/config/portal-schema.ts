@@ -16,7 +16,7 @@ export const portalOperations = {
 } as const;
 
 const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$/, {
-  error: 'a role is called by 1 to 64 letters, digits, spaces, `_`, `.` or `-` and begins with a letter or digit',
+  error: 'a role name has 1 to 64 letters, digits, spaces, `_`, `.` or `-` and begins with a letter or digit',
 });
 
 /** Operations of one resource. */
@@ -76,7 +76,7 @@ const portalAccessKeys = {
 const text = z.string().trim().min(1);
 const count = z.int().min(1);
 
-/** A TCP port; 0 takes a free one. */
+/** A TCP port; 0 picks a free one. */
 export const portNumber = z.int().min(0).max(65_535);
 
 const secretRule = 'must be a reference, so that no secret stands in this file: `${NAME}` or `{file: path}`';
@@ -152,7 +152,7 @@ const limits = (usual: Load, example: Load) => ({
   }),
   requestsPerSecond: optional(z.number().min(0), {
     default: usual.requestsPerSecond,
-    description: 'Requests per second; 0 is no limit.',
+    description: 'Requests per second; 0 means no limit.',
     examples: [example.requestsPerSecond],
   }),
 });
@@ -182,12 +182,12 @@ const embedded = z.strictObject({
   }),
   host: optional(text, {
     default: defaults.embedded.host,
-    description: 'Address to listen on; 0.0.0.0 is all.',
+    description: 'Address to listen on; 0.0.0.0 means all.',
     examples: ['0.0.0.0'],
   }),
   port: optional(portNumber, {
     default: defaults.embedded.port,
-    description: 'Port to listen on; 0 is a free one.',
+    description: 'Port to listen on; 0 picks a free one.',
     examples: [8080],
   }),
   users: optional(text, { description: 'Users file.', examples: ['portal-users.yaml'] }),
@@ -212,7 +212,7 @@ const remote = z
     }),
     ...shared,
     token: optional(secret, {
-      description: 'Access token instead of a password, as a reference, if the portal supports it.',
+      description: 'Access token to use instead of a password, as a reference, if the portal supports it.',
       examples: ['${SLUICE_TOKEN}'],
     }),
     username: shared.username.exactOptional(),

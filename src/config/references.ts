@@ -1,4 +1,5 @@
-// Replaces `${NAME}` in a configuration and fetches its secrets, without ever showing one.
+// Replaces `${NAME}` in a configuration and reads its secrets, which are redacted wherever a configuration is
+// printed.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';

@@ -108,7 +108,7 @@ export const configFileSchema = z
       z.strictObject({
         connect: duration(defaults.http.connect, 'Time to reach a portal.', '5s'),
         headers: duration(defaults.http.headers, 'Time until a reply begins.', '2m'),
-        body: duration(defaults.http.body, 'Longest silence within a reply.', '2m'),
+        body: duration(defaults.http.body, 'Longest pause within a reply.', '2m'),
         upload: duration(defaults.http.upload, 'Time for one upload with its reply.', '2h'),
         readRetries: optional(z.int().min(0).max(20), {
           default: defaults.http.readRetries,

@@ -21,7 +21,7 @@ export const sourcesFileSchema = z
     allow: optional(z.array(reachable), {
       default: [],
       description:
-        'Hosts and networks that may be fetched from despite private, loopback, link-local or reserved addresses.',
+        'Hosts and networks to allow although their addresses are private, loopback, link-local or reserved.',
       examples: [['data.intern.example', '10.1.0.0/16']],
     }),
     maxSize: optional(sizeText, {
@@ -36,10 +36,10 @@ export const sourcesFileSchema = z
     }),
     connect: duration(defaults.sources.connect, 'Time to reach a server.', '5s'),
     headers: duration(defaults.sources.headers, 'Time until a reply begins.', '2m'),
-    body: duration(defaults.sources.body, 'Longest (near) silence within a reply.', '2m'),
+    body: duration(defaults.sources.body, 'Longest pause within a reply, including replies that only trickle.', '2m'),
     requestsPerSecond: optional(z.number().min(0).max(1000), {
       default: defaults.sources.requestsPerSecond,
-      description: 'Requests per second to one host; 0 is no limit.',
+      description: 'Requests per second to one host; 0 means no limit.',
       examples: [1],
     }),
     proxy: optional(z.enum(['none', 'environment']), {

@@ -19,7 +19,7 @@ export const webFileSchema = z
     }),
     port: optional(portNumber, {
       default: defaults.web.port,
-      description: 'Its port, one for each service of a host; 0 is a free one.',
+      description: 'Port, one per service on a host; 0 picks a free one.',
       examples: [4284],
     }),
     username: optional(text, {

@@ -18,7 +18,7 @@ const day = z
   .regex(/^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?$/, {
     error: 'must be a date such as `2026-01-31` or `2026-01-31 09:30`',
   })
-  .refine(isRealDate, { error: 'there is no such day or time' });
+  .refine(isRealDate, { error: 'is not an existing date or time' });
 
 /** Title of a node: one line, at most 255 characters (recorded-behaviour 8). */
 export const titleSchema = shortText

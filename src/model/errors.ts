@@ -383,7 +383,7 @@ const redisFaults: readonly [words: RegExp, what: string, hint: string][] = [
     'has reached its memory limit',
     'raise `maxmemory` of Redis, or give it a larger plan',
   ],
-  [/^READONLY\b/, 'is a copy that takes no writes', 'let `redis.url` name the primary server'],
+  [/^READONLY\b/, 'is a read-only replica', 'point `redis.url` at the primary server'],
 ];
 
 /**
@@ -405,7 +405,7 @@ export const machineFault = (thrown: unknown): unknown => {
   }
   if (isCutOff(thrown)) {
     return new RedisUnreachableError(`Redis was cut off in the middle of a transaction: ${thrown.message}`, {
-      hint: 'nothing: it is tried again',
+      hint: 'nothing to do: it is retried',
       cause: thrown,
     });
   }

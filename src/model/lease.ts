@@ -70,7 +70,7 @@ export class JobLease {
     this.#until = 0;
     this.#parts.lost();
     throw new JobLostError('another worker has taken this job over', {
-      hint: 'nothing: it continues there; this process was too slow, suspended, or cut off from Redis',
+      hint: 'nothing to do: it continues there; this process was too slow, suspended, or cut off from Redis',
     });
   }
 

@@ -1,4 +1,5 @@
-// The report of a run: what happened to every dataset and resource, as `--json` prints it.
+// The report of a run: what happened to every dataset and resource, as `--json` prints it, and failures grouped by
+// cause.
 import { z } from 'zod';
 
 /** What a run did to an item. */

@@ -47,13 +47,13 @@ export const sendWebhook = async (
     });
   } catch (cause) {
     if (cause instanceof SourceRefusedError) {
-      throw new SourceRefusedError(`the webhook at ${origin} gets no notice: ${cause.message}`, {
-        hint: 'name its host in `sources.allow` of the configuration if it is meant; `notify.webhook` there may be inside',
+      throw new SourceRefusedError(`the webhook at ${origin} is not notified: ${cause.message}`, {
+        hint: 'if this is intended, add its host to `sources.allow` in the configuration; `notify.webhook` in the configuration may be internal',
         cause,
       });
     }
     const why = errorMessage(cause);
-    throw new NoticeFailedError(`the webhook at ${origin} did not take a notice: ${why.replaceAll(to.url, origin)}`, {
+    throw new NoticeFailedError(`the webhook at ${origin} rejected a notice: ${why.replaceAll(to.url, origin)}`, {
       hint: 'check notify.webhook.url and that its server runs',
     });
   }
@@ -106,7 +106,7 @@ export const sendEmail = async (
       headers: { 'auto-submitted': 'auto-generated' },
     });
   } catch (error) {
-    throw new NoticeFailedError(`the mail server ${host}:${port} did not take a notice: ${wordsOf(error, password)}`, {
+    throw new NoticeFailedError(`the mail server ${host}:${port} rejected a notice: ${wordsOf(error, password)}`, {
       hint: 'check notify.email: host, port, secure, username, password and the addresses',
     });
   } finally {

@@ -39,7 +39,7 @@ export class Heartbeats {
     const url = urls[heartbeat];
     if (url === undefined) return;
     if (this.#calls >= mostCalls) {
-      this.#log.warn({ action: 'heartbeat', target, heartbeat }, 'a heartbeat was left out: too many are under way');
+      this.#log.warn({ action: 'heartbeat', target, heartbeat }, 'a heartbeat was skipped: too many are pending');
       return;
     }
     this.#calls += 1;
@@ -84,7 +84,7 @@ export const sendHeartbeat = async (
   } catch (cause) {
     if (cause instanceof SourceRefusedError) throw cause;
     const why = errorMessage(cause).replaceAll(url, origin);
-    throw new NoticeFailedError(`the monitor at ${origin} did not take a heartbeat: ${why}`, { hint });
+    throw new NoticeFailedError(`the monitor at ${origin} rejected a heartbeat: ${why}`, { hint });
   }
   if (status >= 200 && status < 300) return;
   throw new NoticeFailedError(`the monitor at ${origin} answered a heartbeat with status ${status}`, { hint });

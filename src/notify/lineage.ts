@@ -141,7 +141,8 @@ export class LineageSender {
   /** True while there is room; events beyond that are left out. */
   add(event: object): boolean {
     if (this.#waiting.length >= mostWaiting) {
-      if (this.#dropped === 0) this.#log.warn({ action: 'lineage' }, 'lineage events are left out: too many wait');
+      if (this.#dropped === 0)
+        this.#log.warn({ action: 'lineage' }, 'lineage events are dropped: too many are pending');
       this.#dropped += 1;
       return false;
     }
@@ -169,7 +170,7 @@ export class LineageSender {
         this.#log.warn({ action: 'lineage', to: origin, why }, 'a lineage event was not delivered');
       });
       if (this.#waiting.length === 0 && this.#dropped > 0) {
-        this.#log.warn({ action: 'lineage', events: this.#dropped }, 'lineage events were left out');
+        this.#log.warn({ action: 'lineage', events: this.#dropped }, 'lineage events were dropped');
         this.#dropped = 0;
       }
     }

@@ -164,7 +164,7 @@ const runNotice = (report: StoredReport, { event, reasons }: Told, before: Incid
 });
 
 const runSummary = (event: Told['event'], reasons: Told['reasons'], before: Incident | null): string => {
-  if (event === 'recovered') return `recovered; something was wrong since ${before?.since ?? 'earlier'}`;
+  if (event === 'recovered') return `recovered; failing since ${before?.since ?? 'earlier'}`;
   const did = event === 'run-held' ? 'held' : event === 'file-quarantined' ? 'quarantined' : 'failed';
   const ran = reasons.some(({ key }) => key === '');
   if (ran) return event === 'run-held' ? 'the run is held' : `the run ${did}`;

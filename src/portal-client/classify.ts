@@ -100,7 +100,7 @@ export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string):
   const facts = { ...factsOf(reply), mayHaveHappened: reply.method !== 'GET' };
   if (portal.proven) {
     return new PortalReplyError(message, facts, {
-      hint: 'check what is between sluice and the portal: proxy, cache, maintenance page',
+      hint: 'check for a proxy, cache or maintenance page between sluice and the portal',
     });
   }
   return new PortalNotApiError(message, facts, { hint: notApiHint });
@@ -124,7 +124,7 @@ const missing = (reply: Reply, portal: PortalFacts): PortalError => {
   }
   if (nodePath.test(reply.path) && nodeNotFound.test(words)) {
     return new PortalGoneError(message, facts, {
-      hint: 'the node was deleted on the portal; a new run finds out and decides',
+      hint: 'the node was deleted on the portal; the next run handles it',
     });
   }
   if (!portal.proven) return new PortalNotApiError(message, facts, { hint: notApiHint });
@@ -149,7 +149,7 @@ const redirected = (reply: Reply, portal: PortalFacts): PortalError => {
 const safeLocation = (location: string | undefined): string => {
   if (location === undefined || location === '') return 'nowhere';
   const url = URL.parse(location, 'http://same.invalid');
-  if (url === null) return 'an unreadable address';
+  if (url === null) return 'an invalid address';
   return url.hostname === 'same.invalid' ? url.pathname : `${url.origin}${url.pathname}`;
 };
 
@@ -159,11 +159,11 @@ const title = (reply: Reply, portal: PortalFacts): string => {
 };
 
 const busyHint =
-  'nothing: it is tried again soon; where it happens often, lower concurrency of this portal, or let others import at another time';
+  'nothing to do: it is retried soon; if it happens often, lower `concurrency` of this portal, or avoid imports by others meanwhile';
 
 const transientHint = (status: number): string =>
   status === 429
-    ? 'the portal asks for fewer requests; lower requestsPerSecond or concurrency of this portal'
+    ? 'the portal is rate-limiting; lower requestsPerSecond or concurrency of this portal'
     : "the portal has an internal error; sluice retries, and the portal's error log has details";
 
 const refusedHint = (reply: Reply): string => {
@@ -205,8 +205,8 @@ export const networkFailure = (
   if ((handshake || isNotHttp(cause)) && !portal.proven)
     return new PortalNotApiError(text, facts, { hint: notApiHint, cause });
   const hint = certificate
-    ? 'the certificate of the portal is not trusted here; NODE_EXTRA_CA_CERTS names a file of further authorities'
-    : (hints[code] ?? 'check that the portal runs and that its url and the network are right; it is tried again');
+    ? 'the certificate of the portal is not trusted; set NODE_EXTRA_CA_CERTS to a file with its certificate authority'
+    : (hints[code] ?? 'check that the portal runs, its url and the network; sluice retries');
   return new PortalUnreachableError(text, facts, { hint, cause });
 };
 
@@ -220,13 +220,12 @@ export const tooSlow = (request: { method: string; path: string }, ms: number, p
 
 const isNotHttp = (error: unknown): boolean => error instanceof Error && error.name === 'HTTPParserError';
 
-const slow =
-  'the portal is too slow or hangs; it is tried again, and the time-outs can be raised under http in the configuration';
+const slow = 'the portal is too slow or hangs; sluice retries; the time-outs are set under http in the configuration';
 
 const hints: Record<string, string> = {
-  ECONNREFUSED: "nothing listens there: check that the portal runs and the port in the portal's url",
-  ENOTFOUND: "no such host: check the portal's url and the name service",
-  UND_ERR_CONNECT_TIMEOUT: 'no connection came about in time: check the url, the network and any firewall',
+  ECONNREFUSED: 'connection refused: check that the portal runs, and the port in its url',
+  ENOTFOUND: "unknown host: check the portal's url and DNS",
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out: check the url, the network and any firewall',
   UND_ERR_HEADERS_TIMEOUT: slow,
   UND_ERR_BODY_TIMEOUT: slow,
 };

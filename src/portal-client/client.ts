@@ -148,10 +148,10 @@ export class Portal {
       if (row === null) return;
       const request = { method: 'POST', path: paths.nodes, mayHaveHappened: false };
       throw new PortalConflictError(
-        `portal ${this.name}: node ${row.nid} has the uuid ${input.uuid} already`,
+        `portal ${this.name}: node ${row.nid} already has the uuid ${input.uuid}`,
         request,
         row.nid,
-        { hint: 'the node is adopted by the next attempt' },
+        { hint: 'the next attempt adopts the node' },
       );
     });
   }

@@ -77,7 +77,7 @@ const tids: Shape = (items, report) => ({
     const tid = textOf(item, 'tid', report);
     if (!/^\d+$/.test(tid))
       report(
-        `this older portal takes topics by number only: set \`terms: {topics: {${nameOf(item)}: N}}\` of this portal`,
+        `this older portal accepts topics by number only: set \`terms: {topics: {${nameOf(item)}: N}}\` of this portal`,
       );
     return tid;
   }),

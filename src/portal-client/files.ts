@@ -137,7 +137,7 @@ const mediaType = (type: string): string =>
 
 const changed = (file: PortalFile): SourceChangedError =>
   new SourceChangedError(`${file.path} changed while it was being sent (it was ${file.bytes} bytes)`, {
-    hint: 'it is read afresh by the next attempt; publish a file only when its writer is done',
+    hint: 'the next attempt reads it again; publish a file only after its writer has finished',
   });
 
 const missing = (file: PortalFile, cause: unknown): SourceMissingError =>

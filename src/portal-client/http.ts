@@ -127,7 +127,7 @@ export class Http {
     const waitsFor = this.hooks.isPatient?.() === true ? 'command' : 'job';
     const waitMs = readPause(attempt, { askedMs, random: Math.random(), waitsFor });
     if (askedMs !== undefined && waitMs !== undefined && waitMs > 0) {
-      this.hooks.log.warn({ portal: this.facts.name, status: reply.status, waitMs }, 'the portal asked for a pause');
+      this.hooks.log.warn({ portal: this.facts.name, status: reply.status, waitMs }, 'the portal requested a pause');
     }
     return waitMs;
   }

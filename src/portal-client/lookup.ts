@@ -212,7 +212,7 @@ export class Groups {
       throw new PortalRefusedError(
         `portal ${this.#portal}: ${found} titled "${title}"`,
         { method: 'GET', path: 'group', mayHaveHappened: false },
-        { hint: 'groups are made by the people of the portal; name one that it lists, or give its node id' },
+        { hint: 'groups are created on the portal itself; use a title that it lists, or a node id' },
       );
     }
     return row.nid;

@@ -203,7 +203,7 @@ const conflictOf = (error: unknown): unknown => {
   if (!(error instanceof PortalRefusedError) || error.request.status !== 409) return error;
   const nid = /\b(?:nid|node)\W{0,3}(\d+)\b/i.exec(error.message)?.[1];
   return new PortalConflictError(error.message, error.request, nid, {
-    hint: 'the node is adopted by the next attempt',
+    hint: 'the next attempt adopts the node',
     cause: error,
   });
 };

@@ -102,7 +102,7 @@ const lookAtLogin = async ({ session }: Parts, probe: PortalProbe, signal: Abort
       ok: true,
       what:
         uid === ''
-          ? 'the token is taken'
+          ? 'the token is accepted'
           : `logged in as ${name} (uid ${uid}, ${probe.login.roles.join(', ') || 'roles unknown'})`,
       hint: null,
     });
@@ -149,7 +149,7 @@ const lookAtSearch = async ({ session }: Parts, probe: PortalProbe, signal: Abor
   probe.findings.push(
     probe.search
       ? { ok: true, what: 'imported rows can be counted', hint: null }
-      : { ok: null, what: 'imported rows cannot be counted here', hint: 'imports are judged by their state alone' },
+      : { ok: null, what: 'imported rows cannot be counted here', hint: 'imports are judged by their status alone' },
   );
 };
 
@@ -157,7 +157,7 @@ const lookAtSearch = async ({ session }: Parts, probe: PortalProbe, signal: Abor
 const lookAtTerms = async ({ terms, survey }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   if (probe.dialect === 'form') {
     const hint = 'topics that the portal does not list need numbers: set `terms: {topics: …}` for this portal';
-    probe.findings.push({ ok: true, what: 'tags and formats are taken by name', hint });
+    probe.findings.push({ ok: true, what: 'tags and formats can be set by name', hint });
     return;
   }
   await survey(signal);

@@ -112,7 +112,7 @@ export class Session {
     if (!this.isSessionLost(first, call, live)) return this.accept(first, call);
     if (live.authorization !== null) {
       this.refused = new PortalLoginError(describe(first, this.facts), factsOf(first), {
-        hint: 'the portal does not take the token of this portal in the configuration; make a new one, then start again',
+        hint: 'the portal rejected the configured token; create a new one, then start again',
       });
       throw this.refused;
     }
@@ -303,7 +303,7 @@ export class Session {
 
   private noCredentials(): PortalLoginError {
     return new PortalLoginError(
-      `portal ${this.facts.name}: there is no username to log in with`,
+      `portal ${this.facts.name}: no username is configured`,
       { method: 'POST', path: paths.login, mayHaveHappened: false },
       { hint: 'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD' },
     );

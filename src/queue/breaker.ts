@@ -98,7 +98,7 @@ export class CircuitBreaker {
     return {
       code: 'portal-unreachable',
       message: `portal ${portal} failed ${times}, the last time with: ${error.message}`,
-      hint: `nothing, unless it stays down: sluice probes it and resumes by itself; ${error.hint ?? 'see its own log'}`,
+      hint: `nothing to do unless it stays down: sluice probes it and resumes by itself; ${error.hint ?? 'see its own log'}`,
     };
   }
 }
@@ -109,6 +109,6 @@ export const isOutage = (error: unknown): error is PortalUnreachableError | Port
 
 const askedReason = (portal: string, error: SluiceError, ms: number): Reason => ({
   code: 'portal-unreachable',
-  message: `portal ${portal} asked for a pause of ${Math.ceil(ms / 1000)} s: ${error.message}`,
-  hint: 'nothing: sluice probes the portal and resumes by itself, earlier if the pause is very long',
+  message: `portal ${portal} requested a pause of ${Math.ceil(ms / 1000)} s: ${error.message}`,
+  hint: 'nothing to do: sluice probes the portal and resumes by itself, earlier if the pause is very long',
 });

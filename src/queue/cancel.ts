@@ -9,7 +9,7 @@ const lookMs = 250;
 /** The error of everything that a cancelled run leaves undone. */
 export const cancelledError = (runId: string): CancelledError =>
   new CancelledError(`run ${runId} was cancelled before this was done`, {
-    hint: 'publish again: it continues where the run stopped, and what was done stays',
+    hint: 'publish again to continue where the run stopped; completed work is kept',
   });
 
 /** Marks a run as cancelled, for good; false when it was marked already. */

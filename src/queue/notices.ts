@@ -85,8 +85,8 @@ export class NoticeQueue {
   #tellFailure(job: Job | undefined, error: Error): void {
     const facts = { action: 'notify', notice: job?.id, reason: reasonOf(error) };
     if (job && (job.attemptsMade >= attempts || error instanceof UnrecoverableError))
-      this.#log.error(facts, 'a notice was given up');
-    else this.#log.warn(facts, 'a notice was not delivered yet; it is tried again');
+      this.#log.error(facts, 'gave up on a notice');
+    else this.#log.warn(facts, 'a notice was not delivered; it will be retried');
   }
 }
 

@@ -1,4 +1,4 @@
-// The queues: `runs` for triggers and runs, one queue for each portal for datasets and resources.
+// The queues: `runs` for triggers and runs, one queue for each portal for datasets and resources; and their depth.
 import { type JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { RunPriority } from '../model/policy.ts';

@@ -26,7 +26,7 @@ export const countKill = (job: Job, trace: JobTrace): void => {
     counted[name] = (counted[name] ?? 0) + 1;
     trace.line(key, `resumed after a kill in step ${step} (${counted[name]} in this step)`);
   }
-  if (hit.length === 0) trace.line('', 'resumed after a kill before it went on');
+  if (hit.length === 0) trace.line('', 'resumed after a kill, before any step');
   const items = hit.map(([key]) => key).filter((key) => key !== '');
   trace.save({
     steps: {},

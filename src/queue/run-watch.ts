@@ -158,10 +158,10 @@ export class RunWatch {
     if (state !== 'unknown' && state !== 'failed' && state !== 'completed') return;
     if (await isClosed(runId)) {
       await gate.close(target, runId);
-      this.#tell(run, 'opened its gate: the run had ended');
+      this.#tell(run, 'released its lock: the run had ended');
     } else if (state === 'unknown') {
       await queues.runs.remove(runId); // what is left of a job that stands in no list
-      const lost = run.request ? null : 'its request is not understood';
+      const lost = run.request ? null : 'its request is invalid';
       await queues.runs.add('run', dataOf(run, lost), queues.runOptions(runId));
       this.#tell(run, 'added its job again');
     } else {
@@ -169,7 +169,7 @@ export class RunWatch {
       if (!job) return;
       await job.updateData(dataOf(run, job.failedReason ?? 'its job ended without a report'));
       await job.retry(state);
-      this.#tell(run, 'its job ended without a report: it is closed as failed');
+      this.#tell(run, 'its job ended without a report: closing the run as failed');
     }
   }
 
@@ -206,7 +206,7 @@ export class RunWatch {
     if (active.some(isOurs)) return null;
     for await (const _ of membersOf(redis, queue.toKey('delayed'), `${runId}.*`)) return null;
     for await (const id of entriesOf(redis, queue.toKey('wait'))) {
-      if (isOurs(id)) return active.length > 0 ? null : 'its jobs wait, and no worker takes them';
+      if (isOurs(id)) return active.length > 0 ? null : 'its jobs are waiting, and no worker picks them up';
     }
     const { unprocessed = 0 } = await job.getDependenciesCount({ unprocessed: true });
     return unprocessed === 0 ? 'all of its jobs have ended' : 'its jobs are not in the queue';
@@ -220,7 +220,7 @@ export class RunWatch {
     await redis.hset(keys.run(run.runId), 'stuck', JSON.stringify({ ...stuck, repairs, moved }));
     if (isLast) await job.updateData({ ...job.data, ...dataOf(run, stuck.why) });
     if ((await wake.run(redis, wakeLists(this.#parts.queues), [run.runId])) !== 1) return;
-    this.#tell(run, `${isLast ? 'it is closed as failed' : 'it is begun again'}: nothing moved, and ${stuck.why}`);
+    this.#tell(run, `${isLast ? 'closing the run as failed' : 'restarting it'}: no progress, and ${stuck.why}`);
   }
 
   #tell({ runId, target }: WatchedRun, line: string): void {
@@ -244,4 +244,4 @@ const dataOf = ({ runId, target, request }: WatchedRun, why: string | null): Run
   return { kind: 'run', runId, ...(request ?? lost), ...(halt ? { halt } : {}) };
 };
 
-const haltHint = { hint: 'publish again; what was done stays done' };
+const haltHint = { hint: 'publish again; completed work is kept' };

@@ -1,4 +1,5 @@
-// The steps of a job and of its items: logged, persisted before they begin where they may crash the worker.
+// The steps of a job and of its items: logged, persisted before they begin where they may crash the worker, isolated
+// on request.
 
 import { EventEmitter, once } from 'node:events';
 import { performance } from 'node:perf_hooks';

@@ -268,13 +268,13 @@ export class QueueWorker {
       return this.#giveBack(job, token, context.data.portal);
     }
     if (await this.#parts.breaker.failed(context.data.portal, error)) {
-      await context.note(`waits without spending an attempt, because the portal is paused: ${reasonOf(error).message}`);
+      await context.note(`waits without using an attempt, because the portal is paused: ${reasonOf(error).message}`);
       return this.#giveBack(job, token, context.data.portal);
     }
     const last = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     if (isRetryable(error) && !last) return error;
     const reason = reasonOf(error);
-    if (!(error instanceof SluiceError)) context.log.error({ err: error }, 'job failed by a bug');
+    if (!(error instanceof SluiceError)) context.log.error({ err: error }, 'job failed because of a bug');
     await this.#giveUp(context, handler, reason, thrown);
     return new UnrecoverableError(reason.message);
   }
@@ -333,6 +333,6 @@ const parseJob = (job: Job): ParsedJob => {
   const schema = jobSchemas[job.name as JobKind] as (typeof jobSchemas)[JobKind] | undefined; // absent for foreign names
   if (!schema) throw new UnrecoverableError(`no handler for jobs named ${job.name}`);
   const parsed = schema.safeParse(job.data);
-  if (!parsed.success) throw new UnrecoverableError(`the data of the job is not understood: ${parsed.error.message}`);
+  if (!parsed.success) throw new UnrecoverableError(`the job data is invalid: ${parsed.error.message}`);
   return { kind: parsed.data.kind, data: parsed.data };
 };

@@ -1,4 +1,4 @@
-// An external Redis, reached by its address.
+// An external Redis: its address, and the connection to it.
 import { randomUUID } from 'node:crypto';
 import { errorMessage, RedisUnreachableError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
@@ -40,7 +40,7 @@ export const reachExternal = async (
   const where = servers.map(placeOf).join(', ');
   const { version, policy, isCluster } = await askFirst(servers, where, timeoutMs);
   if (version === null) {
-    log.warn({ redis: where }, 'Redis does not report its version; using it as it is');
+    log.warn({ redis: where }, 'Redis does not report its version; using it anyway');
   } else if (!isNewEnough(version)) {
     throw new RedisUnreachableError(`${where} is ${version.name} ${version.version}, older than ${oldestRedis}`, {
       hint: `point REDIS_URL at Redis ${oldestRedis} or newer, or at Valkey`,
@@ -183,7 +183,7 @@ const splitHosts = (text: string): { first: string; others: string[] } => {
   const [host = '', ...others] = authority.split(',');
   if (others.length === 0) return { first: text, others };
   if (!others.every((other) => other !== '' && URL.canParse(`redis://${other}`))) {
-    throw wrong('names a host that cannot be read');
+    throw wrong('has an invalid host');
   }
   return { first: `${before}${host}${after}`, others };
 };

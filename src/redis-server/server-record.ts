@@ -1,4 +1,5 @@
-// `redis.pid`: which server serves a state folder, where, and who looks after it.
+// `redis.pid` and the socket of the embedded Redis: which server uses a state folder, where, and which process
+// supervises it.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

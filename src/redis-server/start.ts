@@ -63,7 +63,7 @@ export const startServer = async (
     // A starter script that does not exec has another number than the server.
     const { pid } = await askServer({ path: settings.socket }, silenceMs);
     const server = (pid === null ? null : markProcess(pid)) ?? first;
-    if (server === null) throw new Error('it ended just after its start');
+    if (server === null) throw new Error('it exited right after starting');
     return server;
   } catch (cause) {
     if (first !== null) await stopGroup(first);
@@ -84,10 +84,10 @@ const untilReady = async (socket: string, ended: () => string | null, signal: Ab
     signal.throwIfAborted();
     const state = existsSync(socket) ? await pingState(socket) : 'silent';
     const end = ended();
-    if (end !== null) throw new Error(`it ended with ${end}`);
+    if (end !== null) throw new Error(`it exited with ${end}`);
     if (state === 'ready') return;
     if (state === 'loading') lastSign = performance.now();
-    if (performance.now() - lastSign > silenceMs) throw new Error(`it gave no answer for ${silenceMs} ms`);
+    if (performance.now() - lastSign > silenceMs) throw new Error(`it did not answer for ${silenceMs} ms`);
     await pause(wait);
   }
 };

@@ -177,7 +177,7 @@ export class RedisSupervisor {
     this.#startedAt = performance.now();
     await withConnection(reach, graceMs.running, (client) => client.config('SET', 'appendfsync', appendfsync));
     await this.#record(this.#server);
-    log.info({ folder, pid: this.#server?.pid }, 'adopted the embedded Redis that was running');
+    log.info({ folder, pid: this.#server?.pid }, 'adopted a running embedded Redis');
   }
 
   async #start(): Promise<void> {

@@ -62,7 +62,7 @@ const keysOfCause = async (
 ): Promise<TargetKeys[]> => {
   const targets = await runtime.targetsOfManifest(manifest);
   if (targets.length === 0) {
-    throw new NotFoundError(`no manifest "${manifest}" was run yet`, { hint: '`sluice status` lists them' });
+    throw new NotFoundError(`manifest "${manifest}" has not run yet`, { hint: '`sluice status` lists them' });
   }
   const failed: TargetKeys[] = [];
   for (const target of targets) {
@@ -84,7 +84,7 @@ const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys[]>
     ({ manifest, portal }) => manifest === report?.manifest && portal === report.portal,
   );
   if (!report || !target) {
-    throw new NotFoundError(`no ended run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
+    throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
   }
   const keys = report.items.filter((item) => item.reason !== null).map((item) => item.key);
   return keys.length > 0 ? [{ target, keys }] : [];
@@ -96,10 +96,10 @@ const stillWished = async (manifest: Manifest, keys: string[], tools: SourceTool
   const only = keys.filter((key) => wishes.keys.has(key));
   await wishes.close();
   if (only.length > 0) return only;
-  throw new NotFoundError(`nothing to run again: ${manifest.path} does not ask for ${keys.slice(0, 5).join(', ')}`, {
+  throw new NotFoundError(`nothing to retry: ${manifest.path} no longer names ${keys.slice(0, 5).join(', ')}`, {
     hint: isDropManifest(manifest)
       ? 'a dropped file that was quarantined is submitted again by dropping it into the inbox'
-      : '`sluice status` lists the keys; mend the manifest, then publish it',
+      : '`sluice status` lists the keys; fix the manifest, then publish it',
   });
 };
 
@@ -134,7 +134,7 @@ const decide = async (
     if (keys.length > 0) runs.push(await ask(runtime, target, { decision: { keys, how }, only: keys }, signal));
   }
   if (runs.length > 0) return runs;
-  throw new NotFoundError(`nothing of "${key}" is held`, { hint: '`sluice status` names what is held' });
+  throw new NotFoundError(`nothing is held for "${key}"`, { hint: '`sluice status` names what is held' });
 };
 
 /** Takes one item down, a dataset with all its resources, on every portal where it is. */
@@ -192,7 +192,7 @@ export const cancelRun = async (runtime: Runtime, runId: string): Promise<Cancel
   await markCancelled(redis, keys, runId);
   const found = await gate.find(runId);
   const target = found?.target ?? recorded;
-  if (!target) throw new NotFoundError(`run "${runId}" is not known any more`, { hint: 'see `sluice runs`' });
+  if (!target) throw new NotFoundError(`run "${runId}" is no longer known`, { hint: 'see `sluice runs`' });
   if (found?.waits) await closeUnbegun(runtime, { runId, ...target });
   else await wakeRun(queues, runId);
   return { run: { runId, ...target }, state: 'ending' };

@@ -1,4 +1,5 @@
-// The watched folders of the service: each batch of claimed files requests a run, and their state is shown to `status`.
+// The watched folders of the service: each batch of claimed files requests a run; a one-off run scans its folder
+// once.
 import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';

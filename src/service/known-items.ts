@@ -1,4 +1,5 @@
-// What is known of all items, in brief and in memory: counted by state and found by words, without reading the ledger anew.
+// All known items, in brief and in memory: counted by state and searched, without reading the ledger again; one item
+// in full.
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { itemId } from '../model/job.ts';

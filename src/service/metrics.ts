@@ -9,7 +9,7 @@ import type { Runtime } from './runtime.ts';
 /** Every gauge with its labels and what it says. */
 const gauges = {
   sluice_build_info: ['Always 1, with the version of sluice.', 'version'],
-  sluice_workers: ['Processes that work jobs.'],
+  sluice_workers: ['Worker processes.'],
   sluice_overdue: ['Expected signs of life, runs and new data that did not come in time.'],
   sluice_items: ['Datasets and resources by state.', 'manifest', 'portal', 'state'],
   sluice_run_last_success_timestamp_seconds: ['When the last successful run ended.', 'manifest', 'portal'],
@@ -54,7 +54,7 @@ export class Metrics {
         new Gauge({ name, help, labelNames, registers }),
       ]),
     ) as Record<GaugeName, Gauge>; // its own keys
-    const help = 'How long requests to portals took.';
+    const help = 'Duration of requests to portals.';
     const requests = new Histogram({ name: requestMetric, help, labelNames: ['portal', 'kind'], buckets, registers });
     runtime.onRequest = (portal, kind, ms) => requests.observe({ portal, kind }, ms / 1000);
     this.#gauges.sluice_build_info.set({ version: packageVersion() }, 1);

@@ -121,7 +121,7 @@ const words: Record<ExpectedKind, (facts: Facts, parts: OverdueParts) => Words |
   }),
   inbox: ({ name, since, form }) => ({
     why: `nobody has watched ${name} since ${since}: ${form}`,
-    hint: 'check that `sluice start` serves the manifest and may read and write the folder; files dropped meanwhile are taken then',
+    hint: 'check that `sluice start` serves the manifest and may read and write the folder; files dropped meanwhile are picked up then',
   }),
   schedule: async ({ name, by, manifest, portal }, parts) => {
     const reason = await scheduleReason(parts, { manifest: manifest ?? '', portal: portal ?? '' });
@@ -139,7 +139,7 @@ const words: Record<ExpectedKind, (facts: Facts, parts: OverdueParts) => Words |
     hint: 'ask whoever delivers the data; `expectEvery` of the manifest says how often it is expected',
   }),
   data: ({ key, since, every }) => ({
-    why: `no new file of ${key} has come since ${since}; one is expected every ${every}`,
+    why: `no new file of ${key} has arrived since ${since}; one is expected every ${every}`,
     hint: 'ask whoever delivers it; `expectEvery` of the dataset (`never` ends it) goes before its `frequency`',
   }),
 };
@@ -165,7 +165,7 @@ const scheduleReason = async (
     return { why: 'the queue of runs is paused', hint: 'resume the queue `runs` with the tool that paused it' };
   }
   return (await liveWorkers(redis, keys, Date.now())).size === 0
-    ? { why: 'no worker is running', hint: 'run `sluice start`; what was missed is made up for as `catchUp` says' }
+    ? { why: 'no worker is running', hint: 'run `sluice start`; missed runs are caught up according to `catchUp`' }
     : { why: 'no worker has taken its trigger', hint: 'see `sluice status`: the workers may be busy or stuck' };
 };
 

@@ -449,7 +449,7 @@ export class Runtime {
   #learn(name: string, url: string, traits: PortalTraits): void {
     this.redis
       .hset(this.keys.portal(name), `traits ${url}`, JSON.stringify(traits))
-      .catch((error: unknown) => this.log.debug({ err: error }, 'what was learnt of the portal could not be stored'));
+      .catch((error: unknown) => this.log.debug({ err: error }, 'facts learned about the portal could not be stored'));
   }
 
   /** A start by a person is a person's retry of a refused login: one try, and the pause ends when it succeeds. */

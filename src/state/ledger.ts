@@ -1,4 +1,4 @@
-// The ledger in Redis: what we know was published under each key, and the writes whose effect is not known yet.
+// The ledger in Redis: what is known to be published under each key, how entries are stored, and pending writes.
 import type { Redis } from 'ioredis';
 import type { ZodType } from 'zod';
 import { kindOfKey, manifestOfKey, uuidOfKey } from '../model/key.ts';

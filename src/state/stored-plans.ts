@@ -47,7 +47,7 @@ export class StoredPlans {
   /** Reads a stored plan. @throws NotFoundError when it has expired */
   async read(id: string): Promise<PlanFile> {
     const text = await this.#redis.get(this.#keys.plan(id));
-    if (text === null) throw new NotFoundError(`plan ${id} is not stored any more`, { hint: 'apply the plan again' });
+    if (text === null) throw new NotFoundError(`plan ${id} is no longer stored`, { hint: 'apply the plan again' });
     return planFileSchema.parse(JSON.parse(text));
   }
 

@@ -158,14 +158,14 @@ export const fixTable = async (path: string, target: string, options: FixTableOp
   const answer = await fixPool.run({ path, target, rowBytes, separator, inspection, ...told }, options.signal);
   if (answer.kind === 'mended') return answer.report;
   if (answer.kind === 'unwritable') {
-    throw new SourceMissingError(`${target}: the mended file cannot be written: ${answer.message}`, {
+    throw new SourceMissingError(`${target}: the fixed file cannot be written: ${answer.message}`, {
       hint:
         answer.code === 'EEXIST'
-          ? 'choose a name that is free; nothing is overwritten'
-          : 'check the folder and its free space',
+          ? 'choose an unused name; nothing is overwritten'
+          : 'check the folder, and free space on its disk',
     });
   }
-  throw firstFault(answer.findings) ?? new Error('the mended table has no fault, yet was not accepted');
+  throw firstFault(answer.findings) ?? new Error('the fixed table has no fault, yet was not accepted');
 };
 
 const fixPool = new WorkerPool<FixTask, FixAnswer>({

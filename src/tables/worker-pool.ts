@@ -90,7 +90,7 @@ export class WorkerPool<Task extends object, Answer> {
     const onSilence = (): void => {
       const now = beats();
       if (now === before && now > 0) {
-        reject(new SilentError(`no sign of life for ${silenceMs} ms`));
+        reject(new SilentError(`no response for ${silenceMs} ms`));
         end();
       }
       before = now;

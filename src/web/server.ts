@@ -32,7 +32,7 @@ export const webApp = async (runtime: Runtime): Promise<FastifyInstance> => {
   const app = fastify({ logger: false, bodyLimit: 64 * 1024, requestTimeout: 30_000, forceCloseConnections: 'idle' });
   endConnectionsOnClose(app);
   if (isLoopback(config.web.host)) refuseForeignHosts(app, config.web.publicUrl);
-  app.setNotFoundHandler((_request, reply) => reply.code(404).type('text/plain').send('There is nothing here.\n'));
+  app.setNotFoundHandler((_request, reply) => reply.code(404).type('text/plain').send('Not found.\n'));
   app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500;
     if (status >= 500) log.error({ err: error, path: request.url.slice(0, 200) }, 'a request failed');
@@ -70,7 +70,7 @@ const listen = async (app: FastifyInstance, { host, port }: { host: string; port
     const { code, message } = cause as NodeJS.ErrnoException;
     const why = code === 'EADDRINUSE' ? 'another program uses that port, such as a second `sluice start`' : message;
     throw new UsageError(`the web server of the service cannot listen on ${host}:${port}: ${why}`, {
-      hint: 'set `web.port` in the configuration: each service of a host needs a port of its own, 0 takes a free one',
+      hint: 'set `web.port` in the configuration: each service of a host needs a port of its own, 0 picks a free one',
       cause,
     });
   }

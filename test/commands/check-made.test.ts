@@ -29,7 +29,7 @@ describe('checking files that become tables', () => {
     const { code, lines } = await check(dir, ['a.csv.gz', 'b.xlsx']);
     expect(code).toBe(3);
     expect(lines.slice(0, 3)).toEqual([
-      'a.csv.gz: made into CSV from 1 row: sound, 1 row, 2 columns, separated by commas',
+      'a.csv.gz: converted to CSV from 1 row: sound, 1 row, 2 columns, separated by commas',
       '  read as UTF-8 text, separated by ";"',
       '  columns: id (integer), name (text)',
     ]);
@@ -56,8 +56,8 @@ datasets:
     const { code, out, lines } = await check(dir, ['m.yaml']);
     expect(code).toBe(3);
     expect(out).toContain('data.csv:4: 1 bad row of 2: nothing is published');
-    expect(lines.filter((line) => line.startsWith('data.csv: made into CSV'))).toEqual([
-      'data.csv: made into CSV from 2 rows: sound, 1 row, 2 columns, separated by commas',
+    expect(lines.filter((line) => line.startsWith('data.csv: converted to CSV'))).toEqual([
+      'data.csv: converted to CSV from 2 rows: sound, 1 row, 2 columns, separated by commas',
     ]);
     expect(out).toContain('1 bad row left out: line 4, column 2 ("n"): is no whole number');
     const { files } = JSON.parse((await check(dir, ['m.yaml'], true)).out);
@@ -70,7 +70,11 @@ datasets:
     writeText(dir, 'm.yaml', 'name: m\ndatasets: [{ id: d, title: D, resources: [{ id: r, file: shapes.json }] }]\n');
     expect(await check(dir, ['m.yaml'])).toMatchObject({
       code: 0,
-      lines: [expect.anything(), 'shapes.json: shapes.json is no array of rows: sent unchanged', '2 files, all sound'],
+      lines: [
+        expect.anything(),
+        'shapes.json: shapes.json is not an array of rows: sent unchanged',
+        '2 files, all sound',
+      ],
     });
   });
 });

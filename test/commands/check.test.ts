@@ -43,7 +43,7 @@ describe('checking tables', () => {
         '  | byte 3: a,,c\\n1,2,3\\n',
         '  -> give the column a name',
         'a.csv: mendable, 1 row, 3 columns, separated by commas',
-        '  mend: columns without a usable name of their own get one, such as "column_2"',
+        '  mend: columns without a usable name get one, such as "column_2"',
         '  -> sluice check a.csv --fix -o NEW-FILE',
       ],
     });
@@ -210,7 +210,7 @@ describe('mending a table', () => {
     const { code, lines } = await check(dir, ['a.csv'], { fix: true, output: 'b.csv' });
     expect(code).toBe(3);
     expect(lines[0]).toBe('a.csv:2: the row has 3 cells, the header has 2 [table-ragged]');
-    expect(lines.at(-1)).toBe('nothing was written: not every fault has a mend');
+    expect(lines.at(-1)).toBe('nothing was written: some faults cannot be fixed automatically');
     expect(existsSync(join(dir, 'b.csv'))).toBe(false);
   });
 
@@ -228,7 +228,9 @@ describe('mending a table', () => {
   it('never overwrites a file', async () => {
     const dir = tempDir();
     writeText(dir, 'a.csv', 'a\n1\n');
-    await expect(check(dir, ['a.csv'], { fix: true, output: 'a.csv' })).rejects.toThrow('there is a file of that name');
+    await expect(check(dir, ['a.csv'], { fix: true, output: 'a.csv' })).rejects.toThrow(
+      'a file of that name already exists',
+    );
     expect(readFileSync(join(dir, 'a.csv'), 'utf8')).toBe('a\n1\n');
   });
 
@@ -316,7 +318,7 @@ describe('checking manifests and configurations', () => {
     writeText(dir, 'packs.yaml', 'name: packs\ndatapackage: packs/*/datapackage.json\n');
     const { code, out } = await check(dir, ['packs.yaml']);
     expect(code).toBe(0);
-    expect(out).toMatch(/^ {2}no file fits `.*packs\/\*\/datapackage\.json`$/m);
+    expect(out).toMatch(/^ {2}no file matches `.*packs\/\*\/datapackage\.json`$/m);
   });
 
   it('looks into a data package', async () => {
@@ -339,9 +341,7 @@ describe('checking manifests and configurations', () => {
     writeText(dir, 'jobs/city.yaml', 'name: city\nportal: town\ndatasets: []\n');
     const { code, out } = await check(dir, ['jobs/city.yaml']);
     expect(code).toBe(2);
-    expect(out).toMatch(
-      /^jobs\/city\.yaml:2:9: portal: no portal of the configuration is called `town` \[manifest\]$/m,
-    );
+    expect(out).toMatch(/^jobs\/city\.yaml:2:9: portal: the configuration has no portal `town` \[manifest\]$/m);
   });
 
   it('takes a YAML file without the keys of a manifest for a configuration', async () => {
@@ -427,6 +427,6 @@ describe('checking a portal', () => {
   });
 
   it('refuses a name that is not configured', async () => {
-    await expect(check(tempDir(), [], { portal: 'town' })).rejects.toThrow(/no portal is called `town`/);
+    await expect(check(tempDir(), [], { portal: 'town' })).rejects.toThrow(/unknown portal `town`/);
   });
 });

@@ -16,7 +16,7 @@ it('publishes, drops, reads back, explains the planted fault, sends nothing twic
   expect(out).toMatch(/Street trees +60 +http/);
   expect(out).toMatch(/boardings +5 +http/i);
   expect(out).toContain('0 write requests counted at the portal');
-  expect(out).toContain('Done: all is live but the one faulty table.');
+  expect(out).toContain('Done: everything is live except the faulty table.');
   expect(existsSync(folderOf(out))).toBe(false);
 });
 

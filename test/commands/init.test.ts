@@ -110,7 +110,7 @@ describe('init without questions', () => {
   it('refuses before anything is written when a configuration is there', async () => {
     const dir = tempDir();
     const path = writeText(dir, 'config/sluice.yaml', 'portals: {}\n');
-    await expect(init(dir)).rejects.toThrow(`${path} exists already; nothing was written`);
+    await expect(init(dir)).rejects.toThrow(`${path} already exists; nothing was written`);
     expect(readFileSync(path, 'utf8')).toBe('portals: {}\n');
     expect(readdirSync(dir)).toEqual(['config']);
   });

@@ -41,7 +41,7 @@ describe('sluice publish', () => {
     expect(await publishCommand(['shown.yaml'], place.options, io)).toBe(0);
     expect(out()).toContain('shown/one/a');
     expect(out()).not.toContain('\r');
-    expect(err()).toMatch(/shown@local: (waiting to begin|planning|\d+\/\d+ items)/);
+    expect(err()).toMatch(/shown@local: (waiting to start|planning|\d+\/\d+ items)/);
     expect(err().split('portal local: the password')[0]?.endsWith('\r\x1b[J')).toBe(true);
   });
 
@@ -98,7 +98,7 @@ describe('sluice publish', () => {
     const publishing = publishCommand(['twice.yaml'], place.options, first.io);
     await waitUntil('the first items', () => /twice@local: [1-9]\d*\/201/.test(first.err()));
     const joining = publishCommand(['twice.yaml'], place.options, second.io);
-    await waitUntil('the wait', () => second.err().includes('twice@local: waiting to begin | twice/one/'));
+    await waitUntil('the wait', () => second.err().includes('twice@local: waiting to start | twice/one/'));
     expect(await Promise.all([publishing, joining])).toEqual([0, 0]);
   });
 
@@ -155,7 +155,7 @@ describe('sluice publish without a manifest', () => {
     expect((await publish(place, 'one/a.csv')).code).toBe(0);
     await expect(publish(place, 'two/a.csv')).rejects.toThrow('other data of this name was published');
     place.write('none/notes.yaml', '');
-    await expect(publish(place, 'none')).rejects.toThrow('holds no file of a kind that portals take');
+    await expect(publish(place, 'none')).rejects.toThrow('contains no file of a type that portals accept');
   });
 });
 

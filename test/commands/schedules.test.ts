@@ -44,7 +44,7 @@ describe('sluice schedules', () => {
     const before = await list(place);
     expect(before.code).toBe(0);
     expect(before.out).toMatch(
-      /^nightly to local: 30 2 \* \* \* \(Europe\/Berlin\), window 22:00-06:00, jitter 10m, missed runs left out$/m,
+      /^nightly to local: 30 2 \* \* \* \(Europe\/Berlin\), window 22:00-06:00, jitter 10m, missed runs skipped$/m,
     );
     expect(before.out).toMatch(/^ {2}next {2}20\d\d-\d\d-\d\d 02:3\d Europe\/Berlin$/m);
     expect(before.out).toMatch(/^ {2}last {2}never$/m);
@@ -148,7 +148,7 @@ describe('sluice run-now', () => {
     const place = makePlace();
     const { io, out, err } = place.io();
     expect(await runNowCommand(['jobs/nightly.yaml', 'plain'], { ...place.options, wait: false }, io)).toBe(0);
-    expect(out()).toMatch(/^run \S+ of nightly to local is asked for\nrun \S+ of plain to local is asked for\n$/);
+    expect(out()).toMatch(/^run \S+ of nightly to local was requested\nrun \S+ of plain to local was requested\n$/);
     expect(err()).toContain('no worker is running');
     const json = JSON.parse((await list(place, { json: true })).out) as { schedules: ScheduleRow[] };
     expect(json.schedules.every(({ running }) => running !== null)).toBe(true);

@@ -105,7 +105,7 @@ describe('a manifest of several portals', () => {
     place.write('other.yaml', JSON.stringify({ ...other, portals: ['city', 'moon'] }));
     const again = place.io();
     expect(await checkCommand(['other.yaml'], place.options, again.io)).toBe(2);
-    expect(again.out()).toContain('portals: no portal of the configuration is called `moon`');
+    expect(again.out()).toContain('portals: the configuration has no portal `moon`');
   });
 
   it('publishes dropped files to all before they are archived', async () => {

@@ -59,7 +59,7 @@ it('start ends when it is asked to while its Redis is gone', async () => {
   await service.said('sluice is running');
   await redis.close();
   expect(await service.end('SIGTERM')).toBe(130);
-  expect(service.out()).toContain('Redis does not answer: ending at once');
+  expect(service.out()).toContain('Redis does not answer: exiting now');
 });
 
 it('publish ends when it is asked to while its Redis is gone', async () => {
@@ -84,7 +84,7 @@ it('publish ends when it is asked to while its Redis is gone', async () => {
   await redis.close();
   await waitUntil('a word on it', () => publish.err().includes('Redis does not answer: waiting for it'));
   expect(await publish.end('SIGTERM')).toBe(130);
-  expect(publish.err()).toContain('Redis does not answer: ending at once');
+  expect(publish.err()).toContain('Redis does not answer: exiting now');
 });
 
 it('worker works what a publish beside it asks for', async () => {

@@ -10,5 +10,5 @@ it('says that what was published from a watched folder is not looked at', async 
   expect(await publishCommand(['inbox.yaml'], place.options, place.io().io)).toBe(0);
   const { io, out } = place.io();
   expect(await verifyCommand('inbox.yaml', place.options, io)).toBe(0);
-  expect(out()).toMatch(/^0 items checked, 0 faults\nnote: of a watched folder only files that still wait/);
+  expect(out()).toMatch(/^0 items checked, 0 faults\nnote: in a watched folder, only waiting files/);
 });

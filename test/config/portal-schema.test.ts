@@ -64,7 +64,7 @@ describe('keys of an embedded portal', () => {
       'roles: { editor: [edit all content] }',
       /^4:23 portals\.local\.roles\.editor\.0: `edit all content` is not allowed.*allowed: create content, .*administer users$/,
     ],
-    ['roles: { "": [] }', /^4:14 portals\.local\.roles\.: a role is called by 1 to 64/],
+    ['roles: { "": [] }', /^4:14 portals\.local\.roles\.: a role name has 1 to 64/],
     ['roles: [editor]', /^4:12 portals\.local\.roles: must be a mapping/],
     [
       'expose: { node: [indx] }',

@@ -95,7 +95,7 @@ describe('a catalogue', () => {
       },
     );
     const fault =
-      /entry 1 "https:\/\/example\.org\/id\/0" \(line 1 of .*\): distribution 1 is left out: its accessURL is no address: "\/\/\/\/"/;
+      /entry 1 "https:\/\/example\.org\/id\/0" \(line 1 of .*\): distribution 1 is left out: its accessURL is not a valid address: "\/\/\/\/"/;
     expect((await place.run(['plan', manifest])).out).toMatch(fault);
     const { code, report } = await place.publish(manifest);
     expect([code, report.counts]).toMatchObject([
@@ -149,7 +149,7 @@ describe('a catalogue', () => {
     expect(gateway.takeWrites()).toEqual([]);
     const { report } = await place.publish(manifest);
     expect(report.remarks).toEqual(['`shoeSize` has no field on the portal (in "https://example.org/id/0")']);
-    expect((await place.run(['log', report.runId])).out).toContain('published differently from the source: `shoeSize`');
+    expect((await place.run(['log', report.runId])).out).toContain('differs from the source: `shoeSize`');
   });
 
   it('is checked by itself, too: a catalogue itself needs no manifest', async () => {
@@ -280,9 +280,9 @@ describe('faulty entries', () => {
         reason?.message.split('): ')[1],
       ]),
     ).toEqual([
-      ['entry#4', 'entry-fault', 'entry 2 has the same identifier and is published'],
+      ['entry#4', 'entry-fault', 'entry 2 has the same identifier and is used'],
       [undefined, 'entry-fault', 'it has no title'],
-      ['distribution#1', 'entry-fault', 'distribution 1 is left out: it is no object'],
+      ['distribution#1', 'entry-fault', 'distribution 1 is left out: it is not an object'],
     ]);
     // Gone are: dataset 3 with its resource, and the resource that entry 1 no longer has.
     const left = new Set((await reader.list()).map(({ nid }) => nid));

@@ -119,7 +119,7 @@ describe.each(['dkan-7.18', 'dkan-7.18.16'])('%s', (profile) => {
     const dataset = itemOf(report, 'list/d').nid ?? '';
     await reader.change(dataset, { field_resources: { und: [{ target_id: nids[1] }] } });
     const { code, out } = await place.run(['verify', manifest]);
-    expect([code, out]).toEqual([3, expect.stringContaining('its list lacks the resource nodes')]);
+    expect([code, out]).toEqual([3, expect.stringContaining('resource nodes are missing from its list: ')]);
     gateway.takeWrites();
     await publish(manifest);
     expect(gateway.takeWrites()).toEqual([`PUT /api/dataset/node/${dataset}`]);

@@ -75,8 +75,8 @@ describe('a portal that was exported', () => {
       'drafts are not created: source/dataset-5',
       'the portal has no field_spatial: ',
       'the portal has no field_is_part_of: ',
-      'the portal takes one item of field_additional_info: ',
-      'several tags of one with a comma',
+      'the portal accepts one item of field_additional_info: ',
+      'splits tags that contain a comma',
     ])
       expect(plan.out).toContain(limit);
     await place.run(['publish', manifest, '--portal', 'old']);

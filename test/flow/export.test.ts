@@ -180,7 +180,7 @@ describe('export', () => {
     const { place } = there;
     place.write('strange/notes.txt', 'mine');
     const strange = await place.run(['export', 'local', '-o', 'strange', '--json']);
-    expect(strange.out + strange.err).toContain('is not empty, and no export');
+    expect(strange.out + strange.err).toContain('is neither empty nor an export');
     place.write('other/export.json', JSON.stringify({ sluiceExport: 1, portal: 'http://127.0.0.1:1' }));
     const other = await place.run(['export', 'local', '-o', 'other', '--json']);
     expect(other.out + other.err).toContain('holds an export of http://127.0.0.1:1');

@@ -183,7 +183,7 @@ describe('resources with a url', () => {
     const report = reportSchema.parse(JSON.parse(applied.out));
     expect(itemOf(report, 'p')).toMatchObject({ outcome: 'done', live: true, rows: 2 });
     expect(itemOf(report, 'q')).toMatchObject({ outcome: 'held', reason: { code: 'plan-moved' } });
-    expect(itemOf(report, 'q').reason?.message).toContain('its address gives yet another version');
+    expect(itemOf(report, 'q').reason?.message).toContain('its address serves yet another version');
     const again = reportSchema.parse(JSON.parse((await place.run(['apply', 'plan.json', '--json'])).out));
     expect(itemOf(again, 'p').outcome).toBe('unchanged');
   });

@@ -32,10 +32,10 @@ describe('a 503 with a Retry-After', () => {
     const manifest = manifestOf(place);
     const { code, err } = await place.run(['publish', manifest, '--wait', '2s', '--json']);
     expect(code).toBe(3);
-    expect(err).toMatch(/portal local is not asked again before 20\S+Z: portal local: .* answered 503/);
+    expect(err).toMatch(/portal local is not contacted again before 20\S+Z: portal local: .* answered 503/);
     expect(err).toContain('the run stays queued');
     const status = await place.run(['status']);
-    expect(status.out).toMatch(/everything left of the run waits until 20\S+Z: portal local: .* answered 503/);
+    expect(status.out).toMatch(/the rest of the run waits until 20\S+Z: portal local: .* answered 503/);
   });
 
   it('that is shorter, and comes again and again, ends publish once all pauses together are longer', async () => {
@@ -43,7 +43,7 @@ describe('a 503 with a Retry-After', () => {
     const place = makeRemotePlace(url, { retry: { attempts: 50, backoff: '100ms', maxBackoff: '60s' } });
     const { code, err } = await place.run(['publish', manifestOf(place), '--wait', '3s', '--json']);
     expect(code).toBe(3);
-    expect(err).toMatch(/portal local is not asked again before 20/);
+    expect(err).toMatch(/portal local is not contacted again before 20/);
   });
 
   it('that is shorter is shown by the progress line', async () => {
@@ -59,7 +59,7 @@ describe('a 503 with a Retry-After', () => {
     const place = makeRemotePlace(url);
     const { code, err } = await place.run(['publish', manifestOf(place), '--wait', '1s', '--json']);
     expect(code).toBe(3);
-    expect(err).toContain('portal local asked for a pause of 86400 s: portal local: ');
+    expect(err).toContain('portal local requested a pause of 86400 s: portal local: ');
     await waitUntil('the pause in status', async () =>
       (await place.run(['status'])).out.includes('the portal is paused since'),
     );

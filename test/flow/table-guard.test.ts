@@ -59,7 +59,7 @@ describe('a ruined version', () => {
     expect((await reader.file(nid))?.content).toBe(table(100, 'old'));
     const status = await place.run(['status']);
     expect(status.code).toBe(4);
-    expect(status.out).toContain(`${key}: HELD: the portal still serves the version before`);
+    expect(status.out).toContain(`${key}: HELD: the portal still serves the previous version`);
     expect(status.out).toContain('4 rows, 96% fewer than the 100 before (`rows: 20%`)');
     expect(status.out).toContain(`\`sluice release ${key}\` or \`sluice discard ${key}\``);
     const again = await place.publish(manifest);

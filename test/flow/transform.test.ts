@@ -186,7 +186,7 @@ describe('a table that was made', () => {
     place.write('data/t.csv.gz', gzipSync(`${columns}\n${columns}\n`));
     const failed = itemOf((await place.publish(manifest)).report, 'back/d/r');
     expect(failed).toMatchObject({ live: false, stale: true, reason: { code: 'portal-refused' } });
-    expect(failed.reason?.message).toContain('the previous good file t.csv (2 rows) is attached again');
+    expect(failed.reason?.message).toContain('the previous good file t.csv (2 rows) was restored');
     expect(await reader.file(first.nid ?? '')).toMatchObject({ content: 'id,word\n1,old\n2,old\n' });
     expect(await reader.count(first.uuid)).toBe(2);
     const from = gateway.requests.length;

@@ -64,9 +64,7 @@ it('a file that the portal cannot import leaves the old rows, and status says so
     expect(failed.code, attempt).toBe(3);
     expect(tableItem(failed.report)).toMatchObject({ live: false, stale: true, reason: { code: 'portal-refused' } });
     expect(tableItem(failed.report).reason?.message).toContain('the header has 2500 columns');
-    expect(tableItem(failed.report).reason?.message).toContain(
-      'the previous good file wide.csv (3 rows) is attached again',
-    );
+    expect(tableItem(failed.report).reason?.message).toContain('the previous good file wide.csv (3 rows) was restored');
     expect(await reader.count(uuid)).toBe(3);
     // The bad file, then the good one; the second run sends neither.
     const attaches = gateway.takeWrites().filter((write) => write.endsWith('/attach_file'));

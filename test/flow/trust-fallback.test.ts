@@ -76,14 +76,14 @@ it('an import that is answered with true and failed brings the good file back, u
     reason: { code: 'import-failed' },
   });
   expect(item.actions).toEqual(['attached', 'imported', 'restored']);
-  expect(item.reason?.message).toContain('the previous good file lies.csv (3 rows) is attached again');
+  expect(item.reason?.message).toContain('the previous good file lies.csv (3 rows) was restored');
   expect(attaches()).toBe(2);
   await expectGood(item);
   const log = await place.run(['log', 'lies/lies/t']);
   expect(log.out).toContain('the portal could not import the file');
   expect(log.out).toContain('going back to the previous good file');
   const status = await place.run(['status']);
-  expect(status).toMatchObject({ code: 3, out: expect.stringContaining('is attached again') });
+  expect(status).toMatchObject({ code: 3, out: expect.stringContaining('was restored') });
 
   const again = await place.publish(manifest);
   expect(again.code).toBe(3);
@@ -141,7 +141,7 @@ it('an import that is refused once is asked for again; refused twice, it brings 
   const once = await place.publish(manifest);
   expect(once.code).toBe(0);
   expect(tableItem(once.report)).toMatchObject({ live: true, rows: 1, actions: ['attached', 'imported'] });
-  expect((await place.run(['log', 'refuses/refuses/t'])).out).toContain('asking once more');
+  expect((await place.run(['log', 'refuses/refuses/t'])).out).toContain(': retrying');
   write('refuses', good);
   expect((await place.publish(manifest)).code).toBe(0);
   write('refuses', 'id,word\n1,newer\n');

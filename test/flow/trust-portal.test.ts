@@ -50,7 +50,7 @@ describe('adopt', () => {
     expect(first.out).toContain(`full/budget: node ${budget} by title`);
     expect(first.out).toContain(`full/budget/table: node ${table} by title`);
     expect(first.out).toContain(`full/twin: ambiguous: nodes ${twins.join(', ')} have its title`);
-    expect(first.out).toContain(`full/first: node ${shared} fits, but full/second has it or fits as well`);
+    expect(first.out).toContain(`full/first: node ${shared} matches, but full/second is linked to it or matches too`);
     expect(first.out).toContain('full/odd: not on the portal');
     expect(lines(first.out)).toContain('2 nodes linked, 3 unclear, 3 not on the portal');
 
@@ -193,7 +193,7 @@ describe('verify', () => {
     const without = await place.run(['verify', manifest]);
     expect(without.code).toBe(3);
     expect(lines(without.out)).toEqual([
-      `proof/title: node ${nid('title', false)}: title is not what was wanted: it is "Edited"`,
+      `proof/title: node ${nid('title', false)}: title differs: it is "Edited"`,
       expect.stringMatching(/^proof\/size\/t: file .* has 21 bytes on the portal, 15 here$/),
       'proof/size/t: the datastore holds 2 rows, the file 1',
       expect.stringMatching(/^proof\/rows\/t: the datastore is not imported/),

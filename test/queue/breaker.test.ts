@@ -34,7 +34,7 @@ describe('a portal that asks for a long pause by Retry-After', () => {
     await toy.start();
     await toy.addRun('r1', keys(1));
     const { reason } = await paused();
-    expect(reason.message).toBe('portal p asked for a pause of 86400 s: portal p: 503');
+    expect(reason.message).toBe('portal p requested a pause of 86400 s: portal p: 503');
     expect(count('p/work')).toBe(1);
     portal.down.clear();
     const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));

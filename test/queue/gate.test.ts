@@ -156,7 +156,7 @@ describe('the watch over runs', () => {
     await redis.rpush(queues.portal('local').toKey('wait'), `${state.current}.dataset.a`);
     expect(await look()).toBe('waiting');
     expect(await stuckRun(redis, redisKeys('g'), state.current)).toMatchObject({
-      why: 'its jobs wait, and no worker takes them',
+      why: 'its jobs are waiting, and no worker picks them up',
     });
   });
 });

@@ -123,16 +123,16 @@ describe('a run is closed as failed, with its reason,', () => {
     await waitFor(opened, []);
     await redis.zrem(queues.runs.toKey('waiting-children'), runId);
     await redis.zadd(queues.runs.toKey('failed'), Date.now(), runId);
-    await redis.hset(queues.runs.toKey(runId), { failedReason: 'the data of the job is not understood' });
+    await redis.hset(queues.runs.toKey(runId), { failedReason: 'the job data is invalid' });
     await opened.runtime.startWorkers();
     const { reason } = await reportOf(opened);
     expect(reason).toMatchObject({
       code: 'jobs-stuck',
-      message: 'the run could not continue: the data of the job is not understood',
+      message: 'the run could not continue: the job data is invalid',
     });
   });
 
-  it('when its request is not understood', async () => {
+  it('when its request is invalid', async () => {
     const opened = await open();
     await waitFor(opened, []);
     await opened.runtime.queues.runs.remove(runId);

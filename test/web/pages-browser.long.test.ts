@@ -118,7 +118,7 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
       expect((await focused(page)).name).toBe('Skip to content');
       await page.keyboard.press('Enter');
       await Promise.all([page.waitForURL(/\/act\/discard/), press('Discard')]);
-      expect(await page.textContent('main')).toContain('nothing of it is done');
+      expect(await page.textContent('main')).toContain('is dropped without changes');
       await Promise.all([page.waitForURL(/\/run\//), press('Discard')]);
       expect(await filled.runtime.plans.held()).toEqual([]);
     });

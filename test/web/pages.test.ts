@@ -146,7 +146,7 @@ describe('an action', () => {
   it('says what it will do, does nothing until it is confirmed, then does it once', async () => {
     const url = `/act/discard?run=${known.heldRun}`;
     const { body } = await place.get(url);
-    expect(body).toContain('nothing of it is done');
+    expect(body).toContain('is dropped without changes');
     expect(await place.runtime.plans.held()).toHaveLength(1);
     const done = await confirm(place, url);
     expect([done.statusCode, done.headers.location]).toEqual([303, `/run/${known.heldRun}`]);
@@ -171,7 +171,7 @@ describe('an action', () => {
     expect(begun.statusCode).toBe(303);
     const { current } = await place.runtime.gate.state({ manifest: 'now', portal: 'local' });
     expect(begun.headers.location).toBe(`/run/${current}`);
-    expect((await place.get(`/run/${current}`)).body).toContain('It waits to begin.');
+    expect((await place.get(`/run/${current}`)).body).toContain('Waiting to start.');
     const cancelled = await confirm(place, `/act/cancel?run=${current}`);
     expect(cancelled.headers.location).toBe(`/run/${current}`);
     expect(await place.runtime.redis.hexists(place.runtime.keys.cancelled, current ?? '')).toBe(1);

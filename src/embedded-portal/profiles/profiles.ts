@@ -1,4 +1,5 @@
-// The profiles by name: the specification, and three releases as recorded, faults included where a client can meet them.
+// The profiles by name: the specification to the letter, and three releases as recorded, including the faults that
+// clients meet.
 import { usualExtensions } from '../../dataset-api/file-types.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { datasetFields, otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';

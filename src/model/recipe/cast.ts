@@ -16,7 +16,7 @@ const format = z.string().min(1);
 
 const castObject = z
   .strictObject({
-    to: z.enum(castTypes).meta({ description: 'What the cells become.', examples: ['date'] }),
+    to: z.enum(castTypes).meta({ description: 'Type to convert to.', examples: ['date'] }),
     from: optional(z.union([format, z.array(format).min(1)]), {
       description: 'Format of dates and times in the file, or several to try in order.',
       examples: ['DD.MM.YYYY'],
@@ -30,8 +30,8 @@ const castObject = z
       description: 'Digit group separator of numbers in the file; none by default.',
       examples: ['.'],
     }),
-    true: optional(z.array(scalar).min(1), { description: 'What means true.', examples: [['ja']] }),
-    false: optional(z.array(scalar).min(1), { description: 'What means false.', examples: [['nein']] }),
+    true: optional(z.array(scalar).min(1), { description: 'Values that mean true.', examples: [['ja']] }),
+    false: optional(z.array(scalar).min(1), { description: 'Values that mean false.', examples: [['nein']] }),
   })
   .refine(({ decimal = '.', group }) => decimal !== group, { error: '`decimal` and `group` must differ' })
   .superRefine(({ to, from }, context) => {

@@ -179,7 +179,7 @@ class Parser {
     try {
       new RegExp(value, 'u');
     } catch {
-      throw new ExpressionFault(`the text at character ${at} is no regular expression`, at);
+      throw new ExpressionFault(`the text at character ${at} is not a valid regular expression`, at);
     }
     return value;
   }
@@ -245,7 +245,7 @@ class Parser {
     const args = this.#list();
     if (name === 'empty' && args[0] !== undefined && args.length === 1) return { kind: 'empty', of: args[0] };
     if (!isFunction(name)) {
-      throw new ExpressionFault(`there is no function \`${word}\`; there are ${Object.keys(functions).join(', ')}`, at);
+      throw new ExpressionFault(`unknown function \`${word}\`; available: ${Object.keys(functions).join(', ')}`, at);
     }
     const [least, most] = functions[name];
     if (args.length < least || args.length > most) {

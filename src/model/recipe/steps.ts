@@ -47,7 +47,7 @@ const replaceSchema = z
     error: 'needs exactly one of `cell`, `text`, `pattern`',
   })
   .refine(({ pattern }) => pattern === undefined || isPattern(pattern), {
-    error: 'is no regular expression',
+    error: 'is not a valid regular expression',
     path: ['pattern'],
   });
 

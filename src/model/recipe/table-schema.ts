@@ -25,7 +25,7 @@ const constraintsSchema = z.looseObject({
     description: 'The values that are allowed.',
     examples: [['open', 'closed']],
   }),
-  pattern: optional(z.string().refine(isPattern, { error: 'is no regular expression' }), {
+  pattern: optional(z.string().refine(isPattern, { error: 'is not a valid regular expression' }), {
     description: 'Regular expression that the whole cell matches.',
     examples: ['[A-Z]{2}-\\d+'],
   }),
@@ -41,7 +41,7 @@ const fieldSchema = z
       .string()
       .min(1)
       .meta({ description: 'Name of a column after all steps.', examples: ['amount'] }),
-    type: optional(z.enum(fieldTypes), { default: 'any', description: 'What the cells are.', examples: ['number'] }),
+    type: optional(z.enum(fieldTypes), { default: 'any', description: 'Type of the cells.', examples: ['number'] }),
     format: optional(z.string().min(1), {
       description: 'Format of dates and times; `email`, `uri` or `uuid` for text.',
       examples: ['%d.%m.%Y'],
@@ -50,8 +50,8 @@ const fieldSchema = z
       description: 'Constraints on the cells.',
       examples: [{ required: true }],
     }),
-    trueValues: optional(z.array(z.string()).min(1), { description: 'What means true.', examples: [['yes']] }),
-    falseValues: optional(z.array(z.string()).min(1), { description: 'What means false.', examples: [['no']] }),
+    trueValues: optional(z.array(z.string()).min(1), { description: 'Values that mean true.', examples: [['yes']] }),
+    falseValues: optional(z.array(z.string()).min(1), { description: 'Values that mean false.', examples: [['no']] }),
     decimalChar: optional(z.enum(['.', ',']), {
       default: '.',
       description: 'Decimal mark of numbers.',
@@ -77,7 +77,7 @@ export const tableSchemaSchema = z.looseObject({
     .min(1)
     .meta({ description: 'The columns that are checked.', examples: [[{ name: 'id', type: 'integer' }]] }),
   missingValues: optional(z.array(z.string()), {
-    description: 'Values that mean nothing; the empty cell by default.',
+    description: 'Values that count as missing; the empty cell by default.',
     examples: [['', 'n/a']],
   }),
   primaryKey: optional(z.union([z.string(), z.array(z.string()).min(1)]), {
@@ -114,7 +114,7 @@ const formatFault = (format: string, type: 'date' | 'datetime' | 'time'): string
   const unknown = [...format.matchAll(directivePattern)].find(
     ([, letter = '']) => letter !== '%' && !(letter in directives),
   );
-  if (unknown !== undefined) return `\`${unknown[0]}\` is not understood`;
+  if (unknown !== undefined) return `\`${unknown[0]}\` is not supported`;
   return dateFormatFault(notationOf(format), type);
 };
 

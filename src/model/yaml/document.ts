@@ -1,4 +1,4 @@
-// A YAML file as a value that still knows the line and column of every key.
+// Reads YAML as a value that keeps the line and column of every key; writes values as YAML.
 import { readFile } from 'node:fs/promises';
 import { CORE_SCHEMA, constructFromEvents, dump, type Event, mergeTag, parseEvents, YAMLException } from 'js-yaml';
 import { errorMessage, type FileProblem } from '../errors.ts';

@@ -1,4 +1,4 @@
-// Finds the nodes of a portal that wishes stand for: by uuid, by a mapping, by exact type and title.
+// Finds the portal nodes of wishes: by uuid, by a mapping, by exact type and title; and resources that were renamed.
 import { missingFields } from '../../dataset-api/compare.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { NodeRow, Portal, PortalNode } from '../../portal-client/client.ts';

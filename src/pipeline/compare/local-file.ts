@@ -59,8 +59,8 @@ export const prepareFile = async (
   const now = await fingerprintFile(path, facts, how.signal);
   if (now.sha256 !== facts.sha256) {
     if (made.kind === 'table') await removePreparedFile(made.path);
-    throw new SourceChangedError(`${path} changed while its table was being made`, {
-      hint: 'it is read afresh; write to another name first and rename it to avoid this',
+    throw new SourceChangedError(`${path} changed while its table was being prepared`, {
+      hint: 'it will be read again; to avoid this, write to a temporary name, then rename',
     });
   }
   const from = { sha256: facts.sha256, recipe: recipe.fingerprint };

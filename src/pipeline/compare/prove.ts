@@ -50,7 +50,7 @@ export const proveNodeOnly = async (
   if (node.type !== wish.type) return missing(`node ${nid} is a ${node.type}, not a ${wish.type}`);
   const dialect = await portal.dialectInUse(signal);
   if (known && !isOurs(node, wish, known.uuid, dialect))
-    return missing(`node ${nid} ("${node.title}") is not ours any more`);
+    return missing(`node ${nid} ("${node.title}") is no longer ours`);
   const { fields } = await resolveAt(portal, wish, node);
   const notHeld = known?.notHeld ?? {};
   const wrong = unexpectedFields({ ...wish, fields }, { notHeld }, node);
@@ -59,7 +59,7 @@ export const proveNodeOnly = async (
     node,
     broken: {},
     sent: isAsWished ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
-    faults: wrong.map((field) => `node ${nid}: ${field} is not what was wanted: it is ${shownField(node, field)}`),
+    faults: wrong.map((field) => `node ${nid}: ${field} differs: it is ${shownField(node, field)}`),
     entry: {
       ...entry,
       nid,
@@ -89,8 +89,8 @@ export const proveLinks = (proof: Proof & { node: PortalNode | null }, links: re
   const missing = links.filter((nid) => !held.includes(nid));
   const fault =
     missing.length > 0
-      ? `node ${proof.node.nid}: its list lacks the resource nodes ${missing.join(', ')}`
-      : `node ${proof.node.nid}: its list holds the resources in another order`;
+      ? `node ${proof.node.nid}: resource nodes are missing from its list:  ${missing.join(', ')}`
+      : `node ${proof.node.nid}: its list has the resources in another order`;
   return { ...proof, faults: [...proof.faults, fault], broken: { ...proof.broken, links: null } };
 };
 
@@ -153,7 +153,7 @@ const proveFile = async (
   if (!content) return { file, faults: [], isBroken: false };
   const sha256 = await portal.fileHash(typeof uri === 'string' ? uri : '', signal);
   if (sha256 === null) return broken(`file ${name} cannot be downloaded`);
-  if (sha256 !== sent.sha256) return broken(`file ${name} holds other bytes than the local file`);
+  if (sha256 !== sent.sha256) return broken(`file ${name} differs from the local file`);
   return { file, faults: [], isBroken: false };
 };
 

@@ -50,10 +50,10 @@ export class TargetLimits {
     if (!published) this.#add('the portal publishes every node that it creates, so drafts are not created', key);
     for (const name of unknownToForms) if (count(fields, name) > 0) this.#add(`the portal has no ${name}`, key);
     for (const name of singleInForms)
-      if (count(fields, name) > 1) this.#add(`the portal takes one item of ${name}`, key);
+      if (count(fields, name) > 1) this.#add(`the portal accepts one item of ${name}`, key);
     const names = itemsOfField(fields.field_tags)?.map((item) => item.name) ?? [];
     if (names.some((tag) => typeof tag === 'string' && /[,"]/.test(tag)))
-      this.#add('the portal makes several tags of one with a comma or quotes', key);
+      this.#add('the portal splits tags that contain a comma or quotes', key);
   }
 
   async #addUnsendable(
@@ -76,7 +76,7 @@ export class TargetLimits {
       if (typeof title !== 'string') continue;
       if (!this.#groups.has(title)) this.#groups.set(title, await this.#isGroup(item, signal));
       if (this.#groups.get(title) === false)
-        this.#add(`the portal has no group, or several, titled "${title}"; its people make groups`, key);
+        this.#add(`the portal has no group, or several, titled "${title}"; groups are created on the portal`, key);
     }
   }
 

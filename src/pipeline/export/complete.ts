@@ -77,7 +77,7 @@ const namesOf = (
   };
 };
 
-/** True for a table of which is not known yet what the datastore has of it. */
+/** True for a table of which is not supported yet what the datastore has of it. */
 const lacksTable = ({ node, table }: DatasetRecord['resources'][number]): boolean =>
   table === undefined && isTabular(uploadOf(node)?.name ?? '') && Boolean(node.uuid);
 

@@ -150,15 +150,15 @@ const oddities = (node: ExportedNode, dataset: ExportedNode | null, listed: Read
   const parents = targetsOf(node, 'field_dataset_ref');
   const contents = [uploadOf(node) !== null, ...linkFields.map((field) => fieldIsFilled(node, field))].filter(Boolean);
   const add = (code: Finding['code'], message: string): void => void findings.push({ code, message });
-  if (dataset === null) add('no-dataset', 'belongs to no dataset that can be read, so it is not in manifest.yaml');
-  else if (!listed.has(node.nid)) add('not-in-list', 'names its dataset, whose list lacks it');
+  if (dataset === null) add('no-dataset', 'belongs to no readable dataset, so it is not in manifest.yaml');
+  else if (!listed.has(node.nid)) add('not-in-list', 'refers to a dataset that does not list it');
   if (parents.length > 1) {
     add('in-several-datasets', `is in ${parents.length} datasets (${parents.join(', ')}), and exported with each`);
   }
   if (contents.length > 1) add('several-contents', 'has more than one of file, link and API');
   if (contents.length === 0) add('empty-resource', 'has neither file nor link');
   if (uploadOf(node) === null && fieldIsFilled(node, 'field_link_remote_file')) {
-    add('remote-file', `links to the remote file ${linkOf(node).slice(0, 200)}; a manifest says it as a link`);
+    add('remote-file', `links to the remote file ${linkOf(node).slice(0, 200)}; the manifest has it as a link`);
   }
   return { name: '', node, file: null, findings };
 };

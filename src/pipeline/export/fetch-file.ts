@@ -70,7 +70,7 @@ const downloadInSession = async (
   } catch (error) {
     const status = error instanceof PortalUnreachableError ? error.request.status : undefined;
     if (status === undefined || tools.attempt < enoughAttempts) throw error;
-    return { code: 'file-unreachable', message: `${upload.name} was answered with ${status} each time` };
+    return { code: 'file-unreachable', message: `${upload.name} failed with status ${status} each time` };
   }
 };
 
@@ -79,7 +79,7 @@ const download = async (tools: FileTools, upload: Upload, into: string): Promise
   const { portal, signal } = tools;
   let path = filePath(upload.uri);
   if (path === null) {
-    return { code: 'file-gone', message: `${upload.name} is at ${upload.uri}, which the portal serves nowhere` };
+    return { code: 'file-gone', message: `${upload.name} is at ${upload.uri}, which the portal does not serve` };
   }
   for (let hops = 0; hops <= mostRedirects; hops++) {
     const answer: Written | Finding | { location: string } = await portal.file(
@@ -166,7 +166,7 @@ async function* csvOf(portal: Portal, node: ExportedNode, signal: AbortSignal): 
   throw new PortalReplyError(
     `portal ${portal.name}: the datastore gave ${count} of ${total} rows of resource ${node.nid}`,
     { method: 'GET', path: 'datastore/search', mayHaveHappened: false },
-    { hint: 'somebody may be importing it just now' },
+    { hint: 'an import may be in progress' },
   );
 }
 

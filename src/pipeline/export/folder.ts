@@ -33,7 +33,7 @@ export const ownFolder = async (root: string, ...names: string[]): Promise<strin
 const refuseLink = async (path: string): Promise<void> => {
   if ((await lstat(path)).isDirectory()) return;
   throw new SourceRefusedError(`${path} is a link or a file where the export needs a folder`, {
-    hint: 'an export writes only below its own folder: remove what stands there, or export into another folder',
+    hint: 'an export writes only below its own folder: remove it, or export into another folder',
   });
 };
 

@@ -27,14 +27,14 @@ export const markFolder = async (root: string, portal: string): Promise<ListedSt
     });
   });
   if (!stats.isDirectory()) {
-    throw new UsageError(`${root} is no folder`, { hint: 'name a folder of its own, no link to one' });
+    throw new UsageError(`${root} is not a folder`, { hint: 'use a folder, not a link to one' });
   }
   const path = join(root, markName);
   const text = (await sizeOf(path)) === null ? null : await readFile(path, 'utf8');
   const mark = text === null ? null : markSchema.safeParse(parsedJson(text)).data;
   const strange = (await readdir(root)).filter((name) => !name.startsWith('.'));
   if (!mark && strange.length > 0) {
-    throw new UsageError(`${root} is not empty, and no export`, { hint: 'name a new folder, or an earlier export' });
+    throw new UsageError(`${root} is neither empty nor an export`, { hint: 'use a new folder, or an earlier export' });
   }
   if (mark && mark.portal !== portal) {
     throw new UsageError(`${root} holds an export of ${mark.portal}, not of ${portal}`, {

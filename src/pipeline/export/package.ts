@@ -97,7 +97,8 @@ export const findingsOf = (
 
 const manifestLacks = ({ node }: ExportedResource): Finding => {
   const link = linkOf(node);
-  const what = link === '' ? 'it has neither file nor link' : `a manifest takes no link such as ${link.slice(0, 200)}`;
+  const what =
+    link === '' ? 'it has neither file nor link' : `a manifest cannot have a link such as ${link.slice(0, 200)}`;
   return { code: 'manifest-lacks', message: `is not in manifest.yaml: ${what}` };
 };
 

@@ -1,4 +1,5 @@
-// The node of a dataset with the list of its resources: written where needed, proven by reading it back.
+// The node of a dataset with the list of its resources and its terms: written where needed, verified by reading it
+// back.
 
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
@@ -209,7 +210,7 @@ const linkFromResources = async (
 const missingLinks = ({ portal }: NodeTarget, node: PortalNode, missing: readonly string[]): VerifyFailedError =>
   new VerifyFailedError(
     `${portal.name}: the list of dataset node ${node.nid} does not hold the resource nodes ${missing.join(', ')}`,
-    { hint: 'somebody may have deleted them or taken them off just now: publish again; otherwise look at both nodes' },
+    { hint: 'they may have been deleted or unlinked just now: publish again; if it persists, look at both nodes' },
   );
 
 /**

@@ -65,7 +65,7 @@ const importWithLook = async (state: ResourceState, start: ImportStart, signal: 
   if (start.resumed) await item.note(`an interrupted import: the portal says ${formatStatus(status)}`);
   if (status === null) {
     state.entry = { ...state.entry, datastore: 'none' };
-    return 'this portal offers no datastore for it';
+    return 'this portal has no datastore for it';
   }
   if (item.actions.includes('attached')) portal.traits.learn({ importsOnAttach: importedOnAttach(status) });
   return state.fallsBack ? importGoodFile(state, status, signal) : importUnlessDone(state, status, start, signal);
@@ -115,7 +115,7 @@ const importAndWait = async (
       if (!(error instanceof ImportFailedError) || orders === mostOrders) throw error;
       if ((await portal.datastore.tableSizes([state.entry.uuid], signal)).get(state.entry.uuid) !== null) throw error;
       await item.note(
-        'the import failed because its table is not there: removing what the portal knows of it, and again',
+        'the import failed because its table is missing: clearing its state on the portal, then retrying',
       );
     }
   }
@@ -234,7 +234,7 @@ const waitForImport = async ({ deps, target, entry }: ResourceState, signal: Abo
     if (Date.now() > deadline) {
       throw new ImportTimeoutError(
         `${portal.name}: the import of node ${nid} did not end within ${Math.round(limitMs / 1000)} s (last state: ${now})`,
-        { hint: 'a later attempt looks again; raise importTimeout of this portal for large files' },
+        { hint: 'a later attempt checks again; raise importTimeout of this portal for large files' },
       );
     }
     await sleep(pauseMs, undefined, { signal });

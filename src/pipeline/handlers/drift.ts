@@ -85,7 +85,7 @@ export const driftHeld = (portal: Portal, node: PortalNode, fields: string[]): D
   new DriftError(
     `${portal.name}: node ${node.nid} ("${node.title}") was edited on the portal ${editOf(node)} (revision ${node.vid}): ${fields.join(', ')}`,
     {
-      hint: 'take the edit over into the source, or publish once with `--on-drift overwrite` (or `keep`), or set onDrift',
+      hint: 'copy the edit into the source, or publish once with `--on-drift overwrite` (or `keep`), or set onDrift',
     },
   );
 

@@ -230,7 +230,7 @@ const faultOf = async (order: ExportOrder): Promise<Reason | null> => {
   const shown = missing.slice(0, 5).join(', ');
   return reasonOf(
     new VerifyFailedError(`${missing.length} files of the export are not as they were written: ${shown}`, {
-      hint: 'something else changes the folder; export again',
+      hint: 'another program changes the folder; export again',
     }),
   );
 };

@@ -26,10 +26,10 @@ export const isRefused = ({ entry, wish, source }: ResourceState): boolean =>
 
 /** Why the file is imported once more before it is given up; null where nothing speaks for that. */
 export const againBecause = (state: ResourceState, error: unknown): string | null => {
-  if (isMiscounted(state, error)) return 'the rows are not those of the file: importing it once more';
+  if (isMiscounted(state, error)) return 'the rows do not match the file: importing it again';
   // A word of refusal may be that of a gateway, or of a portal that was just being updated.
   const isRefusal = error instanceof PortalRefusedError && state.target.item.lastStep === 'import';
-  return isRefusal && state.entry.good !== null ? `${error.message}: asking once more` : null;
+  return isRefusal && state.entry.good !== null ? `${error.message}: retrying` : null;
 };
 
 /** True for rows that were counted and found wrong, of a file that may be given up. */
@@ -140,8 +140,8 @@ const passing: ReadonlySet<string> = new Set<ErrorCode>(['import-timeout', 'port
 const standingReason = (reason: Reason, { name, rows }: GoodFile): Reason => ({
   ...reason,
   code: passing.has(reason.code) ? 'import-failed' : reason.code,
-  message: `${reason.message}; the previous good file ${name} (${rows ?? '?'} rows) is attached again`,
-  hint: 'fix the file; this one is not sent again until it or its manifest entry changes, or by `sluice retry`',
+  message: `${reason.message}; the previous good file ${name} (${rows ?? '?'} rows) was restored`,
+  hint: 'fix the file; this one is sent again once it or its manifest entry changes, or by `sluice retry`',
 });
 
 /** Where the good file lies on this host; null where it is not kept. */

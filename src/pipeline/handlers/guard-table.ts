@@ -1,4 +1,5 @@
-// Step `guard`: a new version of a table is held against those that went live; beyond the limits the one before stays.
+// Step `guard`: compares a new version of a table with the live ones and holds it beyond the limits; decisions on
+// held tables.
 import { HeldError, reasonOf } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
@@ -61,7 +62,7 @@ const hold = async (state: ResourceState, faults: string[]): Promise<void> => {
   const isReplaced = isThere || good === null || (await goodPath(state, good)) === null;
   const reason = reasonOf(
     new HeldError(`held by its guard: ${faults.join('; ')}`, {
-      hint: `the version before stays; look at the source, then \`sluice release ${wish.key}\` or \`sluice discard ${wish.key}\``,
+      hint: `the previous version stays; check the source, then \`sluice release ${wish.key}\` or \`sluice discard ${wish.key}\``,
     }),
   );
   state.entry = {
@@ -155,7 +156,7 @@ const withLateness = (
   const message = `nothing new since ${new Date(newest).toISOString().slice(0, 10)} (\`same: ${durationOf(sameMs)}\`)`;
   if (!(live || isKnown) || reason?.message === message) return entry;
   const late = reasonOf(
-    new HeldError(message, { hint: `look at the source; \`sluice release ${key}\` says that nothing new is right` }),
+    new HeldError(message, { hint: `check the source; if no new data is correct, run \`sluice release ${key}\`` }),
   );
   return { ...entry, live: false, stale: true, reason: late };
 };

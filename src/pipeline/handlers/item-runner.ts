@@ -90,7 +90,7 @@ export class ItemRunner {
     const item = await this.#open(key);
     if (item.ended) return;
     if (error !== undefined && !(machineFault(error) instanceof SluiceError))
-      this.#job.log.error({ err: error }, 'item failed by a bug');
+      this.#job.log.error({ err: error }, 'item failed because of a bug');
     await item.note(`failed for good: ${reason.code}: ${reason.message}`);
     const known = (await ledger.entry(portal, key)) ?? (await this.#newEntry(key));
     const failed = failedEntry(known, reason, runId);

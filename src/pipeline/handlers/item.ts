@@ -143,7 +143,7 @@ const writeOf: Record<Intent['action'], string> = {
 
 /** The error of a job whose run does not name its item any more. */
 export const workLost = (runId: string, key: string): JobLostError =>
-  new JobLostError(`run ${runId} holds no work on ${key} any more`, { hint: 'publish again' });
+  new JobLostError(`run ${runId} no longer has work on ${key}`, { hint: 'publish again' });
 
 /** The report item of a key as its ledger entry has it, without any work on it. */
 export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem => ({

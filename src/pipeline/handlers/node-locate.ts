@@ -79,7 +79,7 @@ const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid
     // One of ours that was published could be read: another one stands there.
     if (isForbidden(error) && (entry.live || target.createMissing)) return null;
     if (!isForbidden(error)) throw error;
-    throw new NodeUnclearError(`${portal.name}: this account may not read node ${nid}, which may be ours`, {
+    throw new NodeUnclearError(`${portal.name}: this account may not read node ${nid}, which may belong to sluice`, {
       hint: 'publish with the account that made it, or with one that sees all content (site manager, administrator)',
     });
   });
@@ -88,8 +88,8 @@ const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid
   }
   await item.note(
     node === null
-      ? `node ${nid} is not on the portal any more, or not ours`
-      : `node ${nid} is not ours any more: it is the ${node.type} "${node.title}"`,
+      ? `node ${nid} is no longer on the portal, or no longer ours`
+      : `node ${nid} is no longer ours: it is the ${node.type} "${node.title}"`,
   );
   const elsewhere = await unlisted(target, wish);
   const lost = unknownNode(entry);

@@ -1,4 +1,4 @@
-// Proving that a node holds what is wished, as a reader of the portal sees it.
+// Verifies that a node holds what is wanted, as a reader of the portal sees it; step `verify` of resources.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { baselineOf, countItems, shownField } from '../../dataset-api/compare.ts';
@@ -75,7 +75,7 @@ const growItems = async ({ item, portal }: NodeTarget, wish: NodeWish, read: Por
       return held > 0 && itemsIn(value) > held;
     });
     if (short.length === 0) break;
-    await item.note(`the portal took some items of ${short.map(([name]) => name).join(', ')}: sending the next`);
+    await item.note(`the portal accepted some items of ${short.map(([name]) => name).join(', ')}: sending the next`);
     await portal.nodes.update(node.nid, { log: markerOf(wish), fields: Object.fromEntries(short) }, item.signal, node);
     node = await portal.nodes.read(node.nid, item.signal);
     const now = node;
@@ -96,7 +96,7 @@ const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry):
   if (isOurs(node, wish, entry.uuid, await portal.dialectInUse(item.signal))) return node;
   const request = { method: 'GET', path: `node ${node.nid}`, status: 200 };
   throw new PortalGoneError(
-    `${portal.name}: node ${node.nid} is not ours any more: it is the ${node.type} "${node.title}"`,
+    `${portal.name}: node ${node.nid} is no longer ours: it is the ${node.type} "${node.title}"`,
     request,
   );
 };

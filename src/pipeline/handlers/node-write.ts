@@ -150,7 +150,7 @@ const retryWhileBusy = async (
     } catch (error) {
       if (error instanceof PortalConflictError && error.nid !== undefined) return error.nid;
       if (!(error instanceof PortalBusyError) || tries === busyTries) throw error;
-      await item.note(`${error.message}: nothing was stored, trying again`);
+      await item.note(`${error.message}: nothing was stored, retrying`);
       await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
       const there = await look();
       if (there !== null) return there;
@@ -280,7 +280,7 @@ const updateNode = async (
   const isEmptied = entry.fieldNames.every((name) => name in wish.fields || isEmptyField(before[name]));
   const isHeld = isVouched && isEmptied && !isEdited && unexpectedFields(wished, entry, before).length === 0;
   if (isHeld && more === null) {
-    await item.note(`node ${nid} already holds the wished metadata`);
+    await item.note(`node ${nid} already has the metadata`);
     return {
       entry: await settleNode(target, wish, { ...entry, vid: before.vid, fieldNames }, sentOf(wish)),
       node: before,

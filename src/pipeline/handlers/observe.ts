@@ -1,4 +1,5 @@
-// Looks at what a plan is made of beside wishes and ledger: files, addresses, tables, the portal's own listing. Writes nothing.
+// Observes what a plan compares wishes and ledger with: files, addresses, tables, the listing of the portal. Writes
+// nothing.
 import { datastoreState } from '../../dataset-api/datastore-status.ts';
 import { SluiceError } from '../../model/errors.ts';
 import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';

@@ -37,7 +37,7 @@ export const movedItems = async (
   const withParents = refuseOrphans(pinned, moved);
   if (!pins.strict || withParents.size === 0) return withParents;
   const all = pinned.map(
-    (item) => [item.key, withParents.get(item.key) ?? planMoved(item.key, 'another item of the plan moved')] as const,
+    (item) => [item.key, withParents.get(item.key) ?? planMoved(item.key, 'another item of the plan changed')] as const,
   );
   return new Map(all);
 };
@@ -53,13 +53,13 @@ const isDown = (pin: PlanItem, entry: LedgerEntry | undefined): boolean =>
   pin.metadata === null && !!entry?.removed && pin.actions.includes(entry.removed);
 
 const sourceMoved = (pin: PlanItem, now: PlanItem | undefined): string | null => {
-  if (!now) return pin.metadata === null ? 'it is not missing any more' : 'it left the source';
+  if (!now) return pin.metadata === null ? 'it is no longer missing' : 'it left the source';
   if (pin.metadata === null && now.metadata !== null) return 'it is wanted again';
   if (pin.metadata !== null && now.metadata === null) return 'it left the source';
   if (now.metadata !== pin.metadata) return 'its metadata changed in the source';
   if (now.sha256 !== pin.sha256 && !pin.actions.includes('fetch')) return 'its file changed';
-  if (pin.version && now.version && now.version !== pin.version) return 'its address gives yet another version';
-  if (now.nid !== pin.nid) return 'its node became another one';
+  if (pin.version && now.version && now.version !== pin.version) return 'its address serves yet another version';
+  if (now.nid !== pin.nid) return 'its node was replaced';
   return null;
 };
 

@@ -40,7 +40,7 @@ export const refuseOtherPortal = async (
     throw new HeldError(
       isMoved
         ? `portal ${portal.name} is at ${portal.url} now and was at ${before}: ${found} are not found`
-        : `portal ${portal.name} does not have ${found} any more`,
+        : `portal ${portal.name} no longer has ${found}`,
       { hint: holdHint },
     );
   }

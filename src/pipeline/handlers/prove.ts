@@ -77,7 +77,7 @@ const lookAtTables = async (
 
 const proveTable = async (deps: HandlerDeps, item: Item, seen: SeenTable | null): Promise<void> => {
   if (seen && isWhole(seen)) return settle(deps, item, seen.unproven);
-  if (seen) await item.note(`the table is not proven to be whole: ${found(seen)}; looking closer`);
+  if (seen) await item.note(`the table is not verified as complete: ${found(seen)}; checking further`);
   await publishResource(deps, item, { datasetNid: null, provesNow: true, isNewDataset: false });
 };
 

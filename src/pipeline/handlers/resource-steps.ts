@@ -70,7 +70,7 @@ const check = async (state: ResourceState): Promise<void> => {
 
 const changed = (state: ResourceState): SourceChangedError =>
   new SourceChangedError(`${sourcePath(state)} changed while it was being published`, {
-    hint: 'it is read afresh; write to another name first and rename it to avoid this',
+    hint: 'it will be read again; to avoid this, write to a temporary name, then rename',
   });
 
 const node = async (state: ResourceState): Promise<void> => {
@@ -229,7 +229,7 @@ const record = async (state: ResourceState): Promise<void> => {
   await item.step(
     { name: 'ledger', on: state.wish.key, light: true },
     () => state.deps.ledger.settle(item.portal, state.entry, { former }),
-    () => (isOpen ? 'its table is to be proven' : state.entry.live ? 'live' : 'published as a draft'),
+    () => (isOpen ? 'its table is still to be verified' : state.entry.live ? 'live' : 'published as a draft'),
   );
   if (isOpen && good) await awaitProof(state, good, version);
   await forgetFetched(state);

@@ -67,7 +67,7 @@ const removeUnfilled = async (state: ResourceState, error: unknown): Promise<boo
   if (!item.actions.includes('created') || entry.file !== null || entry.nid === null) return false;
   const removed = await removeNode(deps, target, nodeWishOf(state), entry, 'delete');
   const hint =
-    'publish it as a `link`, or in a form that the portal takes; it is sent again when it changes, or by `sluice retry`';
+    'publish it as a `link`, or in a format that the portal accepts; it is sent again once it changes, or by `sluice retry`';
   const reason = { ...reasonOf(error), hint };
   const wanted = { sha256: source.sha256, importFingerprint: importFingerprint(wish) };
   const refused = { ...wanted, delimiter: null, isReplaced: true, reason };

@@ -245,7 +245,7 @@ const passGuard = async (
     const why = plan.held;
     await deps.holdRun({ runId, manifest, portal, manifestPath, removals, plan: request.plan, why, since: Date.now() });
     throw new HeldError(`held by the guard: ${why}`, {
-      hint: `nothing was changed; look at the source, then \`sluice release ${runId}\` or \`sluice discard ${runId}\``,
+      hint: `nothing was changed; check the source, then \`sluice release ${runId}\` or \`sluice discard ${runId}\``,
     });
   }
   if (!isLimited && request.release === null && request.plan === null) await deps.forgetHeld(request);

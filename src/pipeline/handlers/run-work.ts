@@ -96,7 +96,7 @@ export class WorkBuilder {
     const isRefused = !!entry && isRefusedFile(entry, wish, this.#known.sources.get(key)?.sha256 ?? '');
     const refused = isRefused ? entry.refused : null;
     if (refused?.guard === 'discarded') {
-      const discarded = new DiscardedError(refused.reason.message, { hint: 'the version before stays live' });
+      const discarded = new DiscardedError(refused.reason.message, { hint: 'the previous version stays live' });
       this.work.claims.push({ claim: source.claim, reason: reasonOf(discarded) });
     } else if (isSame) this.work.claims.push({ claim: source.claim, reason: refused?.reason ?? null });
   }

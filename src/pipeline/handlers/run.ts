@@ -75,7 +75,7 @@ const publish = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Store
     );
   }
   const remarks = await deps.runs.remarks(runId);
-  if (isFirst && remarks.length > 0) await job.note(`published differently from the source: ${remarks.join('; ')}`);
+  if (isFirst && remarks.length > 0) await job.note(`differs from the source: ${remarks.join('; ')}`);
   await workThrough(deps, job, 'datasets', (index) => datasetJobs(deps, job, index));
   const proofs = await proveJobs(deps, job);
   await workThrough(deps, job, 'proofs', async (index) => proofs[index] ?? null);
@@ -107,7 +107,7 @@ const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Stored
   const startedAt = await deps.runs.begin(runId, job.data);
   const reason = reasonOf(
     new CancelledError(`run ${runId} was cancelled`, {
-      hint: 'publish again: it continues where the run stopped, and what was done stays',
+      hint: 'publish again to continue where the run stopped; completed work is kept',
     }),
   );
   const planned = await deps.runs.planned(runId);

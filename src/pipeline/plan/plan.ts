@@ -128,7 +128,7 @@ const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: Know
   const nids = wish.resources.flatMap(({ key }) => known.entries.get(key)?.nid ?? []);
   if (own.actions.length > 0 || !entry || nids.length === 0) return null;
   const { links } = entry;
-  if (links === null) return { actions: ['verify'], why: ['its list of resources is not proven'] };
+  if (links === null) return { actions: ['verify'], why: ['its list of resources is not verified'] };
   const wished = new Set(nids);
   const held = links.filter((nid) => wished.has(nid));
   // One that has left the ledger's list is linked by the job of the dataset, which has work on it then.
@@ -187,17 +187,17 @@ const nodeNeed = (
   known: KnownState,
 ): Need => {
   if (!entry?.nid) return { actions: ['create'], why: ['not on the portal yet'] };
-  if (entry.removed) return { actions: ['update'], why: ['it was removed and is wanted again'] };
+  if (entry.removed) return { actions: ['update'], why: ['it was removed and is in the manifest again'] };
   const row = rowOf(known, entry);
   if (known.listed && !row && wish.published && entry.live) {
-    return { actions: ['create'], why: ['it is not on the portal any more'] };
+    return { actions: ['create'], why: ['it is no longer on the portal'] };
   }
   if (row && row.nid !== entry.nid) return { actions: ['verify'], why: [`it is node ${row.nid} now`] };
   if (entry.metadataFingerprint !== fingerprint) return { actions: ['update'], why: ['its metadata changed'] };
   if (row && entry.vid !== null && row.vid !== entry.vid) {
     return { actions: ['verify'], why: [`it was edited on the portal (revision ${row.vid}, ours was ${entry.vid})`] };
   }
-  return isProven(wish, entry) ? { actions: [], why: [] } : { actions: ['verify'], why: ['not proven live'] };
+  return isProven(wish, entry) ? { actions: [], why: [] } : { actions: ['verify'], why: ['not verified as live'] };
 };
 
 const rowOf = ({ listed }: KnownState, { uuid }: LedgerEntry): ListedNode | undefined =>
@@ -224,8 +224,7 @@ const planResource = (wish: ResourceWish, known: KnownState): PlannedItem => {
   const table = known.tables?.get(wish.key);
   const file: Need =
     table === undefined || own.actions.includes('attach') ? own : { actions: ['import'], why: [table] };
-  if (file.actions.includes('attach') && wish.recipe?.mend)
-    file.why.push('mended where the file proves how (mend: safe)');
+  if (file.actions.includes('attach') && wish.recipe?.mend) file.why.push('fixed while publishing (mend: safe)');
   const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
   const item = planned(wish, 'resource', entry, both, known);
   return {
@@ -251,7 +250,7 @@ const unread = ({ source }: ResourceWish, entry: LedgerEntry | undefined): strin
 };
 
 /** Why a file is fetched whose address changed. */
-export const otherAddress = 'its address is another one: fetched and compared';
+export const otherAddress = 'its address changed: fetched and compared';
 
 const isOfOtherAddress = ({ source }: ResourceWish, entry: LedgerEntry | undefined): boolean =>
   source.kind === 'url' && !!entry?.file && !!entry.fetched && entry.fetched.url !== source.url;
@@ -279,7 +278,7 @@ const fileNeed = (
     return { actions: ['attach', ...imports], why: [whyAttach(entry?.file, source.sha256)] };
   }
   if (imports.length > 0 && (entry.datastore === 'pending' || entry.datastore === 'failed')) {
-    return { actions: imports, why: ['its import is not proven yet'] };
+    return { actions: imports, why: ['its import is not verified yet'] };
   }
   return { actions: [], why: [] };
 };

@@ -1,4 +1,5 @@
-// What the wishes no longer name: renamed, waiting out its grace, or to be taken down. Pure.
+// Items that the manifest no longer names: renamed, in their grace period, or due for removal; and the guard of whole
+// runs. Pure.
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { OnMissing, RemovalMode } from '../../model/policy.ts';
 import type { DatasetWish } from '../../model/wish.ts';
@@ -77,7 +78,7 @@ interface GuardedCounts {
 export const guardVerdict = (counts: GuardedCounts, rules: GuardRules): string | null => {
   const { known, removals, updates, wished } = counts;
   if (removals > 0 && wished === 0) {
-    return `the source names nothing at all, where ${known} items are known: an empty source never removes anything`;
+    return `the source is empty, but ${known} items are known: an empty source never removes anything`;
   }
   const mayRemove = Math.max(rules.min, Math.floor(known * rules.maxRemovals));
   if (removals > mayRemove) return `it would remove ${removals} of ${known} items, the guard allows ${mayRemove}`;

@@ -1,4 +1,4 @@
-// What plans have in common: their items as a list, in a plan file, and counted. Pure.
+// Helpers of all plans: wishes completed from the ledger; items as a list, in a plan file, and counted. Pure.
 import { createHash } from 'node:crypto';
 import { uuidOfKey } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';

@@ -206,7 +206,7 @@ const byContent = (a: Found, b: Found): number => (canonicalJson(a.item) < canon
 /** Null for one that points nowhere: there is nothing to publish. */
 const distribution = (item: unknown, position: number, tools: DistributionTools): Found | null => {
   const none = { position, title: null, seed: null, byAddress: false, item, spec: null };
-  if (!isObject(item)) return { ...none, fault: 'it is no object' };
+  if (!isObject(item)) return { ...none, fault: 'it is not an object' };
   for (const key of Object.keys(item)) {
     if (!knownKeys.has(key) && !isNothing(item[key])) tools.remark(`distribution.${key}`, 'has no field on the portal');
   }
@@ -257,7 +257,8 @@ const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Targ
   if (textsOf(item[from]).length > 1) tools.remark(`distribution.${from}`, 'only the first of several is published');
   const text = service ?? addressText(item[from]) ?? '';
   const address = addressOf(text);
-  if (address.kind === 'none') return { fault: `its ${from} is no address: ${JSON.stringify(text.slice(0, 80))}` };
+  if (address.kind === 'none')
+    return { fault: `its ${from} is not a valid address: ${JSON.stringify(text.slice(0, 80))}` };
   if (address.kind === 'web' && hasCredentials(address.url))
     return { fault: `its ${from} holds a user name or password, which would be published` };
   const url = address.kind === 'web' ? address.url : text;

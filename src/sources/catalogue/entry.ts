@@ -1,4 +1,5 @@
-// One entry of a catalogue as a dataset of a manifest, or why it cannot be published; DCAT-US 3.0 adds series and services.
+// One entry of a catalogue as a dataset of a manifest, or why it cannot be published; DCAT-US 3.0 adds series and
+// services.
 import { isObject } from '../../util/json.ts';
 import type { DatasetSpec, ManifestBase } from '../manifest/schema.ts';
 import { datasetRules } from './dataset-rules.ts';
@@ -39,7 +40,7 @@ type EntryResult =
 
 /** The dataset of an entry without its faulty distributions, or all faults of the dataset itself. */
 export const datasetOf = (value: unknown, { files, defaults, remark }: EntryOptions): EntryResult => {
-  if (!isObject(value)) return { dataset: null, leftOut: [], faults: ['it is no object'] };
+  if (!isObject(value)) return { dataset: null, leftOut: [], faults: ['it is not an object'] };
   const { identifier, title } = namesOf(value);
   if (identifier === null || title === null) {
     const faults = [...(identifier === null ? [identifierFault(value.identifier)] : []), ...titleFaults(value.title)];

@@ -162,7 +162,7 @@ class Gathering {
 
   passOver(key: string): void {
     if (!key.startsWith('@'))
-      this.#remarks.add(key, 'of the catalogue is not published: only its datasets and services are', 'its head');
+      this.#remarks.add(key, 'of the catalogue is not published: only datasets and services are', 'its head');
   }
 
   /** The wish of an entry; null where it has none. */
@@ -174,11 +174,11 @@ class Gathering {
     const where = `"${names.identifier ?? `entry ${entry.index}`}"`;
     const first = names.identifier === null ? undefined : this.#places.get(idOfIdentifier(names.identifier));
     if (first && (first.member > 0 || entry.member > 0)) {
-      this.#remarks.add('seriesMember', 'is described twice: the first description is published', where);
+      this.#remarks.add('seriesMember', 'is described twice: the first description is used', where);
       return null;
     }
     if (first) {
-      this.#faulty.push({ entry, names, faults: [`entry ${first.index} has the same identifier and is published`] });
+      this.#faulty.push({ entry, names, faults: [`entry ${first.index} has the same identifier and is used`] });
       return null;
     }
     const { dataset, faults, leftOut } = datasetOf(value, {

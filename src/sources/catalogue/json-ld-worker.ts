@@ -42,7 +42,7 @@ const over = ({ contexts, terms }: Applying, context: unknown): Applying => {
 
 const refusal = (path: (string | number)[], what: string): { fault: string; hint: string } => ({
   fault: `at \`${path.join('.')}\` more than ${what} at once`,
-  hint: 'give the document one context with the terms it uses; nothing was published or removed',
+  hint: 'use one context with only the terms that the document uses; nothing was published or removed',
 });
 
 const format = (count: number): string => count.toLocaleString('en');
@@ -193,7 +193,7 @@ const documentOf = (bytes: Uint8Array): NodeObject => {
 const flattened = async (document: NodeObject): Promise<FlatNode[]> => {
   const { default: jsonld } = await import('jsonld'); // large, and seldom needed
   const documentLoader = async (url: string): Promise<never> => {
-    throw new Error(`its @context is at ${url}, which is not fetched; the context must be in the document`);
+    throw new Error(`its @context is at ${url}, which is not fetched; include the context in the document`);
   };
   try {
     // Without a context to write it in, a flattened document is the list of its nodes.
@@ -215,7 +215,7 @@ const entriesOf = (nodes: FlatNode[]): CatalogueEntry[] => {
   const services = new Set(nodes.flatMap((node) => idsIn(node[`${dcat}service`])));
   const isDataset = (node: FlatNode): boolean => datasetTypes.some((type) => node['@type']?.includes(type));
   const entries = nodes.filter((node) => isDataset(node) || services.has(node['@id']));
-  if (entries.length === 0) throw new Unreadable('it names no dataset: nothing in it is a `dcat:Dataset`');
+  if (entries.length === 0) throw new Unreadable('it describes no dataset: it contains no `dcat:Dataset`');
   return entries.map((node, at) => ({
     index: at + 1,
     line: 0,

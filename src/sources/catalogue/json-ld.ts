@@ -84,10 +84,9 @@ const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<
 
 const endOfThread = (cause: unknown, name: string): unknown => {
   const hint = 'ask its publisher for a smaller document, or one with a simpler context';
-  if (cause instanceof SilentError)
-    return fault(name, 'reading it as JSON-LD does not come to its end', { hint, cause });
+  if (cause instanceof SilentError) return fault(name, 'reading it as JSON-LD takes too long', { hint, cause });
   if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY')) return cause;
-  return fault(name, 'reading it as JSON-LD needs more memory than there is for one catalogue', { hint, cause });
+  return fault(name, 'reading it as JSON-LD exceeds the memory limit of a catalogue', { hint, cause });
 };
 
 const fault = (

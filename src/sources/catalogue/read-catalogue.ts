@@ -193,7 +193,7 @@ class EntryReader {
       const isInside = this.#frames.some(({ kind }) => kind === 'entries');
       this.#offset = this.#read;
       this.#fault(
-        `it ends early${isInside ? `, in or after entry ${this.#count + 1}` : ''}: ${this.#read.toLocaleString('en')} bytes came, and it is not complete`,
+        `it ends early${isInside ? `, in or after entry ${this.#count + 1}` : ''}: ${this.#read.toLocaleString('en')} bytes were received, and it is incomplete`,
         'fetch or write it again; nothing was published or removed',
       );
     }

@@ -22,7 +22,7 @@ export const mapPackage = ({ value, document }: ReadPackage, { folder, only }: M
   const draft = new PackageDraft(document);
   const name = value.name ?? folder;
   const id = idPattern.test(name) ? name : slugOf(name);
-  if (id === null && !only) draft.fault(['name'], `no id can be made of \`${name}\``);
+  if (id === null && !only) draft.fault(['name'], `cannot derive an id from \`${name}\``);
   draft.set('id', id ?? 'package', ['name']);
   draft.set('title', value.title?.replaceAll(/\s+/g, ' ').trim() || titleOfName(name), ['title']);
   draft.set('description', value.description, ['description']);
@@ -32,7 +32,7 @@ export const mapPackage = ({ value, document }: ReadPackage, { folder, only }: M
   mapPeople(value, draft);
   mapSources(value, draft);
   draft.set('additionalInfo', factsOf(value), ['version']);
-  for (const key of Object.keys(value)) if (!understood.has(key)) draft.remark([key], 'is not taken over');
+  for (const key of Object.keys(value)) if (!understood.has(key)) draft.remark([key], 'is ignored');
   for (const [index, resource] of value.resources.entries()) {
     if (only && !only([resource.path ?? []].flat())) continue;
     mapResource(draft, resource, ['resources', index]);
@@ -66,7 +66,7 @@ const tagsOf = ({ keywords = [] }: PackageFile): string[] | undefined => {
 const mapHomepage = ({ homepage }: PackageFile, draft: PackageDraft): void => {
   if (homepage === undefined || homepage === '') return;
   if (isAddress(homepage)) draft.set('landingPage', homepage, ['homepage']);
-  else draft.remark(['homepage'], 'is no address that begins with http:// or https://');
+  else draft.remark(['homepage'], 'is not an http:// or https:// address');
 };
 
 const mapLicense = ({ licenses = [] }: PackageFile, draft: PackageDraft): void => {
@@ -77,7 +77,7 @@ const mapLicense = ({ licenses = [] }: PackageFile, draft: PackageDraft): void =
     else if (code !== draft.value.license)
       draft.remark(
         origin,
-        `\`${name || path || title}\` is not taken over: ${code === null ? 'portals have no code for it' : 'a dataset has one license'}`,
+        `\`${name || path || title}\` is ignored: ${code === null ? 'portals have no code for it' : 'a dataset has one license'}`,
       );
   }
 };
@@ -114,8 +114,7 @@ const mapPeople = ({ contributors = [] }: PackageFile, draft: PackageDraft): voi
     draft.set('contact', said, contact.origin);
   }
   for (const person of people)
-    if (person !== author && person !== contact)
-      draft.remark(person.origin, `\`${person.title ?? ''}\` is not taken over`);
+    if (person !== author && person !== contact) draft.remark(person.origin, `\`${person.title ?? ''}\` is ignored`);
 };
 
 /** Version 2 may name people by parts. */
@@ -129,7 +128,7 @@ const nameOf = ({
 const mapSources = ({ sources = [] }: PackageFile, draft: PackageDraft): void => {
   const links = sources.flatMap(({ title, path }, index) => {
     if (path !== undefined && isAddress(path)) return [{ title: title?.trim() || path, url: path }];
-    draft.remark(['sources', index], 'is not taken over, because it has no address');
+    draft.remark(['sources', index], 'is ignored, because it has no address');
     return [];
   });
   if (links.length > 0) draft.set('relatedContent', links, ['sources']);

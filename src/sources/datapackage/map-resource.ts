@@ -21,7 +21,7 @@ export const mapResource = (draft: PackageDraft, resource: PackageResource, orig
   const base = basename(path.split(/[?#]/, 1)[0] ?? path);
   const name = resource.name ?? base.replace(/(?<=.)\.[^.]*$/, '');
   const id = idPattern.test(name) ? name : slugOf(name);
-  if (id === null) draft.fault([...origin, 'name'], `no id can be made of \`${name}\``);
+  if (id === null) draft.fault([...origin, 'name'], `cannot derive an id from \`${name}\``);
   set('id', id ?? 'resource', [...origin, 'name']);
   set('title', resource.title?.replaceAll(/\s+/g, ' ').trim() || undefined, [...origin, 'title']);
   set('description', resource.description, [...origin, 'description']);
@@ -62,7 +62,7 @@ const encodingSteps = (draft: PackageDraft, { encoding }: PackageResource, origi
   if (encoding === undefined || /^(?:utf-?8|us-ascii|ascii)$/i.test(encoding)) return [];
   const known = encodings.find((name) => name === encoding.toLowerCase());
   if (known !== undefined) return [{ encoding: known }];
-  draft.remark([...origin, 'encoding'], `\`${encoding}\` is not known; the file is taken for UTF-8`);
+  draft.remark([...origin, 'encoding'], `\`${encoding}\` is unknown; the file is read as UTF-8`);
   return [];
 };
 
@@ -70,13 +70,13 @@ const delimiters = { ',': ',', ';': ';', '|': '|', '\t': 'tab' } as const;
 
 const delimiterSteps = (draft: PackageDraft, { dialect }: PackageResource, origin: Path): Step[] => {
   if (!isObject(dialect)) {
-    if (dialect !== undefined) draft.remark([...origin, 'dialect'], 'is not taken over: write it into the package');
+    if (dialect !== undefined) draft.remark([...origin, 'dialect'], 'is ignored: write it into the package');
     return [];
   }
   for (const [key, value] of Object.entries(dialect)) {
     const isPlain = key === 'delimiter' ? String(value) in delimiters : usual[key] === value;
     if (isPlain || key.startsWith('$') || key === 'csvddfVersion') continue;
-    draft.remark([...origin, 'dialect', key], 'is not taken over; a table that needs it is found faulty');
+    draft.remark([...origin, 'dialect', key], 'is ignored; tables that need it are reported as faulty');
   }
   const delimiter = delimiters[dialect.delimiter as keyof typeof delimiters]; // undefined for all others
   return delimiter === undefined ? [] : [{ delimiter }];

@@ -74,7 +74,7 @@ export class Claimer {
     const reason =
       other === null
         ? await this.#options.describedBadly(path)
-        : `gives the same id as ${other}: rename one of them, or take it away`;
+        : `gives the same id as ${other}: rename or remove one of them`;
     if (reason !== null) view.leave(path, reason);
     return reason === null;
   }

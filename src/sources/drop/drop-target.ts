@@ -43,7 +43,7 @@ const ignored = (segments: string[]): boolean =>
 const tooDeep = 'is deeper than <dataset>/<resource>.csv; list folders with datasets in `folders` of the manifest';
 
 const noId = (name: string): string =>
-  `no id can be made of \`${name}\`: rename it to at most 64 of a-z, 0-9, \`.\`, \`_\`, \`-\``;
+  `cannot derive an id from \`${name}\`: rename it to at most 64 of a-z, 0-9, \`.\`, \`_\`, \`-\``;
 
 /**
  * Places `<dataset>/<resource>.csv` or `x.csv`, in the inbox or in a listed folder, by its name, whatever the patterns say;
@@ -75,10 +75,10 @@ export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path
     if (isTooDeep) return { kind: 'left', reason: tooDeep };
     if (segments.at(-1) === 'datapackage.json') {
       if (folder !== '' && folder !== around.at(-1)) return { kind: 'sidecar' };
-      return { kind: 'left', reason: 'describes no dataset here: put it into the folder of its dataset' };
+      return { kind: 'left', reason: 'describes no dataset here: move it into the folder of its dataset' };
     }
     if (path.endsWith('.yaml')) return { kind: 'sidecar' };
-    if (!matches(path)) return { kind: 'left', reason: `is not of the files taken here (${files.join(', ')})` };
+    if (!matches(path)) return { kind: 'left', reason: `does not match the files of this inbox (${files.join(', ')})` };
     return placeOf(path, folders);
   };
   return (path) => {

@@ -43,7 +43,7 @@ const wasQuiet = (known: SourceFingerprint): boolean => {
 const missing = (path: string, cause: unknown): SourceMissingError => {
   const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
   return new SourceMissingError(`cannot read ${path} (${why})`, {
-    hint: 'put the file there, or correct its path or permissions; then publish again',
+    hint: 'restore the file, or fix its path or permissions; then publish again',
     cause,
   });
 };
@@ -51,7 +51,7 @@ const missing = (path: string, cause: unknown): SourceMissingError => {
 const regular = (path: string, stats: BigIntStats): StatFacts => {
   if (stats.isFile()) return factsOf(stats);
   throw new SourceRefusedError(`${path} is not a regular file`, {
-    hint: 'name a file, not a folder, pipe or device',
+    hint: 'use a file, not a folder, pipe or device',
   });
 };
 

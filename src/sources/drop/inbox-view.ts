@@ -20,7 +20,7 @@ const sightOf = (stats: BigIntStats): Sight => {
   if (stats.isDirectory()) return { kind: 'folder' };
   return {
     kind: 'left',
-    reason: stats.isSymbolicLink() ? linkReason : 'is no regular file (a pipe, socket or device)',
+    reason: stats.isSymbolicLink() ? linkReason : 'is not a regular file (a pipe, socket or device)',
   };
 };
 
@@ -57,7 +57,7 @@ async function* walkInbox(inbox: string, folder = ''): AsyncGenerator<Found> {
   } catch (error) {
     if (isErrno(error, ...gone) && folder !== '') return;
     if (folder === '' || !isErrno(error, 'EACCES', 'EPERM')) throw error;
-    yield { path: folder, reason: 'cannot be read: its permissions do not let sluice in' };
+    yield { path: folder, reason: 'cannot be read: permission denied' };
     return;
   }
   for (const entry of entries) {
@@ -105,7 +105,7 @@ export class InboxView {
   leave(path: string, reason: string): void {
     const { settling, log } = this.#options;
     settling.forget(path);
-    if (this.#left.get(path) !== reason) log.warn({ path, reason }, 'left a file alone');
+    if (this.#left.get(path) !== reason) log.warn({ path, reason }, 'ignored a file');
     this.#left.set(path, reason);
   }
 

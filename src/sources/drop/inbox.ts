@@ -78,7 +78,7 @@ const makeFolders = async (folder: string, log: Log): Promise<InboxFolders> => {
   try {
     const made = await mkdir(folder, { recursive: true });
     if (made !== undefined)
-      log.warn({ inbox: folder }, 'the watched folder was not there and has been made: is its name right?');
+      log.warn({ inbox: folder }, 'the watched folder did not exist and was created: is its name right?');
     const folders = foldersOf(await realpath(folder));
     await mkdir(folders.spool, { recursive: true });
     for (const own of [join(folders.inbox, '.sluice'), folders.spool]) {
@@ -160,7 +160,7 @@ class InboxWatcher implements Inbox {
       },
       onRemoved: () => this.#touch(this.#view.left.keys()),
       onError: (error) => {
-        this.#log.warn({ err: error }, 'could not watch all of the inbox; the rescan finds what events miss');
+        this.#log.warn({ err: error }, 'could not watch the whole inbox; the rescan finds missed files');
       },
     });
     const spooled = await listClaims(this.#folders.spool);
@@ -233,7 +233,7 @@ class InboxWatcher implements Inbox {
       this.#wake(Math.min(this.#rescanAt, this.#settling.nextDue()));
     } catch (error) {
       if (this.#stop.signal.aborted) return;
-      this.#log.error({ err: error }, 'could not work the inbox; tried again shortly');
+      this.#log.error({ err: error }, 'could not process the inbox; retrying shortly');
       this.#wake(now() + afterFailureMs);
     }
   }

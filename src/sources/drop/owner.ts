@@ -27,7 +27,7 @@ export const pairSpool = async (spool: string, id: string): Promise<void> => {
   throw new StateMismatchError(
     `the spool ${spool} belongs to another Redis (it holds the id ${found}, ours is ${id})`,
     {
-      hint: `use the Redis of that service, give this one another inbox, or, if that Redis is gone for good, delete ${path}`,
+      hint: `use the Redis of that service, use another inbox here, or, if that Redis is permanently gone, delete ${path}`,
     },
   );
 };

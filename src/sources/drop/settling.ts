@@ -187,10 +187,7 @@ export class Announcer {
       for (const claim of batch) this.#told.add(claim.id);
     } catch (error) {
       for (const claim of batch) this.#failed.set(claim.id, claim);
-      this.#log.warn(
-        { err: error, claims: batch.length },
-        'could not hand over claims; tried again by the next rescan',
-      );
+      this.#log.warn({ err: error, claims: batch.length }, 'could not hand over claims; the next rescan retries');
     }
   }
 

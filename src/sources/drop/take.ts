@@ -13,8 +13,8 @@ const lost: Taken = { outcome: 'lost' };
 
 const refusals: Record<string, string> = {
   EXDEV: 'is on another file system than the inbox, so it cannot be claimed by a rename: drop it into a plain folder',
-  EACCES: 'cannot be moved or read: the permissions of the file or its folder do not let sluice',
-  EPERM: 'cannot be moved or read: the permissions of the file or its folder do not let sluice',
+  EACCES: 'cannot be moved or read: permission denied on the file or its folder',
+  EPERM: 'cannot be moved or read: permission denied on the file or its folder',
   EROFS: 'cannot be moved: the file system is read-only',
 };
 

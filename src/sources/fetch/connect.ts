@@ -64,7 +64,7 @@ const guardedLookup =
 
 const refused = (what: string): SourceRefusedError =>
   new SourceRefusedError(`${what}: it is not fetched`, {
-    hint: 'only public addresses are fetched; name this host or its network in `sources.allow` of the configuration if it is meant',
+    hint: 'only public addresses are fetched; if this is intended, add the host or its network to `sources.allow` in the configuration',
   });
 
 /** Kinds of addresses that lead inside, by the special-purpose registries of IANA (RFC 6890). */

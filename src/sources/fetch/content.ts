@@ -67,7 +67,7 @@ export const countBytes = (count: (bytes: number) => void): Transform =>
   });
 
 const unknownEncoding = (where: string, encoding: string): SourceRefusedError =>
-  new SourceRefusedError(`${where} is sent with the content encoding ${printable(encoding)}, which is not known`, {
+  new SourceRefusedError(`${where} is sent with the content encoding ${printable(encoding)}, which is not supported`, {
     hint: 'use gzip, br, deflate or none',
   });
 
@@ -85,7 +85,7 @@ interface Expectation {
 /** The error for a media type that cannot be data of that name; null for one that can. What only the body can show is left to `page-watch.ts`. */
 export const wrongType = (type: string | null, { name }: Expectation, where: string): SourceRefusedError | null => {
   if (type === null || !neverData.test(type) || !tableName.test(name ?? '')) return null;
-  return new SourceRefusedError(`${where} is of type ${printable(type)}, not what ${name} should hold`, {
+  return new SourceRefusedError(`${where} is of type ${printable(type)}, which does not match ${name}`, {
     hint: 'open the address in a browser and correct `url` or `name`',
   });
 };
@@ -149,9 +149,9 @@ export class PageWatch {
     if (title === null && !isAll) return [];
     const words = printable(title ?? '');
     throw new SourceRefusedError(
-      `${this.where} is a web page${words === '' ? '' : ` titled "${words}"`}, not a file of data`,
+      `${this.where} is a web page${words === '' ? '' : ` titled "${words}"`}, not a data file`,
       {
-        hint: 'open the address in a browser: it may ask for a login, or be the page about the file; put the address of the file itself into `url`',
+        hint: 'open the address in a browser: it may require a login, or be a landing page; set `url` to the address of the file itself',
       },
     );
   }
@@ -162,8 +162,8 @@ export class PageWatch {
       .replace(/^\uFEFF/, '')
       .trimStart();
     if (/^[[{]/.test(start) && jsonType.test(this.type) && separatedName.test(this.name)) {
-      throw new SourceRefusedError(`${this.where} is JSON, not what ${this.name} should hold`, {
-        hint: 'it may be the message of a program that failed: open the address in a browser; if JSON is meant, say so by `name: ….json`',
+      throw new SourceRefusedError(`${this.where} is JSON, which does not match ${this.name}`, {
+        hint: 'it may be an error message: open the address in a browser; if JSON is intended, set `name: ….json`',
       });
     }
     if (/^[^<\uFFFD]/.test(start)) this.verdict = 'data';

@@ -40,8 +40,8 @@ class Pace {
     const quiet = this.quiets.get(host);
     const quietMs = (quiet?.until ?? 0) - now;
     if (quiet && quietMs > longestWaitMs) {
-      throw new SourceUnreachableError(`${host} ${quiet.why}: it is left alone for ${Math.ceil(quietMs / 1000)} s`, {
-        hint: 'no requests are sent meanwhile; sluice retries, after a long pause in the next run',
+      throw new SourceUnreachableError(`${host} ${quiet.why}: paused for ${Math.ceil(quietMs / 1000)} s`, {
+        hint: 'no requests are sent until then; sluice retries, after a long pause in the next run',
         retryAfterMs: quietMs,
       });
     }
@@ -50,7 +50,7 @@ class Pace {
     if (at > now) await pause(at - now, signal);
   }
 
-  /** Leaves a host alone for `ms` milliseconds; `why` goes on after its name: `asked for a pause`. */
+  /** Leaves a host alone for `ms` milliseconds; `why` goes on after its name: `requested a pause`. */
   quiet(host: string, ms: number, why: string): void {
     const until = Date.now() + ms;
     if (until > (this.quiets.get(host)?.until ?? 0)) this.quiets.set(host, { until, why });
@@ -125,7 +125,7 @@ export class GuardedClient {
         throw new SourceRefusedError(
           `${shown(trail[0] ?? url)} redirects more than ${this.policy.maxRedirects} times`,
           {
-            hint: 'open the address in a browser and put the one it ends at into `url`',
+            hint: 'open the address in a browser and set `url` to the final address',
           },
         );
       }
@@ -151,7 +151,7 @@ export class GuardedClient {
   /** Notes what a host asked for by Retry-After and returns it. */
   heed(answer: Answer): number | undefined {
     const ms = retryAfterMs(oneOf(answer.headers['retry-after']), Date.now());
-    if (ms !== undefined) this.pace.quiet(answer.url.host, ms, 'asked for a pause');
+    if (ms !== undefined) this.pace.quiet(answer.url.host, ms, 'requested a pause');
     return ms;
   }
 
@@ -177,7 +177,7 @@ export class GuardedClient {
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       // The next requests to a dead host need not wait as long for the same end.
-      if (isDead(error)) this.pace.quiet(url.host, deadMs, 'could not be reached a moment ago');
+      if (isDead(error)) this.pace.quiet(url.host, deadMs, 'was unreachable a moment ago');
       throw inPlace(where, networkFailure(where, error));
     }
   }
@@ -199,18 +199,18 @@ export class GuardedClient {
     const from = trail.at(-1);
     const after = from === undefined ? '' : `${shown(from)} redirects: `;
     if (url === null) {
-      throw new SourceRefusedError(`${after}no address that can be read`, {
-        hint: 'write a full address: https://host/path',
+      throw new SourceRefusedError(`${after}invalid address`, {
+        hint: 'use a full address: https://host/path',
       });
     }
     if (url.protocol !== 'https:' && url.protocol !== 'http:') {
       throw new SourceRefusedError(`${after}addresses that begin with ${url.protocol} are not fetched`, {
-        hint: 'only http:// and https:// are; use `file` for files of this machine',
+        hint: 'only http:// and https:// are; use `file` for local files',
       });
     }
     if (url.username !== '' || url.password !== '') {
       throw new SourceRefusedError(`${after}${shown(url)} holds a user name or password: it is not fetched`, {
-        hint: 'addresses are published and logged; put the file where it can be read without a login',
+        hint: 'addresses are published and logged; host the file where it can be read without a login',
       });
     }
     const refusal = refusalOfHost(this.guard, url.hostname);

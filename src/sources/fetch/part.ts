@@ -203,6 +203,6 @@ const readNote = async (into: string): Promise<Note | null> => {
 };
 
 const moved = (into: string): SourceUnreachableError =>
-  new SourceUnreachableError(`another process fetches ${into} as well`, {
+  new SourceUnreachableError(`another process is fetching ${into}`, {
     hint: 'sluice retries by itself; only one worker may use a state folder',
   });

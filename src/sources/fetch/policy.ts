@@ -80,9 +80,9 @@ const transient = new Set([408, 425, 429]);
 export const statusFailure = (where: string, status: number, retryAfter: number | undefined): SluiceError => {
   const text = `${where} answered ${status}${names[status] === undefined ? '' : ` ${names[status]}`}`;
   if (transient.has(status) || status >= 500) {
-    const pause = retryAfter === undefined ? '' : ` and asked for a pause of ${Math.ceil(retryAfter / 1000)} s`;
+    const pause = retryAfter === undefined ? '' : ` and requested a pause of ${Math.ceil(retryAfter / 1000)} s`;
     return new SourceUnreachableError(`${text}${pause}`, {
-      hint: 'its server has a problem or wants a pause; sluice retries, after a long pause in the next run',
+      hint: 'the server has a problem or is rate-limiting; sluice retries, after a long pause in the next run',
       retryAfterMs: retryAfter,
     });
   }
@@ -118,13 +118,13 @@ export const networkFailure = (where: string, cause: unknown): unknown => {
   if (code === '') return cause; // neither network nor disk: a bug
   if (diskFaults.has(code)) {
     return new SourceUnreachableError(`${where} could not be stored: ${message}`, {
-      hint: 'make sure that the state folder is writable and has free space; sluice retries by itself',
+      hint: 'check that the state folder is writable and has free space; sluice retries',
       cause,
     });
   }
   if (certificateFault.test(code)) {
     return new SourceRefusedError(`the certificate of ${where} is not trusted: ${message}`, {
-      hint: 'NODE_EXTRA_CA_CERTS names a file of further authorities',
+      hint: 'set NODE_EXTRA_CA_CERTS to a file with its certificate authority',
       cause,
     });
   }
@@ -140,18 +140,18 @@ const diskFaults = new Set([
 ]);
 
 const words: Record<string, string> = {
-  ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the name service did not answer',
-  ECONNRESET: 'the connection was cut',
-  UND_ERR_SOCKET: 'the connection was cut',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection came about in time',
-  UND_ERR_HEADERS_TIMEOUT: 'the answer did not begin in time',
-  UND_ERR_BODY_TIMEOUT: 'the answer went silent',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'it ended before its announced length',
-  Z_BUF_ERROR: 'its compressed content ends too early',
-  Z_DATA_ERROR: 'its compressed content is broken',
-  ERR_STREAM_PREMATURE_CLOSE: 'the connection was cut',
+  ECONNREFUSED: 'connection refused',
+  ENOTFOUND: 'unknown host',
+  EAI_AGAIN: 'DNS lookup failed',
+  ECONNRESET: 'connection reset',
+  UND_ERR_SOCKET: 'connection reset',
+  UND_ERR_CONNECT_TIMEOUT: 'connection timed out',
+  UND_ERR_HEADERS_TIMEOUT: 'no response in time',
+  UND_ERR_BODY_TIMEOUT: 'the response stalled',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'it ended before its stated length',
+  Z_BUF_ERROR: 'its compressed content is truncated',
+  Z_DATA_ERROR: 'its compressed content is corrupt',
+  ERR_STREAM_PREMATURE_CLOSE: 'connection reset',
 };
 
 const hints: Record<string, string> = {

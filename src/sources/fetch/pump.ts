@@ -73,7 +73,7 @@ export const tooLarge = (where: string, size: string, limit: number): SourceRefu
 
 const bomb = (where: string, sent: number, bytes: number): SourceRefusedError =>
   new SourceRefusedError(`${where} grows from ${sent} to more than ${bytes} bytes when decompressed`, {
-    hint: 'no table does that; have its server send it without content encoding if it is meant',
+    hint: 'tables do not compress that much; if it is intended, serve the file without content encoding',
   });
 
 const sinkOf = (write: (chunk: Uint8Array) => Promise<void>, end: () => Promise<void>): Writable =>
@@ -101,9 +101,12 @@ const watchSilence = ({ body, where }: Answer, ms: number, sent: () => number): 
     const now = sent();
     if (now - before < leastBytes) {
       body.destroy(
-        new SourceUnreachableError(`${where} could not be fetched: ${now - before} bytes came within ${ms} ms`, {
-          hint: 'its server is too slow; sluice retries by itself; `sources.body` in the configuration can be raised',
-        }),
+        new SourceUnreachableError(
+          `${where} could not be fetched: only ${now - before} bytes arrived within ${ms} ms`,
+          {
+            hint: 'the server is too slow; sluice retries; raise `sources.body` in the configuration if needed',
+          },
+        ),
       );
     }
     before = now;

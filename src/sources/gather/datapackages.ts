@@ -19,7 +19,7 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
     const { id, spec, problems, remarks } = await readDataset(file, manifest);
     const twin = id === null ? undefined : files.get(id);
     if (twin !== undefined)
-      problems.push(problemAt(file, 'name', `\`${id}\` is taken: ${twin} has this name; each needs its own`));
+      problems.push(problemAt(file, 'name', `\`${id}\` is already used by ${twin}; names must be unique`));
     else if (id !== null) files.set(id, file);
     gathered.remarks.push(...remarks);
     gathered.problems.push(...problems);
@@ -34,7 +34,7 @@ const filesOf = async (paths: string[], remarks: string[]): Promise<string[]> =>
   const files = new Set<string>();
   for (const path of paths) {
     const found = /[*?[{]/.test(path) ? await matching(path) : [path];
-    if (found.length === 0) remarks.push(`no file fits \`${path}\``);
+    if (found.length === 0) remarks.push(`no file matches \`${path}\``);
     for (const file of found) files.add(file);
   }
   return [...files];
@@ -86,7 +86,7 @@ const skippedOf = (
   isKnown: id !== null,
   reason: reasonOf(
     new EntryFaultError(problems.map(problemLine).join('\n'), {
-      hint: 'mend this data package; the others are not touched by it',
+      hint: 'fix this data package; the others are not affected',
     }),
   ),
 });

@@ -69,7 +69,7 @@ const schemaOf = (schema: TableDetails['schema'], faults: string[]): TableSchema
     const parsed = tableSchemaSchema.safeParse(JSON.parse(readFileSync(schema, 'utf8')));
     if (parsed.success) return parsed.data;
     const [issue] = parsed.error.issues;
-    faults.push(`${schema} is no Table Schema: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
+    faults.push(`${schema} is not a Table Schema: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
   } catch (error) {
     faults.push(`${schema} cannot be read as JSON: ${errorMessage(error)}`);
   }

@@ -28,7 +28,7 @@ export const resolveColumns = (
     const target = `${column.of}.${column.path.join('.')}`;
     const other = headingOf.get(target);
     if (other !== undefined && other !== heading && isCsv) {
-      resolved.faults.push({ heading, message: `the columns \`${other}\` and \`${heading}\` are about the same` });
+      resolved.faults.push({ heading, message: `the columns \`${other}\` and \`${heading}\` mean the same` });
       return;
     }
     headingOf.set(target, heading);
@@ -115,7 +115,7 @@ export class DraftDataset implements PlacedValue {
     const known = this.#places.get(name);
     if (known !== undefined && column.of === 'dataset') {
       if (JSON.stringify(valueAt(this.value, path)) !== JSON.stringify(value)) {
-        const message = `contradicts line ${known.line}, which is about the same dataset; write it once, or the same on every row`;
+        const message = `contradicts line ${known.line} of the same dataset; set it once, or the same on every row`;
         this.problems.push({ file: this.#file, line: place.line, column: place.column, key: place.heading, message });
       }
       return;

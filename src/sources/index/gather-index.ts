@@ -111,9 +111,7 @@ class Gathering {
     const id = idPattern.test(name) ? name : slugOf(name);
     if (id === null || cell === undefined) {
       const why =
-        cell === undefined
-          ? 'names no dataset'
-          : `names a dataset of which no id can be made: \`${name.slice(0, 80)}\``;
+        cell === undefined ? 'names no dataset' : `names a dataset without a usable id: \`${name.slice(0, 80)}\``;
       this.#lost.push(this.#problem(row, row.fault ?? why, cell));
       return null;
     }
@@ -121,7 +119,7 @@ class Gathering {
     const first = this.#names.get(id);
     if (first === undefined) this.#names.set(id, { name, line: row.line });
     else if (first.name !== name) {
-      const message = `\`${name}\` and \`${first.name}\` (line ${first.line}) give the same id \`${id}\`; write them alike`;
+      const message = `\`${name}\` and \`${first.name}\` (line ${first.line}) give the same id \`${id}\`; use the same spelling`;
       draft.problems.push(this.#problem(row, message, cell));
     }
     this.#drafts.set(id, draft);
@@ -163,7 +161,7 @@ const complete = (draft: DraftDataset, at: number, row: IndexRow): void => {
   const id = slugOf(base ?? title ?? '');
   const hasSource = sources.some((name) => resource[name] !== undefined); // where it has none, that is its fault
   if (resource.id === undefined && id === null && hasSource) {
-    const message = 'no id can be made of the file or title of the resource; give it one in a column `resource`';
+    const message = 'cannot derive an id from the file or title of the resource; set one in a column `resource`';
     draft.problems.push({ ...draft.problem(['resources', at], message), line: row.line });
   }
   draft.fill(['resources', at, 'id'], id ?? `line-${row.line}`);

@@ -103,7 +103,7 @@ const parseCsv = async (file: string, body: Buffer): Promise<CsvRecord[]> => {
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const line = typeof error.lines === 'number' ? error.lines : 1;
-    throw wrong(file, line, `the index is no CSV: ${error.message}`);
+    throw wrong(file, line, `the index is not valid CSV: ${error.message}`);
   }
 };
 
@@ -164,11 +164,11 @@ const jsonRows = async (body: Buffer, isWhole: (name: string) => boolean): Promi
 const jsonRow = (text: string, line: number, isWhole: (name: string) => boolean): IndexRow => {
   try {
     const value: unknown = JSON.parse(text);
-    if (!isObject(value)) return { line, cells: [], fault: 'is no JSON object' };
+    if (!isObject(value)) return { line, cells: [], fault: 'is not a JSON object' };
     if (isDeeperThan(deepest, value)) return { line, cells: [], fault: `nests deeper than ${deepest} levels` };
     return { line, cells: cellsOf(value, '', isWhole), fault: null };
   } catch (error) {
-    return { line, cells: [], fault: `is no JSON: ${errorMessage(error)}` };
+    return { line, cells: [], fault: `is not JSON: ${errorMessage(error)}` };
   }
 };
 

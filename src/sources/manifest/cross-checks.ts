@@ -18,7 +18,7 @@ export const crossProblems = (document: YamlDocument): FileProblem[] => {
   checkSchedule(document.value, report);
   checkPortals(document.value, report);
   if (document.value.name !== undefined && document.value.name === document.value.renamedFrom)
-    report(['renamedFrom'], 'is the present name; leave it out', 'key');
+    report(['renamedFrom'], 'is the current name; remove it', 'key');
   checkIndex(document.value, report);
   checkFolders(document.value, report);
   checkDatasets(document, document.value, report);
@@ -32,7 +32,7 @@ const checkKind = (value: Mapping, report: Report): void => {
   const [kind, second] = manifestKinds.filter((key) => value[key] !== undefined);
   const choice = manifestKinds.map((key) => `\`${key}\``).join(', ');
   if (kind === undefined) report([], `the manifest publishes nothing: it needs one of ${choice}`);
-  if (second !== undefined) report([second], `only one of ${choice} may be given; \`${kind}\` is there, too`, 'key');
+  if (second !== undefined) report([second], `only one of ${choice} is allowed; \`${kind}\` is set, too`, 'key');
   if (value.drop !== undefined && value.onMissing !== undefined && value.onMissing !== 'keep') {
     report(['onMissing'], 'must be `keep` in a `drop` manifest: an archived drop is always missing');
   }
@@ -47,8 +47,7 @@ const checkSchedule = (value: Mapping, report: Report): void => {
   checkCron(schedule.cron, ['schedule', 'cron'], report);
   checkTimezone(schedule.timezone, ['schedule', 'timezone'], report);
   const [from, to] = typeof schedule.window === 'string' ? schedule.window.split('-').map((part) => part.trim()) : [];
-  if (from !== undefined && from === to)
-    report(['schedule', 'window'], 'begins and ends at the same time; leave it out');
+  if (from !== undefined && from === to) report(['schedule', 'window'], 'starts and ends at the same time; remove it');
 };
 
 const checkCron = (value: unknown, path: PropertyKey[], report: Report): void => {
@@ -63,7 +62,7 @@ const checkTimezone = (value: unknown, path: PropertyKey[], report: Report): voi
 
 const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
   if (portal !== undefined && portals !== undefined) {
-    report(['portals'], 'only one of `portal`, `portals` may be given', 'key');
+    report(['portals'], 'only one of `portal`, `portals` is allowed', 'key');
   }
   if (!Array.isArray(portals)) return; // said already, or none
   for (const [index, name] of portals.entries()) {
@@ -78,7 +77,7 @@ const checkIndex = ({ index }: Mapping, report: Report): void => {
     if (columnOf(name, known) !== undefined) continue;
     const meant = nearest(name, [...known.keys()]);
     const advice = meant === undefined ? '`sluice help manifest` lists the keys' : `did you mean \`${meant}\`?`;
-    report(['index', 'columns', name], `is no name of a column; ${advice}`, 'key');
+    report(['index', 'columns', name], `is not a column name; ${advice}`, 'key');
   }
 };
 
@@ -87,7 +86,11 @@ const checkFolders = ({ drop, defaults }: Mapping, report: Report): void => {
   for (const [name, details] of Object.entries(mappingOf(mappingOf(drop).folders))) {
     const path = ['drop', 'folders', name];
     if (name.split('/').some((segment) => slugOf(segment) === null))
-      report(path, 'no id can be made of this name: rename the folder to at most 64 of a-z, 0-9, `.`, `_`, `-`', 'key');
+      report(
+        path,
+        'cannot derive an id from this name: rename the folder to at most 64 of a-z, 0-9, `.`, `_`, `-`',
+        'key',
+      );
     const { access, rights, temporal } = { ...mappingOf(mappingOf(defaults).dataset), ...mappingOf(details) };
     for (const fault of datasetMetadataFaults({ access, rights, temporal }))
       report([...path, ...fault.path], fault.message);
@@ -145,12 +148,12 @@ const checkIds = ({ document, entries, path, what, report }: IdCheck): void => {
     if (typeof id !== 'string') return;
     const other = first.get(id);
     if (other === undefined) first.set(id, { index, key });
-    else if (other.index === index) report([...path, index, key], 'is the present id; leave it out', 'key');
+    else if (other.index === index) report([...path, index, key], 'is the current id; remove it', 'key');
     else {
       const line = lineOf(other.index, other.key);
       const used =
         other.key === 'id' ? `the ${what} on line ${line} has this id` : `line ${line} has the same former id`;
-      report([...path, index, key], `\`${id}\` is taken: ${used}; each needs its own`);
+      report([...path, index, key], `\`${id}\` is already used: ${used}; ids must be unique`);
     }
   };
   for (const [index, entry] of entries.entries()) check(index, 'id', entry.id);
@@ -164,11 +167,11 @@ const checkSource = (resource: Mapping, path: PropertyKey[], report: Report): vo
   if (second !== undefined)
     report(
       [...path, second],
-      `only one of \`file\`, \`url\`, \`link\`, \`api\` may be given; \`${given[0]}\` is there, too`,
+      `only one of \`file\`, \`url\`, \`link\`, \`api\` is allowed; \`${given[0]}\` is set, too`,
       'key',
     );
   if (resource.name !== undefined && resource.url === undefined)
-    report([...path, 'name'], 'is for a `url` only: a file has its own name', 'key');
+    report([...path, 'name'], 'is allowed with `url` only', 'key');
 };
 
 const mappingOf = (value: unknown): Mapping => (isObject(value) ? value : {});

@@ -59,7 +59,7 @@ const untrustedProblems = (document: YamlDocument, defaults: { published?: boole
   if (isObject(value.fields)) {
     for (const [name, field] of Object.entries(value.fields)) {
       if (plainFields.has(name) && plainValue.safeParse(field).success) continue;
-      const what = plainFields.has(name) ? 'holds more than plain text' : 'is no field of plain text';
+      const what = plainFields.has(name) ? 'holds more than plain text' : 'is not a plain text field';
       problems.push(document.problem(['fields', name], only(what), 'key'));
     }
   }
@@ -67,7 +67,7 @@ const untrustedProblems = (document: YamlDocument, defaults: { published?: boole
 };
 
 const only = (what: string): string =>
-  `${what}: that may only stand in the manifest, or here with \`drop.trusted: true\``;
+  `${what}: this is only allowed in the manifest, or here with \`drop.trusted: true\``;
 
 /** Largest file that describes dropped data, bytes. */
 const maxBytes = 1024 * 1024;

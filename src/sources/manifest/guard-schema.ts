@@ -28,7 +28,7 @@ export const tableGuardShape = {
     examples: ['50%'],
   }),
   same: optional(durationText, {
-    description: 'Reports a table for which nothing new came for so long.',
+    description: 'Reports a table without new data for this long.',
     examples: ['30d'],
   }),
 };
@@ -40,7 +40,7 @@ export type TableGuardFile = z.infer<typeof tableGuardFileSchema>;
 
 /** The key of a resource. */
 export const resourceGuard = optional(tableGuardFileSchema, {
-  description: 'Limits beyond which a new version of the table is held; those left out are of the defaults.',
+  description: 'Limits beyond which a new version of the table is held; omitted ones come from the defaults.',
   examples: [{ rows: '20%', columns: 'grow' }],
 });
 

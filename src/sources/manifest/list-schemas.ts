@@ -11,7 +11,7 @@ const longForm = z.strictObject({
     examples: ['resources.csv'],
   }),
   columns: optional(z.record(text, text), {
-    description: 'Headings of columns that are not named after their key.',
+    description: 'Headings of columns, where they differ from the key.',
     examples: [{ dataset: 'Data set no.', 'dataset.title': 'Name' }],
   }),
   separator: optional(z.string().min(1).max(3), {
@@ -63,7 +63,7 @@ const catalogueObjectSchema = z.strictObject({
     examples: ['link'],
   }),
   filters: optional(z.record(entryPath, plainValues), {
-    description: 'Take only entries with one of the values at each path.',
+    description: 'Include only entries with one of the values at each path.',
     examples: [{ 'publisher.name': ['Parks Department', 'Water Works'] }],
   }),
   excludes: optional(z.record(entryPath, plainValues), {

@@ -24,14 +24,13 @@ const shape = {
     examples: ['windows-1250'],
   }),
   skipRows: optional(z.int().nonnegative(), {
-    description:
-      'Lines above the header of such a table, which are left out; 0 for none. The same as the step of that name.',
+    description: 'Lines to skip above the header of such a table; 0 for none. The same as the step of that name.',
     examples: [2],
   }),
   mend: optional(z.enum(['safe', 'off']), {
     default: 'off',
     description:
-      '`safe`: faults of such a table are fixed on the way where the file proves how: encoding, byte order mark, titles above the header, empty rows, delimiters and spaces too many, quotes and line ends. Nothing is guessed.',
+      '`safe`: fixes faults of such a table that have only one possible fix: encoding, byte order mark, titles above the header, empty rows, extra delimiters and spaces, quotes and line ends. Nothing is guessed.',
     examples: ['safe'],
   }),
   table: optional(stepsSchema, {

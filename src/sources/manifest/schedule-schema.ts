@@ -25,7 +25,7 @@ export const timezoneFault = (name: string): string | null => {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return null;
   } catch {
-    return 'is no known time zone; write an IANA name such as `Europe/Berlin` or `UTC`';
+    return 'is not a known time zone; use an IANA name such as `Europe/Berlin` or `UTC`';
   }
 };
 

@@ -130,7 +130,7 @@ const dropSchema = z.strictObject({
     z.union([text, z.array(text).min(1)], { error: 'must be a pattern such as `**/*.csv`, or a list of patterns' }),
     {
       default: '**/*.csv',
-      description: 'Files to take: a pattern or a list.',
+      description: 'Files to publish: a pattern or a list.',
       examples: [['**/*.csv', '**/*.tsv']],
     },
   ),
@@ -148,7 +148,7 @@ const dropSchema = z.strictObject({
     examples: [true],
   }),
   marker: optional(z.string().regex(/^\.[A-Za-z0-9_-]+$/, { error: 'must be an ending such as `.done`' }), {
-    description: 'Take a file only once its marker exists: `x.csv.done` for `.done`.',
+    description: 'Publish a file only once its marker exists: `x.csv.done` for `.done`.',
     examples: ['.done'],
   }),
 });
@@ -188,7 +188,7 @@ export const manifestFileSchema = z
     }),
     priority: optional(z.enum(runPriorities), {
       default: 'normal',
-      description: 'Whose work a portal gets first when several manifests wait for it.',
+      description: 'Which manifest goes first when several wait for the same portal.',
       examples: ['high'],
     }),
     renamedFrom: optional(id, { description: 'Former name, whose identities are kept.', examples: ['finance'] }),

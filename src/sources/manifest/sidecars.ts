@@ -33,7 +33,7 @@ const standsAt = async (inbox: string, path: string): Promise<boolean> => {
     if (stats === null) return false;
     const last = depth === segments.length - 1;
     if (last ? stats.isFile() : stats.isDirectory()) continue;
-    throw new SourceRefusedError(`${at} is no plain ${last ? 'file' : 'folder'}`, {
+    throw new SourceRefusedError(`${at} is not a plain ${last ? 'file' : 'folder'}`, {
       hint: 'put the file itself there, not a link to it; then drop the data again',
     });
   }

@@ -93,7 +93,8 @@ const fixesOf = ({ inspection: { findings, delimiter }, separator }: FixTask): F
 ];
 
 const mend = (task: Cancellable<FixTask>, partial: string): FixAnswer => {
-  if (existsSync(task.target)) return { kind: 'unwritable', code: 'EEXIST', message: 'there is a file of that name' };
+  if (existsSync(task.target))
+    return { kind: 'unwritable', code: 'EEXIST', message: 'a file of that name already exists' };
   let findings: Finding[] = [];
   for (const rewrites of [false, true]) {
     const fixer = writeNew(task, partial, rewrites);

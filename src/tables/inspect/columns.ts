@@ -254,7 +254,7 @@ const brokenType = (findings: Findings, column: number, { type, kinds }: ColumnF
     line: text.line,
     column,
     message,
-    hint: 'leave cells without a value empty instead of words such as n/a',
+    hint: 'leave cells without a value empty instead of writing n/a',
   });
 };
 

@@ -187,9 +187,9 @@ const wideHint = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma deli
 
 const unknownHint = ({ candidates }: EncodingVerdict): string => {
   const [first] = candidates;
-  if (first === undefined) return 'the encoding is unknown; save the file again as UTF-8 in the program it comes from';
+  if (first === undefined) return 'unknown encoding; save the file again as UTF-8 in the program that created it';
   const names = candidates.map(({ key }) => key.slice('encoding: '.length));
-  return `the letters do not tell for certain which encoding this is; it may be ${listed(names)}: name the right one with \`${first.key}\` or \`sluice check --encoding\`, or save the file again as UTF-8`;
+  return `the encoding cannot be determined for certain; it may be ${listed(names)}: set the right one with \`${first.key}\` or \`sluice check --encoding\`, or save the file again as UTF-8`;
 };
 
 const listed = (names: string[]): string =>
@@ -205,7 +205,7 @@ const evidenceOf = (verdict: EncodingVerdict): { hint: string; mend: string | nu
   }
   if (encoding === 'unknown') return { hint: unknownHint(verdict), mend: null, candidates };
   return {
-    hint: `by its words the file is ${encoding}; save it as UTF-8, or let \`sluice check --fix\` do it`,
+    hint: `judging by its words, the file is ${encoding}; save it as UTF-8, or run \`sluice check --fix\``,
     mend: `the file is read as ${encoding} and written as UTF-8`,
   };
 };
@@ -214,14 +214,14 @@ const evidenceOf = (verdict: EncodingVerdict): { hint: string; mend: string | nu
 export const encodingHint = (verdict: EncodingVerdict): string => {
   const { encoding } = verdict;
   if (encoding === 'mixed' || encoding === 'unknown') return evidenceOf(verdict).hint;
-  return `by its words the file is ${encoding}: save it as UTF-8, or name it with \`encoding: ${encoding.toLowerCase()}\``;
+  return `judging by its words, the file is ${encoding}: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``;
 };
 
 /** Adds what is to be said of the encoding. */
 export const encodingFinding = (findings: Findings, facts: EncodingFacts): void => {
   const { encoding, count, places, bom } = facts;
   if (bom) {
-    const message = 'the file begins with a byte order mark, which some programs take for a part of the first name';
+    const message = 'the file begins with a byte order mark, which some programs read as part of the first column name';
     findings.add('bom', { line: 1, offset: 0, message, mend: 'the byte order mark is removed' });
   }
   if (encoding === 'UTF-16LE' || encoding === 'UTF-16BE') {
@@ -247,7 +247,7 @@ const shiftedEncoding = (findings: Findings, encoding: string): void => {
     code: 'table-encoding',
     line: 1,
     message: `the file is ${encoding}, not UTF-8`,
-    hint: isReadable ? wideHint : 'save the file again as UTF-8 in the program it comes from',
+    hint: isReadable ? wideHint : 'save the file again as UTF-8 in the program that created it',
     mend: isReadable ? `the file is read as ${encoding} and written as UTF-8` : null,
   });
 };
@@ -257,8 +257,8 @@ export const toldEncoding = (findings: Findings, encoding: string): void => {
   findings.add('other-encoding', {
     code: 'table-encoding',
     line: 1,
-    message: `the file is read as ${encoding}, as it was told; portals read UTF-8`,
-    hint: 'look whether its letters are right, then let `sluice check --fix` write it as UTF-8',
+    message: `the file is read as ${encoding}, as specified; portals read UTF-8`,
+    hint: 'check that its letters are right, then let `sluice check --fix` write it as UTF-8',
     mend: `the file is read as ${encoding} and written as UTF-8`,
   });
 };

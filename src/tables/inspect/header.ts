@@ -117,7 +117,7 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
       line,
       column: mostStored + 1,
       message,
-      hint: 'it can be published as a file without datastore',
+      hint: 'publish it as a file without datastore',
     });
   }
   const columns = headerColumns(cells, delimiter, line);
@@ -137,7 +137,7 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
     }
     const mend = cut
       ? `the ${delimiterName(delimiter)} at the end of every line is removed`
-      : `columns without a usable name of their own get one, such as ${JSON.stringify(mended[at] ?? '')}`;
+      : `columns without a usable name get one, such as ${JSON.stringify(mended[at] ?? '')}`;
     findings.add(cut ? 'trailing-delimiter' : kind, { ...toldOf(fault), ...place, mend });
   });
   valuesInHeader(findings, header);
@@ -145,7 +145,7 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
 };
 
 const mostlyEmpty =
-  'most columns have no name: if the header stands further down, say how many rows stand above it, such as `skipRows: 2`; otherwise name the columns';
+  'most columns have no name: if the header stands further down, set the number of rows above it, such as `skipRows: 2`; otherwise name the columns';
 
 interface NamedCell {
   name: string;
@@ -193,7 +193,7 @@ const valuesInHeader = (findings: Findings, { cells, line, offsets, contexts, is
     ...(isRecord
       ? {
           code: 'table-header' as const,
-          message: 'the file has no header: its first row holds values as all others do',
+          message: 'the file has no header: its first row holds values like all others',
           hint: 'add a row with names at the top, or name the columns in `table: [{header: {names: […]}}]`',
         }
       : {

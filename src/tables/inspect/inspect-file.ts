@@ -40,7 +40,7 @@ const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
       line: 1,
       offset: 0,
       message: `the file is ${signature}, not a table of text`,
-      hint: 'export the table as CSV in UTF-8, and check what the address or program really gave',
+      hint: 'export the table as CSV in UTF-8, and check what the address or program actually returned',
     });
   }
   return {
@@ -123,7 +123,7 @@ export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
 };
 
 const undecided = (first: Inspection): Inspection => {
-  const hint = `the file begins like ${first.encoding}, but holds bytes that stand for nothing there; save it again as UTF-8 in the program it comes from`;
+  const hint = `the file begins like ${first.encoding}, but contains bytes that are invalid in it; save it again as UTF-8 in the program that created it`;
   const findings = first.findings.map((finding) =>
     finding.kind === 'other-encoding' ? { ...finding, hint, mend: null } : finding,
   );

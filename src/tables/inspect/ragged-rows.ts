@@ -208,8 +208,8 @@ export class PaddedNotes {
           mend: 'the notes below the last row are left out',
         }
       : {
-          message: 'the last row has one cell only: it may be a note below the table, or a row without values',
-          hint: 'remove it where it is a note; otherwise fill in its other cells',
+          message: 'the last row has only one cell: it may be a note below the table, or a row without values',
+          hint: 'remove it if it is a note; otherwise fill in its other cells',
         };
     for (const note of this.#notes) findings.add('footer', { ...note, code: 'table-ragged', ...told });
   }

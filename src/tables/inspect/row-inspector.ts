@@ -27,7 +27,7 @@ const quoteKinds: [number, FindingKind][] = [
 
 /** What the mends of quotes are called. */
 const quoteFixes: Partial<Record<FindingKind, string>> = {
-  'quote-unclosed': 'the quote that nothing closes is removed',
+  'quote-unclosed': 'the unclosed quote is removed',
   'quote-text-after': 'the quotes inside the cell are doubled',
   'quote-stray': 'the cell is put in quotes and its quotes are doubled',
   'quote-spaces': 'the spaces around quotes are removed',
@@ -215,7 +215,7 @@ export class RowInspector {
       });
       return;
     }
-    const message = 'the file holds a NUL byte, which no table may have';
+    const message = 'the file holds a NUL byte, which tables must not contain';
     const hint = 'check that this is a text file and not a damaged copy; export it again as CSV';
     this.#add(kind, at, { code: 'table-encoding', ...place, message, hint, mend: 'NUL bytes are removed' });
   }

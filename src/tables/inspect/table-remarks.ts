@@ -49,7 +49,7 @@ const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine, 
     const count = layout.titleRows;
     findings.add('title-rows', { ...toldOf(titlesAbove(firstRowLine, header.line)), mend: leftOut, count });
   } else if (skipped > 0) {
-    const message = 'lines above the header are left out, as they were told to be';
+    const message = 'lines above the header are skipped, as specified';
     findings.add('title-rows', { code: 'table-header', line: 1, message, mend: leftOut, count: skipped });
   } else if (lines.firstBlank === 1)
     findings.add('blank-first', { ...toldOf(blankHeader()), offset: 0, mend: leftOut, count: header.line - 1 });
@@ -61,7 +61,7 @@ const blankLines = (findings: Findings, { lines, header, skipped }: TableRead): 
   const line = lines.firstBlank;
   findings.add('blank-lines', {
     line,
-    message: 'the line is blank; it counts as no row',
+    message: 'the line is blank and does not count as a row',
     mend: 'blank lines are left out',
     count: lines.blank,
   });
@@ -77,13 +77,13 @@ const lineEnds = (findings: Findings, { lines: { lf, crlf, cr, blank, firstBlank
     const shares = kinds.map(({ name, count }) => `${name} ${count.toLocaleString('en')}`).join(', ');
     findings.add('line-ends-mixed', {
       line: 1,
-      message: `the lines end in several ways: ${shares}`,
+      message: `the file mixes line endings: ${shares}`,
       mend: 'all lines end with LF',
     });
   } else if (cr > 0 && (cr > 1 || blank > 0 || firstBlank > 0)) {
     findings.add('line-ends-old', {
       line: 1,
-      message: 'the lines end with CR alone, as on old Macintosh systems',
+      message: 'lines end with CR alone, as on old Macintosh systems',
       mend: 'all lines end with LF',
     });
   }
@@ -112,22 +112,22 @@ const lastRow = (findings: Findings, { last, header, rows }: TableRead): void =>
     findings.add('footer-padded', {
       line: last.line,
       column: 1,
-      message: 'the last row has one cell only and reads like a note, not like a row',
+      message: 'the last row has only one cell and looks like a note',
     });
   }
   if (last.cutNote) {
     findings.add('footer', {
       code: 'table-ragged',
       line: last.line,
-      message: 'the last row reads like a note that holds delimiters, not like a row',
-      hint: 'remove it, or put its cells in quotes where it is a row',
+      message: 'the last row looks like a note that contains delimiters',
+      hint: 'remove it, or quote its cells if it is a row',
     });
   }
   if (last.total) {
     findings.add('total-row', {
       line: last.line,
       column: 1,
-      message: 'the last row reads like a sum of the others; who adds up the column counts it twice',
+      message: 'the last row looks like a total; sums over the column would count it twice',
     });
   }
 };

@@ -39,7 +39,7 @@ export const wideEncoding = (name: string): TableFaultError =>
 /** The file holds a byte 0. */
 const nulByte = (place: CellPosition, offset: number): TableFaultError =>
   new TableFaultError(
-    `the file holds a NUL byte (byte ${offset + 1} of the file), which no table may have`,
+    `the file holds a NUL byte (byte ${offset + 1} of the file), which tables must not contain`,
     { code: 'table-encoding', ...place },
     {
       hint: 'check that this is a text file and not a spreadsheet, an archive or a damaged copy; export it again as CSV',
@@ -68,7 +68,7 @@ export const titlesAbove = (line: number, header: number): TableFaultError =>
     `titles or notes precede the header in line ${header}`,
     { code: 'table-header', line },
     {
-      hint: `remove the lines above the header, or leave them out with \`skipRows: ${header - 1}\`; a title belongs into the title of the resource`,
+      hint: `remove the lines above the header, or skip them with \`skipRows: ${header - 1}\`; a title belongs in the title of the resource`,
     },
   );
 
@@ -85,9 +85,9 @@ export const unclearLayout = (candidates: LayoutCandidate[]): TableFaultError =>
   const option = key === 'skipRows' ? '--skip-rows' : '--delimiter';
   const place = key === 'skipRows' ? 'the manifest' : 'the first step of `table`';
   return new TableFaultError(
-    'the table can be read in several ways: the file does not tell which row is the header, or what separates the cells',
+    'the table is ambiguous: the file does not determine which row is the header, or what separates the cells',
     { code: 'table-header', line: 1 },
-    { hint: `say which is right in ${place}: \`${keys.join('` or `')}\`; try it with \`sluice check ${option}\`` },
+    { hint: `set the right one in ${place}: \`${keys.join('` or `')}\`; try it with \`sluice check ${option}\`` },
   );
 };
 
@@ -193,7 +193,7 @@ const spacedQuote = (place: CellPosition): TableFaultError =>
     `spaces stand around the quotes of this cell`,
     { code: 'table-quote', ...place },
     {
-      hint: 'a quote stands right beside the delimiter; with a space between, portals take the quotes for a part of the cell',
+      hint: 'a quote stands right beside the delimiter; with a space between, portals read the quotes as part of the cell',
     },
   );
 

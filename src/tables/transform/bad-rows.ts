@@ -1,4 +1,5 @@
-// Writes the canonical CSV, and rejects rows that do not fit: counted, reported by examples, too many of them end the work.
+// Writes the canonical CSV, and rejects rows that do not fit: counted, reported by examples, too many of them end the
+// work.
 
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
@@ -118,8 +119,8 @@ export class BadRows {
 
   #allowed(): string {
     return 'rows' in this.#limit
-      ? `the ${this.#limit.rows} that may be (maxBadRows)`
-      : `the ${Number((this.#limit.share * 100).toPrecision(6))}% that may be (maxBadRows)`;
+      ? `the ${this.#limit.rows} allowed (maxBadRows)`
+      : `the ${Number((this.#limit.share * 100).toPrecision(6))}% allowed (maxBadRows)`;
   }
 }
 

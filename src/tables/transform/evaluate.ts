@@ -130,7 +130,7 @@ const arithmetic = (op: '+' | '-' | '*' | '/', left: Work, right: Work): Work =>
     const [a, b] = [left(cells), right(cells)];
     if (a === '' || b === '') return '';
     const result = compute(needed(a), needed(b));
-    if (!Number.isFinite(result)) throw new NoValue(`the result of ${op} is no number`);
+    if (!Number.isFinite(result)) throw new NoValue(`the result of ${op} is not a number`);
     return result;
   };
 };
@@ -144,7 +144,7 @@ const operations = {
 
 const needed = (value: Value): number => {
   const number = numberOf(value);
-  if (number === null) throw new NoValue('a cell is no number');
+  if (number === null) throw new NoValue('a cell is not a number');
   return number;
 };
 

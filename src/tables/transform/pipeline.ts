@@ -186,8 +186,8 @@ const keptOf = (batch: Row[], steps: readonly RowStep[], batchMs: number): Row[]
     return withinTime(batchMs, () => batch.filter(keep));
   } catch (error) {
     if (!(error instanceof OutOfTime)) throw error;
-    throw new TableStepError(`line ${line}: a step does not come to its end here`, {
-      hint: 'look for a regular expression that repeats what repeats, such as `(a+)+`, and write it more narrowly',
+    throw new TableStepError(`line ${line}: a step does not finish here`, {
+      hint: 'look for a regular expression with nested repetition, such as `(a+)+`, and simplify it',
       cause: error,
     });
   }

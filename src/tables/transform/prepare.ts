@@ -128,19 +128,19 @@ const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown 
   const message = errorMessage(error);
   const module = moduleOf(recipe);
   if (module !== undefined && error instanceof SilentError) {
-    return new TableStepError(`transform ${basename(module)} does not come to its end: ${message}`, {
-      hint: 'look for a loop without end, or something that it awaits and that never comes',
+    return new TableStepError(`transform ${basename(module)} does not finish: ${message}`, {
+      hint: 'look for an endless loop, or a promise that never resolves',
       cause: error,
     });
   }
   if (module !== undefined) {
     return new TableStepError(`transform ${basename(module)} ended its thread: ${message}`, {
-      hint: 'await all that the module begins, catch what it throws, hold no more than a few rows, and never call process.exit',
+      hint: 'await all that the module begins, catch what it throws, keep only a few rows in memory, and never call process.exit',
       cause: error,
     });
   }
   if (!(error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY')) return error;
-  return new TableInputError(`${name} needs more memory than there is for one table`, {
+  return new TableInputError(`${name} exceeds the memory limit of a table`, {
     hint: 'publish it as CSV, which is read row by row',
     cause: error,
   });

@@ -43,10 +43,9 @@ export const shown = (text: string): string => {
 
 /** What unfolds beyond all measure. */
 export const bomb = (what: string, limits: Limits): TableInputError =>
-  new TableInputError(
-    `${what} unfolds to more than ${limits.ratio} times its size: it is taken for a compression bomb`,
-    { hint: 'publish the table itself, not an archive of it' },
-  );
+  new TableInputError(`${what} unfolds to more than ${limits.ratio} times its size: it looks like a compression bomb`, {
+    hint: 'publish the table itself, not an archive of it',
+  });
 
 /** More bytes than the limit. */
 export const tooLarge = (what: string, limits: Limits): TableInputError =>
@@ -73,7 +72,7 @@ export const oversizeRow = (line: number, limits: Limits): TableFaultError =>
 export const tooManyColumns = (count: number, limits: Limits): TableInputError =>
   new TableInputError(
     `the header has ${count.toLocaleString('en')} columns, more than the limit of ${limits.columns.toLocaleString('en')}`,
-    { line: 1, hint: 'portals cannot hold such a table; make rows of the columns, or split the file' },
+    { line: 1, hint: 'portals cannot store such a table; turn columns into rows, or split the file' },
   );
 
 /** There is no header row. */
@@ -81,7 +80,7 @@ export const noHeader = (line: number): TableFaultError =>
   new TableFaultError(
     `there is no header row`,
     { code: 'table-empty', line },
-    { hint: 'the first line that is read must have the column names; check skipRows and header.row' },
+    { hint: 'the first line read must hold the column names; check skipRows and header.row' },
   );
 
 /** A source that is sound, but not one table: it goes as it is where no table was asked for. */
@@ -99,5 +98,5 @@ export const noColumn = (step: string, name: string, columns: string[]): TableSt
 /** A step names a column of which there are several. */
 export const ambiguousColumn = (step: string, name: string): TableStepError =>
   new TableStepError(`step ${step}: several columns are called ${shown(name)}`, {
-    hint: 'give the columns names of their own first, with `header: {names: [...]}`',
+    hint: 'give the columns unique names first, with `header: {names: [...]}`',
   });

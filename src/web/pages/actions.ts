@@ -36,7 +36,9 @@ const knownTarget = async ({ runtime, overview }: ActionTools, name: string): Pr
   const isMeant = (target: Target): boolean => targetName(target) === name;
   const known = (await runtime.ledger.targets()).find(isMeant) ?? (await overview.scheduled()).find(isMeant);
   if (known) return known;
-  throw new NotFoundError(`nothing is known of "${name}"`, { hint: 'the first page lists manifests and portals' });
+  throw new NotFoundError(`no key, file or title matches "${name}"`, {
+    hint: 'the first page lists manifests and portals',
+  });
 };
 
 const heldOr = async ({ runtime }: ActionTools, runId: string) => runtime.plans.heldRun(runId);
@@ -63,7 +65,7 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
     if (key !== '') {
       return {
         title: 'Retry this item?',
-        says: html`<p>A run that is limited to <code>${key}</code> is asked for.</p>`,
+        says: html`<p>This starts a run limited to <code>${key}</code>.</p>`,
         button: 'Retry',
         act: async (signal) => firstRun(await retry(runtime, { of: key }, signal)),
       };
@@ -74,14 +76,14 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
     if (code !== '') {
       return {
         title: `Retry everything with ${code}?`,
-        says: html`<p>A run is asked for that is limited to what failed in ${manifest} with <code>${code}</code> and still does.</p>`,
+        says: html`<p>This starts a run limited to items of ${manifest} that still fail with <code>${code}</code>.</p>`,
         button: 'Retry',
         act: async (signal) => firstRun(await retry(runtime, { manifest, code }, signal)),
       };
     }
     return {
-      title: 'Retry what this run left?',
-      says: html`<p>A run of ${manifest} is asked for that is limited to the items that run <code>${runId}</code> has a reason for.</p>`,
+      title: 'Retry what failed in this run?',
+      says: html`<p>This starts a run of ${manifest} limited to the items that failed in run <code>${runId}</code>.</p>`,
       button: 'Retry',
       act: async (signal) => firstRun(await retry(runtime, { of: runId }, signal)),
     };
@@ -92,7 +94,7 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
     if (key !== '') {
       return {
         title: 'Publish the held version?',
-        says: html`<p>The version of <code>${key}</code> that its guard held replaces the one that the portal serves. The guard compares later versions with it.</p>`,
+        says: html`<p>The held version of <code>${key}</code> replaces the published one. The guard compares later versions with it.</p>`,
         button: 'Release',
         act: async (signal) => firstRun(await release(tools.runtime, key, signal)),
       };
@@ -101,12 +103,12 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
     return {
       title: 'Release the held run?',
       says: html`<p dir="auto">${why}</p>
-<p>A run of ${manifest} to ${portal} does what this one was held for${
+<p>A run of ${manifest} to ${portal} makes the held changes${
         removals.length > 0
           ? html`. It takes down ${plural(removals.length, 'item')} and no others:</p>
 <ul>${removals.slice(0, 20).map((removed) => html`<li><a href="${itemPath(removed)}">${removed}</a></li>`)}${removals.length > 20 ? html`<li>… and ${removals.length - 20} more</li>` : null}</ul><p>`
           : '. '
-      }Other changes of the manifest are published with it.</p>`,
+      }It also publishes other changes of the manifest.</p>`,
       button: 'Release',
       act: async (signal) => firstRun(await release(tools.runtime, runId, signal)),
     };
@@ -117,7 +119,7 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
     if (key !== '') {
       return {
         title: 'Discard the held version?',
-        says: html`<p>The portal keeps serving the version of <code>${key}</code> that it has. The held one is not offered again.</p>`,
+        says: html`<p>The portal keeps the published version of <code>${key}</code>. The held one is not sent again.</p>`,
         button: 'Discard',
         act: async (signal) => firstRun(await discard(tools.runtime, key, signal)),
       };
@@ -125,7 +127,7 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
     const { manifest, why } = await heldOr(tools, runId);
     return {
       title: 'Discard the held run?',
-      says: html`<p dir="auto">${why}</p><p>The run of ${manifest} is forgotten; nothing of it is done. The next run decides anew.</p>`,
+      says: html`<p dir="auto">${why}</p><p>The run of ${manifest} is dropped without changes. The next run compares again.</p>`,
       button: 'Discard',
       act: async (signal) => {
         await discard(tools.runtime, runId, signal);
@@ -139,9 +141,9 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
     runtime.portals.config(portal);
     return {
       title: `Pause portal ${portal}?`,
-      says: html`<p>Jobs that a worker has finish their step; no other begins until somebody resumes the portal. Nothing is lost meanwhile.</p>`,
+      says: html`<p>Running jobs finish their current step; no other job starts until the portal is resumed. Nothing is lost.</p>`,
       button: 'Pause',
-      reason: 'Why, for those who look here',
+      reason: 'Reason, shown on this page',
       act: async (_signal, reason) => {
         await pausePortal(runtime, portal, reason === '' ? null : reason);
         return '/';
@@ -154,7 +156,7 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
     runtime.portals.config(portal);
     return {
       title: `Resume portal ${portal}?`,
-      says: html`<p>What waits for the portal goes on at once. If the cause of the pause is still there, it is paused again.</p>`,
+      says: html`<p>Waiting jobs continue at once. If the cause of the pause persists, the portal is paused again.</p>`,
       button: 'Resume',
       act: async () => {
         await resumePortal(runtime, portal);
@@ -170,7 +172,7 @@ export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameter
     }
     return {
       title: 'Cancel this run?',
-      says: html`<p>Steps that are under way finish, others do not begin. What is published stays; the rest is left to the next run.</p>`,
+      says: html`<p>Running steps finish, no others start. Published items stay; the next run does the rest.</p>`,
       button: 'Cancel the run',
       act: async () => {
         await cancelRun(runtime, runId);

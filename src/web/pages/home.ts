@@ -29,7 +29,7 @@ export const homePage = (view: OverviewView, now: number): Page => ({
   live: [
     view.hasWorkers
       ? null
-      : html`<div class="note wait"><p>No worker is running: what is asked for begins with the next one.</p></div>`,
+      : html`<div class="note wait"><p>No worker is running: requested runs start with the next one.</p></div>`,
     view.pauses.map(pauseHtml),
     view.targets.flatMap(({ held }) => (held ? [heldHtml(held)] : [])),
     overdueHtml(view.late),
@@ -129,7 +129,7 @@ ${runs.length === 0 ? null : html`<a class="strip" href="${path}" aria-label="${
 /** `412 of 415 live, 2 quarantined, 1 held, next run 03:15`. */
 const sentenceHtml = ({ counts, next }: TargetView, now: number): Part => {
   const when = next && html`, next run ${nextHtml(next, now)}`;
-  if (counts === null) return html`<span class="soft">being counted …</span>${when}`;
+  if (counts === null) return html`<span class="soft">counting …</span>${when}`;
   const { live = 0, removed = 0 } = counts;
   const rest = itemStates.flatMap((state) => {
     const count = counts[state] ?? 0;

@@ -107,19 +107,19 @@ ${actions.length > 0 ? html`<p class="row">${actions}</p>` : null}
 const verdictText = ({ refused, removed, live }: ItemView['entry'], state: ReturnType<typeof itemStateOf>): string => {
   switch (state) {
     case 'live':
-      return 'What was wanted is verified on the portal.';
+      return 'Published, and verified on the portal.';
     case 'held':
       return refused
-        ? 'A new version is held by its guard; the portal serves the one before.'
-        : 'Nothing new came in time.';
+        ? 'A guard holds the new version; the portal serves the previous one.'
+        : 'No new data arrived in time.';
     case 'removed':
-      return `It was taken down on purpose (${removed}).`;
+      return `Removed from the portal on request (${removed}).`;
     case 'draft':
-      return 'It is on the portal, but not published.';
+      return 'On the portal, but not published.';
     case 'pending':
-      return 'No run has come to it yet.';
+      return 'No run has processed it yet.';
     default:
-      return live ? '' : 'What is wanted is not live.';
+      return live ? '' : 'Not live.';
   }
 };
 
@@ -202,7 +202,7 @@ const lineOf = (line: string): LogLine => {
 const shownLines = 60;
 
 const timelineHtml = (key: string, portal: string, log: string[]): Part => {
-  if (log.length === 0) return html`<h2>Steps</h2>\n<p class="soft">No log of it is kept.</p>`;
+  if (log.length === 0) return html`<h2>Steps</h2>\n<p class="soft">No log is available.</p>`;
   const lines = log.slice(-shownLines).map(lineOf);
   return html`<h2>Steps</h2>
 <ol class="timeline">

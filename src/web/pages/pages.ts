@@ -83,7 +83,7 @@ const sendError = (
 ): FastifyReply => {
   if (error instanceof SluiceError) {
     const status = error instanceof NotFoundError ? 404 : 409;
-    const title = error instanceof NotFoundError ? 'Not found' : 'That is not possible now';
+    const title = error instanceof NotFoundError ? 'Not found' : 'Not possible right now';
     return send(
       reply,
       messagePage(title, html`<p dir="auto">${error.message}</p>${error.hint ? html`<p>${error.hint}</p>` : null}`),
@@ -95,8 +95,8 @@ const sendError = (
   return send(
     reply,
     messagePage(
-      status >= 500 ? 'Something went wrong' : 'That request is not understood',
-      html`<p>${status >= 500 ? 'The log of the service says more.' : `Status ${status}.`}</p>`,
+      status >= 500 ? 'Something went wrong' : 'Invalid request',
+      html`<p>${status >= 500 ? 'See the log of the service.' : `Status ${status}.`}</p>`,
     ),
     status,
   );
@@ -133,7 +133,7 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools, events: ChangeEven
     const name = pathPart(request, 'target');
     const view = await overview.view();
     if (!view.targets.some((target) => targetName(target) === name))
-      throw unknown(`nothing is known of "${name.slice(0, 200)}"`);
+      throw unknown(`no key, file or title matches "${name.slice(0, 200)}"`);
     return send(reply, runsPage(name, ((await overview.runs.byTarget()).get(name) ?? []).slice(0, 100)));
   });
   app.get('/run/:runId', async (request, reply) =>

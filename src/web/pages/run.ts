@@ -63,9 +63,9 @@ const openHtml = ({ runId, progress }: RunView, now: number): Html => {
   const { state, done, total, failed, startedAt } = progress;
   const text =
     state === 'queued'
-      ? 'It waits to begin.'
+      ? 'Waiting to start.'
       : total === 0
-        ? 'It is being planned.'
+        ? 'Planning.'
         : `${countText(done)} of ${plural(total, 'item')}`;
   return html`<div class="note">
 <p>${text}${failed > 0 ? html`, <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && html` <span class="soft">for ${spanText(now - startedAt)}</span>`}</p>

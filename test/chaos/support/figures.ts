@@ -16,7 +16,7 @@ export const faultsOf = ({
   ...(again === 0 ? [] : [`the publish after it ended with ${again}`]),
   ...writesAgain.map((write) => `the publish after it sent ${write}`),
   ...logs.silent.map((log) => `a resumed job does not say what it found: ${log}`),
-  ...(failedItems.bug ? [`${failedItems.bug} items failed by a bug`] : []),
+  ...(failedItems.bug ? [`${failedItems.bug} items failed because of a bug`] : []),
   ...stopped.flatMap((how) => (how === 0 ? [] : [`a worker ended with ${how} when it was stopped`])),
 ];
 

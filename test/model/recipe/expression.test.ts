@@ -68,10 +68,10 @@ describe('an expression', () => {
     ['a > 1 b', 'expected an operator or the end at character 7, but `b` was found'],
     ['(a', 'expected `)` at character 3, but it ends there'],
     ['a # 1', 'cannot be read from character 3 on (`# 1`)'],
-    ['foo(a)', 'there is no function `foo`'],
+    ['foo(a)', 'unknown function `foo`'],
     ['round(1, 2, 3)', '`round` takes 1 to 2 values, not 3'],
     ['a not 1', 'expected `in`, `contains` or `matches`'],
-    ['a matches "("', 'is no regular expression'],
+    ['a matches "("', 'is not a valid regular expression'],
     ['and', 'expected a column (in `backticks` when it is called like that)'],
     ['"open', 'cannot be read from character 1'],
     ['('.repeat(100), 'nested too deeply'],
@@ -82,7 +82,7 @@ describe('an expression', () => {
 
   it('without a value makes the row a bad one', () => {
     expect(() => given('a + 1', ['x'])).toThrow(NoValue);
-    expect(() => given('a / 0', ['1'])).toThrow('the result of / is no number');
+    expect(() => given('a / 0', ['1'])).toThrow('the result of / is not a number');
   });
 
   it('never runs what stands in it, whatever that is', () => {

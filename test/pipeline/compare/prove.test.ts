@@ -50,8 +50,8 @@ it('a field that differs is named, and the node is not live', async () => {
   const wish = datasetWish(uuid, { fields: { body: { und: [{ value: 'Green' }] } } });
   const { entry, faults, sent } = await proveNodeOnly(parts(), wish, found(nid));
   expect(faults).toEqual([
-    `node ${nid}: title is not what was wanted: it is "Parks and gardens"`,
-    `node ${nid}: body is not what was wanted: it is nothing`,
+    `node ${nid}: title differs: it is "Parks and gardens"`,
+    `node ${nid}: body differs: it is nothing`,
   ]);
   expect(sent).toBeNull();
   expect(entry).toMatchObject({ live: false, metadataFingerprint: null, baseline: null });
@@ -73,7 +73,7 @@ it('a field that the portal is known not to hold is no fault, unless it has chan
   expect(same).toMatchObject({ faults: [], entry: { live: true, notHeld: { body: 'Gr' } }, broken: {} });
   const other = await proveNodeOnly(parts(), wish, { nid, known: knownAs('Gre') });
   expect(other).toMatchObject({
-    faults: [`node ${nid}: body is not what was wanted: it is Gr`],
+    faults: [`node ${nid}: body differs: it is Gr`],
     entry: { live: false, metadataFingerprint: null },
     // An edit is left to `onDrift`.
     broken: {},
@@ -85,7 +85,7 @@ it('a node that bears another uuid than the one in the ledger is not ours any mo
   const wish = datasetWish(uuid);
   const known = { ...newEntry({ ...wish, kind: 'dataset', uuid: '00000000-0000-4000-8000-000000000001' }), nid };
   const { entry, faults } = await proveNodeOnly(parts(), wish, { nid, known });
-  expect(faults).toEqual([`node ${nid} ("Parks") is not ours any more`]);
+  expect(faults).toEqual([`node ${nid} ("Parks") is no longer ours`]);
   expect(entry).toMatchObject({ nid: null, live: false });
   expect((await proveNodeOnly(parts(), wish, { nid, known: { ...known, uuid: uuid.toUpperCase() } })).faults).toEqual(
     [],
@@ -100,11 +100,13 @@ it('a dataset whose list lacks a resource, or has them in another order, is told
   const proof = await proveNodeOnly(parts(), datasetWish(uuid), found(dataset));
   expect(proveLinks(proof, [a, b])).toMatchObject({ faults: [], broken: {}, entry: { links: [a, b] } });
   expect(proveLinks(proof, [b, a])).toMatchObject({
-    faults: [`node ${dataset}: its list holds the resources in another order`],
+    faults: [`node ${dataset}: its list has the resources in another order`],
     broken: { links: null },
     entry: { links: null },
   });
-  expect(proveLinks(proof, [a, '9999', b]).faults).toEqual([`node ${dataset}: its list lacks the resource nodes 9999`]);
+  expect(proveLinks(proof, [a, '9999', b]).faults).toEqual([
+    `node ${dataset}: resource nodes are missing from its list:  9999`,
+  ]);
 });
 
 it('a node that is gone, or of another type, proves nothing', async () => {
@@ -157,7 +159,7 @@ it('a table with the same bytes and rows is live', async () => {
 
 it('other bytes of the same length are found by downloading, others by their number; rows are counted', async () => {
   const same = await resource(content.replace('one', 'eno'));
-  expect(same.faults).toEqual(['file t.csv holds other bytes than the local file']);
+  expect(same.faults).toEqual(['file t.csv differs from the local file']);
   expect(same.entry).toMatchObject({ live: false, file: null });
   const longer = await resource(`${content}3,three\n`);
   expect(longer.faults).toEqual([

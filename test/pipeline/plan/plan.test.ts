@@ -132,7 +132,7 @@ it('a list of resources that is not proven is looked at, one in another order is
     if (!entry) throw new Error('no entry m/d');
     return planDataset(two, { ...known, entries: new Map([...known.entries, ['m/d', { ...entry, links }]]) });
   };
-  expect(withLinks(null)).toMatchObject({ actions: ['verify'], why: 'its list of resources is not proven' });
+  expect(withLinks(null)).toMatchObject({ actions: ['verify'], why: 'its list of resources is not verified' });
   expect(withLinks(['3', '2'])).toMatchObject({ actions: ['update'], why: 'the order of its resources changed' });
   // Those that others linked may stand anywhere.
   expect(withLinks(['2', '99', '3'])).toMatchObject({ actions: [], why: null });

@@ -371,7 +371,7 @@ describe('DCAT-US 3.0', () => {
     expect(wishes.map(({ key }) => key)).toEqual(['m/d', 'm/s', 'm/n', 'm/t']);
     expect(skipped).toEqual([]);
     expect(remarks).toEqual([
-      '`record` of the catalogue is not published: only its datasets and services are (in its head)',
+      '`record` of the catalogue is not published: only datasets and services are (in its head)',
     ]);
     expect(wishes[1]).toMatchObject({
       title: 'Weather',
@@ -406,7 +406,7 @@ describe('DCAT-US 3.0', () => {
       ['c2004', text('urn:climate')],
     ]);
     expect(remarks).toEqual([
-      '`seriesMember` is described twice: the first description is published (4 times, first in "c2003")',
+      '`seriesMember` is described twice: the first description is used (4 times, first in "c2003")',
     ]);
     expect(skipped.map(({ key }) => key)).toEqual(['m/entry#4']);
   });
@@ -434,9 +434,19 @@ describe('a faulty distribution', () => {
   const good = { downloadURL: url, title: 'Good' };
 
   it.each([
-    ['no object', 'a.csv', null, 'it is no object'],
-    ['an address that is none', { accessURL: '//////a', title: 'Bad' }, null, 'its accessURL is no address: "//////a"'],
-    ['one with an identifier', { identifier: 'i', downloadURL: 'a' }, 'i', 'its downloadURL is no address: "a"'],
+    ['no object', 'a.csv', null, 'it is not an object'],
+    [
+      'an address that is none',
+      { accessURL: '//////a', title: 'Bad' },
+      null,
+      'its accessURL is not a valid address: "//////a"',
+    ],
+    [
+      'one with an identifier',
+      { identifier: 'i', downloadURL: 'a' },
+      'i',
+      'its downloadURL is not a valid address: "a"',
+    ],
   ])('leaves out itself, not its dataset: %s', async (_what, bad, id, fault) => {
     const { wishes, skipped, problems } = await gatherEntries([entry('x', { distribution: [bad, good] }), entry('y')]);
     expect(wishes.map(({ resources }) => resources.map(({ title }) => title))).toEqual([['Good'], []]);
@@ -462,7 +472,7 @@ describe('a faulty distribution', () => {
 
 describe('faulty entries', () => {
   const faulty: [string, unknown, string][] = [
-    ['no object', 7, 'it is no object'],
+    ['no object', 7, 'it is not an object'],
     ['no identifier', { title: 'T' }, 'it has no identifier'],
     ['an empty identifier', { identifier: '  ', title: 'T' }, 'it has no identifier'],
     [
@@ -474,11 +484,7 @@ describe('faulty entries', () => {
     ['a title that is a list', { identifier: 'x', title: ['A', 'B'] }, 'its title is a list; a title is one text'],
     ['an empty list as title', { identifier: 'x', title: [] }, 'it has no title'],
     ['several faults', { distribution: [{ downloadURL: 'a' }] }, 'it has no identifier; it has no title'],
-    [
-      'the identifier of another',
-      { identifier: 'good', title: 'T' },
-      'entry 1 has the same identifier and is published',
-    ],
+    ['the identifier of another', { identifier: 'good', title: 'T' }, 'entry 1 has the same identifier and is used'],
   ];
 
   it.each(faulty)('are told and skipped, the others go on: %s', async (_what, value, fault) => {

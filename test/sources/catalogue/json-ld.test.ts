@@ -170,7 +170,7 @@ describe('a DCAT-AP catalogue in JSON-LD', () => {
 
   it.each([
     ['a context elsewhere', { '@context': 'https://example.org/context.jsonld', '@graph': [] }, 'is not fetched'],
-    ['no dataset', [{ '@id': 'urn:a', 'http://purl.org/dc/terms/title': 'x' }], 'it names no dataset'],
+    ['no dataset', [{ '@id': 'urn:a', 'http://purl.org/dc/terms/title': 'x' }], 'it describes no dataset'],
     ['a broken document', '{"@graph": [', 'it is not JSON'],
     ['a nested document', `{"@graph": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'more than 40 levels deep'],
     ['no JSON-LD', '{"@context": {"a": 3}, "@graph": [{"a": 1}]}', 'it cannot be read as JSON-LD'],
@@ -234,7 +234,7 @@ describe('a document made to fill the memory', () => {
     const bytes = chunksOf(JSON.stringify(nodes), 65_536);
     await expect(readJsonLd(bytes, 'slow.jsonld', 20)).rejects.toMatchObject({
       code: 'catalogue-fault',
-      message: 'slow.jsonld:1:1: reading it as JSON-LD does not come to its end',
+      message: 'slow.jsonld:1:1: reading it as JSON-LD takes too long',
     });
     expect((await gather(graph)).wishes).toHaveLength(1);
   });

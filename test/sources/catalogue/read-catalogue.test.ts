@@ -109,7 +109,7 @@ describe('a catalogue that cannot be read', () => {
       expect((await faultOf(text.slice(0, length))).message).toContain('it ends early');
     }
     expect((await faultOf(text.slice(0, 30))).message).toBe(
-      'a.json:1:31: it ends early, in or after entry 2: 30 bytes came, and it is not complete',
+      'a.json:1:31: it ends early, in or after entry 2: 30 bytes were received, and it is incomplete',
     );
   });
 

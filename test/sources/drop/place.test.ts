@@ -61,8 +61,8 @@ describe('placeRule', () => {
 
   it.each([
     ['x/y/a.csv', 'deeper'],
-    ['x/a.xlsx', 'not of the files taken here (**/*.csv, **/*.tsv)'],
-    ['数据/a.csv', 'no id can be made of `数据`'],
+    ['x/a.xlsx', 'does not match the files of this inbox (**/*.csv, **/*.tsv)'],
+    ['数据/a.csv', 'cannot derive an id from `数据`'],
     ['../a.csv', 'leads out of the inbox'],
   ])('leaves %s with the reason', (path, reason) => {
     expect(placed(path)).toMatchObject({ kind: 'left', reason: expect.stringContaining(reason) });

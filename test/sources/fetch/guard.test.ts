@@ -100,7 +100,7 @@ describe('a fetch', () => {
     ['file:///etc/passwd', 'addresses that begin with file: are not fetched'],
     ['ftp://example.org/x', 'addresses that begin with ftp: are not fetched'],
     ['http://user:geheim@example.org/x', 'holds a user name or password'],
-    ['nonsense', 'no address that can be read'],
+    ['nonsense', 'invalid address'],
   ])('does not go to %s', async (url, words) => {
     const message = await refusal(url);
     expect(message).toContain(words);
@@ -114,12 +114,12 @@ describe('a fetch', () => {
     const message = await refusal(`${outside.url}/moved.csv`);
     expect(message).toBe(
       `${inside.url}/secret.csv (redirected from ${outside.url}/moved.csv): 127.0.0.2 is a loopback address: it is not fetched -> ` +
-        'only public addresses are fetched; name this host or its network in `sources.allow` of the configuration if it is meant',
+        'only public addresses are fetched; if this is intended, add the host or its network to `sources.allow` in the configuration',
     );
     for (const [location, words] of [
       ['file:///etc/passwd', 'redirects: addresses that begin with file:'],
       [outside.url.replace('http://', 'http://a:b@'), 'holds a user name or password'],
-      ['http://', 'redirects: no address that can be read'],
+      ['http://', 'redirects: invalid address'],
     ] as const) {
       outside.on('/odd.csv', (_request, response) => response.writeHead(301, { location }).end());
       expect(await refusal(`${outside.url}/odd.csv`)).toContain(words);

@@ -97,19 +97,17 @@ datasets:
     expect(wishes).toEqual(await gatherManifest(written));
   });
 
-  it('tells what is not taken over, and where it stands', async () => {
+  it('reports what is ignored, and where', async () => {
     const { dir, remarks } = await gather({ budget: pack });
     expect(remarks.map((remark) => remark.slice(join(dir, 'packages/budget/').length))).toEqual([
-      expect.stringMatching(
-        /^datapackage\.json:\d+: licenses\.1: `MIT` is not taken over: portals have no code for it$/,
-      ),
+      expect.stringMatching(/^datapackage\.json:\d+: licenses\.1: `MIT` is ignored: portals have no code for it$/),
       expect.stringMatching(/contributors\.2: `Bob Wrangler` is not taken over$/),
-      expect.stringMatching(/sources\.1: is not taken over, because it has no address$/),
+      expect.stringMatching(/sources\.1: is ignored, because it has no address$/),
       expect.stringMatching(/image: is not taken over$/),
       expect.stringMatching(
         /resources\.0\.schema\.fields\.1: cells of this field are not checked: type: `geopoint` is not allowed/,
       ),
-      expect.stringMatching(/resources\.0\.dialect\.quoteChar: is not taken over/),
+      expect.stringMatching(/resources\.0\.dialect\.quoteChar: is ignored/),
     ]);
   });
 
@@ -230,7 +228,7 @@ describe('a faulty data package', () => {
     const { skipped, places, remarks } = await gather({}, 'datapackage: packagez/*/datapackage.json');
     expect(places).toEqual([]);
     expect(skipped).toEqual([]);
-    expect(remarks).toEqual([expect.stringMatching(/^no file fits `.*packagez\/\*\/datapackage\.json`$/)]);
+    expect(remarks).toEqual([expect.stringMatching(/^no file matches `.*packagez\/\*\/datapackage\.json`$/)]);
   });
 });
 

@@ -64,7 +64,7 @@ describe('listed folders of an inbox', () => {
   it('must have names of which ids can be made, and hold what a dataset holds', async () => {
     const faults = (folders: string): Promise<string[]> =>
       problemsOf(gather([], {}, `name: m\ndrop: { folder: inbox, folders: ${folders} }\n`));
-    expect(await faults('{ 数据: {} }')).toEqual([expect.stringMatching(/drop\.folders\.数据: no id can be made/)]);
+    expect(await faults('{ 数据: {} }')).toEqual([expect.stringMatching(/drop\.folders\.数据: cannot derive an id/)]);
     expect(await faults('{ x/.y: {}, .git: {} }')).toEqual([
       expect.stringMatching(/must be the path of a folder in the inbox/),
       expect.stringMatching(/must be the path of a folder in the inbox/),

@@ -81,7 +81,9 @@ describe('gatherDrop', () => {
     const manifest = manifestOf(folder);
     const { wishes, refused } = await gatherDrop(manifest, [claimOf('budget/spending.csv')]);
     expect(wishes).toEqual([]);
-    expect(refused[0]?.reason.message).toContain('budget/dataset.yaml:1:11: fields.field_resources: is no field of');
+    expect(refused[0]?.reason.message).toContain(
+      'budget/dataset.yaml:1:11: fields.field_resources: is not a plain text field',
+    );
     const trusting = { ...manifest, drop: { ...manifest.drop, trusted: true } };
     const trusted = await gatherDrop(trusting, [claimOf('budget/spending.csv')]);
     expect(trusted.wishes[0]?.fields).toMatchObject({ field_resources: { und: [{ target_id: '7' }] } });

@@ -179,7 +179,7 @@ describe('a faulty row', () => {
       '3:4 contact.email: must be an e-mail address',
       expect.stringMatching(/^3:6 link: only one of .*; `file` is there, too$/),
       '3:7 dataset.published: must be true or false, not text',
-      '5:2 dataset.title: contradicts line 3, which is about the same dataset; write it once, or the same on every row',
+      '5:2 dataset.title: contradicts line 3 of the same dataset; set it once, or the same on every row',
       '6:1 : the resource has no content: it needs one of `file`, `url`, `link`, `api`',
       expect.stringMatching(/^8:1 id: `b` is taken: the resource on line 7 has this id/),
     ]);
@@ -198,19 +198,19 @@ describe('a faulty row', () => {
     expect(gathered.wishes).toEqual([]);
     expect(faults(gathered)).toEqual([
       '2:1 : names no dataset',
-      '3:1 dataset: names a dataset of which no id can be made: `???`',
+      '3:1 dataset: names a dataset without a usable id: `???`',
       '5:1 : has 3 cells, the heading has 2',
     ]);
     expect(gathered.skipped.map(({ key }) => key)).toEqual(['m/entry#2', 'm/entry#3', 'm/fine']);
     expect(sparedBy(gathered.skipped)('m/anything')).toBe('possible');
     const nameless = await gather('dataset,file\na,???.csv\n');
     expect(faults(nameless)).toEqual([
-      '2:1 : no id can be made of the file or title of the resource; give it one in a column `resource`',
+      '2:1 : cannot derive an id from the file or title of the resource; set one in a column `resource`',
     ]);
     const lines = await gather('{"dataset":"a","file":"a.csv"}\n{"dataset":\n[1]\n', { file: 'l.ndjson' });
     expect(lines.wishes.map(({ key }) => key)).toEqual(['m/a']);
     expect(faults(lines)[0]).toMatch(/^2:1 : is no JSON: /);
-    expect(faults(lines)[1]).toBe('3:1 : is no JSON object');
+    expect(faults(lines)[1]).toBe('3:1 : is not a JSON object');
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     const nested = await gather(`{"dataset":"a","file":"a.csv","dataset.fields":{"x":${deep}}}\n`, { file: 'd.jsonl' });
     expect(faults(nested)).toEqual(['1:1 : nests deeper than 100 levels']);
@@ -219,7 +219,7 @@ describe('a faulty row', () => {
   it('is one that writes a dataset in another way', async () => {
     const gathered = await gather('dataset,file\nCity budget,a.csv\ncity-budget,b.csv\n');
     expect(faults(gathered)).toEqual([
-      '3:1 dataset: `city-budget` and `City budget` (line 2) give the same id `city-budget`; write them alike',
+      '3:1 dataset: `city-budget` and `City budget` (line 2) give the same id `city-budget`; use the same spelling',
     ]);
   });
 });
@@ -237,13 +237,13 @@ describe('an index that cannot be read', () => {
       expect.stringMatching(/no column one of `file`, `url`, `link`, `api`/),
     ]);
     expect(await refused('dataset,Dataset,file\na,b,c\n')).toEqual([
-      expect.stringMatching(/the columns `dataset` and `Dataset` are about the same/),
+      expect.stringMatching(/the columns `dataset` and `Dataset` mean the same/),
     ]);
     expect(
       await refused('dataset,file\na,b\n', { index: '{ file: ../lists/list.csv, columns: { license: Lizenz } }' }),
     ).toEqual([expect.stringMatching(/there is no column `Lizenz`, which `index.columns` names/)]);
     expect(await refused('x', { index: '{ file: x.csv, columns: { licence: L } }' })).toEqual([
-      expect.stringMatching(/index.columns.licence: is no name of a column; did you mean `license`\?/),
+      expect.stringMatching(/index.columns.licence: is not a column name; did you mean `license`\?/),
     ]);
   });
 

@@ -34,7 +34,7 @@ describe('the YAML file beside dropped data', () => {
 });
 
 describe('the YAML file beside dropped data that nobody vouches for', () => {
-  const only = 'that may only stand in the manifest, or here with `drop.trusted: true`';
+  const only = 'this is only allowed in the manifest, or here with `drop.trusted: true`';
 
   it('may not refer to nodes, set any field it likes, or choose a text format', async () => {
     const text = [
@@ -47,8 +47,8 @@ describe('the YAML file beside dropped data that nobody vouches for', () => {
     const path = writeText(tempDir(), 'dataset.yaml', text);
     expect(await problemsOf(loadDatasetDetails(path, {}))).toEqual([
       `1:1 groups: refers to nodes: ${only}`,
-      `3:3 fields.field_resources: is no field of plain text: ${only}`,
-      `4:3 fields.status: is no field of plain text: ${only}`,
+      `3:3 fields.field_resources: is not a plain text field: ${only}`,
+      `4:3 fields.status: is not a plain text field: ${only}`,
       `5:3 fields.field_granularity: holds more than plain text: ${only}`,
     ]);
     await expect(loadDatasetDetails(path, {}, 'all')).resolves.toMatchObject({ details: { groups: ['12'] } });
@@ -57,7 +57,7 @@ describe('the YAML file beside dropped data that nobody vouches for', () => {
   it('of a resource may not say which dataset it belongs to', async () => {
     const path = writeText(tempDir(), 'june.yaml', 'fields: { field_dataset_ref: { und: [{ target_id: "7" }] } }');
     expect(await problemsOf(loadResourceDetails(path, {}))).toEqual([
-      `1:11 fields.field_dataset_ref: is no field of plain text: ${only}`,
+      `1:11 fields.field_dataset_ref: is not a plain text field: ${only}`,
     ]);
   });
 

@@ -161,7 +161,7 @@ datasets:
       '1:1 name: this key is required',
       '1:1 nmae: unknown key; did you mean `name`?',
       expect.stringMatching(/^2:11 schedule: is not a cron expression: /),
-      '3:11 timezone: is no known time zone; write an IANA name such as `Europe/Berlin` or `UTC`',
+      '3:11 timezone: is not a known time zone; use an IANA name such as `Europe/Berlin` or `UTC`',
       '4:12 onMissing: `destroy` is not allowed; allowed: keep, orphan, unpublish, delete',
       '5:24 defaults.dataset.licence: unknown key; did you mean `license`?',
       expect.stringMatching(/^7:9 datasets\.0\.id: must be 1 to 64 of/),
@@ -173,15 +173,15 @@ datasets:
       ),
       '13:13 datasets.1.access: `private` needs the key `rights`: say why access is limited',
       '14:39 datasets.1.temporal.to: must not be before `from` (2026-05-01)',
-      '16:31 datasets.1.resources.0.link: only one of `file`, `url`, `link`, `api` may be given; `file` is there, too',
-      '17:15 datasets.1.resources.1.id: `r` is taken: the resource on line 16 has this id; each needs its own',
+      '16:31 datasets.1.resources.0.link: only one of `file`, `url`, `link`, `api` is allowed; `file` is set, too',
+      '17:15 datasets.1.resources.1.id: `r` is already used: the resource on line 16 has this id; ids must be unique',
       '18:9 datasets.1.resources.2: the resource has no content: it needs one of `file`, `url`, `link`, `api`',
       '19:24 datasets.1.resources.3.link: must be a full address that begins with http:// or https://',
-      '20:9 datasets.2.id: `twice` is taken: the dataset on line 11 has this id; each needs its own',
+      '20:9 datasets.2.id: `twice` is already used: the dataset on line 11 has this id; ids must be unique',
       '22:11 datasets.2.tags: must be a list, not text',
       '23:21 datasets.2.spatial.wkt: must be a well-known-text geometry such as `POINT (13.4 52.5)`',
       '24:23 datasets.2.contact.email: must be an e-mail address',
-      '25:23 datasets.2.temporal.from: there is no such day or time',
+      '25:23 datasets.2.temporal.from: is not an existing date or time',
     ]);
   });
 
@@ -193,7 +193,7 @@ datasets:
     ['name: m\ncatalogue: { from: a.json, filters: { x..y: 1 } }', '2:39 catalogue.filters.x..y: must be a path'],
     ['name: m\ndrop: {}', '2:1 drop.folder: this key is required'],
     ['name: m\ndrop: { folder: x, settle: 2 }', '2:28 drop.settle: must be a duration'],
-    ['name: m\nrenamedFrom: m\ndatasets: []', '2:1 renamedFrom: is the present name; leave it out'],
+    ['name: m\nrenamedFrom: m\ndatasets: []', '2:1 renamedFrom: is the current name; remove it'],
     ['name: m\nschedule: hourly\ndatasets: []', '2:11 schedule: must have 5 fields'],
     ['name: m\nschedule: "0 0 30 2 *"\ndatasets: []', '2:11 schedule: is not a cron expression'],
     ['- a\n- b', '1:1 : must be a mapping (key: value), not a list'],
@@ -210,9 +210,9 @@ datasets:
   - { id: d, title: D, renamedFrom: x }
 `;
     expect(await problemsOf(load(text))).toEqual([
-      '3:37 datasets.0.renamedFrom: `b` is taken: the dataset on line 4 has this id; each needs its own',
-      '4:24 datasets.1.renamedFrom: is the present id; leave it out',
-      '6:37 datasets.3.renamedFrom: `x` is taken: line 5 has the same former id; each needs its own',
+      '3:37 datasets.0.renamedFrom: `b` is already used: the dataset on line 4 has this id; ids must be unique',
+      '4:24 datasets.1.renamedFrom: is the current id; remove it',
+      '6:37 datasets.3.renamedFrom: `x` is already used: line 5 has the same former id; ids must be unique',
     ]);
   });
 

@@ -49,7 +49,7 @@ describe('the schedule of a manifest', () => {
       ),
     ).toEqual([
       expect.stringMatching(/^3 schedule\.cron: is not a cron expression/),
-      expect.stringMatching(/^4 schedule\.timezone: is no known time zone/),
+      expect.stringMatching(/^4 schedule\.timezone: is not a known time zone/),
       '5 schedule.jiter: unknown key; did you mean `jitter`?',
       '6 schedule.window: must be two times of a day such as `22:00-06:00`',
       expect.stringMatching(/^7 schedule\.catchUp: `twice` is not allowed.*; allowed: once, skip/),
@@ -58,7 +58,7 @@ describe('the schedule of a manifest', () => {
 
   it('names the time zone once, and has a window that is one', async () => {
     expect(await faults('schedule: { cron: "0 6 * * *", window: 6:00-6:00 }\ntimezone: UTC')).toEqual([
-      '2 schedule.window: begins and ends at the same time; leave it out',
+      '2 schedule.window: starts and ends at the same time; remove it',
       '3 timezone: belongs in `schedule`, next to `cron`',
     ]);
     expect(await faults('schedule: 5')).toEqual(['2 schedule: cannot be a number']);

@@ -81,7 +81,7 @@ describe('a recipe', () => {
     const dir = tempDir();
     writeFileSync(join(dir, 's.json'), '{"fields":[{"type":"string"}]}');
     expect((await wishOf('{ id: r, file: a.csv, schema: s.json }', '{}', dir)).recipe?.fault).toContain(
-      's.json is no Table Schema: fields.0.name',
+      's.json is not a Table Schema: fields.0.name',
     );
   });
 
@@ -110,12 +110,12 @@ describe('faults of a manifest about tables', () => {
     ['table: [{ skipRows: 1 }, { skipRows: 2 }]', 'each once at most'],
     ['table: [{ encoding: utf8 }]', '`utf8` is not allowed (did you mean `utf-8`?)'],
     ['table: [{ filter: "a >" }]', 'the expression expected a column'],
-    ['table: [{ computed: { x: "foo(1)" } }]', 'there is no function `foo`'],
+    ['table: [{ computed: { x: "foo(1)" } }]', 'unknown function `foo`'],
     ['table: [{ cast: { a: dat } }]', 'must be one of text, integer, number'],
     ['table: [{ cast: { a: { to: date, from: "MM/YYYY" } } }]', 'must name year'],
     ['table: [{ cast: { a: { to: number, group: ".", decimal: "." } } }]', '`decimal` and `group` must differ'],
     ['table: [{ replace: { with: x } }]', 'needs exactly one of `cell`, `text`, `pattern`'],
-    ['table: [{ replace: { pattern: "(", with: x } }]', 'is no regular expression'],
+    ['table: [{ replace: { pattern: "(", with: x } }]', 'is not a valid regular expression'],
     ['table: [{ fill: { in: [a] } }]', 'needs either `with` or `from: above`'],
     ['badRows: drop', '`drop` is not allowed'],
     ['maxBadRows: 1.5', 'must be a share such as `0.5%`'],
@@ -125,7 +125,7 @@ describe('faults of a manifest about tables', () => {
     ['schema: { fields: [] }', 'must have at least 1 entry'],
     ['schema: { fields: [{ name: a, type: geopoint }] }', '`geopoint` is not allowed; allowed: string'],
     ['schema: { fields: [{ name: a, type: date, format: any }] }', 'would be a guess'],
-    ['schema: { fields: [{ name: a, constraints: { pattern: "(" } }] }', 'is no regular expression'],
+    ['schema: { fields: [{ name: a, constraints: { pattern: "(" } }] }', 'is not a valid regular expression'],
   ])('%s', async (text, message) => {
     const problems = await problemsOf(load(`{ id: r, file: a.csv, ${text} }`));
     expect(problems.join('\n')).toContain(message);

@@ -41,8 +41,8 @@ describe('a resource with a url', () => {
     [{ url: 'https://me:geheim@a.example/x.csv' }, 'must not hold a user or password'],
     [{ url: 'https://a.example/x', name: '../x.csv' }, 'must be a file name without folders'],
     [{ url: 'https://a.example/x', name: '..' }, 'must be a file name without folders'],
-    [{ url: 'https://a.example/x', file: 'x.csv' }, 'only one of `file`, `url`, `link`, `api` may be given'],
-    [{ file: 'x.csv', name: 'y.csv' }, 'is for a `url` only'],
+    [{ url: 'https://a.example/x', file: 'x.csv' }, 'only one of `file`, `url`, `link`, `api` is allowed'],
+    [{ file: 'x.csv', name: 'y.csv' }, 'is allowed with `url` only'],
   ])('is refused as %j', async (resource, words) => {
     const error = await load(resource).catch((caught: Error) => caught);
     expect(error).toBeInstanceOf(Error);

@@ -20,7 +20,7 @@ describe('bad rows', () => {
       message: expect.stringMatching(/^100 or more bad rows: nothing is published\n(line .*\n){10}and 80 more$/),
     });
     await expect(made('t.csv', `n\n${rows}`, { table, badRows: 'skip' })).rejects.toMatchObject({
-      message: expect.stringMatching(/^1,000 bad rows of 1,000, more than the 0.5% that may be \(maxBadRows\)/),
+      message: expect.stringMatching(/^1,000 bad rows of 1,000, more than the 0.5% allowed \(maxBadRows\)/),
     });
   });
 
@@ -80,15 +80,15 @@ describe('a schema', () => {
   });
 
   it.each([
-    ['integer', {}, 'x', 'is no integer'],
-    ['number', {}, '1,5', 'is no number'],
-    ['boolean', {}, 'maybe', 'is no boolean'],
-    ['date', {}, '2026-02-30', 'is no date'],
+    ['integer', {}, 'x', 'is not a valid integer'],
+    ['number', {}, '1,5', 'is not a valid number'],
+    ['boolean', {}, 'maybe', 'is not a valid boolean'],
+    ['date', {}, '2026-02-30', 'is not a valid date'],
     ['datetime', {}, '2026-02-28', null],
-    ['time', {}, '25:00', 'is no time'],
-    ['year', {}, '26', 'is no year'],
-    ['yearmonth', {}, '2026-13', 'is no yearmonth'],
-    ['string', { format: 'email' }, 'me', 'is no string'],
+    ['time', {}, '25:00', 'is not a valid time'],
+    ['year', {}, '26', 'is not a valid year'],
+    ['yearmonth', {}, '2026-13', 'is not a valid yearmonth'],
+    ['string', { format: 'email' }, 'me', 'is not a valid string'],
     ['string', { format: 'email' }, 'me@example.org', null],
     ['integer', { constraints: { minimum: 5 } }, '4', 'is less than 5'],
     ['integer', { constraints: { maximum: 5 } }, '10', 'is more than 5'],
@@ -119,8 +119,8 @@ describe('a schema', () => {
       message: [
         '3 bad rows of 4: nothing is published',
         'line 2, column 1 ("a"): is empty, but required',
-        'line 3, column 2 ("b"): stands in another row, too',
-        'line 4, column 2 ("b"): stands in another row, too',
+        'line 3, column 2 ("b"): is not unique',
+        'line 4, column 2 ("b"): is not unique',
       ].join('\n'),
     });
     const keyed = made(

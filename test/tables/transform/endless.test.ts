@@ -48,7 +48,7 @@ describe('a regular expression without end', () => {
   ])('is stopped %s, and the line is told', async (_where, steps, pattern) => {
     await expect(run(steps, pattern)).rejects.toMatchObject({
       code: 'table-step',
-      message: expect.stringContaining('line 3: a step does not come to its end'),
+      message: expect.stringContaining('line 3: a step does not finish'),
     });
   });
 });
@@ -65,7 +65,7 @@ describe('a module without end', () => {
     for (const { status, reason } of (await Promise.allSettled(stuck)) as PromiseRejectedResult[]) {
       expect({ status, reason }).toMatchObject({
         status: 'rejected',
-        reason: { code: 'table-step', message: expect.stringContaining('does not come to its end') },
+        reason: { code: 'table-step', message: expect.stringContaining('does not finish') },
       });
     }
     expect(await textOf('t.csv', 'a\n1\n', { table: [{ constant: { b: 2 } }] })).toBe('a,b\n1,2\n');

@@ -272,11 +272,11 @@ describe('JSON', () => {
   it.each([
     ['a nested object', '[{"a":1},{"a":{"b":1}}]', 'row 2: the value of "a" is an object'],
     ['a nested list', '[{"a":[1]}]', 'row 1: the value of "a" is a list'],
-    ['a row that is no object', '[{"a":1},2]', 'row 2 is no object'],
+    ['a row that is not an object', '[{"a":1},2]', 'row 2 is not an object'],
     ['a faulty row', '[{"a":1},{a:2}]', 'row 2 is no JSON'],
     ['a missing row', '[{"a":1},]', 'row 2 is no JSON'],
-    ['an array that is cut off', '[{"a":1},{"a":2}', 'not one whole array'],
-    ['text behind the array', '[{"a":1}] x', 'not one whole array'],
+    ['an array that is cut off', '[{"a":1},{"a":2}', 'not one complete array'],
+    ['text behind the array', '[{"a":1}] x', 'not one complete array'],
     ['an empty array', '[]', 'holds no rows'],
   ])('with %s is refused', async (_, text, message) => {
     await expect(made('t.json', text, steps)).rejects.toMatchObject({
@@ -287,7 +287,7 @@ describe('JSON', () => {
 
   it('that is no array goes as it is unless steps are asked for', async () => {
     const shapes = '{"type":"FeatureCollection","features":[]}';
-    expect(await made('t.json', shapes)).toEqual({ kind: 'as-is', why: 't.json is no array of rows' });
+    expect(await made('t.json', shapes)).toEqual({ kind: 'as-is', why: 't.json is not an array of rows' });
     const nested = { kind: 'as-is', why: expect.stringContaining('row 1: the value of "a" is a list') };
     expect(await made('t.json', '[{"a":[1]}]')).toEqual(nested);
     await expect(made('t.json', shapes, { table: [{ select: ['a'] }] })).rejects.toMatchObject({ code: 'table-input' });

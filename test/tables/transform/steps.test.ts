@@ -209,8 +209,8 @@ describe('a module of one’s own', () => {
     ['throws', 'export async function* transform() { throw new Error("no luck"); }', 'failed: no luck'],
     ['exports nothing', 'export const x = 1;', 'exports no function'],
     ['cannot be read as a program', 'export const = ;', 'failed'],
-    ['gives what is no row', 'export async function* transform() { yield 1; }', 'row 1 is no object'],
-    ['gives nothing to iterate', 'export const transform = () => 5;', 'gives no rows one after the other'],
+    ['gives what is no row', 'export async function* transform() { yield 1; }', 'row 1 is not an object'],
+    ['gives nothing to iterate', 'export const transform = () => 5;', 'does not return an async iterable'],
     [
       'throws before its first row',
       'export const transform = () => { throw new Error("no luck"); }',
@@ -262,7 +262,7 @@ describe('split', () => {
   it('takes rows for bad ones whose value no resource has', async () => {
     await expect(
       made('t.csv', text, { table: [{ split: { by: 'region', values: ['North'], only: 'North' } }] }),
-    ).rejects.toMatchObject({ code: 'table-rows', message: expect.stringContaining('is none of the values') });
+    ).rejects.toMatchObject({ code: 'table-rows', message: expect.stringContaining('is not one of the values') });
   });
 
   it('says where it belongs', async () => {

@@ -75,7 +75,7 @@ const entriesOf = async (zip: ZipFile, name: string, cancelled: CancelFlag): Pro
 const badEntry = (name: string, error: Error): Error => {
   if (!/path|characters in fileName/i.test(error.message)) return isOurs(error) ? error : damaged(name, error);
   return new TableInputError(`${name} holds a name that leads out of the archive: ${error.message}`, {
-    hint: 'such an archive is not opened; recreate it with plain relative names',
+    hint: 'the archive was not opened; recreate it with plain relative names',
     cause: error,
   });
 };
@@ -93,7 +93,7 @@ async function* contentOf(
     throw new TableInputError(`${what} is encrypted`, { hint: 'publish it without a password' });
   }
   if (!entry.canDecodeFileData()) {
-    throw new TableInputError(`${what} is compressed by a method that is not understood`, {
+    throw new TableInputError(`${what} uses an unsupported compression method`, {
       hint: 'recreate the archive with the usual method (deflate)',
     });
   }

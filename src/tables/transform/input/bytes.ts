@@ -166,8 +166,8 @@ const unreadable = (encoding: string, chunk: Buffer | null, linesBefore: number)
   const line = linesBefore + newlinesIn(lossy.slice(0, Math.max(0, at)));
   const hint =
     encoding === 'utf-8'
-      ? 'save the file as UTF-8, or name its encoding, such as `encoding: windows-1252`'
-      : 'name the right one with `encoding`';
+      ? 'save the file as UTF-8, or set its encoding, such as `encoding: windows-1252`'
+      : 'set the right one with `encoding`';
   return new TableFaultError(
     `the text is not valid ${encoding.toUpperCase()}`,
     { code: 'table-encoding', line },

@@ -20,7 +20,7 @@ export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: 
     if (columns.size > limits.columns) throw tooManyColumns(columns.size, limits);
   }
   if (columns.size === 0) {
-    throw new TableInputError('the JSON holds no rows, so there are no columns', {
+    throw new TableInputError('the JSON has no rows, so there are no columns', {
       hint: 'it must be an array of objects, or one object in each line',
     });
   }
@@ -79,7 +79,7 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
   }
   if (!isObject(value) || value instanceof Digits) {
     const Fault = row === 1 ? NotOneTable : TableInputError; // of a list of something else every row is none
-    throw new Fault(`row ${row} is no object`, {
+    throw new Fault(`row ${row} is not an object`, {
       line: row,
       hint: 'each row must be an object such as {"id": 1, "name": "Parks"}',
     });
@@ -92,9 +92,9 @@ const cellOf = (value: unknown, row: number, key: string): string => {
   if (value instanceof Digits) return value.source;
   if (typeof value !== 'object') return String(value);
   const what = Array.isArray(value) ? 'a list' : 'an object';
-  throw new NotOneTable(`row ${row}: the value of ${shown(key)} is ${what}, which has no place in a table`, {
+  throw new NotOneTable(`row ${row}: the value of ${shown(key)} is ${what}, which does not fit into a table`, {
     line: row,
-    hint: 'give the value keys of its own in the row, or set `import: never` to publish the file as it is',
+    hint: 'flatten the value into keys of the row, or set `import: never` to publish the file as it is',
   });
 };
 
@@ -185,7 +185,7 @@ const [quote, backslash, comma, open, close, openObject, closeObject] = [...'"\\
 );
 
 const notAnArray = (): TableInputError =>
-  new TableInputError('the JSON is not one whole array', {
+  new TableInputError('the JSON is not one complete array', {
     hint: 'it must begin with [ and end with ]; copy or export the file again in full',
   });
 

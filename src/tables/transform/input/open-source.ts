@@ -46,7 +46,7 @@ export const openSource = async (options: OpenOptions): Promise<Opened> => {
   if (recipe.sheet !== null) throw misplaced('sheet', name, '.xlsx');
   const bytes = fileBytes(path, name, options);
   if (/\.json(?:\.gz)?$/i.test(name) && !(await isJsonArray(bytes))) {
-    throw new NotOneTable(`${name} is no array of rows`, {
+    throw new NotOneTable(`${name} is not an array of rows`, {
       hint: 'a table is an array of objects; to publish the file as it is: `import: never`',
     });
   }
@@ -54,7 +54,7 @@ export const openSource = async (options: OpenOptions): Promise<Opened> => {
 };
 
 const misplaced = (key: string, name: string, ending: string): TableInputError =>
-  new TableInputError(`\`${key}\` is for ${ending} files; ${name} is none`, { hint: `leave out \`${key}\`` });
+  new TableInputError(`\`${key}\` is for ${ending} files; ${name} is not one`, { hint: `leave out \`${key}\`` });
 
 const openedArchive = async (options: OpenOptions, open: (archive: Archive) => Promise<Table>): Promise<Opened> => {
   const archive = await openArchive(options.path, options);

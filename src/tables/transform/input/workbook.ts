@@ -146,8 +146,8 @@ const chosenSheet = (archive: Archive, sheets: Sheet[], wanted: string | number 
 const part = (archive: Archive, path: string): Entry => {
   const entry = archive.entries.get(path);
   if (entry !== undefined) return entry;
-  throw new TableInputError(`${archive.name} is no workbook: it has no ${path}`, {
-    hint: 'save it again as .xlsx; old .xls files and others are not read',
+  throw new TableInputError(`${archive.name} is not a workbook: it has no ${path}`, {
+    hint: 'save it again as .xlsx; old .xls files and other formats are not supported',
   });
 };
 

@@ -82,7 +82,7 @@ export const castStep = (columns: string[], casts: NonNullable<Step['cast']>, { 
           continue;
         }
         const text = cast(cell);
-        if (text === null) wrong.push(inColumn(columns, at, `is no ${nouns[to]}`));
+        if (text === null) wrong.push(inColumn(columns, at, `is not a valid ${nouns[to]}`));
         else if (text !== cell) {
           row.cells[at] = text;
           changed++;
@@ -102,9 +102,9 @@ const nouns = {
   integer: 'whole number',
   number: 'number',
   boolean: 'truth value',
-  date: 'date in the notation that was named',
-  datetime: 'date with time in the notation that was named',
-  time: 'time in the notation that was named',
+  date: 'date in the given format',
+  datetime: 'date with time in the given format',
+  time: 'time in the given format',
 };
 
 /** Replaces whole cells or text in them. */

@@ -52,7 +52,7 @@ export const pluginStage = async (
       const strange = Object.keys(row).find((key) => !known.has(key));
       if (strange !== undefined) {
         throw new TableStepError(
-          `transform ${name}: row ${counts.given} has a key ${JSON.stringify(strange)} that the first row has not`,
+          `transform ${name}: row ${counts.given} has a key ${JSON.stringify(strange)} that the first row does not have`,
           {
             hint: 'give every row the same keys',
           },
@@ -100,7 +100,7 @@ const load = async (path: string): Promise<Transform> => {
   }
   const found = loaded.transform ?? loaded.default;
   if (typeof found === 'function') return found as Transform; // what it gives is checked row by row
-  throw new TableStepError(`transform ${name}: the module exports no function`, {
+  throw new TableStepError(`transform ${name}: the module does not export a function`, {
     hint: 'export async function* transform(rows) { for await (const row of rows) yield row; }',
   });
 };
@@ -114,7 +114,7 @@ const begun = (call: () => unknown, name: string): AsyncIterator<unknown> => {
     throw failed(name, error);
   }
   if (isAsyncIterable(given)) return given[Symbol.asyncIterator]();
-  throw new TableStepError(`transform ${name}: the function gives no rows one after the other`, {
+  throw new TableStepError(`transform ${name}: the function does not return an async iterable of rows`, {
     hint: 'make it an async generator: `async function*`',
   });
 };
@@ -124,7 +124,7 @@ const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
 
 const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
   if (!isObject(value)) {
-    throw new TableStepError(`transform ${name}: row ${number} is no object`, {
+    throw new TableStepError(`transform ${name}: row ${number} is not an object`, {
       hint: 'yield objects of cells by column, such as {id: "1", name: "Parks"}',
     });
   }

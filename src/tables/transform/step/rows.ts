@@ -159,7 +159,7 @@ export const splitStep = (columns: string[], split: NonNullable<Step['split']>, 
       const cell = row.cells[at] ?? '';
       if (cell === own) return true;
       if (others.has(cell)) left++;
-      else bad.reject(row, [inColumn(columns, at, 'is none of the values of split')]);
+      else bad.reject(row, [inColumn(columns, at, 'is not one of the values of split')]);
       return false;
     },
     tell: () => `split by ${by}: ${plural(left, 'row')} of other resources left out`,

@@ -61,7 +61,7 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
 };
 
 const faultOf = ({ check, seen }: { check: CellCheck; seen: SeenKeys | null }, cell: string): string | null =>
-  check(cell) ?? (seen?.add([cell]) === false ? 'stands in another row, too' : null);
+  check(cell) ?? (seen?.add([cell]) === false ? 'is not unique' : null);
 
 /** What the schema leaves open, and what of it is not looked at. */
 const uncheckedParts = (columns: string[], schema: TableSchema): string[] => {
@@ -83,7 +83,7 @@ const cellCheck = (field: FieldSchema): CellCheck => {
   const bounds = boundsOf(field, cast);
   return (cell) => {
     const value = cast(cell);
-    if (value === null) return `is no ${type}`;
+    if (value === null) return `is not a valid ${type}`;
     if (allowed !== null && !allowed.has(cell) && !allowed.has(value)) return 'is none of the allowed values';
     if (pattern !== null && !pattern.test(cell)) return `does not match ${constraints.pattern}`;
     const length = [...cell].length;
