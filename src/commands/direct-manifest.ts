@@ -125,7 +125,7 @@ const manifestText = (
 ): string => `${head}
 name: ${name}
 portal: ${portal}
-defaults: { resource: { mend: safe } }   # fix what a file itself proves how to fix
+defaults: { resource: { mend: safe } }   # fix faults that have only one possible fix
 datasets:
   - id: ${name}
     title: ${quoted(titleOfName(basename(data, extname(data))))}

@@ -82,7 +82,7 @@ const firstManifest = ({ name, url }: ChosenPortal): string => `${manifestSchema
 
 name: first               # begins every key, such as first/library-hours/hours
 portal: ${name}
-guard: { rows: 50%, columns: grow, nulls: 50% }   # holds a table that is unlike the one before
+guard: { rows: 50%, columns: grow, nulls: 50% }   # holds a table that differs too much
 
 datasets:
   - id: library-hours
@@ -111,9 +111,9 @@ const inboxManifest = ({ name }: ChosenPortal): string => `${manifestSchema}
 name: inbox
 portal: ${name}
 drop: { folder: ../${inboxFolder}, files: "**/*.csv" }
-guard: { rows: 50%, columns: grow, nulls: 50% }   # holds a table that is unlike the one before
+guard: { rows: 50%, columns: grow, nulls: 50% }   # holds a table that differs too much
 
-# What to do with a table that a portal could not read. off: it is quarantined with the reason. safe: it is mended while
-# publishing where the file proves how (encoding, titles above the header, line ends); all others are quarantined.
+# What to do with a table that a portal could not read. off: it is quarantined with the reason. safe: it is fixed while
+# publishing if every fault has only one possible fix (encoding, titles above the header); others are quarantined.
 defaults: { resource: { mend: off } }
 `;
