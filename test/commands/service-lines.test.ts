@@ -1,6 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { ServiceLines } from '../../src/commands/service-lines.ts';
-import { startCommand } from '../../src/commands/start.ts';
+import { ServiceLines, startCommand } from '../../src/commands/start.ts';
 import { createLog } from '../../src/model/log.ts';
 import type { Reason, Report, ReportItem } from '../../src/model/report.ts';
 import { type CommandIo, commandIo } from '../support/command-io.ts';

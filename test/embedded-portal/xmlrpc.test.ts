@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MalformedBody } from '../../src/embedded-portal/media/body-parser.ts';
-import { parseRpcCall, writeRpcAnswer, writeRpcFault } from '../../src/embedded-portal/media/xmlrpc.ts';
+import { parseRpcCall, writeRpcAnswer, writeRpcFault } from '../../src/embedded-portal/xmlrpc.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';
 
 const message = (method: string, ...params: string[]): string =>

@@ -2,7 +2,7 @@ import { appendFileSync, closeSync, lstatSync, mkdirSync, openSync, rmSync, writ
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { claimId, claimPaths, foldersOf } from '../../../src/sources/drop/claim.ts';
-import { completeClaims, type Unrecorded } from '../../../src/sources/drop/complete.ts';
+import { completeClaims, type Unrecorded } from '../../../src/sources/drop/claimer.ts';
 import { stillOf } from '../../../src/sources/drop/settling.ts';
 import { listClaims } from '../../../src/sources/drop/spool.ts';
 import { tempDir } from '../../support/temp-dir.ts';

@@ -1,8 +1,8 @@
 // The guard of tables as manifests and the files beside dropped data write it, and as it is wished.
 import { describe, expect, it } from 'vitest';
 import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
-import { loadResourceDetails } from '../../../src/sources/manifest/details.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';
+import { loadResourceDetails } from '../../../src/sources/manifest/sidecars.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { problemsOf, writeText } from '../../support/yaml-file.ts';
 
