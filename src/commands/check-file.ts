@@ -31,7 +31,7 @@ import {
   type PublishedFile,
   summaryOfTable,
 } from './check-finding.ts';
-import { type Inside, lookAtCatalogue, lookAtPackage, lookInside } from './check-inside.ts';
+import { type Contents, inspectCatalogue, inspectManifest, inspectPackage } from './check-inside.ts';
 
 /** Checks one file, told apart by its name and, for YAML, by its keys. Never throws for what is wrong with the file. */
 export const checkFile = (path: string, context: CheckContext): Promise<FileFinding> => find(path, context, look);
@@ -42,13 +42,13 @@ export const checkFile = (path: string, context: CheckContext): Promise<FileFind
  */
 export const checkSource = (source: PublishedFile, context: CheckContext): Promise<FileFinding> => {
   const { path, name, recipe } = source;
-  if (recipe) return find(path, context, (_, finding) => lookAtMade({ ...source, recipe }, finding, context));
-  return find(path, context, isTabular(name) ? lookAtTable : lookAtOther);
+  if (recipe) return find(path, context, (_, finding) => checkConverted({ ...source, recipe }, finding, context));
+  return find(path, context, isTabular(name) ? checkTableFile : checkOther);
 };
 
-type Look = (path: string, finding: FileFinding, context: CheckContext) => Promise<void>;
+type FileCheck = (path: string, finding: FileFinding, context: CheckContext) => Promise<void>;
 
-const find = async (path: string, context: CheckContext, lookAt: Look): Promise<FileFinding> => {
+const find = async (path: string, context: CheckContext, lookAt: FileCheck): Promise<FileFinding> => {
   const file = shown(path, context.io.cwd);
   const finding: FileFinding = {
     file,
@@ -70,13 +70,13 @@ const find = async (path: string, context: CheckContext, lookAt: Look): Promise<
   return finding;
 };
 
-const look: Look = async (path, finding, context) => {
-  if (/^\.ya?ml$/i.test(extname(path))) return lookAtYaml(path, finding, context);
-  if (isTabular(path)) return lookAtTable(path, finding, context);
-  if (basename(path) === 'datapackage.json') return lookIntoPackage(path, finding, context);
-  await lookAtOther(path, finding, context);
-  if (await lookAtConvertible(path, finding, context)) return;
-  if (/^\.json$/i.test(extname(path))) return lookAtJson(path, finding, context);
+const look: FileCheck = async (path, finding, context) => {
+  if (/^\.ya?ml$/i.test(extname(path))) return checkYaml(path, finding, context);
+  if (isTabular(path)) return checkTableFile(path, finding, context);
+  if (basename(path) === 'datapackage.json') return checkPackage(path, finding, context);
+  await checkOther(path, finding, context);
+  if (await checkConvertible(path, finding, context)) return;
+  if (/^\.json$/i.test(extname(path))) return checkJson(path, finding, context);
   finding.faults.push({
     code: 'usage',
     file: finding.file,
@@ -86,7 +86,7 @@ const look: Look = async (path, finding, context) => {
   });
 };
 
-const lookAtOther: Look = async (path, finding) => {
+const checkOther: FileCheck = async (path, finding) => {
   const facts = await stat(path).catch(() => null);
   if (facts?.isFile()) {
     finding.summary = `there, ${facts.size.toLocaleString('en')} bytes`;
@@ -106,32 +106,32 @@ const kindNotes = (name: string): string[] => {
 };
 
 /** Looks at a file that is brought into CSV by itself; false for others, and for JSON that is no table. */
-const lookAtConvertible = async (path: string, finding: FileFinding, context: CheckContext): Promise<boolean> => {
+const checkConvertible = async (path: string, finding: FileFinding, context: CheckContext): Promise<boolean> => {
   const name = basename(path);
   const { encoding, skipRows } = context.reading;
   const told = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
   const recipe = recipeOf(told, { kind: 'file', path, name }, 'auto');
   if (recipe === null) return false;
-  await lookAtMade({ path, name, recipe }, finding, context);
+  await checkConverted({ path, name, recipe }, finding, context);
   return finding.kind === 'table' || extname(path) !== '.json';
 };
 
 /** JSON that is no table must be a catalogue. */
-const lookAtJson: Look = async (path, finding, { io }) => {
+const checkJson: FileCheck = async (path, finding, { io }) => {
   finding.kind = 'catalogue';
-  addInside(finding, await lookAtCatalogue(path, io.stop), io.cwd);
+  addInside(finding, await inspectCatalogue(path, io.stop), io.cwd);
   finding.summary = 'catalogue';
 };
 
-const lookIntoPackage: Look = async (path, finding, { io }) => {
+const checkPackage: FileCheck = async (path, finding, { io }) => {
   finding.kind = 'package';
-  const inside = await lookAtPackage(path);
+  const inside = await inspectPackage(path);
   finding.summary = `data package, ${plural(inside.sources.length, 'resource')}`;
   addInside(finding, inside, io.cwd);
 };
 
 /** What a list publishes, and what is wrong in it. */
-const addInside = (finding: FileFinding, { sources, problems, notes }: Inside, cwd: string): void => {
+const addInside = (finding: FileFinding, { sources, problems, notes }: Contents, cwd: string): void => {
   finding.sources = sources;
   if (notes) finding.notes = notes;
   finding.faults.push(
@@ -139,7 +139,7 @@ const addInside = (finding: FileFinding, { sources, problems, notes }: Inside, c
   );
 };
 
-const lookAtTable: Look = async (path, finding, { io, config, reading }) => {
+const checkTableFile: FileCheck = async (path, finding, { io, config, reading }) => {
   finding.kind = 'table';
   const { mend: _, ...inspection } = await inspectTable(path, {
     signal: io.stop,
@@ -152,7 +152,7 @@ const lookAtTable: Look = async (path, finding, { io, config, reading }) => {
   if (finding.faults.length === 0) finding.table = reportOf(inspection);
 };
 
-const lookAtYaml: Look = async (path, finding, context) => {
+const checkYaml: FileCheck = async (path, finding, context) => {
   const { io } = context;
   const { document } = await readYaml(path);
   const manifestKeys = ['name', ...manifestKinds];
@@ -168,7 +168,7 @@ const lookAtYaml: Look = async (path, finding, context) => {
   finding.kind = 'manifest';
   const manifest = await loadManifest(path);
   finding.summary = `sound, ${summaryOf(manifest, io.cwd)}`;
-  addInside(finding, await lookInside(manifest, io.stop), io.cwd);
+  addInside(finding, await inspectManifest(manifest, io.stop), io.cwd);
   const place = document?.position([manifest.portals === undefined ? 'portal' : 'portals']);
   finding.faults.push(...portalFaults(manifest, finding.file, place, context));
 };
@@ -242,7 +242,7 @@ const shown = (path: string, cwd: string): string => {
 };
 
 /** Makes the table in a folder of its own, looks at it, and writes what was found into `finding`. Throws what making throws. */
-const lookAtMade = async (
+const checkConverted = async (
   { path, name, recipe }: PublishedFile & { recipe: TableRecipe },
   finding: FileFinding,
   context: CheckContext,
@@ -254,7 +254,7 @@ const lookAtMade = async (
   try {
     const how = { path, name, recipe, folder, label: 'check', rejects: null, maxBytes, rowBytes, signal: io.stop };
     const made = await prepareTable(how);
-    if (made.kind === 'as-is' && isTabular(name)) return await lookAtTable(path, finding, context);
+    if (made.kind === 'as-is' && isTabular(name)) return await checkTableFile(path, finding, context);
     if (made.kind === 'as-is') {
       finding.summary = `${made.why}: sent unchanged`;
       finding.notes = kindNotes(name);

@@ -149,8 +149,8 @@ const placed = ({ message, count, places }: Finding): string => {
 export const moreLines = ({ findings }: Inspection, full: boolean): string[] =>
   findings.flatMap(({ code, count, places, message }) => {
     const more = count - places.length;
-    const isTold = code === null || more <= 0 || (code === 'table-encoding' && !full);
-    return isTold ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
+    const isReported = code === null || more <= 0 || (code === 'table-encoding' && !full);
+    return isReported ? [] : [`  … and ${more.toLocaleString('en')} more: ${message}`];
   });
 
 /** Ways to read a table of which only its publisher knows the right one, each with the key that decides for it. */

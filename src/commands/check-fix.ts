@@ -59,7 +59,7 @@ export const fixCommand = async (
     throw error;
   });
   if (report === null) return null;
-  tell(io, options, { path, output, report });
+  printReport(io, options, { path, output, report });
   return exitCodes.ok;
 };
 
@@ -85,7 +85,7 @@ const knownEncoding = (name: string | undefined): Reading['encoding'] => {
   });
 };
 
-const tell = (
+const printReport = (
   io: Io,
   options: FixOptions,
   { path, output, report }: { path: string; output: string; report: FixReport },

@@ -12,7 +12,7 @@ import { plural } from '../util/plural.ts';
 import type { PublishedFile } from './check-finding.ts';
 
 /** What a manifest publishes. */
-export interface Inside {
+export interface Contents {
   /** Its files. */
   sources: PublishedFile[];
   problems: FileProblem[];
@@ -21,15 +21,15 @@ export interface Inside {
 }
 
 /** See the head of this file. Throws what gathering throws where a list as a whole cannot be read. */
-export const lookInside = async (manifest: Manifest, signal: AbortSignal): Promise<Inside> => {
-  if ('datasets' in manifest) return insideOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [] });
-  if ('catalogue' in manifest) return lookInsideCatalogue(manifest, signal);
+export const inspectManifest = async (manifest: Manifest, signal: AbortSignal): Promise<Contents> => {
+  if ('datasets' in manifest) return contentsOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [] });
+  if ('catalogue' in manifest) return inspectCatalogueManifest(manifest, signal);
   if (!('index' in manifest) && !('datapackages' in manifest)) return { sources: [], problems: [] };
-  return insideOf(await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest)));
+  return contentsOf(await ('index' in manifest ? gatherIndex(manifest) : gatherPackages(manifest)));
 };
 
 /** A catalogue of the web is not fetched for a check. */
-const lookInsideCatalogue = async (manifest: CatalogueManifest, signal: AbortSignal): Promise<Inside> => {
+const inspectCatalogueManifest = async (manifest: CatalogueManifest, signal: AbortSignal): Promise<Contents> => {
   const { from } = manifest.catalogue;
   if (isAddress(from))
     return { sources: [], problems: [], notes: ['the catalogue is not fetched here; `sluice plan` reads it'] };
@@ -45,13 +45,13 @@ const lookInsideCatalogue = async (manifest: CatalogueManifest, signal: AbortSig
   };
 };
 
-/** As {@link lookInside}, of a catalogue that no manifest names. */
-export const lookAtCatalogue = (path: string, signal: AbortSignal): Promise<Inside> =>
-  lookInsideCatalogue({ ...unwritten('catalogue', path), catalogue: resolveCatalogue(path, '/') }, signal);
+/** As {@link inspectManifest}, of a catalogue that no manifest names. */
+export const inspectCatalogue = (path: string, signal: AbortSignal): Promise<Contents> =>
+  inspectCatalogueManifest({ ...unwritten('catalogue', path), catalogue: resolveCatalogue(path, '/') }, signal);
 
-/** As {@link lookInside}, of a data package that no manifest names. */
-export const lookAtPackage = async (path: string): Promise<Inside> =>
-  insideOf(await gatherPackages({ ...unwritten('package', path), datapackages: [path] }));
+/** As {@link inspectManifest}, of a data package that no manifest names. */
+export const inspectPackage = async (path: string): Promise<Contents> =>
+  contentsOf(await gatherPackages({ ...unwritten('package', path), datapackages: [path] }));
 
 /** A manifest made for a file without one. */
 const unwritten = (name: string, path: string): ManifestBase => ({
@@ -62,7 +62,7 @@ const unwritten = (name: string, path: string): ManifestBase => ({
   defaults: { dataset: {}, resource: {} },
 });
 
-const insideOf = ({ wishes, problems, remarks }: Omit<GatheredList, 'skipped'>): Inside => ({
+const contentsOf = ({ wishes, problems, remarks }: Omit<GatheredList, 'skipped'>): Contents => ({
   sources: filesOf(wishes),
   problems,
   notes: [...fetchedLater(wishes), ...remarks],

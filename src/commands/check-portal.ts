@@ -12,7 +12,7 @@ export interface PortalFinding extends PortalProbe {
 }
 
 /** Looks at a configured portal; an embedded one that is not running is started for that long. Needs no queue. */
-export const lookAtPortal = async (
+export const probePortal = async (
   name: string,
   config: Config,
   { log, signal }: { log: Log; signal: AbortSignal },

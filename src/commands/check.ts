@@ -20,7 +20,7 @@ import {
 } from './check-finding.ts';
 import { type FixOptions, fixCommand, readingOf } from './check-fix.ts';
 import { htmlOfFiles } from './check-html.ts';
-import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
+import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
@@ -169,7 +169,7 @@ async function* inOrder<T>(paths: T[], work: (path: T) => Promise<FileFinding>):
 }
 
 const portalOf = async (config: Config, options: CommonOptions, io: Io): Promise<PortalFinding> =>
-  lookAtPortal(config.portal ?? '', config, { log: oneOffLog(config, options, io), signal: io.stop });
+  probePortal(config.portal ?? '', config, { log: oneOffLog(config, options, io), signal: io.stop });
 
 const wrongUse: ReadonlySet<Fault['code']> = new Set(['usage', 'config', 'manifest']);
 

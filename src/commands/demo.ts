@@ -41,7 +41,7 @@ export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<
   const { REDIS_URL: _external, ...env } = io.env; // the demo never touches a Redis that is in use
   const config = await loadConfig({ file: undefined, cwd: folder, env, stateDir: 'state' });
   const log = createLog({ level: 'error', destination: io.stderr, pretty: io.terminal });
-  const runtime = await Runtime.open({ config, log, env, role: 'demo', tell: (line) => warn(io, `sluice: ${line}`) });
+  const runtime = await Runtime.open({ config, log, env, role: 'demo', report: (line) => warn(io, `sluice: ${line}`) });
   say(io, `sluice demo in ${folder}`);
   try {
     const fine = await play(runtime, folder, io);

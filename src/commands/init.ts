@@ -7,7 +7,7 @@ import { loadConfig, portalNameOf } from '../config/load.ts';
 import { InterruptedError, SluiceError, UsageError } from '../model/errors.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
-import { lookAtPortal, type PortalFinding, portalLines } from './check-portal.ts';
+import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import {
@@ -20,7 +20,7 @@ import {
   settingsFiles,
 } from './init-files.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
-import { canAsk, Prompt } from './prompt.ts';
+import { canPrompt, Prompt } from './prompt.ts';
 import { oneOffLog } from './session.ts';
 
 /** Options of `sluice init`; what they leave open is asked for on a terminal. */
@@ -54,7 +54,7 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   }
   const inbox = await inboxOf(root);
   await mkdir(join(root, inbox), { recursive: true });
-  const probe = await lookUntilLogin(root, portal, options, io);
+  const probe = await probeUntilLogin(root, portal, options, io);
   if (options.json) say(io, JSON.stringify({ folder: root, written, kept, portal: probe }, null, 2));
   else
     for (const line of reportLines(relative(io.cwd, root), {
@@ -97,10 +97,10 @@ const writeNew = async (root: string, { path, text, secret }: NewFile): Promise<
 const choosePortal = async (options: InitOptions, io: Io): Promise<ChosenPortal> => {
   const username = options.username ?? (options.url ? io.env.SLUICE_USERNAME : undefined);
   const given = { ...options, username, password: await passwordGiven(options, io) };
-  if (options.yes || !canAsk(io)) return chosen(given);
+  if (options.yes || !canPrompt(io)) return chosen(given);
   const prompt = new Prompt(io);
   try {
-    const url = given.url ?? (await askUrl(prompt, io));
+    const url = given.url ?? (await promptUrl(prompt, io));
     if (url === '') return chosen({ ...given, url });
     return chosen({
       url,
@@ -124,8 +124,8 @@ const passwordGiven = async ({ passwordFile }: InitOptions, { cwd, env }: Io): P
   }
 };
 
-const askUrl = async (prompt: Prompt, io: Io): Promise<string> => {
-  say(io, 'The portal to publish to, such as https://data.example.org; none for the embedded one');
+const promptUrl = async (prompt: Prompt, io: Io): Promise<string> => {
+  say(io, 'The portal to publish to, such as https://data.example.org; empty for the embedded one');
   for (;;) {
     const url = await prompt.line('Address of the portal');
     const fault = url === '' ? null : portalUrlFault(url);
@@ -165,7 +165,7 @@ const inboxOf = async (root: string): Promise<string> => {
 const mostLogins = 3;
 
 /** Looks at a remote portal; on a terminal, asks for user and password again while they are refused, and keeps what was typed last. */
-const lookUntilLogin = async (
+const probeUntilLogin = async (
   root: string,
   portal: ChosenPortal,
   options: InitOptions,
@@ -176,7 +176,7 @@ const lookUntilLogin = async (
     const probe = await look(root, chosen, options, io);
     const login = probe?.login;
     const isRefused = login != null && 'code' in login && login.code === 'portal-login';
-    if (!isRefused || options.yes || !canAsk(io) || asked === mostLogins) return probe;
+    if (!isRefused || options.yes || !canPrompt(io) || asked === mostLogins) return probe;
     say(io, `  ${login.message}`);
     const prompt = new Prompt(io);
     try {
@@ -203,7 +203,7 @@ const look = async (
   const config = await loadConfig({ file: join(root, configPath), cwd: root, env: io.env });
   if (!options.json) say(io, `Looking at ${portal.url} …`);
   try {
-    return await lookAtPortal(portal.name, config, { log: oneOffLog(config, options, io), signal: io.stop });
+    return await probePortal(portal.name, config, { log: oneOffLog(config, options, io), signal: io.stop });
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
     say(io, `  ${error.message}`);

@@ -26,8 +26,8 @@ const [faultMs, lingerMs] = [5000, 2000];
 /** How long the second signal leaves, milliseconds. */
 const forcedMs = 500;
 
-/** Takes over signals and unexpected errors of this process. `tell` reports a line to the user, `format` shows an error. */
-export const boundProcess = (tell: (line: string) => void, format: (error: unknown) => string): ProcessEnd => {
+/** Takes over signals and unexpected errors of this process. `report` reports a line to the user, `format` shows an error. */
+export const boundProcess = (report: (line: string) => void, format: (error: unknown) => string): ProcessEnd => {
   const [stop, force] = [new AbortController(), new AbortController()];
   const writing = new Set<() => boolean>();
   let isFaulty = false;
@@ -39,7 +39,7 @@ export const boundProcess = (tell: (line: string) => void, format: (error: unkno
       all += 1;
       idle = [...writing].some((isWriting) => isWriting()) ? 0 : idle + 1;
       if (idle < mostIdle && all < most) return;
-      tell('sluice: stopping takes too long: exiting now; the next start resumes unfinished work');
+      report('sluice: stopping takes too long: exiting now; the next start resumes unfinished work');
       exit();
     };
     setInterval(beat, beatMs).unref();
@@ -58,7 +58,7 @@ export const boundProcess = (tell: (line: string) => void, format: (error: unkno
     isFaulty = true;
     process.exitCode = exitCodes.bug;
     setTimeout(exit, faultMs).unref();
-    tell(format(error));
+    report(format(error));
     stop.abort('an unexpected error');
   };
   const over = (exitCode: number): void => {

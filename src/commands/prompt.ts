@@ -6,7 +6,7 @@ import { InterruptedError } from '../model/errors.ts';
 import type { Io } from './io.ts';
 
 /** True at an interactive terminal. */
-export const canAsk = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
+export const canPrompt = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
 
 /** Asks line by line; `close()` gives the terminal back. */
 export class Prompt {

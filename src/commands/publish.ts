@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { StoredReport } from '../model/report.ts';
-import type { AskedRun } from '../service/actions.ts';
+import type { RequestedRun } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -88,7 +88,7 @@ export const publish = async (
   options: PublishOptions,
   io: Io,
 ): Promise<StoredReport[]> => {
-  const runs: AskedRun[] = [];
+  const runs: RequestedRun[] = [];
   for (const manifest of manifests) {
     if (isDropManifest(manifest)) await takeDropped(runtime, manifest, io.stop);
     for (const target of runtime.perPortal(manifest)) {
@@ -106,7 +106,7 @@ export const publish = async (
 /** Waits for runs and shows their reports; returns the exit code. */
 export const awaitReports = async (
   runtime: Runtime,
-  runs: AskedRun[],
+  runs: RequestedRun[],
   options: CommonOptions,
   io: Io,
 ): Promise<number> => {

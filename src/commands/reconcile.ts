@@ -107,7 +107,7 @@ export const verifyCommand = async (path: string, options: ReconcileCommandOptio
   );
 
 /** What a command reports of one portal. */
-interface Told {
+interface PortalResult {
   code: number;
   json: unknown;
   lines: string[];
@@ -120,7 +120,7 @@ const withReconciled = async (
   options: ReconcileCommandOptions,
   io: Io,
   how: Pick<ReconcileOptions, 'find' | 'content'>,
-  work: (runtime: Runtime, results: Reconciled[], target: ReconcileOptions['target']) => Promise<Told>,
+  work: (runtime: Runtime, results: Reconciled[], target: ReconcileOptions['target']) => Promise<PortalResult>,
 ): Promise<number> => {
   const config = await configOf(options, io);
   const [manifest] = await loadAll([resolve(io.cwd, path)]);
@@ -130,8 +130,8 @@ const withReconciled = async (
       hint: 'choose the portal with --portal NAME',
     });
   }
-  const told = await withRuntime({ config, options, role }, io, async (runtime) => {
-    const all: (Told & { portal: string })[] = [];
+  const results = await withRuntime({ config, options, role }, io, async (runtime) => {
+    const all: (PortalResult & { portal: string })[] = [];
     for (const each of runtime.perPortal(manifest)) {
       const target = { manifest: each.name, portal: each.portal };
       const results = await reconcileOn(runtime, each, how, io.stop);
@@ -139,19 +139,20 @@ const withReconciled = async (
     }
     return all;
   });
-  const [only] = told;
+  const [only] = results;
   if (options.json) {
-    const json = told.length === 1 ? only?.json : told.map(({ portal, json: value }) => ({ portal, result: value }));
+    const json =
+      results.length === 1 ? only?.json : results.map(({ portal, json: value }) => ({ portal, result: value }));
     say(io, JSON.stringify(json, null, 2));
   } else {
-    for (const { portal, lines } of told) {
-      if (told.length > 1) say(io, `${portal}:`);
+    for (const { portal, lines } of results) {
+      if (results.length > 1) say(io, `${portal}:`);
       for (const line of lines) say(io, line);
     }
     // What was published from a watched folder has no source any more that it could be held against.
     if (isDropManifest(manifest)) say(io, droppedNote);
   }
-  return worstOf(told.map(({ code }) => code));
+  return worstOf(results.map(({ code }) => code));
 };
 
 const droppedNote =

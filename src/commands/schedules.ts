@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { targetName } from '../model/redis-keys.ts';
 import { nextStart, type Schedule } from '../model/schedule-times.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
-import { type AskedRun, runNow } from '../service/actions.ts';
+import { type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
 import { knownPaths, loadKnown, manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -147,18 +147,18 @@ export const runNowCommand = async (named: string[], options: RunNowOptions, io:
     const manifests: Manifest[] = [];
     for (const what of named) manifests.push(await manifestOf(runtime, what, io.cwd));
     const served = await runtime.hasWorkers();
-    const runs: AskedRun[] = [];
+    const runs: RequestedRun[] = [];
     for (const manifest of manifests) {
       // A running service claims the files of its watched folders itself.
       if (isDropManifest(manifest) && !served) await takeDropped(runtime, manifest, io.stop);
       runs.push(...(await runNow(runtime, manifest)));
     }
-    if (options.wait === false) return tellQueued(runs, { options, served }, io);
+    if (options.wait === false) return reportQueued(runs, { options, served }, io);
     return awaitReports(runtime, runs, options, io);
   });
 
-const tellQueued = (
-  runs: AskedRun[],
+const reportQueued = (
+  runs: RequestedRun[],
   { options, served }: { options: RunNowOptions; served: boolean },
   io: Io,
 ): number => {

@@ -37,15 +37,15 @@ export const withRuntime = async <T>(
   work: (runtime: Runtime) => Promise<T>,
 ): Promise<T> => {
   const log = oneOffLog(config, options, io);
-  const tell = (line: string): void => warn(io, `sluice: ${line}`);
+  const report = (line: string): void => warn(io, `sluice: ${line}`);
   const { Runtime } = await import('../service/runtime.ts'); // Redis, queues, clients: nothing that `check` or `--help` needs
-  const runtime = await Runtime.open({ config, log, role, env: io.env, tell });
+  const runtime = await Runtime.open({ config, log, role, env: io.env, report });
   io.writing.add(() => runtime.isWriting);
   const force = (): void => {
     runtime.close(true).catch(() => undefined); // the process ends next
   };
   io.force.addEventListener('abort', force, { once: true });
-  const endWatch = watchRedis(runtime, io.stop, tell);
+  const endWatch = watchRedis(runtime, io.stop, report);
   try {
     return await work(runtime);
   } finally {
@@ -81,19 +81,19 @@ const [beatMs, mostMissed] = [1000, 7];
 export const watchRedis = (
   { redis, redisHandle }: Pick<Runtime, 'redis' | 'redisHandle'>,
   stop: AbortSignal,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): (() => void) => {
   let isAsked = false;
-  let isTold = false;
+  let isReported = false;
   let missed = 0; // beats, not time: a process that was stopped itself has not waited for anybody
   const answered = (): void => {
     isAsked = false;
     missed = 0;
-    if (isTold) tell('Redis answers again');
-    isTold = false;
+    if (isReported) report('Redis answers again');
+    isReported = false;
   };
   const mixedUp = (): void => {
-    tell(
+    report(
       `Redis replies are out of sync: exiting now; the next start resumes unfinished work (${redisHandle.describe})`,
     );
     process.exit(exitCodes.bug);
@@ -113,12 +113,12 @@ export const watchRedis = (
     }
     if (missed < mostMissed) return;
     if (stop.aborted) {
-      tell(`Redis does not answer: exiting now; the next start resumes unfinished work (${redisHandle.describe})`);
+      report(`Redis does not answer: exiting now; the next start resumes unfinished work (${redisHandle.describe})`);
       process.exit(exitCodes.interrupted);
     }
-    if (isTold) return;
-    isTold = true;
-    tell(`Redis does not answer: waiting for it, nothing is lost meanwhile (${redisHandle.describe})`);
+    if (isReported) return;
+    isReported = true;
+    report(`Redis does not answer: waiting for it, nothing is lost meanwhile (${redisHandle.describe})`);
   };
   const onStop = (): void => {
     missed = 0; // from now on it may take so long again

@@ -5,7 +5,7 @@ import { datasetDataSchema } from '../model/job.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { StoredReport } from '../model/report.ts';
 import { type Standstill, standstillOf } from '../queue/standstill.ts';
-import type { AskedRun } from '../service/actions.ts';
+import type { RequestedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import type { Io } from './io.ts';
@@ -30,7 +30,7 @@ const pollMs = 50;
  */
 export const waitForRuns = async (
   runtime: Runtime,
-  runs: AskedRun[],
+  runs: RequestedRun[],
   options: WaitOptions,
   io: Io,
 ): Promise<StoredReport[]> => {
@@ -60,13 +60,13 @@ export const waitForRuns = async (
   return reports.filter((report) => report !== null);
 };
 
-const interrupted = (runs: AskedRun[]): InterruptedError =>
+const interrupted = (runs: RequestedRun[]): InterruptedError =>
   new InterruptedError(`interrupted; ${plural(runs.length, 'run')} not awaited`, {
     hint: 'the next `sluice publish` or `sluice start` on the same state resumes unfinished work',
   });
 
 /** A run holds its gate, or waits for it, until it has its report. @throws UnfinishedError when Redis knows nothing of it */
-const refuseLost = async (runtime: Runtime, run: AskedRun): Promise<void> => {
+const refuseLost = async (runtime: Runtime, run: RequestedRun): Promise<void> => {
   const { current, again } = await runtime.gate.state(run);
   if (current === run.runId || again === run.runId || (await runtime.runs.isClosed(run.runId))) return;
   throw new UnfinishedError(`${targetName(run)}: Redis no longer has a record of run ${run.runId}`, {
@@ -84,7 +84,7 @@ interface Wait {
   error: UnfinishedError;
 }
 
-const waitOf = async (runtime: Runtime, run: AskedRun): Promise<Wait | null> => {
+const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null> => {
   const { portal } = run;
   const pause = await runtime.pauses.state(portal);
   if (pause) {
@@ -119,7 +119,7 @@ class PauseLimit {
    * To be called about once a second. Throws {@link UnfinishedError} when the time is spent or will be before the next
    * attempt, and at once when a login was refused: that needs a person.
    */
-  async check(runs: AskedRun[]): Promise<void> {
+  async check(runs: RequestedRun[]): Promise<void> {
     const waits = (await Promise.all(runs.map((run) => waitOf(this.#runtime, run)))).filter((wait) => wait !== null);
     const now = Date.now();
     const since = Math.max(this.#checkedAt, Math.min(...waits.map((wait) => wait.since)));
@@ -150,7 +150,7 @@ class Progress {
     this.#io = io;
   }
 
-  async show(runtime: Runtime, runs: AskedRun[]): Promise<void> {
+  async show(runtime: Runtime, runs: RequestedRun[]): Promise<void> {
     const { line, stderr } = this.#io;
     // All outcomes are counted each time: of a hundred thousand items every two seconds.
     const everyMs = Math.max(line ? 200 : 5000, this.#items / 50);
@@ -166,7 +166,7 @@ class Progress {
     this.#io.line?.clear();
   }
 
-  async #text(runtime: Runtime, runs: AskedRun[]): Promise<string> {
+  async #text(runtime: Runtime, runs: RequestedRun[]): Promise<string> {
     let [total, done, failed, isBegun] = [0, 0, 0, false];
     for (const run of runs) {
       const progress = await runtime.runs.progress(run.runId);
@@ -207,7 +207,7 @@ const timeText = (seconds: number): string => {
 };
 
 /** Why nothing goes on: a portal is paused, or everything waits for its next attempt. */
-const pauseText = async (runtime: Runtime, runs: AskedRun[]): Promise<string | null> => {
+const pauseText = async (runtime: Runtime, runs: RequestedRun[]): Promise<string | null> => {
   for (const run of runs) {
     const pause = await runtime.pauses.state(run.portal);
     if (pause) return `paused: ${pause.reason.message}`;
@@ -218,7 +218,7 @@ const pauseText = async (runtime: Runtime, runs: AskedRun[]): Promise<string | n
 };
 
 /** Keys of the items that are worked on. */
-const inFlight = async (runtime: Runtime, runs: AskedRun[]): Promise<string> => {
+const inFlight = async (runtime: Runtime, runs: RequestedRun[]): Promise<string> => {
   const keys: string[] = [];
   for (const portal of new Set(runs.map((run) => run.portal))) {
     for (const job of await runtime.queues.portal(portal).getActive(0, 3)) {

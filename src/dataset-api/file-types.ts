@@ -47,4 +47,4 @@ const ending = /[^.]\.[a-z][a-z0-9]{1,9}$/i;
 const programs = /\.(?:php|aspx?|jsp|do|cgi|action|ashx)$/i;
 
 /** True for a name whose ending says what the file is: `budget.csv`, but neither `download` nor `export.php`. */
-export const tellsType = (name: string): boolean => ending.test(name) && !programs.test(name);
+export const showsType = (name: string): boolean => ending.test(name) && !programs.test(name);

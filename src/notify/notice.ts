@@ -114,7 +114,7 @@ export const incidentSchema = z.object({
 export type Incident = z.infer<typeof incidentSchema>;
 
 /** One notice to send: its event, and the reasons by key. */
-export interface Told {
+export interface EventReasons {
   event: NoticeEvent;
   reasons: { key: string; reason: Reason }[];
 }
@@ -123,7 +123,7 @@ export interface Told {
 interface Judgement {
   /** Null when nothing is wrong any more. */
   incident: Incident | null;
-  told: Told[];
+  told: EventReasons[];
 }
 
 /** True when a report says that something is wrong. */
@@ -142,7 +142,7 @@ export const judge = (before: Incident | null, report: StoredReport, isWhole: bo
   const open: Incident['open'] = Object.fromEntries(faults.map(({ key, sign }) => [key, sign]));
   const fresh = faults.filter(({ key, sign }) => known[key] !== sign);
   for (const [key, sign] of Object.entries(remaining(known, report, isWhole))) open[key] ??= sign;
-  const told: Told[] = [];
+  const told: EventReasons[] = [];
   for (const event of ['run-failed', 'run-held', 'file-quarantined'] as const) {
     const reasons = fresh.filter((fault) => fault.event === event);
     if (reasons.length > 0) told.push({ event, reasons: reasons.map(({ key, reason }) => ({ key, reason })) });

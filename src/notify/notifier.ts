@@ -9,6 +9,7 @@ import type { Reason, StoredReport } from '../model/report.ts';
 import type { ManifestNotify } from '../sources/manifest/schema.ts';
 import { type Post, sendEmail, sendWebhook } from './channels.ts';
 import {
+  type EventReasons,
   hasFaults,
   type Incident,
   incidentSchema,
@@ -17,7 +18,6 @@ import {
   type Notice,
   noticeItem,
   noticeSchema,
-  type Told,
 } from './notice.ts';
 
 /** One notice to one channel, as it waits in the queue. Recipients are null where the configuration names them. */
@@ -151,7 +151,7 @@ const notHere = (key: string): NoticeFailedError =>
     hint: 'give all workers of one Redis the same notify settings',
   });
 
-const runNotice = (report: StoredReport, { event, reasons }: Told, before: Incident | null): Notice => ({
+const runNotice = (report: StoredReport, { event, reasons }: EventReasons, before: Incident | null): Notice => ({
   id: `${report.runId}.${event}`,
   event,
   at: report.endedAt,
@@ -163,7 +163,11 @@ const runNotice = (report: StoredReport, { event, reasons }: Told, before: Incid
   more: Math.max(0, reasons.length - listedItems),
 });
 
-const runSummary = (event: Told['event'], reasons: Told['reasons'], before: Incident | null): string => {
+const runSummary = (
+  event: EventReasons['event'],
+  reasons: EventReasons['reasons'],
+  before: Incident | null,
+): string => {
   if (event === 'recovered') return `recovered; failing since ${before?.since ?? 'earlier'}`;
   const did = event === 'run-held' ? 'held' : event === 'file-quarantined' ? 'quarantined' : 'failed';
   const ran = reasons.some(({ key }) => key === '');

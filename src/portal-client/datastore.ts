@@ -120,12 +120,12 @@ export class Datastore {
    * not there or cannot be read just now. Where the portal takes several queries at once, 20 tables are one request.
    */
   tableSizes(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, TableSize | null>> {
-    return this.askAll(uuids, sizeOf, signal);
+    return this.requestAll(uuids, sizeOf, signal);
   }
 
   /** As {@link tableSizes}, with the names of the columns. */
   tables(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> {
-    return this.askAll(uuids, tableOf, signal);
+    return this.requestAll(uuids, tableOf, signal);
   }
 
   /** The rows of a table, page by page; none where it is not there or cannot be read. */
@@ -144,7 +144,7 @@ export class Datastore {
     }
   }
 
-  private async askAll<T>(
+  private async requestAll<T>(
     uuids: readonly string[],
     read: ReadAnswer<T>,
     signal: AbortSignal,

@@ -56,7 +56,7 @@ export const probePortal = async (parts: Parts, signal: AbortSignal): Promise<Po
     ok: false,
     findings: [],
   };
-  for (const step of [lookAtApi, lookAtLogin, lookAtDatastore, lookAtDialect, lookAtSearch, lookAtTerms]) {
+  for (const step of [probeApi, probeLogin, probeDatastore, probeDialect, probeSearch, probeTerms]) {
     if (!(await attempt(() => step(parts, probe, signal), probe, signal))) break;
   }
   probe.ok = probe.findings.every((finding) => finding.ok !== false);
@@ -74,7 +74,7 @@ const attempt = async (step: () => Promise<void>, probe: PortalProbe, signal: Ab
   }
 };
 
-const lookAtApi = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeApi = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   const { url } = session.http;
   try {
     const reply = await session.http.exchange({ method: 'GET', path: `${paths.nodes}?pagesize=1` }, signal);
@@ -89,7 +89,7 @@ const lookAtApi = async ({ session }: Parts, probe: PortalProbe, signal: AbortSi
   }
 };
 
-const lookAtLogin = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeLogin = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   try {
     const { uid, name, roles } = await session.login(signal);
     // A token is judged with the first request that bears it.
@@ -113,7 +113,7 @@ const lookAtLogin = async ({ session }: Parts, probe: PortalProbe, signal: Abort
   }
 };
 
-const lookAtDatastore = async ({ datastore }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeDatastore = async ({ datastore }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   probe.datastore = await datastore.isOffered(signal);
   probe.findings.push(
     probe.datastore
@@ -126,7 +126,7 @@ const lookAtDatastore = async ({ datastore }: Parts, probe: PortalProbe, signal:
   );
 };
 
-const lookAtDialect = async ({ dialect }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeDialect = async ({ dialect }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   probe.dialect = await dialect.current(signal);
   probe.findings.push({ ok: true, what: `dialect: ${probe.dialect}`, hint: null });
 };
@@ -134,7 +134,7 @@ const lookAtDialect = async ({ dialect }: Parts, probe: PortalProbe, signal: Abo
 /** A uuid that no resource has. */
 const nobody = '00000000-0000-4000-8000-000000000000';
 
-const lookAtSearch = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeSearch = async ({ session }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   const path = `${paths.datastoreSearch}?resource_id=${nobody}&limit=1`;
   try {
     const reply = await session.http.exchange({ method: 'GET', path, retries: 0 }, signal);
@@ -154,7 +154,7 @@ const lookAtSearch = async ({ session }: Parts, probe: PortalProbe, signal: Abor
 };
 
 /** Which terms would be sent by their ids, and into which vocabularies new ones would go. */
-const lookAtTerms = async ({ terms, survey }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
+const probeTerms = async ({ terms, survey }: Parts, probe: PortalProbe, signal: AbortSignal): Promise<void> => {
   if (probe.dialect === 'form') {
     const hint = 'topics that the portal does not list need numbers: set `terms: {topics: …}` for this portal';
     probe.findings.push({ ok: true, what: 'tags and formats can be set by name', hint });

@@ -16,7 +16,7 @@ export interface BreakerSettings {
   /** Longest time between two probes, milliseconds. */
   maxProbeMs: number;
   /** A portal that requests a longer pause by `Retry-After` than this (milliseconds) is paused at once. */
-  longestAskedMs: number;
+  longestRequestedMs: number;
 }
 
 // Fields of the portal's hash: `failures` in a row; `doubt`: resumed, and no job has succeeded since; `confirm`: the reason
@@ -33,7 +33,7 @@ return 'opens'
 `);
 
 /** Success after success is reported at most so often: it only has to undo what others counted. */
-const tellMs = 250;
+const reportEveryMs = 250;
 
 /** Counts what jobs meet at their portals; the state is shared by all workers of one Redis. */
 export class CircuitBreaker {
@@ -43,7 +43,7 @@ export class CircuitBreaker {
   readonly #pauses: PortalPauses;
   readonly #log: Log;
   /** When success was last reported, by portal, Unix milliseconds; after a fault seen here the next success is reported at once. */
-  readonly #toldAt = new Map<string, number>();
+  readonly #reportedAt = new Map<string, number>();
 
   constructor(parts: { redis: Redis; keys: RedisKeys; pauses: PortalPauses; settings: BreakerSettings; log: Log }) {
     this.settings = parts.settings;
@@ -60,10 +60,10 @@ export class CircuitBreaker {
    */
   async failed(portal: string, error: unknown): Promise<boolean> {
     if (!isOutage(error)) return false;
-    this.#toldAt.delete(portal);
+    this.#reportedAt.delete(portal);
     const askedMs = error.request.retryAfterMs ?? 0;
-    const isAsked = askedMs > this.settings.longestAskedMs;
-    const reason = isAsked ? askedReason(portal, error, askedMs) : this.#reason(portal, error);
+    const isAsked = askedMs > this.settings.longestRequestedMs;
+    const reason = isAsked ? requestedPause(portal, error, askedMs) : this.#reason(portal, error);
     const state = await countFailure.run(
       this.#redis,
       [this.#keys.portal(portal)],
@@ -86,8 +86,8 @@ export class CircuitBreaker {
   /** A write or a whole item came through: the portal works. Never rejects. */
   async worked(portal: string): Promise<void> {
     const now = Date.now();
-    if (now - (this.#toldAt.get(portal) ?? 0) < tellMs) return;
-    this.#toldAt.set(portal, now);
+    if (now - (this.#reportedAt.get(portal) ?? 0) < reportEveryMs) return;
+    this.#reportedAt.set(portal, now);
     await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'doubt', 'confirm').catch((error: unknown) => {
       this.#log.debug({ portal, err: error }, 'the circuit breaker could not be told');
     });
@@ -107,7 +107,7 @@ export class CircuitBreaker {
 export const isOutage = (error: unknown): error is PortalUnreachableError | PortalReplyError =>
   error instanceof PortalUnreachableError || error instanceof PortalReplyError;
 
-const askedReason = (portal: string, error: SluiceError, ms: number): Reason => ({
+const requestedPause = (portal: string, error: SluiceError, ms: number): Reason => ({
   code: 'portal-unreachable',
   message: `portal ${portal} requested a pause of ${Math.ceil(ms / 1000)} s: ${error.message}`,
   hint: 'nothing to do: sluice probes the portal and resumes by itself, earlier if the pause is very long',

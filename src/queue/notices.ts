@@ -62,7 +62,7 @@ export class NoticeQueue {
       },
     });
     this.#worker.on('error', (error) => this.#log.warn({ err: error.message }, 'queue of notices failed'));
-    this.#worker.on('failed', (job, error) => this.#tellFailure(job, error));
+    this.#worker.on('failed', (job, error) => this.#reportFailure(job, error));
     this.#worker.on('completed', (job) => this.#log.info({ action: 'notified', notice: job.id }, 'notice delivered'));
     await this.#worker.waitUntilReady();
   }
@@ -82,7 +82,7 @@ export class NoticeQueue {
     return (await this.#queues.notices.getWaitingCount()) + (await this.#queues.notices.getActiveCount());
   }
 
-  #tellFailure(job: Job | undefined, error: Error): void {
+  #reportFailure(job: Job | undefined, error: Error): void {
     const facts = { action: 'notify', notice: job?.id, reason: reasonOf(error) };
     if (job && (job.attemptsMade >= attempts || error instanceof UnrecoverableError))
       this.#log.error(facts, 'gave up on a notice');

@@ -23,7 +23,7 @@ export interface PortalWatchParts {
   /** One cheap read of a portal; rejects as the portal client does. */
   probe: (portal: string, signal: AbortSignal) => Promise<void>;
   /** Told of each pause and each end of one again and again, by every worker; must be idempotent. */
-  tell: (portal: string, state: { pause: Pause | null; last: EndedPause | null }) => Promise<void>;
+  report: (portal: string, state: { pause: Pause | null; last: EndedPause | null }) => Promise<void>;
   /** Milliseconds after which another worker takes over from one that died while it probed. */
   lockMs: number;
   log: Log;
@@ -66,7 +66,7 @@ export class PortalWatch {
     this.#stop.abort(new Error('the watch of portals was stopped'));
     if (force) return;
     await this.#turn;
-    for (const portal of this.#parts.portals) await this.#tell(portal).catch(() => undefined); // Redis may be gone
+    for (const portal of this.#parts.portals) await this.#report(portal).catch(() => undefined); // Redis may be gone
   }
 
   #next(): void {
@@ -87,17 +87,17 @@ export class PortalWatch {
   }
 
   async #look(portal: string): Promise<void> {
-    const pause = await this.#tell(portal);
+    const pause = await this.#report(portal);
     await this.#parts.pauses.reconcile(portal, pause);
     if (pause ? pause.probe !== null && Date.now() >= pause.probe.nextAt : (await this.#doubt(portal)) !== null) {
       await this.#alone(portal, () => this.#probe(portal));
     }
   }
 
-  async #tell(portal: string): Promise<Pause | null> {
-    const { pauses, tell } = this.#parts;
+  async #report(portal: string): Promise<Pause | null> {
+    const { pauses, report } = this.#parts;
     const [pause, last] = [await pauses.state(portal), await pauses.last(portal)];
-    await tell(portal, { pause, last });
+    await report(portal, { pause, last });
     return pause;
   }
 
@@ -148,7 +148,7 @@ export class PortalWatch {
       ms: ended.until - ended.since,
     };
     this.#parts.log.warn(facts, 'portal answers again: resumed');
-    await this.#tell(portal);
+    await this.#report(portal);
   }
 
   /** The portal was resumed and has failed ever since: paused again only if it does not even answer a read. */

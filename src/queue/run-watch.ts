@@ -158,18 +158,18 @@ export class RunWatch {
     if (state !== 'unknown' && state !== 'failed' && state !== 'completed') return;
     if (await isClosed(runId)) {
       await gate.close(target, runId);
-      this.#tell(run, 'released its lock: the run had ended');
+      this.#report(run, 'released its lock: the run had ended');
     } else if (state === 'unknown') {
       await queues.runs.remove(runId); // what is left of a job that stands in no list
       const lost = run.request ? null : 'its request is invalid';
       await queues.runs.add('run', dataOf(run, lost), queues.runOptions(runId));
-      this.#tell(run, 'added its job again');
+      this.#report(run, 'added its job again');
     } else {
       const job = await queues.runs.getJob(runId);
       if (!job) return;
       await job.updateData(dataOf(run, job.failedReason ?? 'its job ended without a report'));
       await job.retry(state);
-      this.#tell(run, 'its job ended without a report: closing the run as failed');
+      this.#report(run, 'its job ended without a report: closing the run as failed');
     }
   }
 
@@ -220,10 +220,10 @@ export class RunWatch {
     await redis.hset(keys.run(run.runId), 'stuck', JSON.stringify({ ...stuck, repairs, moved }));
     if (isLast) await job.updateData({ ...job.data, ...dataOf(run, stuck.why) });
     if ((await wake.run(redis, wakeLists(this.#parts.queues), [run.runId])) !== 1) return;
-    this.#tell(run, `${isLast ? 'closing the run as failed' : 'restarting it'}: no progress, and ${stuck.why}`);
+    this.#report(run, `${isLast ? 'closing the run as failed' : 'restarting it'}: no progress, and ${stuck.why}`);
   }
 
-  #tell({ runId, target }: WatchedRun, line: string): void {
+  #report({ runId, target }: WatchedRun, line: string): void {
     this.#parts.log.warn({ action: 'repair', runId, target: targetName(target) }, line);
   }
 }

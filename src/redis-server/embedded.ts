@@ -37,14 +37,14 @@ export interface RedisHandle {
  * a server that dies is restarted on the same socket, so clients reconnect by themselves.
  */
 export const openRedis = async (options: RedisOptions): Promise<RedisHandle> => {
-  const { stateDir, prefix, appendfsync, allowFetch, env, log, tell } = options;
+  const { stateDir, prefix, appendfsync, allowFetch, env, log, report } = options;
   const url = env.REDIS_URL || options.url || null;
   if (url !== null) {
     return { ...(await reachExternal(url, { log, prefix })), how: 'url', binary: null, close: async () => {} };
   }
   const folder = join(resolve(stateDir), 'redis');
-  const supervisor = new RedisSupervisor({ folder, appendfsync, allowFetch, env, log, tell });
-  const slow = setTimeout(() => tell?.('starting Redis'), noticeableMs);
+  const supervisor = new RedisSupervisor({ folder, appendfsync, allowFetch, env, log, report });
+  const slow = setTimeout(() => report?.('starting Redis'), noticeableMs);
   const how = await supervisor.open().finally(() => clearTimeout(slow));
   return {
     options: { path: supervisor.socket },

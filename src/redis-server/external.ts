@@ -4,9 +4,9 @@ import { errorMessage, RedisUnreachableError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { clusterOptions, hasHashTag, resendElsewhere, tlsOf } from '../state/redis/cluster.ts';
 import {
-  askServer,
   isNewEnough,
   oldestRedis,
+  queryServer,
   type RedisConnectionOptions,
   type ServerFacts,
   withConnection,
@@ -38,7 +38,7 @@ export const reachExternal = async (
 ): Promise<ExternalRedis> => {
   const servers = parseRedisUrl(url);
   const where = servers.map(placeOf).join(', ');
-  const { version, policy, isCluster } = await askFirst(servers, where, timeoutMs);
+  const { version, policy, isCluster } = await queryFirst(servers, where, timeoutMs);
   if (version === null) {
     log.warn({ redis: where }, 'Redis does not report its version; using it anyway');
   } else if (!isNewEnough(version)) {
@@ -56,7 +56,7 @@ export const reachExternal = async (
 };
 
 /** Several addresses are nodes of one cluster, of which some may be down. */
-const askFirst = async (
+const queryFirst = async (
   servers: readonly RedisConnectionOptions[],
   where: string,
   timeoutMs: number,
@@ -64,7 +64,7 @@ const askFirst = async (
   let failure: unknown;
   for (const server of servers) {
     try {
-      return await askServer(server, timeoutMs);
+      return await queryServer(server, timeoutMs);
     } catch (cause) {
       failure ??= cause;
     }

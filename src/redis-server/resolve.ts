@@ -19,7 +19,7 @@ export interface ResolveOptions {
   env: NodeJS.ProcessEnv;
   log: Log;
   /** Tells the user that a server is being fetched. */
-  tell?: ((line: string) => void) | undefined;
+  report?: ((line: string) => void) | undefined;
 }
 
 /**
@@ -83,7 +83,7 @@ const unpackedEarlier = async ({ folders, env }: ResolveOptions, tried: string[]
 };
 
 const fetched = async (
-  { folders: [folder], allowFetch, env, log, tell }: ResolveOptions,
+  { folders: [folder], allowFetch, env, log, report }: ResolveOptions,
   tried: string[],
 ): Promise<RedisBinary | null> => {
   if (!allowFetch) {
@@ -96,7 +96,7 @@ const fetched = async (
     return null;
   }
   log.info({ folder }, 'no redis-server on this host: fetching one from the Debian archive');
-  tell?.(`no redis-server on this host: fetching one from the Debian archive into ${folder}, once`);
+  report?.(`no redis-server on this host: fetching one from the Debian archive into ${folder}, once`);
   const outcome = await fetchFromDebian({ folder, env, tools: route });
   const verdict = 'failure' in outcome ? outcome.failure : await judge(outcome.path, env);
   if (typeof verdict !== 'string') {

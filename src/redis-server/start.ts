@@ -5,7 +5,7 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError } from '../model/errors.ts';
-import { askServer, pingState } from '../state/redis/connection.ts';
+import { pingState, queryServer } from '../state/redis/connection.ts';
 import { isRunning, markProcess, type ProcessMark } from './server-record.ts';
 
 /** How the server is run. */
@@ -61,7 +61,7 @@ export const startServer = async (
     if (first !== null) await spawned(first);
     await untilReady(settings.socket, () => ended, signal);
     // A starter script that does not exec has another number than the server.
-    const { pid } = await askServer({ path: settings.socket }, silenceMs);
+    const { pid } = await queryServer({ path: settings.socket }, silenceMs);
     const server = (pid === null ? null : markProcess(pid)) ?? first;
     if (server === null) throw new Error('it exited right after starting');
     return server;

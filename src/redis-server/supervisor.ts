@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError, SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import { askServer, pingState, withConnection } from '../state/redis/connection.ts';
+import { pingState, queryServer, withConnection } from '../state/redis/connection.ts';
 import { LockFile } from '../util/lock-file.ts';
 import { userCache } from '../util/user-cache.ts';
 import { resolveBinary } from './resolve.ts';
@@ -33,7 +33,7 @@ export interface SupervisorOptions {
   env: NodeJS.ProcessEnv;
   log: Log;
   /** Tells the user what a start waits for, once that takes noticeable time. */
-  tell?: ((line: string) => void) | undefined;
+  report?: ((line: string) => void) | undefined;
 }
 
 /** How often the owner looks whether the server lives, and the others whether the owner does. */
@@ -170,7 +170,7 @@ export class RedisSupervisor {
   async #adopt(record: PidFile | null): Promise<void> {
     const { folder, appendfsync, log } = this.#options;
     const reach = { path: this.#socket };
-    const { pid } = await askServer(reach, graceMs.running);
+    const { pid } = await queryServer(reach, graceMs.running);
     const recorded = record?.server && isRunning(record.server) ? record.server : null;
     this.#server = recorded ?? (pid === null ? null : markProcess(pid));
     this.#binary = record?.binary ?? null;
@@ -181,12 +181,12 @@ export class RedisSupervisor {
   }
 
   async #start(): Promise<void> {
-    const { folder, allowFetch, appendfsync, env, log, tell } = this.#options;
+    const { folder, allowFetch, appendfsync, env, log, report } = this.#options;
     const {
       path: binary,
       name,
       version,
-    } = await resolveBinary({ folders: programFolders(env, folder), allowFetch, env, log, tell });
+    } = await resolveBinary({ folders: programFolders(env, folder), allowFetch, env, log, report });
     this.#binary = binary;
     await makeSocketFolder(this.#socket, folder);
     await this.#record(null); // a successor then knows that a server may be about to answer

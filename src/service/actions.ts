@@ -13,15 +13,15 @@ import type { KnownTarget, Runtime } from './runtime.ts';
 import { gatherManifestSources, type SourceTools } from './sources.ts';
 
 /** A run that was asked for; it may begin later. */
-export interface AskedRun {
+export interface RequestedRun {
   runId: string;
   manifest: string;
   portal: string;
 }
 
 /** Asks for a run of a manifest on each of its portals. */
-export const runNow = async (runtime: Runtime, manifest: Manifest): Promise<AskedRun[]> => {
-  const runs: AskedRun[] = [];
+export const runNow = async (runtime: Runtime, manifest: Manifest): Promise<RequestedRun[]> => {
+  const runs: RequestedRun[] = [];
   for (const target of runtime.perPortal(manifest)) {
     const { runId } = await runtime.requestRun(target, 'command');
     runs.push({ runId, manifest: target.name, portal: target.portal });
@@ -33,10 +33,10 @@ export const runNow = async (runtime: Runtime, manifest: Manifest): Promise<Aske
 export type Retried = { of: string } | { manifest: string; code: string };
 
 /** Asks for runs that are limited to what failed; none where nothing did. @throws NotFoundError for what is not known */
-export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal): Promise<AskedRun[]> => {
-  const runs: AskedRun[] = [];
+export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal): Promise<RequestedRun[]> => {
+  const runs: RequestedRun[] = [];
   for (const { target, keys } of await failedKeys(runtime, what)) {
-    const only = await stillWished(await loadManifest(target.manifestPath), keys, runtime.sourceTools(signal));
+    const only = await stillWanted(await loadManifest(target.manifestPath), keys, runtime.sourceTools(signal));
     const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
     runs.push({ runId, manifest: target.manifest, portal: target.portal });
   }
@@ -91,7 +91,7 @@ const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys[]>
 };
 
 /** Those of the keys that the manifest still names; NotFoundError when it names none. */
-const stillWished = async (manifest: Manifest, keys: string[], tools: SourceTools): Promise<string[]> => {
+const stillWanted = async (manifest: Manifest, keys: string[], tools: SourceTools): Promise<string[]> => {
   const { wishes } = await gatherManifestSources(manifest, tools);
   const only = keys.filter((key) => wishes.keys.has(key));
   await wishes.close();
@@ -104,14 +104,14 @@ const stillWished = async (manifest: Manifest, keys: string[], tools: SourceTool
 };
 
 /** Lets a held run do what it was held for, and nothing it was not held for; or publishes the held tables of a key. */
-export const release = async (runtime: Runtime, what: string, signal: AbortSignal): Promise<AskedRun[]> => {
+export const release = async (runtime: Runtime, what: string, signal: AbortSignal): Promise<RequestedRun[]> => {
   if (what.includes('/')) return decide(runtime, { key: what, how: 'release' }, signal);
   const held = await runtime.plans.heldRun(what);
   return [await ask(runtime, held, { release: what, plan: held.plan }, signal)];
 };
 
 /** Forgets a held run, of which nothing is done; or has a run settle that the held tables of a key stay as they are. */
-export const discard = async (runtime: Runtime, what: string, signal: AbortSignal): Promise<AskedRun[]> => {
+export const discard = async (runtime: Runtime, what: string, signal: AbortSignal): Promise<RequestedRun[]> => {
   if (what.includes('/')) return decide(runtime, { key: what, how: 'discard' }, signal);
   await runtime.plans.heldRun(what); // throws where there is none
   await runtime.plans.dropHeld(what);
@@ -123,12 +123,12 @@ const decide = async (
   runtime: Runtime,
   { key, how }: { key: string; how: 'release' | 'discard' },
   signal: AbortSignal,
-): Promise<AskedRun[]> => {
+): Promise<RequestedRun[]> => {
   const isMeant = (entry: IndexedEntry): boolean =>
     kindOfKey(entry.key) === 'resource' &&
     entry.reason?.code === 'held' &&
     (entry.key === key || entry.key.startsWith(`${key}/`));
-  const runs: AskedRun[] = [];
+  const runs: RequestedRun[] = [];
   for (const target of await runtime.targetsOfKey(key)) {
     const keys = await keysWhere(runtime, target, isMeant);
     if (keys.length > 0) runs.push(await ask(runtime, target, { decision: { keys, how }, only: keys }, signal));
@@ -142,10 +142,10 @@ export const remove = async (
   runtime: Runtime,
   { key, how }: { key: string; how: string },
   signal: AbortSignal,
-): Promise<AskedRun[]> => {
+): Promise<RequestedRun[]> => {
   const mode = removalModes.find((each): each is RemovalMode => each === how);
   if (!mode) throw new UsageError(`--how ${how} is not known`, { hint: `it is one of ${removalModes.join(', ')}` });
-  const runs: AskedRun[] = [];
+  const runs: RequestedRun[] = [];
   for (const target of await runtime.targetsOfKey(key)) {
     const entry = await runtime.ledger.entry(target.portal, key);
     if (entry?.nid) runs.push(await ask(runtime, target, { remove: { key, how: mode } }, signal));
@@ -160,7 +160,7 @@ export const ask = async (
   { manifestPath, manifest, portal }: KnownTarget,
   more: Parameters<Runtime['requestRun']>[2],
   signal: AbortSignal,
-): Promise<AskedRun> => {
+): Promise<RequestedRun> => {
   const asked = { path: manifestPath, name: manifest, portal };
   const { runId } = await runtime.requestRun(asked, 'command', more, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
@@ -171,7 +171,7 @@ export const ask = async (
 
 /** What became of the wish to cancel a run: `held` ones are discarded, and `ended` ones are as they ended. */
 export interface CancelAnswer {
-  run: AskedRun;
+  run: RequestedRun;
   state: 'ending' | 'held' | 'ended';
 }
 
@@ -199,7 +199,7 @@ export const cancelRun = async (runtime: Runtime, runId: string): Promise<Cancel
 };
 
 /** Ends a run that waits for another one. */
-const closeUnbegun = async ({ runs, gate }: Runtime, run: AskedRun): Promise<void> => {
+const closeUnbegun = async ({ runs, gate }: Runtime, run: RequestedRun): Promise<void> => {
   const startedAt = new Date(await runs.begin(run.runId, run)).toISOString();
   const error = new CancelledError(`run ${run.runId} was cancelled before it began`, { hint: 'nothing was changed' });
   await runs.close({

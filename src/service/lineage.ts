@@ -32,7 +32,7 @@ export class Lineage {
   /** The run has ended: names what it has written. Returns at once. */
   ended(report: StoredReport): void {
     this.#turn = this.#turn
-      .then(() => this.#tell(report))
+      .then(() => this.#report(report))
       .catch((err: unknown) => this.#log.warn({ err, runId: report.runId }, 'the lineage of a run could not be read'));
   }
 
@@ -42,7 +42,7 @@ export class Lineage {
     await this.#sender.close();
   }
 
-  async #tell(report: StoredReport): Promise<void> {
+  async #report(report: StoredReport): Promise<void> {
     const keys = report.items
       .filter(({ kind, outcome, actions }) => kind === 'resource' && outcome === 'done' && actions.length > 0)
       .map(({ key }) => key);

@@ -57,7 +57,7 @@ export class PortalWorkers {
       redis,
       keys,
       pauses,
-      settings: { ...config.breaker, longestAskedMs: config.retry.maxBackoffMs },
+      settings: { ...config.breaker, longestRequestedMs: config.retry.maxBackoffMs },
       log,
     });
     this.#parts = parts;
@@ -69,7 +69,7 @@ export class PortalWorkers {
       breaker,
       portals,
       probe: parts.probe,
-      tell: (name, state) => notifier.portalState(name, state),
+      report: (name, state) => notifier.portalState(name, state),
       lockMs: config.jobs.lockMs,
       log,
     });

@@ -65,7 +65,7 @@ export interface RuntimeOptions {
   /** Told of each run that this process closed; of one that a kill interrupted perhaps again. */
   onRunClosed?: (report: StoredReport) => void;
   /** Tells the user what the start of Redis waits for. */
-  tell?: (line: string) => void;
+  report?: (line: string) => void;
 }
 
 /** A target that was run before, with the path of its manifest. */
@@ -157,7 +157,7 @@ export class Runtime {
 
   /** Opens Redis and what stands on it; portals and workers are opened when asked for. */
   static async open(options: RuntimeOptions): Promise<Runtime> {
-    const { config, log, env, tell } = options;
+    const { config, log, env, report } = options;
     const handle = await openRedis({
       url: config.redis.url,
       prefix: config.redis.prefix,
@@ -166,7 +166,7 @@ export class Runtime {
       allowFetch: config.redis.fetch,
       env,
       log,
-      tell,
+      report,
     });
     const redis = new BatchingRedis({ ...handle.options, maxRetriesPerRequest: null });
     redis.on('error', (error) => log.warn({ err: error.message }, 'the connection to Redis failed'));

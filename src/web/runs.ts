@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { machineFault, NotFoundError, reasonOf, SluiceError } from '../model/errors.ts';
 import { idPattern } from '../model/key.ts';
 import { driftPolicies } from '../model/policy.ts';
-import type { AskedRun } from '../service/actions.ts';
+import type { RequestedRun } from '../service/actions.ts';
 import { manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
 import type { WebPart } from './part.ts';
@@ -61,12 +61,12 @@ export const runsPart: WebPart = (app, { runtime }) => {
 const requestRuns = async (
   runtime: Runtime,
   { manifest: name, portal, onDrift, refresh }: z.output<typeof requestSchema>,
-): Promise<AskedRun[]> => {
+): Promise<RequestedRun[]> => {
   const targets = runtime
     .perPortal(await manifestNamed(runtime, name))
     .filter((target) => portal === undefined || target.portal === portal);
   if (targets.length === 0) throw new NotFoundError(`${name} is not published to a portal "${portal}"`);
-  const runs: AskedRun[] = [];
+  const runs: RequestedRun[] = [];
   for (const target of targets) {
     const { runId } = await runtime.requestRun(target, 'command', {
       onDrift: onDrift ?? null,

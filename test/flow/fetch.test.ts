@@ -256,7 +256,7 @@ describe('a download that is interrupted by kill -9', () => {
     expect(code, err).toBe(0);
     expect(itemOf(report, 'a')).toMatchObject({ live: true, rows: 3_000_000, file: { bytes: table.length } });
     const log = await place.run(['log', 'killed/d/a']);
-    const [, left] = /going on after (\d+) bytes of an interrupted fetch/.exec(log.out) ?? [];
+    const [, left] = /resuming after (\d+) bytes/.exec(log.out) ?? [];
     expect(Number(left)).toBeGreaterThan(0);
     expect(server.asked[0]?.headers.range).toBe(`bytes=${left}-`);
     expect(existsSync(join(folder, part))).toBe(false);

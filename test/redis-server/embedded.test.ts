@@ -240,7 +240,7 @@ test('a server in the cache of the user serves every state folder', async () => 
 test('a start that takes noticeable time is told', async () => {
   const told: string[] = [];
   const env = { PATH: process.env.PATH, REDIS_SERVER_BIN: starterIn(tempDir(), 'sleep 2') };
-  const handle = await openRedis(embedded(newState(), { env, tell: (line) => told.push(line) }));
+  const handle = await openRedis(embedded(newState(), { env, report: (line) => told.push(line) }));
   await handle.close();
   expect(told).toEqual(['starting Redis']);
 });

@@ -131,8 +131,8 @@ describe('nothing found', () => {
     script(join(path, 'apt-get'), "echo 'E: Unable to locate package redis-tools' >&2; exit 100");
     script(join(path, 'dpkg'), 'exit 0');
     const told: string[] = [];
-    const tell = (line: string): void => void told.push(line);
-    const { found, lines } = resolve({ PATH: path }, { folders: [folder, emptyFolder()], tell });
+    const report = (line: string): void => void told.push(line);
+    const { found, lines } = resolve({ PATH: path }, { folders: [folder, emptyFolder()], report });
     const error = await refusal(found);
     expect(told).toEqual([expect.stringContaining(`from the Debian archive into ${folder}`)]);
     expect(error.message).toContain('E: Unable to locate package redis-tools');

@@ -268,7 +268,7 @@ export class Datastore {
     const startedAt = performance.now();
     const running: RunningImport = this.#imports.start(nid, task, async (answer) => {
       const garbage = await this.#settleInTheEnd(running, { record, file }, answer);
-      if (!running.superseded) this.#tell(record, answer, Math.round(performance.now() - startedAt));
+      if (!running.superseded) this.#report(record, answer, Math.round(performance.now() - startedAt));
       if (garbage !== null) this.#files.retire(garbage);
     });
     return running;
@@ -316,7 +316,7 @@ export class Datastore {
     });
   }
 
-  #tell({ nid, fid }: DatastoreRecord, answer: ImportAnswer, ms: number): void {
+  #report({ nid, fid }: DatastoreRecord, answer: ImportAnswer, ms: number): void {
     const facts = { nid, fid, action: 'import', ms };
     if (answer.kind === 'imported') this.#log.info({ ...facts, rows: answer.rows }, 'table imported');
     if (answer.kind === 'failed') this.#log.warn({ ...facts, reason: answer.reason }, 'table not imported');

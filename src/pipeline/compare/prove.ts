@@ -54,11 +54,11 @@ export const proveNodeOnly = async (
   const { fields } = await resolveAt(portal, wish, node);
   const notHeld = known?.notHeld ?? {};
   const wrong = unexpectedFields({ ...wish, fields }, { notHeld }, node);
-  const isAsWished = wrong.length === 0;
+  const isAsIntended = wrong.length === 0;
   return {
     node,
     broken: {},
-    sent: isAsWished ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
+    sent: isAsIntended ? { title: wish.title, published: wish.published, fields: wish.fields } : null,
     faults: wrong.map((field) => `node ${nid}: ${field} differs: it is ${shownField(node, field)}`),
     entry: {
       ...entry,
@@ -68,10 +68,10 @@ export const proveNodeOnly = async (
       changed: node.changed || null,
       url: node.path,
       fieldNames: Object.keys(wish.fields),
-      baseline: isAsWished ? baselineOf(fields, node) : null,
+      baseline: isAsIntended ? baselineOf(fields, node) : null,
       notHeld,
-      metadataFingerprint: isAsWished && provesTerms({ ...wish, fields }, node) ? wish.fingerprint : null,
-      live: isAsWished && wish.published,
+      metadataFingerprint: isAsIntended && provesTerms({ ...wish, fields }, node) ? wish.fingerprint : null,
+      live: isAsIntended && wish.published,
       syncedAt: Date.now(),
     },
   };

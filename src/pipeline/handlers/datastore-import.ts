@@ -168,7 +168,7 @@ const order = async (
   const nid = state.entry.nid ?? '';
   await ledger.begin(item.portal, state.wish.key, { action: 'import', nid, at: Date.now() });
   if (isForeign) await portal.datastore.remove(nid, signal);
-  if (needsDialect(state)) await tellDialect(state, status, signal);
+  if (needsDialect(state)) await sendDialect(state, status, signal);
   await portal.datastore.import(nid, signal);
 };
 
@@ -176,7 +176,7 @@ const order = async (
  * Tells the portal the delimiter of the file. Portals that import on attach read quotes by RFC 4180 unless an escape is
  * set; the others replace all four properties by what is sent, so theirs are sent whole.
  */
-const tellDialect = async (
+const sendDialect = async (
   state: ResourceState,
   status: DatastoreNumbers | undefined,
   signal: AbortSignal,

@@ -90,13 +90,13 @@ export const provenVersion = (state: ResourceState): LiveVersion | null => {
 };
 
 /** How many versions the report of a held table shows. */
-const toldVersions = 10;
+const mostReportedVersions = 10;
 
 /** The last versions that went live, newest first. */
-export const versionsToTell = async ({ deps, target, entry }: ResourceState): Promise<ReportItem['versions']> => {
+export const versionsToReport = async ({ deps, target, entry }: ResourceState): Promise<ReportItem['versions']> => {
   const versions = versionsOf(await deps.ledger.formerVersions(target.item.portal, entry.key), entry.version);
   return versions
-    .slice(-toldVersions)
+    .slice(-mostReportedVersions)
     .reverse()
     .map(({ at, rows, bytes, columns }) => ({ at: new Date(at).toISOString(), rows, bytes, columns: columns.length }));
 };

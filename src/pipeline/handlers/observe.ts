@@ -31,7 +31,7 @@ interface ObserveOptions {
   /** Asked for the sizes of the tables that were imported; null: it is not. */
   counted?: Portal | null;
   /** True: the state of each datastore is asked for as well, one request for each. */
-  asksStates?: boolean;
+  readsStates?: boolean;
   /** Servers of addresses are not believed when they call a file unchanged. */
   isDoubted?: boolean;
   /** Files of resources without a node are left to their jobs, which read them anyway. */
@@ -46,11 +46,11 @@ export const observe = async (
   signal: AbortSignal,
 ): Promise<KnownState> => {
   const { fetcher, listed = null, counted = null } = options;
-  const { isDoubted = false, leavesNew = false, asksStates = false } = options;
+  const { isDoubted = false, leavesNew = false, readsStates = false } = options;
   const [sources, addresses, tables] = await Promise.all([
-    lookAtFiles(leavesNew ? published(wishes, entries) : wishes, entries, signal),
-    lookAtAddresses(wishes, entries, { fetcher, signal, isDoubted }),
-    counted ? lookAtTables(counted, importedOf(wishes, entries), { asksStates, signal }) : null,
+    observeFiles(leavesNew ? published(wishes, entries) : wishes, entries, signal),
+    observeAddresses(wishes, entries, { fetcher, signal, isDoubted }),
+    counted ? observeTables(counted, importedOf(wishes, entries), { readsStates, signal }) : null,
   ]);
   for (const [key, source] of addresses.unchanged) sources.set(key, source);
   return { entries, sent, sources, listed, addresses: addresses.others, tables: tables ?? new Map() };
@@ -65,10 +65,10 @@ const importedOf = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string,
   );
 
 /** What is wrong with tables that were imported, by key: others may have broken them. */
-const lookAtTables = async (
+const observeTables = async (
   portal: Portal,
   entries: readonly LedgerEntry[],
-  { asksStates, signal }: { asksStates: boolean; signal: AbortSignal },
+  { readsStates, signal }: { readsStates: boolean; signal: AbortSignal },
 ): Promise<Map<string, string>> => {
   const wrong = new Map<string, string>();
   if (entries.length === 0) return wrong;
@@ -80,7 +80,7 @@ const lookAtTables = async (
     const size = sizes.get(uuid);
     if (size !== undefined && rows !== null && (size?.rows ?? 0) !== rows) {
       wrong.set(key, `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`);
-    } else if (asksStates) {
+    } else if (readsStates) {
       const status = await portal.datastore.status(nid ?? '', signal);
       const state = status === null ? 'imported' : datastoreState(status);
       if (state !== 'imported') wrong.set(key, `its datastore is not imported (${state})`);
@@ -113,7 +113,7 @@ const published = (wishes: readonly DatasetWish[], entries: ReadonlyMap<string, 
 const isOnPortal = (entry: LedgerEntry | undefined): boolean =>
   !!entry && (entry.nid !== null || entry.refused !== null);
 
-const lookAtFiles = async (
+const observeFiles = async (
   wishes: readonly DatasetWish[],
   entries: ReadonlyMap<string, LedgerEntry>,
   signal: AbortSignal,
@@ -151,7 +151,7 @@ interface AddressesSeen {
 }
 
 /** How they are asked. */
-interface LookHow {
+interface AddressOptions {
   fetcher: Fetcher;
   signal: AbortSignal;
   /** What servers say about versions is not trusted: everything is fetched and compared. */
@@ -159,17 +159,17 @@ interface LookHow {
 }
 
 /** Asks for all resources with a `url` that were published before; new ones are fetched anyway. */
-const lookAtAddresses = async (
+const observeAddresses = async (
   wishes: readonly DatasetWish[],
   entries: ReadonlyMap<string, LedgerEntry>,
-  { fetcher, signal, isDoubted }: LookHow,
+  { fetcher, signal, isDoubted }: AddressOptions,
 ): Promise<AddressesSeen> => {
   const seen: AddressesSeen = { unchanged: new Map(), others: new Map() };
   const resources = wishes.flatMap((wish) => wish.resources);
   await eachAtOnce(resources, addressesAtOnce, async ({ key, source }) => {
     const entry = entries.get(key);
     if (source.kind !== 'url' || !entry?.source || !entry.fetched) return;
-    const look = await lookAtAddress(source.url, entry.fetched, { fetcher, signal, isDoubted });
+    const look = await observeAddress(source.url, entry.fetched, { fetcher, signal, isDoubted });
     if (look === null) seen.unchanged.set(key, entry.source);
     else seen.others.set(key, look);
   });
@@ -177,10 +177,10 @@ const lookAtAddresses = async (
 };
 
 /** Null where the known version is the present one. What cannot be read is the fault of its own job, which reports the reason. */
-const lookAtAddress = async (
+const observeAddress = async (
   url: string,
   known: NonNullable<LedgerEntry['fetched']>,
-  { fetcher, signal, isDoubted }: LookHow,
+  { fetcher, signal, isDoubted }: AddressOptions,
 ): Promise<AddressLook | null> => {
   if (known.url !== url) return onlyBytesTell(otherAddress);
   if (isDoubted) return onlyBytesTell('fetched and compared, as requested');

@@ -17,7 +17,7 @@ import { withSource } from '../plan/whole-plan.ts';
 import { type ResourceState, sourceName, sourcePath } from './resource-state.ts';
 
 /** Rejected rows that the job log lists one by one. */
-const toldRejects = 20;
+const mostReportedRejects = 20;
 
 /**
  * Makes the table and sets `state.prepared`. The file is this attempt's own: what an earlier attempt left is removed, never
@@ -67,7 +67,7 @@ const noteRejected = async (
 ): Promise<void> => {
   const where = rejects === null ? 'left out' : `set aside in ${rejects}`;
   await item.note(`  ${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`);
-  for (const line of rejected.told.slice(0, toldRejects)) await item.note(`    ${line}`);
+  for (const line of rejected.told.slice(0, mostReportedRejects)) await item.note(`    ${line}`);
 };
 
 type UrlSource = Extract<ResourceSource, { kind: 'url' }>;
@@ -76,7 +76,7 @@ type UrlSource = Extract<ResourceSource, { kind: 'url' }>;
 export const fetchSource = async (state: ResourceState): Promise<void> => {
   const { wish, deps } = state;
   if (wish.source.kind === 'url') await fetchAddress(state, wish.source);
-  else state.source = await lookAtFile(state);
+  else state.source = await fingerprintSource(state);
   const bytes = state.source?.bytes ?? 0;
   const limit = deps.settings.maxFileBytes;
   if (bytes <= limit) return;
@@ -85,7 +85,7 @@ export const fetchSource = async (state: ResourceState): Promise<void> => {
   });
 };
 
-const lookAtFile = (state: ResourceState): Promise<SourceFingerprint> =>
+const fingerprintSource = (state: ResourceState): Promise<SourceFingerprint> =>
   state.target.item.step(
     { name: 'fetch', light: true, on: sourceName(state) },
     (signal) => fingerprintFile(sourcePath(state), state.seen, signal),
@@ -108,7 +108,7 @@ export const fetchAddress = async (state: ResourceState, source: UrlSource, isNe
       deps.fetched.get(
         { portal: item.portal, uuid: wish.uuid, url: source.url, name: source.name, by: item.runId, published },
         // A line that cannot be kept is not worth a failure.
-        { signal, tell: (line) => void item.note(line).catch(() => undefined) },
+        { signal, report: (line) => void item.note(line).catch(() => undefined) },
       ),
     (file) => (file === 'unchanged' ? 'unchanged' : `${file.bytes} bytes, sha256 ${file.sha256.slice(0, 12)}`),
   );

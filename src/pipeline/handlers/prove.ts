@@ -24,7 +24,7 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   run: async (job) => {
     const deps = inNameOf(shared, job);
     const runner = new ItemRunner(deps, job);
-    const seen = await lookAtTables(deps, job.data.runId, job.data.portal, job.data.keys, job.signal);
+    const seen = await proveTables(deps, job.data.runId, job.data.portal, job.data.keys, job.signal);
     for (const key of job.data.keys) {
       await runner.run(key, (item) => proveTable(deps, item, seen.get(key) ?? null));
     }
@@ -48,7 +48,7 @@ interface SeenTable {
 }
 
 /** Counts all tables by one request, and requests the states where those of others may have been lost. */
-const lookAtTables = async (
+const proveTables = async (
   deps: HandlerDeps,
   runId: string,
   portalName: string,
@@ -69,8 +69,8 @@ const lookAtTables = async (
   const atOnce = (await deps.isShared(portalName)) ? 1 : statesAtOnce;
   await eachAtOnce(open, atOnce, async ({ key, unproven }) => {
     const size = sizes.get(unproven.uuid);
-    const isToAsk = !deps.settings.importsTogether(portalName) || size === undefined;
-    seen.set(key, { unproven, size, state: isToAsk ? await portal.datastore.status(unproven.nid, signal) : null });
+    const isToRequest = !deps.settings.importsTogether(portalName) || size === undefined;
+    seen.set(key, { unproven, size, state: isToRequest ? await portal.datastore.status(unproven.nid, signal) : null });
   });
   return seen;
 };

@@ -6,7 +6,7 @@ import { sourcePathOf } from '../../model/wish.ts';
 import { importFingerprint } from '../plan/plan.ts';
 import type { HandlerDeps } from './deps.ts';
 import { againBecause, isRefused, refuseFile, restoreLastGood } from './fall-back.ts';
-import { versionsToTell } from './guard-table.ts';
+import { versionsToReport } from './guard-table.ts';
 import { type Item, noteFound, outcomeOf, workLost } from './item.ts';
 import { recreateNode } from './node-write.ts';
 import { removePrepared } from './prepare-source.ts';
@@ -37,7 +37,7 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
   if (item.unproven && !mode.provesNow) return;
   const { reason } = state.entry;
   if (reason) {
-    const held = state.entry.refused?.guard === 'held' ? { versions: await versionsToTell(state) } : {};
+    const held = state.entry.refused?.guard === 'held' ? { versions: await versionsToReport(state) } : {};
     return item.end(state.entry, { outcome: outcomeOf(reason), reason, ...held });
   }
   return item.end(state.entry, { outcome: item.actions.length > 0 ? 'done' : 'unchanged', reason: null });

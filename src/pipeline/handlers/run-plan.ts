@@ -136,15 +136,15 @@ const observer = async (
   signal: AbortSignal,
 ): Promise<TargetPlanOptions['observe']> => {
   const isDoubted = request.refresh;
-  const asksStates = isDoubted || request.why === 'retry';
-  const portal = refresh || asksStates ? deps.portal(request.portal) : null;
+  const readsStates = isDoubted || request.why === 'retry';
+  const portal = refresh || readsStates ? deps.portal(request.portal) : null;
   const listed = refresh && portal ? await listNodes(portal, signal) : null;
   return async (wishes, remembered, leavesNew) => {
     const options = {
       fetcher: deps.fetcher,
       listed,
       counted: portal,
-      asksStates,
+      readsStates,
       isDoubted,
       leavesNew: leavesNew && !isPinned,
     };

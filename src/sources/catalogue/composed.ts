@@ -98,7 +98,7 @@ export function takePublisher(value: unknown, draft: Draft): void {
     if (organization !== null) above.push(organization);
     next = next.subOrganizationOf;
   }
-  if (above.length > 0) draft.tell('publisher.subOrganizationOf', 'Part of', above.join(', '));
+  if (above.length > 0) draft.addInfo('publisher.subOrganizationOf', 'Part of', above.join(', '));
 }
 
 /** The first contact. */
@@ -122,7 +122,7 @@ export function takeDate(
   const text = textOf(value) ?? '';
   const day = dayOf(text);
   const [date, time = '00:00:00'] = day?.split('T') ?? [];
-  if (day === null) draft.tell(from, name, text);
+  if (day === null) draft.addInfo(from, name, text);
   else draft.fields[field] = { und: [{ value: `${date} ${time}` }] };
 }
 
@@ -132,7 +132,7 @@ export function takeModified(value: unknown, draft: Draft): void {
   const code = frequencyCode(text);
   const isRule = /^R\//.test(text);
   if (!isRule) takeDate(value, draft, { from: 'modified', field: 'field_harvest_source_modified', name: 'Modified' });
-  else if (code === undefined || draft.metadata.frequency !== undefined) draft.tell('modified', 'Modified', text);
+  else if (code === undefined || draft.metadata.frequency !== undefined) draft.addInfo('modified', 'Modified', text);
   else draft.metadata.frequency = code as NonNullable<typeof draft.metadata.frequency>; // its codes are these
 }
 
@@ -148,7 +148,7 @@ export function takeTemporal(value: unknown, draft: Draft): void {
       : (textOf(first) ?? ''),
   );
   if (span !== null) draft.metadata.temporal = span;
-  else draft.tell('temporal', 'Temporal', textOf(first) ?? JSON.stringify(first));
+  else draft.addInfo('temporal', 'Temporal', textOf(first) ?? JSON.stringify(first));
   if (more.length > 0) draft.remark('temporal', 'only the first of several is published');
 }
 

@@ -27,7 +27,7 @@ const fact = (from: string, name: string): Rule => ({
   how: `Text; shown as "${name}".`,
   take: (value, draft) => {
     const texts = textsOf(value);
-    if (texts.length > 0) draft.tell(from, name, texts.join(', '));
+    if (texts.length > 0) draft.addInfo(from, name, texts.join(', '));
     else draft.remark(from, 'not understood');
   },
 });
@@ -38,7 +38,7 @@ export const datasetRules: readonly Rule[] = [
     from: 'identifier',
     to: '`uuid`, field_additional_info',
     how: 'Required. Makes the identity, for ever; shown as "Identifier". An object gives its `@id`, else its `notation`. Where there is none, `adms:identifier` or the `@id` of the entry counts.',
-    take: (value, draft) => draft.tell('identifier', 'Identifier', textOf(value) ?? ''),
+    take: (value, draft) => draft.addInfo('identifier', 'Identifier', textOf(value) ?? ''),
   },
   {
     from: 'title',
@@ -98,7 +98,7 @@ export const datasetRules: readonly Rule[] = [
       const text = oneLine(textOf(value) ?? '').toLowerCase();
       const level = accessLevels[text];
       if (level !== undefined) draft.metadata.access = level;
-      else draft.tell('accessLevel', 'Access level', text);
+      else draft.addInfo('accessLevel', 'Access level', text);
     },
   },
   {
@@ -118,7 +118,7 @@ export const datasetRules: readonly Rule[] = [
       const text = addressText(value) ?? '';
       const code = licenseCode(text);
       if (code !== null) draft.metadata.license = code;
-      else draft.tell('license', 'License', text);
+      else draft.addInfo('license', 'License', text);
     },
   },
   {
@@ -130,7 +130,7 @@ export const datasetRules: readonly Rule[] = [
       const code = frequencyCode(text.replace(/^.*\/(?=[A-Z_]+$)/, '').replaceAll('_', ' ')) ?? frequencyCode(text);
       if (code !== undefined)
         draft.metadata.frequency = code as NonNullable<typeof draft.metadata.frequency>; // its codes are these
-      else draft.tell('accrualPeriodicity', 'Frequency', text);
+      else draft.addInfo('accrualPeriodicity', 'Frequency', text);
     },
   },
   {
@@ -172,7 +172,7 @@ export const datasetRules: readonly Rule[] = [
     take: (value, draft) => {
       const url = webAddressOf(value);
       if (url !== null) draft.metadata.landingPage = url;
-      else draft.tell('landingPage', 'Landing page', textOf(value) ?? '');
+      else draft.addInfo('landingPage', 'Landing page', textOf(value) ?? '');
     },
   },
   {
@@ -197,7 +197,7 @@ export const datasetRules: readonly Rule[] = [
       const rest = [...(url === null ? [first] : []), ...more].flatMap(
         (item) => addressText(item) ?? textOf(item) ?? [],
       );
-      if (rest.length > 0) draft.tell('conformsTo', 'Conforms to', rest.join(', '));
+      if (rest.length > 0) draft.addInfo('conformsTo', 'Conforms to', rest.join(', '));
     },
   },
   {
@@ -238,7 +238,7 @@ export const datasetRules: readonly Rule[] = [
       const url = webAddressOf(value);
       if (url !== null && draft.metadata.dataDictionary === undefined)
         draft.metadata.dataDictionary = draft.short('endpointDescription', url);
-      else draft.tell('endpointDescription', 'Endpoint', textsOf(value).join(', '));
+      else draft.addInfo('endpointDescription', 'Endpoint', textsOf(value).join(', '));
     },
   },
   {

@@ -38,7 +38,7 @@ export class Draft {
   }
 
   /** Adds a further fact. An address that is too long is left out, because half an address leads nowhere. */
-  tell(part: string, name: string, text: string): void {
+  addInfo(part: string, name: string, text: string): void {
     const isAddress = /^[a-z]+:\/\//i.test(text);
     if (isAddress && text.length > longestText) this.remark(part, 'left out: the address is too long for the portal');
     else this.#info[name] = this.short(part, text);

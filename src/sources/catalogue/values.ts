@@ -48,10 +48,10 @@ export const oneLine = (text: string): string => text.replaceAll(/\s*[\t\v\f\r\n
 export const longestText = 255;
 
 /** One line of text; what is too long is cut, and `tell` is called. */
-export const shortLine = (text: string, longest: number, tell: (what: string) => void): string => {
+export const shortLine = (text: string, longest: number, report: (what: string) => void): string => {
   const line = oneLine(text);
   if (line.length <= longest) return line;
-  tell(`cut to ${longest} characters`);
+  report(`cut to ${longest} characters`);
   return `${line.slice(0, longest - 1).trimEnd()}…`;
 };
 

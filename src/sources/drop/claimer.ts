@@ -10,7 +10,7 @@ import { type CollisionFinder, collisionFinder, type Placed, placeOf } from './d
 import { unless } from './durable.ts';
 import { factsOf, fingerprintFile, sameFacts } from './fingerprint.ts';
 import { type InboxView, isMarked, lookAt } from './inbox-view.ts';
-import { type Settler, type Settling, sameStill, stillOf } from './settling.ts';
+import { type Settler, type Settling, sameSnapshot, snapshotOf } from './settling.ts';
 import { type Taken, takeFile } from './take.ts';
 
 /** What a claimer works on, and to whom it reports. */
@@ -69,7 +69,7 @@ export class Claimer {
   async #mayTake(path: string, settler: Settler, collides: CollisionFinder, at: number): Promise<boolean> {
     const { folders, view } = this.#options;
     const sight = await lookAt(folders.inbox, path);
-    if (sight.kind !== 'file' || !sameStill(stillOf(sight.stats), settler.still)) {
+    if (sight.kind !== 'file' || !sameSnapshot(snapshotOf(sight.stats), settler.still)) {
       await view.look(path, at);
       return false;
     }
@@ -115,7 +115,7 @@ export class Claimer {
     if (stats === null || placed.kind !== 'file') return;
     this.#busy.add(id);
     const { place } = placed;
-    settling.see(id, { path: dropped, place, still: stillOf(stats), since: at, marker: 'none', folder });
+    settling.see(id, { path: dropped, place, still: snapshotOf(stats), since: at, marker: 'none', folder });
   }
 
   /** Records every file that has settled in the spool; what still moves there settles again. */
@@ -194,7 +194,7 @@ const secondLookMs = 250;
 const hashOne = async ({ settler, folder }: Unrecorded, signal: AbortSignal): Promise<SourceFingerprint | null> => {
   const { file } = claimPaths(folder, settler.path);
   const stats = await unless(lstat(file, { bigint: true }), ['ENOENT', 'ENOTDIR'], null);
-  if (stats === null || !sameStill(stillOf(stats), settler.still)) return null;
+  if (stats === null || !sameSnapshot(snapshotOf(stats), settler.still)) return null;
   try {
     return await fingerprintFile(file, null, signal);
   } catch (error) {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Log } from '../../model/log.ts';
 import type { DropTarget, Placed } from './drop-target.ts';
 import { isErrno, unless } from './durable.ts';
-import { type Settling, stillOf } from './settling.ts';
+import { type Settling, snapshotOf } from './settling.ts';
 
 /** What stands at a path of the inbox. `left` is something that is never taken, with the reason. */
 type Sight = { kind: 'file'; stats: BigIntStats } | { kind: 'folder' | 'absent' } | { kind: 'left'; reason: string };
@@ -137,7 +137,7 @@ export class InboxView {
   async #see(path: string, place: DropTarget, stats: BigIntStats, since: number): Promise<void> {
     const { inbox, marker, settling } = this.#options;
     const state = (await isMarked(inbox, path, marker.ending)) ? 'now' : marker.required ? 'never' : 'none';
-    settling.see(path, { path, place, still: stillOf(stats), since, marker: state, folder: null });
+    settling.see(path, { path, place, still: snapshotOf(stats), since, marker: state, folder: null });
     this.#left.delete(path);
   }
 

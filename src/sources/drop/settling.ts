@@ -7,21 +7,21 @@ import type { Claim } from './claim.ts';
 import type { DropTarget } from './drop-target.ts';
 
 /** What must not move while a file settles. */
-interface Still {
+interface Snapshot {
   bytes: number;
   mtimeNs: string;
   ino: string;
 }
 
 /** Takes what must not move from bigint stats. */
-export const stillOf = (stats: BigIntStats): Still => ({
+export const snapshotOf = (stats: BigIntStats): Snapshot => ({
   bytes: Number(stats.size),
   mtimeNs: String(stats.mtimeNs),
   ino: String(stats.ino),
 });
 
 /** True when neither size, mtime nor inode moved. */
-export const sameStill = (a: Still, b: Still): boolean =>
+export const sameSnapshot = (a: Snapshot, b: Snapshot): boolean =>
   a.bytes === b.bytes && a.mtimeNs === b.mtimeNs && a.ino === b.ino;
 
 /** A file that is settling. */
@@ -29,7 +29,7 @@ export interface Settler {
   /** Relative to the inbox, with `/`; where it was dropped, also when it settles in the spool. */
   path: string;
   place: DropTarget;
-  still: Still;
+  still: Snapshot;
   /** When it was last seen to move, Unix ms. */
   since: number;
   /** `now`: a marker says that it is whole. `never`: a marker is asked for and none is there. */
@@ -50,7 +50,7 @@ export class Settling {
   /** Notes how a file looks at `since`; the time it has stood still starts anew when it moved. */
   see(id: string, seen: Settler): void {
     const known = this.#settlers.get(id);
-    const still = known !== undefined && sameStill(known.still, seen.still);
+    const still = known !== undefined && sameSnapshot(known.still, seen.still);
     this.#settlers.set(id, { ...seen, since: still ? known.since : seen.since });
   }
 
@@ -136,7 +136,7 @@ export const watchFolder = async (
 
 /** Collects claims and hands them over once their batch is whole; what failed is handed over again by the next retry. */
 export class Announcer {
-  readonly #tell: (claims: Claim[]) => Promise<void>;
+  readonly #report: (claims: Claim[]) => Promise<void>;
   readonly #log: Log;
   readonly #told = new Set<string>();
   readonly #failed = new Map<string, Claim>();
@@ -144,8 +144,8 @@ export class Announcer {
   #first = Number.POSITIVE_INFINITY;
   #telling: Promise<void> | null = null;
 
-  constructor(tell: (claims: Claim[]) => Promise<void>, log: Log) {
-    this.#tell = tell;
+  constructor(report: (claims: Claim[]) => Promise<void>, log: Log) {
+    this.#report = report;
     this.#log = log;
   }
 
@@ -175,15 +175,15 @@ export class Announcer {
     if (this.#pending.size === 0 || this.#telling !== null) return;
     const batch = [...this.#pending.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     this.#pending = new Map();
-    this.#telling = this.#tellOf(batch).finally(() => {
+    this.#telling = this.#reportOf(batch).finally(() => {
       this.#telling = null;
       done();
     });
   }
 
-  async #tellOf(batch: Claim[]): Promise<void> {
+  async #reportOf(batch: Claim[]): Promise<void> {
     try {
-      await this.#tell(batch);
+      await this.#report(batch);
       for (const claim of batch) this.#told.add(claim.id);
     } catch (error) {
       for (const claim of batch) this.#failed.set(claim.id, claim);

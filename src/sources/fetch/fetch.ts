@@ -147,11 +147,11 @@ export class Fetcher {
 
     const part = await openPart(task, encodings.length > 0, options.signal);
     const resumed = part.bytes > 0;
-    if (resumed) options.tell?.(`going on after ${part.bytes} bytes of an interrupted fetch`);
+    if (resumed) options.report?.(`resuming after ${part.bytes} bytes`);
     const watch = resumed ? null : new PageWatch(type, { name, accept: options.accept ?? '' }, answer.where);
     try {
       const total = decoders.length > 0 ? null : length;
-      await pump({ answer, decoders, part, watch, total }, { ...options, limits: this.policy, tell: options.tell });
+      await pump({ answer, decoders, part, watch, total }, { ...options, limits: this.policy, report: options.report });
     } catch (error) {
       if (isFinal(error)) await part.discard();
       else await part.keep();

@@ -63,7 +63,7 @@ export class FetchedFiles {
    */
   async get(
     wanted: Wanted,
-    options: Pick<FetchOptions, 'signal' | 'log' | 'tell'>,
+    options: Pick<FetchOptions, 'signal' | 'log' | 'report'>,
   ): Promise<FetchedFile | 'unchanged'> {
     this.swept ??= this.sweep();
     await this.swept;

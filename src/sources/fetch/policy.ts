@@ -50,7 +50,7 @@ export interface FetchOptions {
   name?: string;
   log?: Log;
   /** Gets a line for people now and then: that a fetch goes on where another broke, and how far a long one is. */
-  tell?: (line: string) => void;
+  report?: (line: string) => void;
 }
 
 /** A whole file at `path`, or the word that the known version is still the present one. */

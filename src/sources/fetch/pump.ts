@@ -23,11 +23,11 @@ export interface Flow {
 export interface PumpOptions {
   limits: Pick<FetchPolicy, 'maxBytes' | 'bodyMs'>;
   signal: AbortSignal;
-  tell: ((line: string) => void) | undefined;
+  report: ((line: string) => void) | undefined;
 }
 
 /** How often the progress of a long flow is reported, milliseconds. */
-const tellMs = 15_000;
+const reportEveryMs = 15_000;
 
 /**
  * Lets the body flow to its end. Memory is that of a few chunks.
@@ -36,7 +36,7 @@ const tellMs = 15_000;
  */
 export const pump = async (
   { answer, decoders, watch, part, total }: Flow,
-  { limits, signal, tell }: PumpOptions,
+  { limits, signal, report }: PumpOptions,
 ): Promise<void> => {
   let sent = 0;
   const count = countBytes((bytes) => {
@@ -52,7 +52,7 @@ export const pump = async (
   };
   const silence = watchSilence(answer, limits.bodyMs, () => sent);
   const whole = total === null ? '' : ` of ${total}`;
-  const progress = setInterval(() => tell?.(`fetched ${part.bytes}${whole} bytes`), tellMs);
+  const progress = setInterval(() => report?.(`fetched ${part.bytes}${whole} bytes`), reportEveryMs);
   try {
     const sink = sinkOf(
       (chunk) => write(watch?.take(chunk) ?? [chunk]),

@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
-import { endingOf, tellsType } from '../../dataset-api/file-types.ts';
+import { endingOf, showsType } from '../../dataset-api/file-types.ts';
 import type { Validators } from './policy.ts';
 
 /** A date this young (ms) may be shared by the next version (RFC 9110 section 8.8.2.2). */
@@ -70,8 +70,8 @@ export const nameOfFetched = (
   { fileName, contentType }: { fileName: string | null; contentType: string | null },
 ): string => {
   if (isNamed) return name;
-  if (fileName !== null && tellsType(fileName)) return fileName;
-  return tellsType(name) ? name : `${fileName ?? name}${endingOf(contentType)}`;
+  if (fileName !== null && showsType(fileName)) return fileName;
+  return showsType(name) ? name : `${fileName ?? name}${endingOf(contentType)}`;
 };
 
 const dispositionName = (header: string): string => {

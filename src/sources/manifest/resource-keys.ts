@@ -1,7 +1,7 @@
 // The keys of a resource beside its description: `url` with the name of its file, and what is done to its table before it is sent.
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { tellsType } from '../../dataset-api/file-types.ts';
+import { showsType } from '../../dataset-api/file-types.ts';
 import { optional } from '../../model/optional-key.ts';
 import { encodings } from '../../model/recipe/encodings.ts';
 import { badRowPolicies } from '../../model/recipe/recipe.ts';
@@ -132,7 +132,7 @@ export const urlShape = {
 export const urlSource = (url: string, name: string | undefined): ResourceSource => {
   if (name !== undefined) return { kind: 'url', url, name, isNamed: true };
   const last = lastPart(url);
-  return { kind: 'url', url, name: last, isNamed: tellsType(last) };
+  return { kind: 'url', url, name: last, isNamed: showsType(last) };
 };
 
 const lastPart = (url: string): string => {

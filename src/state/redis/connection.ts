@@ -63,7 +63,7 @@ export const withConnection = async <T>(
 };
 
 /** Asks a server for its version, process and memory policy; rejects when it does not answer or refuses the login. */
-export const askServer = (options: RedisConnectionOptions, timeoutMs: number): Promise<ServerFacts> =>
+export const queryServer = (options: RedisConnectionOptions, timeoutMs: number): Promise<ServerFacts> =>
   withConnection(options, timeoutMs, async (client) => {
     await client.ping();
     const info = parseInfo(await client.info().catch(() => '')); // hosted servers may forbid INFO

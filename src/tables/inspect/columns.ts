@@ -175,9 +175,9 @@ const listed = (kinds: KindCount[]): string =>
 /** Adds remarks on columns. */
 export const columnRemarks = (findings: Findings, { names, facts, rows, line }: ColumnsRead): void => {
   facts.forEach((column, at) => {
-    const told = { column: at + 1 };
+    const details = { column: at + 1 };
     if (rows > 0 && column.kinds.length === 0 && names[at]?.trim() !== '') {
-      findings.add('empty-column', { line, ...told, message: 'the column has no value in any row' });
+      findings.add('empty-column', { line, ...details, message: 'the column has no value in any row' });
     }
     numbers(findings, at + 1, column);
     dates(findings, at + 1, column);

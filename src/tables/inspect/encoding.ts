@@ -3,7 +3,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { encodingTitle, lengthOf, unfinished } from '../scan/encodings.ts';
 import { notUtf8 } from '../scan/faults.ts';
 import { isPlainly, type Reading, readingsOf } from './encoding-evidence.ts';
-import { type Candidate, type Findings, toldOf } from './finding.ts';
+import { type Candidate, detailsOf, type Findings } from './finding.ts';
 
 /** An encoding by its title, such as `Windows-1250`; `mixed`: UTF-8 and another one; `unknown`: no evidence for one. */
 export interface EncodingVerdict {
@@ -234,9 +234,9 @@ export const encodingFinding = (findings: Findings, facts: EncodingFacts): void 
   const kind = encoding === 'mixed' ? 'mixed-encoding' : 'other-encoding';
   const known = evidenceOf(facts);
   places.forEach(({ line, column, byte, offset, context }, at) => {
-    const told = toldOf(notUtf8({ line, column }, byte, offset));
+    const details = detailsOf(notUtf8({ line, column }, byte, offset));
     const rest = at === places.length - 1 ? count - at : 1;
-    findings.add(kind, { ...told, ...known, offset, context, count: rest });
+    findings.add(kind, { ...details, ...known, offset, context, count: rest });
   });
 };
 
@@ -253,7 +253,7 @@ const shiftedEncoding = (findings: Findings, encoding: string): void => {
 };
 
 /** A file that is read in an encoding that was given. */
-export const toldEncoding = (findings: Findings, encoding: string): void => {
+export const reportEncoding = (findings: Findings, encoding: string): void => {
   findings.add('other-encoding', {
     code: 'table-encoding',
     line: 1,

@@ -105,7 +105,7 @@ export interface Finding {
 export const mostPlaces = 10;
 
 /** How a finding is reported. */
-export interface Told {
+export interface FindingDetails {
   code?: TableFaultCode;
   line: number;
   column?: number | null | undefined;
@@ -120,7 +120,7 @@ export interface Told {
 }
 
 /** A fault as it stands in a finding: the place stands beside the message. */
-export const toldOf = (fault: TableFaultError): Told => ({
+export const detailsOf = (fault: TableFaultError): FindingDetails => ({
   code: fault.code,
   line: fault.line,
   column: fault.column,
@@ -150,7 +150,7 @@ export class Findings {
   }
 
   /** Adds one. A kind can be mended only when each of its kind can. */
-  add(kind: FindingKind, told: Told): void {
+  add(kind: FindingKind, told: FindingDetails): void {
     const { code, line, column, offset, context, message, hint, mend, candidates, count } = told;
     const place = { line, column: column ?? null, offset: offset ?? null, context: context ?? null, message };
     const known = this.#byKind.get(kind);

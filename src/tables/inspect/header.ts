@@ -7,7 +7,7 @@ import { cellText, contextAt } from '../scan/cell-text.ts';
 import { delimiterName, type TableDialect } from '../scan/dialect.ts';
 import { duplicateHeaderCell, emptyHeaderCell, unusableHeaderCell } from '../scan/faults.ts';
 import type { ColumnFacts } from './columns.ts';
-import { type Findings, type Told, toldOf } from './finding.ts';
+import { detailsOf, type FindingDetails, type Findings } from './finding.ts';
 
 /** One column of a header: the name a portal makes of its cell, or what is wrong with it. */
 type HeaderColumn =
@@ -132,13 +132,13 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
     }
     const cut = kind === 'header-empty' && at >= tail;
     if (!cut && kind === 'header-empty' && named <= tail / 2) {
-      findings.add(kind, { ...toldOf(fault), ...place, hint: mostlyEmpty });
+      findings.add(kind, { ...detailsOf(fault), ...place, hint: mostlyEmpty });
       return;
     }
     const mend = cut
       ? `the ${delimiterName(delimiter)} at the end of every line is removed`
       : `columns without a usable name get one, such as ${JSON.stringify(mended[at] ?? '')}`;
-    findings.add(cut ? 'trailing-delimiter' : kind, { ...toldOf(fault), ...place, mend });
+    findings.add(cut ? 'trailing-delimiter' : kind, { ...detailsOf(fault), ...place, mend });
   });
   valuesInHeader(findings, header);
   return columns.map(({ portalName }) => portalName);
@@ -152,28 +152,28 @@ interface NamedCell {
   portalName: string;
   line: number;
   column: number;
-  place: Pick<Told, 'offset' | 'context'>;
+  place: Pick<FindingDetails, 'offset' | 'context'>;
 }
 
 /** How a portal's name differs from the cell beyond capitals and spaces. */
 const remarksOf = (findings: Findings, { name, portalName, line, column, place }: NamedCell): void => {
-  const told = { line, column, ...place };
+  const details = { line, column, ...place };
   if (/[\r\n]/.test(name)) {
     const message = `the name has a line break; portals make it ${portalName}`;
-    findings.add('header-line-break', { ...told, message });
+    findings.add('header-line-break', { ...details, message });
   } else if (name !== name.trim()) {
     findings.add('header-spaces', {
-      ...told,
+      ...details,
       message: 'spaces surround the name',
       mend: 'spaces around names are removed',
     });
   }
   if (name.trim().length > longestName) {
     const message = `the name has ${name.trim().length} characters; portals cut it to ${longestName}: ${portalName}`;
-    findings.add('header-long', { ...told, message });
+    findings.add('header-long', { ...details, message });
   } else if (/[^\w\s]/.test(name)) {
     const message = `portals keep only A to Z, digits, spaces and underscores of a name; this one becomes ${portalName}`;
-    findings.add('header-cleaned', { ...told, message });
+    findings.add('header-cleaned', { ...details, message });
   }
 };
 

@@ -5,7 +5,7 @@ import { encodingNamed } from '../scan/encodings.ts';
 import { wideEncoding } from '../scan/faults.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
 import type { Cancellable } from '../worker-pool.ts';
-import { byPlace, Findings, toldOf, verdictOf } from './finding.ts';
+import { byPlace, detailsOf, Findings, verdictOf } from './finding.ts';
 import { type FixFacts, type TableFacts, TableInspection } from './inspection.ts';
 
 /** A check as it is asked for across the thread border. */
@@ -33,7 +33,7 @@ type Inspected = Pick<Inspection, 'mend'> & TableFacts;
 /** What is said of a file that cannot be read as a table. */
 const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
   const findings = new Findings();
-  if (signature === null) findings.add('wide-encoding', toldOf(wideEncoding('UTF-32')));
+  if (signature === null) findings.add('wide-encoding', detailsOf(wideEncoding('UTF-32')));
   else {
     findings.add('not-a-table', {
       code: 'table-encoding',
@@ -73,7 +73,7 @@ const inspectTable = (
     rowBytes,
     bom: bom && decodedFrom === null,
     decodedFrom,
-    isTold: encoding !== undefined,
+    isEncodingGiven: encoding !== undefined,
     ...(skipped === null ? {} : { skipped: { lines: skipped.lines, bytes: skipped.skipper.bytes } }),
   });
   for (const chunk of chunks) inspection.feed(chunk);

@@ -15,8 +15,8 @@ import {
   type NumberNotation,
   notationsOf,
 } from './columns.ts';
-import { EncodingWatch, encodingFinding, toldEncoding } from './encoding.ts';
-import { type Finding, type FindingKind, Findings, mostPlaces, toldOf, type Verdict, verdictOf } from './finding.ts';
+import { EncodingWatch, encodingFinding, reportEncoding } from './encoding.ts';
+import { detailsOf, type Finding, type FindingKind, Findings, mostPlaces, type Verdict, verdictOf } from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
 import { RowInspector } from './row-inspector.ts';
 import { tableRemarks } from './table-remarks.ts';
@@ -74,7 +74,7 @@ interface InspectionSettings {
   /** Of a file that was decoded before: offsets in its bytes are not known. */
   decodedFrom: string | null;
   /** True where the encoding was given. */
-  isTold?: boolean;
+  isEncodingGiven?: boolean;
   /** Lines above the first row that somebody told to leave out, and their bytes. */
   skipped?: { lines: number; bytes: number };
 }
@@ -96,7 +96,7 @@ const lostTexts = [
 /** A place in a chunk that is to be reported once the rows before it are scanned. */
 interface Mark {
   at: number;
-  tell: () => void;
+  report: () => void;
 }
 
 /** Inspects a table that is fed chunk by chunk, without a byte order mark. */
@@ -126,10 +126,10 @@ export class TableInspection {
   /** Takes the next bytes. */
   feed(chunk: Buffer): void {
     let from = 0;
-    for (const { at, tell } of this.#marks(chunk)) {
+    for (const { at, report } of this.#marks(chunk)) {
       this.#scan(chunk.subarray(from, at));
       from = at;
-      tell();
+      report();
     }
     this.#scan(from === 0 ? chunk : chunk.subarray(from));
   }
@@ -141,10 +141,10 @@ export class TableInspection {
     this.#scanner.finish();
     this.#takeRows();
     this.#rows?.end();
-    if (cut > 0) this.#tellCut(place, base + end - cut);
-    const encoding = this.#tellEncoding();
-    const columns = this.#tellColumns();
-    this.#tellLines();
+    if (cut > 0) this.#reportCut(place, base + end - cut);
+    const encoding = this.#reportDecoding();
+    const columns = this.#reportColumns();
+    this.#reportLines();
     const { quote, escape: by, delimiter } = this.#dialect;
     this.#scanner.release();
     const findings = this.findings.list();
@@ -172,10 +172,10 @@ export class TableInspection {
     };
   }
 
-  #tellEncoding(): string {
-    const { decodedFrom, isTold, bom } = this.#settings;
-    if (isTold && decodedFrom !== null) {
-      toldEncoding(this.findings, decodedFrom);
+  #reportDecoding(): string {
+    const { decodedFrom, isEncodingGiven, bom } = this.#settings;
+    if (isEncodingGiven && decodedFrom !== null) {
+      reportEncoding(this.findings, decodedFrom);
       return decodedFrom;
     }
     const verdict = decodedFrom === null ? this.#watch.verdict() : { encoding: decodedFrom, candidates: [] };
@@ -190,7 +190,7 @@ export class TableInspection {
 
   /** Places in a chunk that are to be reported with line and column, in order. */
   #marks(chunk: Buffer): Mark[] {
-    const marks: Mark[] = this.#watch.feed(chunk).map((at) => ({ at, tell: () => this.#rememberBad(chunk, at) }));
+    const marks: Mark[] = this.#watch.feed(chunk).map((at) => ({ at, report: () => this.#rememberBad(chunk, at) }));
     if (isAscii(chunk)) return marks;
     for (const text of lostTexts) marks.push(...this.#lost(chunk, text));
     return marks.sort((a, b) => a.at - b.at);
@@ -203,7 +203,7 @@ export class TableInspection {
       const place = at;
       if (this.findings.tally(kind, false)) continue;
       if (marks.length === mostPlaces) count += 1;
-      else marks.push({ at, tell: () => this.#tellText(kind, chunk, { at: place, message, count }) });
+      else marks.push({ at, report: () => this.#reportText(kind, chunk, { at: place, message, count }) });
     }
     return marks;
   }
@@ -219,7 +219,7 @@ export class TableInspection {
     });
   }
 
-  #tellText(kind: FindingKind, chunk: Buffer, text: { at: number; message: string; count: number }): void {
+  #reportText(kind: FindingKind, chunk: Buffer, text: { at: number; message: string; count: number }): void {
     const { place, base, end } = this.#scanner;
     const offset = this.#settings.decodedFrom === null ? base + end : null;
     const { message, at } = text;
@@ -227,8 +227,8 @@ export class TableInspection {
     this.findings.add(kind, { ...place, offset, context: contextAt(chunk, at, chunk.length), message, count });
   }
 
-  #tellCut(place: { line: number; column: number }, offset: number): void {
-    this.findings.add('cut-character', { ...toldOf(cutCharacter(place, offset)), offset });
+  #reportCut(place: { line: number; column: number }, offset: number): void {
+    this.findings.add('cut-character', { ...detailsOf(cutCharacter(place, offset)), offset });
   }
 
   /** Gives the rows of the scanner to those who look at them: titles, header, body. */
@@ -247,7 +247,7 @@ export class TableInspection {
   #takeHeader(row: number): void {
     const scanner = this.#scanner;
     if (scanner.rowOver[row] === 1) {
-      this.findings.add('row-oversize', toldOf(oversizeFault(scanner, row, this.#settings.rowBytes)));
+      this.findings.add('row-oversize', detailsOf(oversizeFault(scanner, row, this.#settings.rowBytes)));
       this.#titleRows = Number.POSITIVE_INFINITY; // nothing below can be judged without a header
       return;
     }
@@ -261,10 +261,10 @@ export class TableInspection {
     this.#rows.lookAtHeader(row);
   }
 
-  #tellColumns(): InspectedColumn[] {
+  #reportColumns(): InspectedColumn[] {
     const header = this.#header;
     if (header === null) {
-      if (this.findings.of('row-oversize') === undefined) this.findings.add('empty-file', toldOf(emptyFile()));
+      if (this.findings.of('row-oversize') === undefined) this.findings.add('empty-file', detailsOf(emptyFile()));
       return [];
     }
     const offsets = this.#settings.decodedFrom === null ? header.offsets : [];
@@ -302,7 +302,7 @@ export class TableInspection {
     if (!isHeader) repeats.mend = null;
   }
 
-  #tellLines(): void {
+  #reportLines(): void {
     const { lines } = this.#scanner;
     tableRemarks(this.findings, {
       lines,

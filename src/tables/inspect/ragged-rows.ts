@@ -3,7 +3,7 @@ import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
 import { lineBreaksIn, raggedRow } from '../scan/faults.ts';
-import { type FindingKind, type Findings, type Told, toldOf } from './finding.ts';
+import { detailsOf, type FindingDetails, type FindingKind, type Findings } from './finding.ts';
 
 /** What is known of the table when its rows are looked at. */
 export interface RowSettings {
@@ -30,7 +30,7 @@ export class RaggedRows {
   readonly #scanner: CellScanner;
   readonly #findings: Findings;
   readonly #settings: RowSettings;
-  #notes: Told[] = [];
+  #notes: FindingDetails[] = [];
   /** True behind so many notes that they are none, until a full row follows. */
   #tooMany = false;
   #long = 0;
@@ -52,32 +52,32 @@ export class RaggedRows {
   }
 
   #takeNote(row: number, found: number): void {
-    this.#notes.push(this.#told(row, found));
+    this.#notes.push(this.#details(row, found));
     this.pending = true;
     if (this.#notes.length <= mostNotes) return;
-    this.#tellNotes();
+    this.#reportNotes();
     this.#tooMany = true;
   }
 
   /** A full row follows, so the rows that wait are no notes. */
   fullRow(): void {
-    this.#tellNotes();
+    this.#reportNotes();
     this.#tooMany = false;
     this.pending = false;
   }
 
-  #tellNotes(): void {
-    for (const told of this.#notes) this.#findings.add('row-short', told);
+  #reportNotes(): void {
+    for (const details of this.#notes) this.#findings.add('row-short', details);
     this.#notes = [];
   }
 
   /** The table has ended after so many rows. */
   end(rows: number): void {
     this.footerLine = this.#notes[0]?.line ?? null;
-    for (const told of this.#notes) {
+    for (const details of this.#notes) {
       const message = 'a note follows the last row of the table';
       const hint = 'remove it, or publish it as description of the resource';
-      this.#findings.add('footer', { ...told, message, hint, mend: leftOut });
+      this.#findings.add('footer', { ...details, message, hint, mend: leftOut });
     }
     const long = this.#findings.of('row-long');
     if (long !== undefined && this.#long === rows && rows > 1) {
@@ -91,31 +91,31 @@ export class RaggedRows {
     return (mark & (has.text | has.high)) !== 0 && (mark & has.space) !== 0;
   }
 
-  #told(row: number, found: number): Told {
+  #details(row: number, found: number): FindingDetails {
     const { base, bytes, ends, rowCells, rowLines, rowStarts, end } = this.#scanner;
     const line = rowLines[row] ?? 1;
     const start = rowStarts[row] ?? 0;
     const lastLine = line + lineBreaksIn(bytes, start, ends[(rowCells[row + 1] ?? 0) - 1] ?? 0);
     return {
-      ...toldOf(raggedRow({ line, lastLine, found, expected: this.#settings.width })),
+      ...detailsOf(raggedRow({ line, lastLine, found, expected: this.#settings.width })),
       offset: this.#settings.offsets ? base + start : null,
       context: contextAt(bytes, start, end),
     };
   }
 
   #takeShort(row: number, found: number): void {
-    this.#tellNotes();
+    this.#reportNotes();
     const line = this.#scanner.rowLines[row] ?? 1;
     const before = this.#short;
     this.#short = { line, cells: found, row, rows: 0 };
-    if (!this.#findings.tally('row-short', false)) this.#findings.add('row-short', this.#told(row, found));
+    if (!this.#findings.tally('row-short', false)) this.#findings.add('row-short', this.#details(row, found));
     if (before.line === line - 1 && before.cells + found === this.#settings.width + 1)
-      this.#tellSplit(row, before.line, line);
+      this.#reportSplit(row, before.line, line);
   }
 
-  #tellSplit(row: number, first: number, second: number): void {
+  #reportSplit(row: number, first: number, second: number): void {
     if (this.#findings.tally('row-split', false)) return;
-    const { offset, context } = this.#told(row, 0);
+    const { offset, context } = this.#details(row, 0);
     this.#findings.add('row-split', {
       code: 'table-ragged',
       line: second,
@@ -127,7 +127,7 @@ export class RaggedRows {
   }
 
   #takeLong(row: number, found: number): void {
-    this.#tellNotes();
+    this.#reportNotes();
     const { starts, ends, rowCells } = this.#scanner;
     const first = rowCells[row] ?? 0;
     let kind: FindingKind = 'row-long-empty';
@@ -137,10 +137,10 @@ export class RaggedRows {
     if (kind === 'row-long') this.#long += 1;
     const mendable = kind === 'row-long-empty';
     if (this.#findings.tally(kind, mendable)) return;
-    const told = this.#told(row, found);
+    const details = this.#details(row, found);
     this.#findings.add(
       kind,
-      mendable ? { ...told, mend: 'the empty cells behind the last column are left out' } : told,
+      mendable ? { ...details, mend: 'the empty cells behind the last column are left out' } : details,
     );
   }
 }
@@ -155,7 +155,7 @@ const [longNote, noteWords] = [20, 3];
 export class PaddedNotes {
   /** Line of the first note; null when there is none. Known after {@link tell}. */
   footerLine: number | null = null;
-  #notes: Told[] = [];
+  #notes: FindingDetails[] = [];
   #count = 0;
   /** True when an empty row stands above the first note. */
   #isApart = false;
@@ -196,12 +196,12 @@ export class PaddedNotes {
   }
 
   /** The table has ended. */
-  tell(findings: Findings): void {
+  report(findings: Findings): void {
     if (this.#count === 0 || this.#count > mostNotes) return;
     const isSure = this.#areMarked || (this.#isApart && this.#areLong);
     if (!isSure && (this.#isUsual || !(this.#isApart || this.#areLong))) return;
     if (isSure) this.footerLine = this.#notes[0]?.line ?? null;
-    const told = isSure
+    const details = isSure
       ? {
           message: 'a note stands below the last row of the table',
           hint: 'remove it, or publish it as description of the resource',
@@ -211,6 +211,6 @@ export class PaddedNotes {
           message: 'the last row has only one cell: it may be a note below the table, or a row without values',
           hint: 'remove it if it is a note; otherwise fill in its other cells',
         };
-    for (const note of this.#notes) findings.add('footer', { ...note, code: 'table-ragged', ...told });
+    for (const note of this.#notes) findings.add('footer', { ...note, code: 'table-ragged', ...details });
   }
 }

@@ -5,7 +5,7 @@ import { contextAt } from '../scan/cell-text.ts';
 import { cellOffset, faultOfCell, oversizeFault, placeInRow } from '../scan/faults.ts';
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import type { ColumnKinds } from './columns.ts';
-import { type FindingKind, type Findings, type Told, toldOf } from './finding.ts';
+import { detailsOf, type FindingDetails, type FindingKind, type Findings } from './finding.ts';
 import { noteStart, PaddedNotes, RaggedRows, type RowSettings } from './ragged-rows.ts';
 
 const empty = kindNumber('empty');
@@ -108,7 +108,7 @@ export class RowInspector {
   /** The table has ended. */
   end(): void {
     this.#ragged.end(this.rows);
-    this.#tail.tell(this.#findings);
+    this.#tail.report(this.#findings);
   }
 
   /** Line of the first row of a footer that is left out by a mend; null when there is none. */
@@ -144,8 +144,8 @@ export class RowInspector {
     return contextAt(this.#scanner.bytes, at, this.#scanner.end);
   }
 
-  #add(kind: FindingKind, at: number, told: Told): void {
-    this.#findings.add(kind, { ...told, offset: this.#offset(at), context: this.#context(at) });
+  #add(kind: FindingKind, at: number, details: FindingDetails): void {
+    this.#findings.add(kind, { ...details, offset: this.#offset(at), context: this.#context(at) });
   }
 
   #odd(row: number): void {
@@ -155,7 +155,7 @@ export class RowInspector {
       this.#add(
         'row-oversize',
         rowStarts[row] ?? 0,
-        toldOf(oversizeFault(this.#scanner, row, this.#settings.rowBytes)),
+        detailsOf(oversizeFault(this.#scanner, row, this.#settings.rowBytes)),
       );
       return;
     }
@@ -183,7 +183,7 @@ export class RowInspector {
     if (this.#findings.tally(kind, mendable)) return;
     const fault = faultOfCell(this.#scanner, row, cell, this.#settings.rowBytes);
     this.#add(kind, cellOffset(this.#scanner, cell), {
-      ...toldOf(fault),
+      ...detailsOf(fault),
       mend: mendable ? (quoteFixes[kind] ?? null) : null,
     });
   }
@@ -246,8 +246,8 @@ export class RowInspector {
   #emptyRow(row: number): void {
     if (this.#findings.tally('empty-rows', true)) return;
     const line = this.#scanner.rowLines[row] ?? 1;
-    const told = { line, message: 'every cell of the row is empty', mend: 'empty rows are left out' };
-    this.#add('empty-rows', this.#scanner.rowStarts[row] ?? 0, told);
+    const details = { line, message: 'every cell of the row is empty', mend: 'empty rows are left out' };
+    this.#add('empty-rows', this.#scanner.rowStarts[row] ?? 0, details);
   }
 
   #maybeHeader(row: number): void {
@@ -258,12 +258,12 @@ export class RowInspector {
     const end = (ends[last] ?? 0) + (((marks[last] ?? 0) & has.quotes) === 0 ? 0 : 1);
     if (end - start !== header.length || bytes.compare(header, 0, header.length, start, end) !== 0) return;
     if (this.#findings.tally('repeated-header', true)) return;
-    const told = {
+    const details = {
       line: rowLines[row] ?? 1,
       message: 'the row is the same as the header',
       mend: 'repeated headers are left out',
     };
-    this.#add('repeated-header', start, told);
+    this.#add('repeated-header', start, details);
   }
 }
 

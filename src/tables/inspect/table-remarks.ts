@@ -2,7 +2,7 @@
 import { delimiterName } from '../scan/dialect.ts';
 import { blankHeader, keyOf, titlesAbove, unclearLayout } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';
-import { type Findings, toldOf } from './finding.ts';
+import { detailsOf, type Findings } from './finding.ts';
 
 /** What is known when the whole table was read. */
 interface TableRead {
@@ -38,7 +38,7 @@ const unclear = (findings: Findings, { layout: { candidates = [] } }: TableRead)
     const reads = one.header.map((cell) => Buffer.from(cell, 'latin1').toString('utf8')).join(' | ');
     return { key: keyOf(one, candidates), reads };
   });
-  findings.add('layout-unclear', { ...toldOf(unclearLayout(candidates)), candidates: told });
+  findings.add('layout-unclear', { ...detailsOf(unclearLayout(candidates)), candidates: told });
 };
 
 const leftOut = 'the lines above the header are left out';
@@ -47,12 +47,12 @@ const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine, 
   if (header === null) return;
   if (layout.titleRows > 0) {
     const count = layout.titleRows;
-    findings.add('title-rows', { ...toldOf(titlesAbove(firstRowLine, header.line)), mend: leftOut, count });
+    findings.add('title-rows', { ...detailsOf(titlesAbove(firstRowLine, header.line)), mend: leftOut, count });
   } else if (skipped > 0) {
     const message = 'lines above the header are skipped, as specified';
     findings.add('title-rows', { code: 'table-header', line: 1, message, mend: leftOut, count: skipped });
   } else if (lines.firstBlank === 1)
-    findings.add('blank-first', { ...toldOf(blankHeader()), offset: 0, mend: leftOut, count: header.line - 1 });
+    findings.add('blank-first', { ...detailsOf(blankHeader()), offset: 0, mend: leftOut, count: header.line - 1 });
 };
 
 const blankLines = (findings: Findings, { lines, header, skipped }: TableRead): void => {

@@ -171,7 +171,7 @@ const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
 const clearShare = 0.95;
 
 /** The layout of a table whose first row was said to be its header. */
-const toldLayout = (best: Fit, fits: Fit[], given: Delimiter = ','): Layout => {
+const chosenLayout = (best: Fit, fits: Fit[], given: Delimiter = ','): Layout => {
   if (best.share === 0) return { dialect: { ...rfc4180, delimiter: given }, titleRows: 0 };
   const rival = rivalOf(best, fits);
   const layout: Layout = { dialect: best.dialect, titleRows: 0 };
@@ -223,7 +223,7 @@ export const findLayout = (
   const [plain = [], ...others] = quotings(head).map(read);
   const fits = [plain, ...others].map((readings) => readings.map((reading) => fitOf(reading, 0)));
   const best = fits.map((some) => some.reduce(better, nothing())).reduce(betterQuoting);
-  if (isHeader) return toldLayout(best, fits[0] ?? [], given);
+  if (isHeader) return chosenLayout(best, fits[0] ?? [], given);
   if (best.share >= goodShare) return layoutOf(best, fits[0] ?? []);
   const titled = withTitles([plain, ...others]);
   const single = { ...rfc4180, delimiter: given ?? (',' as const) };

@@ -17,7 +17,7 @@ export interface Violation {
 }
 
 /** Violations that are listed one by one. */
-const toldAtMost = 20;
+const mostReported = 20;
 
 /** Where nothing is published because of a single bad row, so many are looked for. */
 const enough = 100;
@@ -70,7 +70,7 @@ export class BadRows {
     this.#count.rows++;
     this.#count.violations += violations.length;
     for (const violation of violations) {
-      if (this.#count.told.length < toldAtMost) this.#count.told.push(tell(row, violation));
+      if (this.#count.told.length < mostReported) this.#count.told.push(describe(row, violation));
     }
     if (this.#policy === 'fail' && this.#count.rows >= enough) throw this.#fault(null);
     if (this.#policy === 'quarantine') this.#write(row, violations);
@@ -134,7 +134,7 @@ const plural = (rows: number): string => (rows === 1 ? '1 bad row' : `${rows.toL
 
 const reasonOf = ({ column, message }: Violation): string => (column === null ? message : `${column}: ${message}`);
 
-const tell = (row: Row, { column, at, message }: Violation): string =>
+const describe = (row: Row, { column, at, message }: Violation): string =>
   column === null
     ? `line ${row.line}: ${message}`
     : `line ${row.line}, column ${at ?? '?'} (${shown(column)}): ${message}`;

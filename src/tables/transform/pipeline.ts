@@ -54,7 +54,7 @@ const isTimeout = (error: unknown): boolean =>
 /** A table behind all steps. */
 export interface Pipeline extends Omit<Table, 'close'> {
   /** What was done, once all rows are through. */
-  tell(): string[];
+  summary(): string[];
   /** Rows that were read. */
   rowsRead(): number;
   close(): void;
@@ -84,7 +84,7 @@ export const pipelineOf = async (
   };
   const add = (step: RowStep): void => {
     pending.push(step);
-    told.push(() => step.tell());
+    told.push(() => step.summary());
     closing.push(() => step.close?.());
   };
   try {
@@ -99,7 +99,7 @@ export const pipelineOf = async (
             ? await pluginStage(here, step.transform ?? '', tools)
             : sortStage(here, step.sort, tools);
         here = { columns: stage.columns, batches: stage.batches };
-        told.push(stage.tell);
+        told.push(stage.summary);
         closing.push(stage.close);
       }
     }
@@ -111,7 +111,7 @@ export const pipelineOf = async (
   }
   return {
     ...here,
-    tell: () => told.map((tell) => tell()),
+    summary: () => told.map((report) => report()),
     rowsRead: () => rowsRead,
     close: () => {
       for (const close of closing) close();

@@ -165,8 +165,8 @@ const make = async (
       rowsIn,
       rowsOut,
       rejected: { rows, told },
-      said: [...said, ...pipeline.tell()],
-      reading: { delimiter: ',', ...(tellsHeader(recipe) ? { skipRows: 0 } : {}) },
+      said: [...said, ...pipeline.summary()],
+      reading: { delimiter: ',', ...(setsHeader(recipe) ? { skipRows: 0 } : {}) },
     };
   } catch (error) {
     rmSync(into, { force: true });
@@ -179,7 +179,7 @@ const make = async (
 };
 
 /** True where the steps say which row is the header. */
-const tellsHeader = ({ steps }: TableRecipe): boolean =>
+const setsHeader = ({ steps }: TableRecipe): boolean =>
   steps.some(({ skipRows, header }) => skipRows !== undefined || header?.row !== undefined);
 
 /** Shows with each batch that the work goes on. */

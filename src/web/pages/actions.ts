@@ -1,7 +1,15 @@
 // What can be done from the pages: each action first says what will happen, then does it.
 import { NotFoundError, UsageError } from '../../model/errors.ts';
 import { type Target, targetName } from '../../model/redis-keys.ts';
-import { type AskedRun, cancelRun, discard, pausePortal, release, resumePortal, retry } from '../../service/actions.ts';
+import {
+  cancelRun,
+  discard,
+  pausePortal,
+  type RequestedRun,
+  release,
+  resumePortal,
+  retry,
+} from '../../service/actions.ts';
 import type { Overview } from '../../service/overview.ts';
 import type { KnownTarget, Runtime } from '../../service/runtime.ts';
 import { html, type Part } from '../../util/html.ts';
@@ -30,7 +38,7 @@ export interface ActionTools {
 
 type Parameters = (name: string) => string;
 
-const firstRun = (runs: AskedRun[]): string => (runs[0] ? runPath(runs[0].runId) : '/');
+const firstRun = (runs: RequestedRun[]): string => (runs[0] ? runPath(runs[0].runId) : '/');
 
 const knownTarget = async ({ runtime, overview }: ActionTools, name: string): Promise<KnownTarget> => {
   const isMeant = (target: Target): boolean => targetName(target) === name;

@@ -31,7 +31,7 @@ const breaker = new CircuitBreaker({
   redis,
   keys: redisKeys('toy'),
   pauses,
-  settings: { failures: 5, probeMs: 200, maxProbeMs: 1000, longestAskedMs: 200 },
+  settings: { failures: 5, probeMs: 200, maxProbeMs: 1000, longestRequestedMs: 200 },
   log: createLog({ level: 'silent' }),
 });
 const facts = { method: 'POST', path: '/api/dataset/node', status: 400 };
@@ -240,7 +240,7 @@ const watch = new PortalWatch({
   breaker,
   portals: ['p', 'q'],
   probe: (portal) => ask(portal, 'probe'),
-  tell: async () => undefined,
+  report: async () => undefined,
   lockMs: 1500,
   log: createLog({ level: 'silent' }),
 });

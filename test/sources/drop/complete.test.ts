@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { claimId, claimPaths, foldersOf } from '../../../src/sources/drop/claim.ts';
 import { completeClaims, type Unrecorded } from '../../../src/sources/drop/claimer.ts';
-import { stillOf } from '../../../src/sources/drop/settling.ts';
+import { snapshotOf } from '../../../src/sources/drop/settling.ts';
 import { listClaims } from '../../../src/sources/drop/spool.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -15,7 +15,7 @@ const taken = (inbox: string, path: string, marker: 'now' | 'none' = 'none'): Un
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, 'a,b\n');
   const place = { dataset: 'x', resource: 'x', datasetName: 'x', resourceName: 'x' };
-  const still = stillOf(lstatSync(file, { bigint: true }));
+  const still = snapshotOf(lstatSync(file, { bigint: true }));
   return { settler: { path, place, still, since: 0, marker, folder }, folder, file };
 };
 

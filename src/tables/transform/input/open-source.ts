@@ -134,8 +134,8 @@ const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, said }: O
 const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table> => {
   const { recipe, limits, said } = options;
   const { encoding = null, delimiter = null, skipRows, header = {} } = readingOf(recipe.steps);
-  const isTold = skipRows !== undefined || header.row !== undefined;
-  const skip = isTold ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
+  const hasHeaderRow = skipRows !== undefined || header.row !== undefined;
+  const skip = hasHeaderRow ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
   const told: ReadingOptions = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits };
   const mended = recipe.mend === undefined ? null : await mendedText(bytes, told, options);
   const [source, reading] = mended === null ? [bytes, told] : [mended.bytes, { ...told, ...mended.reading }];

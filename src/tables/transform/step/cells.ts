@@ -18,7 +18,7 @@ export const selectStep = (columns: string[], names: string[]): RowStep => {
       row.cells = places.map((at) => cells[at] ?? '');
       return true;
     },
-    tell: () => `select: ${plural(names.length, 'column')} of ${columns.length}`,
+    summary: () => `select: ${plural(names.length, 'column')} of ${columns.length}`,
   };
 };
 
@@ -31,7 +31,7 @@ export const dropStep = (columns: string[], names: string[]): RowStep => {
       row.cells = row.cells.filter((_, at) => !gone.has(at));
       return true;
     },
-    tell: () => `drop: ${plural(gone.size, 'column')} of ${columns.length}`,
+    summary: () => `drop: ${plural(gone.size, 'column')} of ${columns.length}`,
   };
 };
 
@@ -39,7 +39,7 @@ export const dropStep = (columns: string[], names: string[]): RowStep => {
 export const renameStep = (columns: string[], renames: Record<string, string>): RowStep => ({
   columns: renamed('rename', columns, renames),
   apply: () => true,
-  tell: () => `rename: ${plural(Object.keys(renames).length, 'column')}`,
+  summary: () => `rename: ${plural(Object.keys(renames).length, 'column')}`,
 });
 
 const renamed = (step: string, columns: string[], renames: Record<string, string>): string[] => {
@@ -93,7 +93,7 @@ export const castStep = (columns: string[], casts: NonNullable<Step['cast']>, { 
       bad.reject(row, wrong);
       return false;
     },
-    tell: () => `cast: ${plural(changed, 'cell')} changed, ${plural(rejected, 'bad row')}`,
+    summary: () => `cast: ${plural(changed, 'cell')} changed, ${plural(rejected, 'bad row')}`,
   };
 };
 
@@ -125,7 +125,7 @@ export const replaceStep = (columns: string[], wanted: NonNullable<Step['replace
       }
       return true;
     },
-    tell: () => `replace: ${plural(changed, 'cell')} changed`,
+    summary: () => `replace: ${plural(changed, 'cell')} changed`,
   };
 };
 
@@ -160,7 +160,7 @@ export const fillStep = (columns: string[], fill: NonNullable<Step['fill']>): Ro
       }
       return true;
     },
-    tell: () => `fill: ${plural(changed, 'cell')} filled`,
+    summary: () => `fill: ${plural(changed, 'cell')} filled`,
   };
 };
 
@@ -174,7 +174,7 @@ export const constantStep = (columns: string[], constants: NonNullable<Step['con
       for (const [index, at] of places.entries()) row.cells[at] = values[index] ?? '';
       return true;
     },
-    tell: () => `constant: ${Object.keys(constants).map(shown).join(', ')}`,
+    summary: () => `constant: ${Object.keys(constants).map(shown).join(', ')}`,
   };
 };
 
@@ -208,7 +208,7 @@ export const computedStep = (columns: string[], computed: Record<string, string>
       }
       return true;
     },
-    tell: () =>
+    summary: () =>
       `computed: ${wanted.map(([name]) => shown(name)).join(', ')}${rejected > 0 ? `, ${plural(rejected, 'bad row')}` : ''}`,
   };
 };

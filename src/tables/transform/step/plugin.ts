@@ -69,7 +69,7 @@ export const pluginStage = async (
   return {
     columns,
     batches: rows(),
-    tell: () => `transform ${name}: ${plural(counts.read, 'row')} in, ${plural(counts.given, 'row')} out`,
+    summary: () => `transform ${name}: ${plural(counts.read, 'row')} in, ${plural(counts.given, 'row')} out`,
     close: () => undefined,
   };
 };

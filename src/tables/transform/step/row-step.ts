@@ -9,7 +9,7 @@ export interface RowStep {
   /** Changes the row in place; false: the row is gone. */
   apply(row: Row): boolean;
   /** What it did, for the job log. */
-  tell(): string;
+  summary(): string;
   close?(): void;
 }
 

@@ -66,7 +66,7 @@ export class SeenKeys {
 
 /** A stage that needs more than one row at a time. */
 export interface Stage extends Omit<Table, 'close'> {
-  tell: () => string;
+  summary: () => string;
   close: () => void;
 }
 
@@ -113,7 +113,7 @@ export const sortStage = (table: Table, wanted: NonNullable<Step['sort']>, { scr
     if (next.length > 0) yield next;
     close();
   }
-  return { columns: table.columns, batches: sorted(), tell: () => `sort: ${plural(rows, 'row')} sorted`, close };
+  return { columns: table.columns, batches: sorted(), summary: () => `sort: ${plural(rows, 'row')} sorted`, close };
 };
 
 const numberOrNull = (cell: string): number | null => {
@@ -137,7 +137,7 @@ export const filterStep = (columns: string[], text: string, { bad }: StepTools):
       }
       return false;
     },
-    tell: () => `filter ${text}: ${plural(dropped, 'row')} dropped`,
+    summary: () => `filter ${text}: ${plural(dropped, 'row')} dropped`,
   };
 };
 
@@ -162,7 +162,7 @@ export const splitStep = (columns: string[], split: NonNullable<Step['split']>, 
       else bad.reject(row, [inColumn(columns, at, 'is not one of the values of split')]);
       return false;
     },
-    tell: () => `split by ${by}: ${plural(left, 'row')} of other resources left out`,
+    summary: () => `split by ${by}: ${plural(left, 'row')} of other resources left out`,
   };
 };
 
@@ -178,7 +178,7 @@ export const dedupeStep = (columns: string[], names: string[], { scratch }: Step
       if (!isNew) dropped++;
       return isNew;
     },
-    tell: () => `dedupe by ${names.join(', ')}: ${plural(dropped, 'row')} dropped`,
+    summary: () => `dedupe by ${names.join(', ')}: ${plural(dropped, 'row')} dropped`,
     close: () => seen.close(),
   };
 };

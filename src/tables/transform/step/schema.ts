@@ -49,7 +49,7 @@ export const schemaStep = (columns: string[], schema: TableSchema, { bad, scratc
       bad.reject(row, wrong);
       return false;
     },
-    tell: () =>
+    summary: () =>
       [`schema: ${plural(schema.fields.length, 'field')} checked, ${plural(rejected, 'bad row')}`, ...unchecked].join(
         '; ',
       ),
