@@ -24,7 +24,7 @@ export interface SluiceOptions {
   cwd?: string;
   /** Environment; that of the process by default. */
   env?: NodeJS.ProcessEnv;
-  /** Stops as the first Ctrl-C does: what was begun is resumed by the next call. */
+  /** Stops as the first Ctrl-C does: what was started is resumed by the next call. */
   signal?: AbortSignal;
 }
 

@@ -267,7 +267,7 @@ const checkConverted = async (
       ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : []),
     ];
     const { mend: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
-    // What is made anew each time is mended by steps or in its source, not by `--fix`.
+    // What is recreated each time is fixed by steps or in its source, not by `--fix`.
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     finding.inspection = inspection;
     finding.faults.push(...faultsOfTable(inspection, finding.file));

@@ -23,7 +23,7 @@ import { type CommonOptions, type Io, say } from './io.ts';
 import { canPrompt, Prompt } from './prompt.ts';
 import { oneOffLog } from './session.ts';
 
-/** Options of `sluice init`; what they leave open is asked for on a terminal. */
+/** Options of `sluice init`; missing ones are prompted for on a terminal. */
 export interface InitOptions extends CommonOptions {
   /** Address of the portal; the embedded one when absent. */
   url?: string;
@@ -161,7 +161,7 @@ const inboxOf = async (root: string): Promise<string> => {
   return manifest && isDropManifest(manifest) ? relative(root, manifest.drop.folder) : inboxFolder;
 };
 
-/** A login that the portal refused is asked for again so often. */
+/** How often a refused login is prompted for again. */
 const mostLogins = 3;
 
 /** Looks at a remote portal; on a terminal, asks for user and password again while they are refused, and keeps what was typed last. */

@@ -15,13 +15,13 @@ export interface Io {
   terminal: boolean;
   /** Columns that lines are wrapped to; null where programs may read them: no terminal, or `--json`. */
   columns: number | null;
-  /** Its last line, which what is written to `stdout` and `stderr` stands above; null where there is no terminal. */
+  /** Its last line, below what is written to `stdout` and `stderr`; null where there is no terminal. */
   line: TerminalLine | null;
   /** Aborted by the first SIGINT or SIGTERM, with its name as the reason, or by an unexpected error. */
   stop: AbortSignal;
   /** Aborted by the second signal: end at once. */
   force: AbortSignal;
-  /** Each returns whether a write is under way, which a stop waits for longer than for anything else. */
+  /** Each returns whether a write is in progress, which a stop waits for longer than for anything else. */
   writing: Set<() => boolean>;
 }
 

@@ -11,7 +11,7 @@ import { withRuntimeOf } from './session.ts';
 
 const followMs = 300;
 
-/** Prints the lines; with `follow` goes on until the run has ended or the command is stopped. */
+/** Prints the lines; with `follow` continues until the run has ended or the command is stopped. */
 export const logCommand = async (
   what: string,
   options: CommonOptions & { follow?: boolean },

@@ -77,7 +77,7 @@ export const resumeCommand = async (portal: string, options: CommonOptions, io: 
     return exitCodes.ok;
   });
 
-/** Asks for a run that stands for itself alone, as soon as no other run of the target is under way, and awaits it. */
+/** Asks for a run that stands for itself alone, as soon as no other run of the target is in progress, and awaits it. */
 export const oneRun = async (
   runtime: Runtime,
   target: KnownTarget,

@@ -176,7 +176,7 @@ const makePlan = async (
   }
 };
 
-/** Files that are not sent, because the portal could not import them and the good ones of before stand in their place. */
+/** Files that are not sent, because the portal could not import them and the good ones of before are in their place. */
 const standingRemarks = (items: PlanFile['items'], entries: KnownState['entries']): string[] =>
   items.flatMap(({ key, actions }) => {
     const entry = entries.get(key);

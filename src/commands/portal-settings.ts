@@ -11,7 +11,7 @@ export interface PortalChoice {
   state?: string;
   /** Name of an embedded portal of the configuration. */
   portal?: string;
-  /** Folder of the store, relative to the working directory; goes before the configuration. */
+  /** Folder of the store, relative to the working directory; takes precedence over the configuration. */
   data?: string;
 }
 
@@ -23,7 +23,7 @@ export interface ChosenEmbedded {
 
 /**
  * The embedded portal of `--portal`, else the only one of the configuration or its `local`; the default one where no file
- * was asked for and none describes any. Throws ConfigError, UsageError when it is unclear which is meant.
+ * was requested and none describes any. Throws ConfigError, UsageError when it is unclear which is meant.
  */
 export const chosenEmbedded = async (options: PortalChoice, io: Io): Promise<ChosenEmbedded> => {
   const written = await configOf(options, io);

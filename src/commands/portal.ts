@@ -18,7 +18,7 @@ import { type Io, say, stopped } from './io.ts';
 import { type ChosenEmbedded, chosenEmbedded, type PortalChoice, storeDirOf } from './portal-settings.ts';
 import { tokenDeclaration } from './portal-token.ts';
 
-/** Options of `sluice portal`; each goes before the key of the configuration. */
+/** Options of `sluice portal`; each takes precedence over the key of the configuration. */
 export interface PortalCommandOptions extends PortalChoice {
   /** 0: a free port. */
   port?: number | string;
@@ -102,7 +102,7 @@ const settingsOf = async (
 };
 
 /**
- * Runs the portal until it is told to stop: requests under way end, then the store closes; a second signal ends at once.
+ * Runs the portal until it is told to stop: requests in progress end, then the store closes; a second signal ends at once.
  * Prints its address, and the password of `admin` when that account was made just now. Throws what `chosenEmbedded`,
  * `startPortalServer` and `readFaults` do.
  */

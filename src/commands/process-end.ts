@@ -9,7 +9,7 @@ interface ProcessEnd {
   stop: AbortSignal;
   /** Aborted by the second signal. */
   force: AbortSignal;
-  /** Each returns whether a write is under way that is worth waiting for. */
+  /** Each returns whether a write is in progress that is worth waiting for. */
   writing: Set<() => boolean>;
   /** True after an unexpected error, which was reported. */
   isFaulty(): boolean;
@@ -19,7 +19,7 @@ interface ProcessEnd {
 
 /** Looks at what is left, milliseconds; these are counted, because a process that was stopped has not waited. */
 const beatMs = 1000;
-/** Beats after the first signal without a write under way, and with one: less than what compose.yaml grants. */
+/** Beats after the first signal without a write in progress, and with one: less than what compose.yaml grants. */
 const [mostIdle, most] = [15, 100];
 /** How long an unexpected error leaves for closing, and a command that is over for what it left open, milliseconds. */
 const [faultMs, lingerMs] = [5000, 2000];

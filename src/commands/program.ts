@@ -52,7 +52,7 @@ const listed: [usage: string, description: string, load: () => Promise<{ command
   ['demo', 'publish sample datasets to a temporary portal and check the result', () => import('./demo.ts')],
 ];
 
-/** It stands here because it is made of all the others. */
+/** It is here because it is made of all the others. */
 const completion: CommandDeclaration = {
   arguments: { '<shell>': { text: '', choices: shells } },
   examples: ['source <(sluice completion bash)', 'sluice completion fish > ~/.config/fish/completions/sluice.fish'],

@@ -13,7 +13,7 @@ export class Prompt {
   readonly #lines: Interface;
   readonly #io: Io;
   readonly #ended = new AbortController();
-  /** Typed before they were asked for. */
+  /** Typed ahead of the prompt. */
   readonly #ahead: string[] = [];
   #hidden = false;
 

@@ -207,7 +207,7 @@ const record = async (runtime: Runtime, target: ReconcileOptions['target'], resu
   }
 };
 
-/** What was found wrong is not believed any more: the next publish mends it. Left to a run that is under way. */
+/** What was found wrong is no longer believed: the next publish mends it. Left to a run in progress. */
 const doubt = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
   if ((await runtime.gate.state(target)).current !== null) return;
   const entries = await runtime.ledger.entries(target);

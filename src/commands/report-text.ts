@@ -115,7 +115,7 @@ const nextOf = (runtime: Runtime, { items, portal, reason }: StoredReport): stri
   return isOwn ? 'sluice start    # keeps this portal, watched folders and schedules running' : 'sluice status';
 };
 
-/** Keys that are listed; of more only their number is told. */
+/** Keys that are listed; of more only their number is reported. */
 const shown = 5;
 
 /** True for what its manifest no longer names although it is still on the portal. */

@@ -29,7 +29,7 @@ export interface ScheduleRow {
   next: string | null;
   /** True once a service keeps the schedule; false for one that no `sluice start` has read yet. */
   kept: boolean;
-  /** The run that is under way. */
+  /** The run in progress. */
   running: string | null;
   /** What the schedule did when it was due last. */
   lastDue: TriggerRecord | null;
@@ -137,7 +137,7 @@ const localTime = (at: string | number, timeZone: string): string => {
 
 /** Options of `sluice run-now`. */
 export interface RunNowOptions extends CommonOptions {
-  /** False with `--no-wait`: the run is asked for, and the command ends. */
+  /** False with `--no-wait`: the run is requested, and the command ends. */
   wait?: boolean;
 }
 

@@ -138,7 +138,7 @@ export const commands = {
   },
 } satisfies CommandDeclarations;
 
-/** Items of a run that get a line each; of larger runs the counts are told, and the causes of failures. */
+/** Items of a run that get a line each; of larger runs the counts are reported, and the causes of failures. */
 const listedItems = 20;
 
 /** Says lines with the time of the day in front. */
@@ -203,7 +203,7 @@ export class ServiceLines {
     }
   }
 
-  /** Where a log goes: what it warns of becomes a line, except of items, which their run tells of. */
+  /** Where a log goes: what it warns of becomes a line, except of items, which their run reports. */
   get log(): Writable {
     return new Writable({
       decodeStrings: false,

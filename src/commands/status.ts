@@ -74,7 +74,7 @@ const single = async (runtime: Runtime, what: string, options: StatusOptions, io
   return found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
 
-/** A file that no run has seen yet may still stand in a watched folder. */
+/** A file that no run has seen yet may still be in a watched folder. */
 const single404 = async (runtime: Runtime, what: string, options: CommonOptions, io: Io): Promise<number> => {
   const path = resolve(io.cwd, what);
   for (const view of await readInboxViews(runtime)) {
@@ -95,7 +95,7 @@ const single404 = async (runtime: Runtime, what: string, options: CommonOptions,
 
 /** Found keys that are shown in full; of more, one line each. */
 const shownInFull = 10;
-/** Found keys that are listed unless all of them are asked for. */
+/** Found keys that are listed unless all of them are requested. */
 const shownFound = 40;
 
 const foundLines = (found: KeyStatus[], all: boolean): string[] => {
@@ -235,7 +235,7 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
   return { status, keys };
 };
 
-/** Without those that the run under way works on: what they are is not decided yet. */
+/** Without those that the run in progress works on: what they are is not decided yet. */
 const endedOf = async (runtime: Runtime, runId: string, entries: KeyStatus[]): Promise<KeyStatus[]> => {
   const records = await Promise.all(
     entries.map((entry) => (entry.runId === runId ? runtime.runs.record(runId, entry.key) : null)),
@@ -269,7 +269,7 @@ const overviewLines = ({ targets, runs, inboxes, keys }: Overview, all: boolean)
   ];
 };
 
-/** Keys that are listed of each cause unless all are asked for. */
+/** Keys that are listed of each cause unless all are requested. */
 const shownOfCause = 5;
 
 const causeLines = (code: string, entries: KeyStatus[], all: boolean): string[] => {

@@ -1,4 +1,4 @@
-// Lines on a terminal: the last one, which shows what goes on and makes way for everything else, and text wrapped at words.
+// Lines on a terminal: the last one, which shows progress and makes way for all other output, and text wrapped at words.
 import { Writable } from 'node:stream';
 import { printable } from '../model/errors.ts';
 
@@ -31,7 +31,7 @@ export class TerminalLine {
     this.#cells = 0;
   }
 
-  /** A stream to the same terminal whose output stands above the line; the next {@link show} brings the line back. */
+  /** A stream to the same terminal whose output is above the line; the next {@link show} brings the line back. */
   above(stream: Writable): Writable {
     return new Writable({
       decodeStrings: false,

@@ -206,7 +206,7 @@ const timeText = (seconds: number): string => {
   return minutes < 100 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`;
 };
 
-/** Why nothing goes on: a portal is paused, or everything waits for its next attempt. */
+/** Why nothing continues: a portal is paused, or everything waits for its next attempt. */
 const pauseText = async (runtime: Runtime, runs: RequestedRun[]): Promise<string | null> => {
   for (const run of runs) {
     const pause = await runtime.pauses.state(run.portal);

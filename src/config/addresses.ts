@@ -97,7 +97,7 @@ export const isLoopback = (host: string): boolean => {
   return /^(?:.+\.)?localhost$/i.test(name) || loopback.check(name, isIPv6(name) ? 'ipv6' : 'ipv4');
 };
 
-/** A host as it stands in an address that answers: loopback for a wildcard. */
+/** A host as it is in an address that answers: loopback for a wildcard. */
 export const urlHost = (host: string): string => {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

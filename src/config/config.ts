@@ -38,10 +38,10 @@ interface ResolveContext {
 /** Where and how to run. Durations are milliseconds (`…Ms`), sizes bytes (`…Bytes`), paths absolute; port 0 picks a free one. */
 export type Config = ReturnType<typeof resolveConfig>;
 
-/** Who is notified when something goes wrong or is well again; null where nothing is configured. */
+/** Who is notified when something goes wrong or has recovered; null where nothing is configured. */
 export type NotifyConfig = Config['notify'];
 
-/** Resolves a checked file. REDIS_URL of the environment goes before `redis.url`. */
+/** Resolves a checked file. REDIS_URL of the environment takes precedence over `redis.url`. */
 export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
   const portals = Object.entries(file.portals ?? { local: { kind: 'embedded' } as const });
   const retry = { ...defaults.retry, ...file.retry };
@@ -58,7 +58,7 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
     portals: Object.fromEntries(
       portals.map(([name, portal]): [string, PortalConfig] => [name, resolvePortal(name, portal, context)]),
     ),
-    /** The portal of `--portal`, which goes before the manifest's own; null without that option. */
+    /** The portal of `--portal`, which takes precedence over the manifest's own; null without that option. */
     portal: null as string | null,
     manifests: (file.manifests ?? []).map((pattern) => resolve(context.dir, pattern)),
     redis: resolveRedis(file.redis, context),
@@ -162,7 +162,7 @@ export const remotePortal = (
   const { url, username, password, token, ...rest } = file;
   const base = portalBase(name, { imports: 'serial', ...defaults.remote, ...rest, username });
   const kind = 'remote' as const;
-  // The token goes before username and password.
+  // The token takes precedence over username and password.
   return redacting({ ...base, kind, url: normalUrl(url), password, token }, 'password', 'token');
 };
 

@@ -38,7 +38,7 @@ export const loadConfig = async (options: LoadConfigOptions): Promise<Config> =>
   return options.portal === undefined ? config : choosePortal(config, options.portal, options);
 };
 
-/** Absolute path of the configuration file; null when there is none and none was asked for. */
+/** Absolute path of the configuration file; null when there is none and none was requested. */
 const findFile = async (asked: string | undefined, cwd: string): Promise<string | null> => {
   if (asked !== undefined) return resolve(cwd, asked);
   const usual = resolve(cwd, 'config', 'sluice.yaml');

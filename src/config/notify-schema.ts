@@ -73,7 +73,7 @@ export const heartbeatSchema = z.union(
   { error: `${addressRule}, or a mapping with \`start\`, \`ok\` and \`fail\`` },
 );
 
-/** What happens to a run, as a monitor of heartbeats is told. */
+/** What happens to a run, as reported to a heartbeat monitor. */
 export type Heartbeat = 'start' | 'ok' | 'fail';
 
 /** The address for each {@link Heartbeat}, as far as there is one. */

@@ -106,7 +106,7 @@ const hiders = new Map<string, (this: object) => object>();
 
 /**
  * Returns a copy of `target` of which JSON.stringify, util.inspect and the log show `[redacted]` for `keys` where a value
- * stands there. The values themselves stay readable. Copies by spread keep the protection, because it is enumerable: a log
+ * is there. The values themselves stay readable. Copies by spread keep the protection, because it is enumerable: a log
  * that clones what it is given (pino does, to redact) must not undo it.
  */
 export const redacting = <T extends object>(target: T, ...keys: (keyof T & string)[]): T => {

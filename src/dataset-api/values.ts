@@ -112,7 +112,7 @@ export const licenseCode = (text: string): License | null => {
   return addresses.find(([begin]) => begins(variants(address), begin))?.[1] ?? null;
 };
 
-/** `by` must not match `by-nd`: the name ends where the address goes on with a slash, a point, or not at all. */
+/** `by` must not match `by-nd`: the name ends where the address continues with a slash, a point, or not at all. */
 const begins = (address: string, begin: string): boolean =>
   address.startsWith(begin) && /^(?:$|[/.#?])/.test(address.slice(begin.length));
 

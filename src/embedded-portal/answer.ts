@@ -1,4 +1,4 @@
-// Answers: values and errors in the format that was asked for, and how they go out. Written straight to node's response:
+// Answers: values and errors in the format that was requested, and how they go out. Written straight to node's response:
 // with fastify's reply it costs twice as much.
 import { type FileHandle, open } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';

@@ -26,7 +26,7 @@ const faults: Record<string, { status: number; words: string }> = {
   'multipart/form-data': { status: 400, words: 'Invalid multipart body.' },
 };
 
-/** Every reader; that of multipart bodies takes the stream and stands here as null. */
+/** Every reader; that of multipart bodies takes the stream and is here as null. */
 const parsers: Readonly<Record<string, BodyParser<unknown> | null>> = { ...bodyParsers, 'multipart/form-data': null };
 
 const tooLarge = (bytes: number): Refusal => new Refusal(413, `The body is larger than ${bytes} bytes.`);

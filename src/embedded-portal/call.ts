@@ -139,7 +139,7 @@ export const operation = (parts: Partial<Operation> & Pick<Operation, 'run'>): O
   ...parts,
 });
 
-/** A service resource: what stands behind `/api/dataset/<name>` (spec 4, recorded behaviour 1). */
+/** A service resource: what is behind `/api/dataset/<name>` (spec 4, recorded behaviour 1). */
 export interface Resource {
   index?: Operation;
   retrieve?: Operation;

@@ -46,7 +46,7 @@ export const urlOf = (server: Server, host: string): string => {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${address.port}`;
 };
 
-/** The error for a port that cannot be had. */
+/** The error for a port that is unavailable. */
 export const portTaken = (host: string, port: number, cause: Error): PortalPortError =>
   new PortalPortError(`the portal cannot listen on ${host}:${port}: ${cause.message}`, {
     hint: 'choose another port (0 for a free one), or stop the program that uses this one',

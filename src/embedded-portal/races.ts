@@ -17,7 +17,7 @@ const refusedShare = 0.3;
 /** Of the refused saves, the share whose savepoint is gone; the others are answered with the deadlock. */
 const savepointShare = 0.2;
 
-/** Of the requests to a datastore while another import runs, the share that waits for the lock in vain. */
+/** Of the requests to a datastore while another import runs, the share that waits for the lock without success. */
 const lockedShare = 0.15;
 
 const deadlock = (): Refusal =>
@@ -90,7 +90,7 @@ export class Races {
     }
   }
 
-  /** Throws, for a share of the requests that come while an import runs: the lock of the states was not to be had. */
+  /** Throws, for a share of the requests that come while an import runs: the lock of the states was unavailable. */
   demandLock(): void {
     if (this.#imports > 0 && this.#draw() < lockedShare) {
       throw exceptionFault('0', 'Failed to get datastore variable lock, wait delay exceeded.');

@@ -5,7 +5,7 @@ import { escapeHtml } from '../util/html.ts';
 export interface RefusalDetails {
   /** The value to format as body; `[message]` (one-element list) when absent. */
   body?: unknown;
-  /** True for routes and formats that do not exist: the body is empty and the type text/html, whatever was asked for. */
+  /** True for routes and formats that do not exist: the body is empty and the type text/html, whatever was requested. */
   bare?: boolean;
   /** Sent as it is in place of a formatted body, under the type that was negotiated. */
   raw?: string;

@@ -142,7 +142,7 @@ export class ConfigError extends fileErrorOf('config', 'configuration') {}
 /** A manifest is wrong; holds all its problems at once. */
 export class ManifestError extends fileErrorOf('manifest', 'manifest') {}
 
-/** An external Redis was asked for and does not answer or cannot be used. There is no silent fallback. */
+/** An external Redis was requested and does not answer or cannot be used. There is no silent fallback. */
 export class RedisUnreachableError extends errorOf('redis-unreachable', true) {}
 /** No Redis server binary could be found or fetched. */
 export class RedisMissingError extends errorOf('redis-missing') {}
@@ -150,7 +150,7 @@ export class RedisMissingError extends errorOf('redis-missing') {}
 export class RedisFailedError extends errorOf('redis-failed') {}
 /** A spool or state folder is paired with another Redis. */
 export class StateMismatchError extends errorOf('state-mismatch') {}
-/** A disk or Redis takes no more data. What was going on is tried again: nothing is lost, and room may come. */
+/** A disk or Redis takes no more data. Work in progress is retried: nothing is lost. */
 export class StateFullError extends errorOf('state-full', true) {}
 
 /** What is known of the request that failed. */
@@ -219,7 +219,7 @@ export class PortalNotApiError extends portalErrorOf('portal-not-api') {}
 export class PortalReplyError extends portalErrorOf('portal-reply', true) {}
 /** The file of a resource cannot be read. */
 export class SourceMissingError extends errorOf('source-missing') {}
-/** The file changed under our hands; the next attempt reads it afresh. */
+/** The file changed under our hands; the next attempt reads it again. */
 export class SourceChangedError extends errorOf('source-changed', true) {}
 /** A path that must not be followed. */
 export class SourceRefusedError extends errorOf('source-refused') {}
@@ -332,7 +332,7 @@ export class VerifyFailedError extends errorOf('verify-failed') {}
 export class PoisonJobError extends errorOf('poison-job') {}
 /** A resource that was not tried because of its dataset. */
 export class DatasetFailedError extends errorOf('dataset-failed') {}
-/** A job of a run is not in the queue any more. */
+/** A job of a run is no longer in the queue. */
 export class JobLostError extends errorOf('job-lost') {}
 /** A run that nothing moved any more. */
 export class JobsStuckError extends errorOf('jobs-stuck') {}

@@ -9,7 +9,7 @@ import { driftPolicies, type RunPriority, removalModes } from './policy.ts';
 import { type Reason, reasonSchema } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
 
-/** Which files of resources an export takes: all anew, those that changed, or none. */
+/** Which files of resources an export takes: all again, those that changed, or none. */
 export const exportedFiles = ['changed', 'all', 'none'] as const;
 
 /** How a portal is exported. */
@@ -26,7 +26,7 @@ export const exportSchema = z.object({
 /** See {@link exportSchema}. */
 export type ExportOrder = z.infer<typeof exportSchema>;
 
-/** What a run is asked for. */
+/** What a run is asked to do. */
 const requestData = {
   /** Absolute path of the manifest. */
   manifestPath: z.string(),
@@ -56,14 +56,14 @@ const requestData = {
   createMissing: z.boolean().default(false),
 };
 
-/** What a run is asked for, without the job around it. */
+/** What a run is asked to do, without the job around it. */
 export const runRequestSchema = z.object(requestData);
 
 /** What a worker was doing for a job, for the poison rule and for people who look. */
 export const traceSchema = z.object({
-  /** Steps under way: by item key, or by '' for the job itself. */
+  /** Steps in progress: by item key, or by '' for the job itself. */
   steps: z.record(z.string(), z.string()),
-  /** Keys of items that a worker was killed in, until they are begun again. */
+  /** Keys of items that a worker was killed in, until they are started again. */
   interrupted: z.array(z.string()).default([]),
   /** How often a worker was killed in a step, by `<item key> <step>`. */
   kills: z.record(z.string(), z.number().int()),
@@ -95,7 +95,7 @@ export const runDataSchema = z.object({
   kind: z.literal('run'),
   runId: z.string(),
   ...requestData,
-  /** Why the run is to be closed as failed instead of going on. */
+  /** Why the run is to be closed as failed instead of continuing. */
   halt: reasonSchema.exactOptional(),
   trace,
 });
@@ -196,9 +196,9 @@ export interface StepLog {
 
 /** What the queue gives a job for one of its items. */
 export interface ItemLog extends StepLog {
-  /** Name of the step under way, or of the last one. */
+  /** Name of the step in progress, or of the last one. */
   readonly lastStep: string | null;
-  /** True when a worker was killed in a step of this item, so that a write may be under way. */
+  /** True when a worker was killed in a step of this item, so that a write may be in progress. */
   readonly resumed: boolean;
   readonly log: JobLog;
   /** Says that the item has ended: a kill from now on is none of its own. */
@@ -211,7 +211,7 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   readonly data: JobDataOf[K];
   /** When the job was to begin, Unix milliseconds. */
   readonly due: number;
-  /** Attempts begun, this one included. */
+  /** Attempts started, this one included. */
   readonly attempt: number;
   /** True when a failure of this attempt is not tried again. */
   readonly isLast: boolean;
@@ -233,7 +233,7 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   exclusive<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /**
    * Works through pages of child jobs, some at once, and resolves when all are settled; until then the job leaves the
-   * worker and is begun anew later. The jobs of a settled page leave the queue.
+   * worker and is started again later. The jobs of a settled page leave the queue.
    */
   pages(pages: ChildPages): Promise<void>;
 }

@@ -42,7 +42,7 @@ const leastMs = 100;
 
 /**
  * The right to act for a job. Every write in its name carries how long the lock still stands; until then it is believed, by
- * a clock that goes on while the process is suspended.
+ * a clock that continues while the process is suspended.
  */
 export class JobLease {
   readonly key: string;
@@ -74,7 +74,7 @@ export class JobLease {
     });
   }
 
-  /** Resolves when a write may be sent in the name of the job. @throws JobLostError when it is not ours any more */
+  /** Resolves when a write may be sent in the name of the job. @throws JobLostError when it is no longer ours */
   async check(): Promise<void> {
     while (!this.stands()) {
       const askedAt = clock();

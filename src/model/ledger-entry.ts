@@ -1,4 +1,4 @@
-// What we know was published: one entry per key and portal, and the intents of writes that have begun.
+// What we know was published: one entry per key and portal, and the intents of writes that have started.
 import { z } from 'zod';
 import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';
@@ -48,7 +48,7 @@ export type GoodFile = z.infer<typeof goodFileSchema>;
 
 /** A file that a portal did not take or could not import, or that the guard of its table held. */
 export const refusedFileSchema = z.object({
-  /** sha256 of the source, and fingerprint of what was wished of it (`importFingerprint`, `guardFingerprint`): the same is not tried again. */
+  /** sha256 of the source, and fingerprint of what was wanted of it (`importFingerprint`, `guardFingerprint`): the same is not tried again. */
   sha256: z.string(),
   importFingerprint: z.string(),
   /** What separates its columns, as it may have been set on the portal. */
@@ -166,7 +166,7 @@ export const sentNodeSchema = z.object({
 /** See {@link sentNodeSchema}. */
 export type SentNode = z.infer<typeof sentNodeSchema>;
 
-/** A write that has begun and whose effect is not known yet, with what was true before it. */
+/** A write that has started and whose effect is not known yet, with what was true before it. */
 export const intentSchema = z.discriminatedUnion('action', [
   /** `highestNid`: the highest node id before the create ("0" on an empty portal). */
   z.object({ action: z.literal('create'), highestNid: z.string(), marker: z.string(), at: z.number().int() }),
@@ -229,7 +229,7 @@ export const newEntry = ({
   syncedAt: 0,
 });
 
-/** What is live otherwise than it was wished, as the ledger knows it. */
+/** What is live otherwise than it was wanted, as the ledger knows it. */
 export const warningsOf = ({
   notHeld,
   rows,

@@ -6,7 +6,7 @@ import pretty from 'pino-pretty';
 /** A pino logger; children carry `runId`, `jobId`, `kind`, `key` and `portal`. */
 export type Log = Logger;
 
-/** What never reaches a log, wherever it stands in an object. */
+/** What never reaches a log, wherever it is in an object. */
 const redacted = ['password', 'token', 'cookie', 'authorization', 'sessid', 'set-cookie', 'x-csrf-token'];
 
 /** How the root logger is made. */

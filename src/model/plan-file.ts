@@ -35,7 +35,7 @@ export const planFileSchema = z.object({
   portal: z.string(),
   /** ISO 8601, UTC. */
   madeAt: z.string(),
-  /** True when the portal's own listing was looked at. */
+  /** True when the portal's own listing was checked. */
   refreshed: z.boolean(),
   /** sha256 over what all wishes were. */
   wishes: z.string(),

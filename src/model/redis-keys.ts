@@ -1,4 +1,4 @@
-// Names of our own Redis keys; the engine's keys share the prefix but stand below its queue names.
+// Names of our own Redis keys; the engine's keys share the prefix but are below its queue names.
 
 /** A manifest on a portal, the unit that is run, scheduled and remembered. */
 export interface Target {
@@ -6,7 +6,7 @@ export interface Target {
   portal: string;
 }
 
-/** Name of a target as it stands in keys, ids and texts: `<manifest>@<portal>`. */
+/** Name of a target as it is in keys, ids and texts: `<manifest>@<portal>`. */
 export const targetName = ({ manifest, portal }: Target): string => `${manifest}@${portal}`;
 
 /** Every Redis key that sluice itself writes, under a prefix. */
@@ -31,7 +31,7 @@ export const redisKeys = (prefix: string) => ({
   cancelled: `${prefix}.cancelled`,
   /** Hash: target name -> absolute path of its manifest, of every target that was ever run. */
   targets: `${prefix}.targets`,
-  /** Hash: what a run was asked for, its state and its report. */
+  /** Hash: the request of a run, its state and its report. */
   run: (runId: string) => `${prefix}.run:${runId}`,
   /** Hash: key -> work item of the run (wish and plan, packed). */
   runWork: (runId: string) => `${prefix}.work:${runId}`,
@@ -53,7 +53,7 @@ export const redisKeys = (prefix: string) => ({
   lastRuns: `${prefix}.last-runs`,
   /** Hash: target name -> when its last successful run ended, Unix milliseconds. */
   lastSuccesses: `${prefix}.last-successes`,
-  /** Hash of the run gate: `current`, `again` and what they were asked for. */
+  /** Hash of the run gate: `current`, `again` and their requests. */
   gate: (target: Target) => `${prefix}.current-run:${targetName(target)}`,
   /** Set of keys the waiting run is limited to. */
   gateOnly: (target: Target) => `${prefix}.current-run-only:${targetName(target)}`,

@@ -59,7 +59,7 @@ export const reportItemSchema = z.object({
   rejected: rejectedRowsSchema.nullable().default(null),
   /** What was mended in the file before it was sent, one line each. */
   mended: z.array(z.string()).default([]),
-  /** What is live otherwise than it was wished, one sentence each: fields that the portal does not hold, rows it drops. */
+  /** What is live otherwise than it was wanted, one sentence each: fields that the portal does not hold, rows it drops. */
   warnings: z.array(z.string()).default([]),
   reason: reasonSchema.nullable(),
   /** Of a table that its guard held in this run: the last versions that went live, newest first. */

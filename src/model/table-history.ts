@@ -49,7 +49,7 @@ export interface TableVersion {
   at: number;
   rows: number;
   bytes: number;
-  /** True where a guard on rows let it pass, or it was released by hand: its step from the version before is a known one. */
+  /** True where a guard on rows let it pass, or it was released by hand: its step from the previous version is a known one. */
   isGuarded: boolean;
   columns: Omit<TableColumn, 'empty'>[];
 }
@@ -77,7 +77,7 @@ export const liveVersionSchema = z.object({
 /** See {@link liveVersionSchema}. */
 export type LiveVersion = z.infer<typeof liveVersionSchema>;
 
-/** Former versions, oldest first, as lists of what differs from the version before. */
+/** Former versions, oldest first, as lists of what differs from the previous version. */
 export const formerVersionsSchema = z.object({
   /** Unix seconds. */
   at: z.array(z.number().int()),

@@ -39,7 +39,7 @@ export const sourcePathOf = (source: ResourceSource): string | null => {
 export const isOfWeb = (source: ResourceSource): boolean =>
   source.kind === 'url' || (source.kind === 'file' && source.url !== undefined);
 
-/** Keys that stand beside a table of text, and are no matter of other files. */
+/** Keys that are beside a table of text, and are no matter of other files. */
 export const readingKeysSchema = z.object({
   encoding: z.enum(encodings).exactOptional(),
   skipRows: z.int().nonnegative().exactOptional(),

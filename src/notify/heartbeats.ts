@@ -7,7 +7,7 @@ import { type Post, postDirectly } from './channels.ts';
 /** Milliseconds one call may take, and those that a stop waits for. */
 const [callMs, drainMs] = [5000, 8000];
 
-/** Calls under way at most; further ones are left out. */
+/** Calls in progress at most; further ones are left out. */
 const mostCalls = 200;
 
 /** One call. */
@@ -22,7 +22,7 @@ export interface HeartbeatCall {
   post?: Post;
 }
 
-/** Calls monitors. A call is made once: a monitor tells of one that is missing, which is the safe side. */
+/** Calls monitors. A call is made once: a monitor reports one that is missing, which is the safe side. */
 export class Heartbeats {
   readonly #log: Log;
   readonly #stop = new AbortController();
@@ -58,7 +58,7 @@ export class Heartbeats {
     this.#last.set(target, turn);
   }
 
-  /** Waits some seconds for the calls under way. Idempotent. */
+  /** Waits some seconds for the calls in progress. Idempotent. */
   async close(): Promise<void> {
     const timer = setTimeout(() => this.#stop.abort(new Error('the process ends')), drainMs);
     await Promise.all(this.#last.values());

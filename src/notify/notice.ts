@@ -132,7 +132,7 @@ export const hasFaults = (report: StoredReport): boolean =>
 
 /**
  * Compares a report with the open incident. What was reported is not reported again until it was well in between; a faulty file
- * is reported anew when its fault is another one. `isWhole`: the report names everything the target has, so what it does not
+ * is reported again when its fault is another one. `isWhole`: the report names everything the target has, so what it does not
  * name is gone; otherwise that stays open.
  */
 export const judge = (before: Incident | null, report: StoredReport, isWhole: boolean): Judgement => {

@@ -66,7 +66,7 @@ export class Notifier {
     this.#parts = parts;
   }
 
-  /** Tells what a closed run changed. May be called again after a kill. `manifest` is asked only when there is news. */
+  /** Returns what a closed run changed. May be called again after a kill. `manifest` is asked only when there is news. */
   async runClosed(report: StoredReport, manifest: () => Promise<ManifestFacts>): Promise<void> {
     if (report.reason?.code === 'cancelled') return; // whoever cancelled it knows, and nothing was found out
     const { redis, keys } = this.#parts;

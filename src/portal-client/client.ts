@@ -111,7 +111,7 @@ export class Portal {
     return new Portal(this.#shared, lease);
   }
 
-  /** What was learnt about this portal so far. */
+  /** What was learned about this portal so far. */
   get traits(): Traits {
     return this.#shared.traits;
   }
@@ -161,7 +161,7 @@ export class Portal {
     return this.#shared.lookup.find(uuid, signal, options);
   }
 
-  /** Asks beforehand for uuids that are looked for soon (`recent`), up to 20 in one list request. */
+  /** Asks beforehand for uuids that are searched for soon (`recent`), up to 20 in one list request. */
   expectNodes(uuids: readonly string[]): void {
     this.#shared.lookup.expect(uuids);
   }

@@ -1,7 +1,7 @@
 // The cookies of one session, turned into a request header at little cost.
 import { CookieJar } from 'tough-cookie';
 
-/** How long a computed header is used before expiry is looked at again. */
+/** How long a computed header is used before expiry is checked again. */
 const freshMs = 60_000;
 
 /** The cookie jar of one session with one portal. */

@@ -156,7 +156,7 @@ interface ChunkFaults {
 
 /**
  * The bytes of a file, in chunks whose memory is used again four chunks later: the consumer must be done with a chunk
- * before it asks for the fourth next one. undici asks for the next one only when the socket has taken the one before
+ * before it asks for the fourth next one. undici asks for the next one only when the socket has taken the previous one
  * (a chunk is larger than a socket's high-water mark, so every write waits for `drain`). That keeps memory flat for
  * any size, where fresh buffers would pile up some 60 MB until the next collection.
  * @param facts what `stat` said before; throws `changed()` when the file is another one at the end, before its last chunk.

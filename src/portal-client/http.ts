@@ -29,7 +29,7 @@ export interface HttpRequest {
   /** Path and query below the portal's address. */
   path: string;
   headers?: Record<string, string>;
-  /** A function makes the chunks of a streamed body, anew for every time it is sent; `content-length` is among the headers then. */
+  /** A function makes the chunks of a streamed body, again for every time it is sent; `content-length` is among the headers then. */
   body?: string | Buffer | (() => AsyncIterable<Buffer>);
   /** Milliseconds to wait for the reply's head instead of the portal's `headersMs`. */
   headersMs?: number;
@@ -39,11 +39,11 @@ export interface HttpRequest {
   totalMs?: number;
   /** True for a POST that changes nothing: it is repeated as a GET is. */
   isRead?: boolean;
-  /** Awaited right before the request leaves; rejects when it must not be sent any more. */
+  /** Awaited right before the request leaves; rejects when it must no longer be sent. */
   mayWrite?: () => Promise<void>;
   /** True for a look whether the portal answers at all: it does not wait for the requests that are in flight. */
   isProbe?: boolean;
-  /** True: a redirect itself is wanted, not what stands at its address. */
+  /** True: a redirect itself is wanted, not what is at its address. */
   keepsRedirect?: boolean;
 }
 

@@ -12,7 +12,7 @@ import type { Session } from './session.ts';
 /** How long the first call of a batch waits for company. */
 const gatherMs = 5;
 
-/** How long an answer that was asked for beforehand may be used. */
+/** How long an answer that was requested beforehand may be used. */
 const recentMs = 10_000;
 
 type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;
@@ -30,7 +30,7 @@ export class UuidLookup {
   /** The signal batches run under: they belong to no single caller. */
   private readonly shared: AbortSignal;
   private open: Batch | null = null;
-  /** What was asked for beforehand, by uuid, in the order in which it stops to hold. */
+  /** What was requested beforehand, by uuid, in the order in which it stops to hold. */
   private readonly early = new Map<string, { rows: Batch['rows']; until: number }>();
 
   constructor(list: List, shared: AbortSignal) {
@@ -38,7 +38,7 @@ export class UuidLookup {
     this.shared = shared;
   }
 
-  /** Asks beforehand for uuids that are looked for soon, unless that was done a moment ago. */
+  /** Asks beforehand for uuids that are searched for soon, unless that was done a moment ago. */
   expect(uuids: readonly string[]): void {
     const now = performance.now();
     for (const [uuid, { until }] of this.early) {
@@ -56,7 +56,7 @@ export class UuidLookup {
 
   /**
    * The row of the node with that uuid, the one with the lowest nid where there are several; null when none is listed.
-   * `recent`: takes an answer that was asked for beforehand; once, then it is forgotten.
+   * `recent`: takes an answer that was requested beforehand; once, then it is forgotten.
    */
   async find(uuid: string, signal: AbortSignal, { recent = false } = {}): Promise<NodeRow | null> {
     signal.throwIfAborted();
@@ -113,13 +113,13 @@ export class UuidLookup {
 export interface HiddenNodes {
   /** Nodes that the account may read and that no list shows. */
   nodes: PortalNode[];
-  /** True when every id that no list shows was looked at. */
+  /** True when every id that no list shows was checked. */
   isComplete: boolean;
   /** Ids that were not looked at. */
   unread: number;
 }
 
-/** Most ids that are looked at one by one, and most pages of the list that are read to know which. */
+/** Most ids that are checked one by one, and most pages of the list that are read to know which. */
 const mostReads = 500;
 const mostPages = 500;
 
@@ -144,7 +144,7 @@ export const hiddenNodes = async (session: Session, nodes: Nodes, signal: AbortS
     if (page === mostPages - 1) return { nodes: [], isComplete: false, unread: Math.max(...listed) };
   }
   const highest = Math.max(0, ...listed) + beyond;
-  // The newest first: they are the likeliest to be looked for.
+  // The newest first: they are the likeliest to be searched for.
   const hidden = Array.from({ length: highest }, (_, index) => highest - index).filter((nid) => !listed.has(nid));
   const found: PortalNode[] = [];
   for (const nid of hidden.slice(0, mostReads)) {

@@ -9,7 +9,7 @@ import type { DialectChoice } from './dialect-choice.ts';
 import type { Identity, Session } from './session.ts';
 import type { Terms } from './terms.ts';
 
-/** One thing that was looked at. `hint` says what to do and is null where all is well. */
+/** One thing that was checked. `hint` says what to do and is null where all is well. */
 export interface ProbeFinding {
   /** Null where unknown. */
   ok: boolean | null;
@@ -43,7 +43,7 @@ interface Parts {
   survey(signal: AbortSignal): Promise<void>;
 }
 
-/** Looks at a portal step by step, each only when the one before went well. Rejects only when `signal` is aborted. */
+/** Looks at a portal step by step, each only when the previous one went well. Rejects only when `signal` is aborted. */
 export const probePortal = async (parts: Parts, signal: AbortSignal): Promise<PortalProbe> => {
   const probe: PortalProbe = {
     reachable: false,

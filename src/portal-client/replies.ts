@@ -12,7 +12,7 @@ const text = z
   .optional()
   .transform((value) => (value === undefined || value === null ? '' : String(value)));
 
-/** A node as read (spec 2.1 to 2.3); fields stand under their own names, see `fieldItems`. */
+/** A node as read (spec 2.1 to 2.3); fields are under their own names, see `fieldItems`. */
 export const portalNodeSchema = z.looseObject({
   nid: id,
   vid: id,
@@ -46,7 +46,7 @@ export const nodeRowSchema = z.looseObject({
   language: text,
 });
 
-/** See {@link nodeRowSchema}; columns that were not asked for are ''. */
+/** See {@link nodeRowSchema}; columns that were not requested are ''. */
 export type NodeRow = z.infer<typeof nodeRowSchema>;
 
 /** A page of the node list. */

@@ -18,7 +18,7 @@ export interface Identity {
 
 /** A request of the API in the name of the logged-in user. */
 export interface Call extends HttpRequest {
-  /** Names what is asked for, such as `create node`: one name for all nodes, so that "it worked before" is known. */
+  /** Names what is requested, such as `create node`: one name for all nodes, so that "it worked before" is known. */
   action: string;
   /** Runs between a renewed login and the repeat; a write looks there whether it must still be sent. */
   beforeRepeat?: (signal: AbortSignal) => Promise<void>;

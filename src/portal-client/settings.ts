@@ -43,9 +43,9 @@ export interface PortalHooks {
   isPatient?: () => boolean;
   /** Where ids of terms are remembered; in memory when absent. */
   terms?: TermStore;
-  /** What was learnt about the portal earlier; no request is spent on finding it again. */
+  /** What was learned about the portal earlier; no request is spent on finding it again. */
   traits?: PortalTraits;
-  /** Called with everything that is known whenever something was learnt. */
+  /** Called with everything that is known whenever something was learned. */
   onTraits?: (traits: PortalTraits) => void;
   /** Called after every single request; `status` null: no answer came. */
   onRequest?: (kind: RequestKind, ms: number, status: number | null) => void;

@@ -91,7 +91,7 @@ const orNone = (error: unknown): null => {
   throw error;
 };
 
-/** Datasets that are looked at, and where terms were lost; each costs two requests, and its first resource two more. */
+/** Datasets that are checked, and where terms were lost; each costs two requests, and its first resource two more. */
 const datasets = 4;
 const datasetsOfLost = 20;
 
@@ -144,7 +144,7 @@ export const surveyTerms = async (portal: Surveyed, signal: AbortSignal, isLost:
 const tidsOf = (node: PortalNode, field: string): string[] =>
   (itemsOfField(node[field]) ?? []).flatMap(({ tid }) => (tid === undefined ? [] : [String(tid)]));
 
-/** Names and ids stand in the same order; where they are not as many, nothing is learnt. Of two terms of one name the older counts. */
+/** Names and ids are in the same order; where they are not as many, nothing is learned. Of two terms of one name the older counts. */
 const learn = async (portal: Surveyed, vocabulary: Vocabulary, names: string[], tids: string[]): Promise<void> => {
   if (names.length !== tids.length) return;
   const found = new Map<string, string>();
@@ -155,7 +155,7 @@ const learn = async (portal: Surveyed, vocabulary: Vocabulary, names: string[], 
   await portal.terms.remember(vocabulary, Object.fromEntries(found));
 };
 
-/** Ids that are looked at: topics are among the first terms of a portal. */
+/** Ids that are checked: topics are among the first terms of a portal. */
 const mostIds = 60;
 
 /** So many ids in a row that lead nowhere: this portal does not list them. */

@@ -23,7 +23,7 @@ export interface StatedTerms {
   terms: Partial<Record<Vocabulary, Readonly<Record<string, string>>>>;
 }
 
-/** A name without an id, and where it stands in the fields. */
+/** A name without an id, and where it is in the fields. */
 export interface NewTerm {
   field: string;
   /** Position among the items of the field. */
@@ -57,7 +57,7 @@ export class Terms {
     this.#traits = traits;
   }
 
-  /** Puts ids in the place of names; `afresh` reads again what other workers have learnt. */
+  /** Puts ids in the place of names; `afresh` reads again what other workers have learned. */
   async resolve(fields: NodeFields, afresh = false): Promise<ResolvedTerms> {
     if (!Object.values(fields).some((value) => itemsOfField(value)?.some(isNamed))) return { fields, fresh: [] };
     if (afresh) this.#known = null;
@@ -118,7 +118,7 @@ export class Terms {
   }
 
   /**
-   * Learns the ids of new terms from the node that was written with them: they stand in the order in which they were sent.
+   * Learns the ids of new terms from the node that was written with them: they are in the order in which they were sent.
    * Returns those that could not be told apart, because the node holds another number of terms.
    */
   async learn(fresh: readonly NewTerm[], node: Readonly<Record<string, unknown>>): Promise<NewTerm[]> {
@@ -145,13 +145,13 @@ export class Terms {
     return this.#idOf(await this.#read(), vocabulary, name);
   }
 
-  /** Forgets every id that was learnt, of terms and vocabularies. */
+  /** Forgets every id that was learned, of terms and vocabularies. */
   async forgetAll(): Promise<void> {
     await this.#forget(Object.keys(await this.#read()));
     this.#traits.learn({ vocabularies: {}, surveyed: false });
   }
 
-  /** Forgets the ids that were learnt of the terms that fields name, and returns them by key for {@link restore}. */
+  /** Forgets the ids that were learned of the terms that fields name, and returns them by key for {@link restore}. */
   async forget(fields: NodeFields): Promise<Record<string, string>> {
     const known = await this.#read();
     const forgotten: Record<string, string> = {};
@@ -211,7 +211,7 @@ export class Terms {
   }
 }
 
-/** True for the id of a term, unlike the note that it is being made or is not known any more. */
+/** True for the id of a term, unlike the note that it is being made or is no longer known. */
 const isId = (state: string | undefined): state is string => /^\d+$/.test(state ?? '');
 
 const keyOf = (vocabulary: string, name: string): string => `${vocabulary} ${name}`;

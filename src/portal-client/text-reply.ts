@@ -47,7 +47,7 @@ class TextHandler implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #head: Omit<TextReply, 'text'> | null = null;
   #chunks: Buffer[] = [];
-  /** Why it was given up; undefined while it goes on. */
+  /** Why it was given up; undefined while it continues. */
   #ended: { error: unknown } | undefined;
 
   constructor(patience: Patience, answer: Answer) {

@@ -1,8 +1,8 @@
-// What was learnt about a portal: in which of the ways that releases differ it behaves. Remembered, so that it is found once.
+// What was learned about a portal: in which of the ways that releases differ it behaves. Remembered, so that it is found once.
 import { z } from 'zod';
 import { abortable } from '../util/concurrency.ts';
 
-/** Everything that is learnt; a key is absent as long as it is not known. */
+/** Everything that is learned; a key is absent as long as it is not known. */
 export const traitsSchema = z.object({
   /** How node fields are written, see `dialect.ts`. */
   dialect: z.enum(['entity', 'form']).exactOptional(),
@@ -16,7 +16,7 @@ export const traitsSchema = z.object({
   linksByList: z.boolean().exactOptional(),
   /** The public view of a dataset (`package_show`) is there; it names terms with their vocabularies. */
   packages: z.boolean().exactOptional(),
-  /** Some datasets were looked at to learn the ids of their terms. */
+  /** Some datasets were checked to learn the ids of their terms. */
   surveyed: z.boolean().exactOptional(),
   /** Ids of vocabularies in which terms were seen to be visible, by machine name. */
   vocabularies: z.record(z.string(), z.string()).exactOptional(),

@@ -19,7 +19,7 @@ export const isHtmlPage = (text: string): boolean =>
 export type Redact = (text: string) => string;
 
 /**
- * The message of an error reply as one clean line of at most 300 characters, '' when there is none. It is looked for in
+ * The message of an error reply as one clean line of at most 300 characters, '' when there is none. It is searched for in
  * `["msg"]`, `{form_errors: {…}}`, `{error: …}`, a bare string, an HTML page's title, and for an empty body in the
  * reason phrase (`Not found : msg`, `: msg`). Secrets are taken out before anything is cut or stripped, which would leave
  * parts of them, and again where entities stood for their characters.

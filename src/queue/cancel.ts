@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { CancelledError } from '../model/errors.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 
-/** How often marks are looked for while jobs are in work, milliseconds. */
+/** How often marks are searched for while jobs are running, milliseconds. */
 const lookMs = 250;
 
 /** The error of everything that a cancelled run leaves undone. */

@@ -36,12 +36,12 @@ export interface ParentJob {
 
 /** Pages are added until so many children are open. */
 const mostOpen = 1000;
-/** With fewer open children than this, a parent that has more is begun again before they have all ended. */
+/** With fewer open children than this, a parent that has more is started again before they have all ended. */
 export const fewestOpen = 500;
 
 /**
  * How many children are added at first: enough work for a while. A worker takes its first jobs one by one, which is quick
- * unless each stands behind others that are just being added.
+ * unless each is behind others that are just being added.
  */
 const firstPart = 32;
 /** How long workers are left to take the first ones, milliseconds. */
@@ -91,7 +91,7 @@ const addParts = async (run: ParentJob, parts: ChildJob[][]): Promise<number> =>
     const before = await statesOf(run, part);
     const missing = part.filter((_, index) => before[index] === 'missing');
     if (missing.length > 0) await add(run, missing);
-    // Looked at again: one that failed unknown to its parent meanwhile stands in the books again.
+    // Looked at again: one that failed unknown to its parent meanwhile is in the books again.
     const after = missing.length > 0 ? await statesOf(run, part) : before;
     open += after.filter((state) => state !== 'ended').length;
   }
@@ -110,7 +110,7 @@ type State = 'open' | 'ended' | 'missing';
 
 /**
  * KEYS: the open children in the books of the parent, the completed and the failed jobs of the queue, then each job. ARGV:
- * the id of each. Returns where each stands; one that has ended leaves the books, which would keep the parent for ever.
+ * the id of each. Returns where each stands; one that has ended leaves the books, which would keep the parent forever.
  */
 const look = new RedisScript(`
 local states = {}

@@ -5,7 +5,7 @@ import type { JobLease } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import { abortable } from '../util/concurrency.ts';
 
-/** How often a lock that a job of another worker holds is looked at, milliseconds. */
+/** How often a lock that a job of another worker holds is checked, milliseconds. */
 const pollMs = 50;
 
 // KEYS: the lock, the lock of the job that asks. ARGV: its token, how it shows in the lock, who was seen holding the lock
@@ -41,7 +41,7 @@ export class Exclusive {
     this.#keyOf = keyOf;
   }
 
-  /** Runs `work` alone; in this process first come, first served. @throws JobLostError when the job is not ours any more */
+  /** Runs `work` alone; in this process first come, first served. @throws JobLostError when the job is no longer ours */
   async run<T>(name: string, lease: JobLease, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name) ?? Promise.resolve();
     const turn = Promise.withResolvers<void>();

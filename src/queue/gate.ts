@@ -93,7 +93,7 @@ export class RunGate {
     return { runId, starts: how === 'start' ? 'now' : how === 'again' ? 'later' : 'busy' };
   }
 
-  /** Opens the gate after a run; starts the run that was asked for meanwhile. Does nothing when that run is not current. */
+  /** Opens the gate after a run; starts the run that was requested meanwhile. Does nothing when that run is not current. */
   async close(target: Target, runId: string): Promise<void> {
     const answer = await closeRun.run(this.#redis, [this.#keys.gate(target), this.#keys.gateOnly(target)], [runId]);
     if (!answer) return;

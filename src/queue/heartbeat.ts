@@ -16,7 +16,7 @@ export interface PortalLimits {
 
 /**
  * The limits in force for a portal, the lowest that any live worker states, and whether several work for it: also for some
- * seconds after the last of the others was seen, because what it sent may still be under way.
+ * seconds after the last of the others was seen, because what it sent may still be in progress.
  */
 export interface AgreedLimits extends PortalLimits {
   isShared: boolean;
@@ -111,7 +111,7 @@ export class WorkerHeartbeat {
     this.#timer.unref();
   }
 
-  /** Ends; this process is not counted as a worker any more. */
+  /** Ends; this process is no longer counted as a worker. */
   async stop(): Promise<void> {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;

@@ -26,7 +26,7 @@ end
 const deflate = promisify<zlib.InputType, Buffer>(zlib.deflate);
 const inflate = promisify<zlib.InputType, Buffer>(zlib.inflate);
 
-/** The log of an item as far as it is packed, and in how many chunks of its run that was looked for. */
+/** The log of an item as far as it is packed, and in how many chunks of its run that was searched for. */
 interface PackedLog {
   lines: string[];
   chunks: number;
@@ -74,7 +74,7 @@ export class JobLogs {
     }
   }
 
-  /** The packed lines of an item; only chunks that were not there before are looked at. */
+  /** The packed lines of an item; only chunks that were not there before are checked. */
   async #packedLines(id: string): Promise<string[]> {
     const known = this.#packed.get(id) ?? { lines: [], chunks: 0 };
     this.#packed.set(id, known);

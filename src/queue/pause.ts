@@ -13,7 +13,7 @@ export const pauseSchema = z.object({
   /** Unix milliseconds. */
   since: z.number().int(),
   /**
-   * How often the portal was asked in vain whether it answers, and when it is asked next (Unix milliseconds). Null for a
+   * How often the portal was asked without success whether it answers, and when it is asked next (Unix milliseconds). Null for a
    * pause that only people can end.
    */
   probe: z.object({ failed: z.number().int(), nextAt: z.number().int() }).nullable().default(null),
@@ -65,8 +65,8 @@ return 1
 `);
 
 /**
- * Pauses and resumes the queues of portals; the queue of runs goes on. The record in Redis is the truth: the engine's
- * queue is paused exactly while there is one, and {@link PortalPauses.reconcile} mends what a kill left in between.
+ * Pauses and resumes the queues of portals; the queue of runs continues. The record in Redis is the truth: the engine's
+ * queue is paused exactly while there is one, and {@link PortalPauses.reconcile} repairs what a kill left in between.
  */
 export class PortalPauses {
   readonly #redis: Redis;

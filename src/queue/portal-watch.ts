@@ -101,7 +101,7 @@ export class PortalWatch {
     return pause;
   }
 
-  /** Under the lock everything is read afresh: another worker may just have probed. */
+  /** Under the lock everything is read again: another worker may just have probed. */
   async #probe(portal: string): Promise<void> {
     const { pauses, log } = this.#parts;
     const pause = await pauses.state(portal);

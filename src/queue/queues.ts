@@ -93,7 +93,7 @@ export class Queues {
   }
 }
 
-/** What stands in a queue. */
+/** What is in a queue. */
 interface QueueDepth {
   queue: string;
   /** Jobs by state. */
@@ -102,7 +102,7 @@ interface QueueDepth {
   oldest: number | null;
 }
 
-/** Of the queues of runs, of notices and of the given portals; a few round trips whatever stands in them. */
+/** Of the queues of runs, of notices and of the given portals; a few round trips whatever is in them. */
 export const queueDepths = (queues: Queues, portals: string[]): Promise<QueueDepth[]> => {
   const all = new Map([
     [runsQueue, queues.runs],

@@ -13,10 +13,10 @@ const suspectKills = 2;
 /** The step of a job that waits until it is alone; a kill in it is not counted. */
 export const waitsAlone = 'wait';
 
-/** Counts the kill that the engine knows of and the trace does not, once for each step that was under way. */
+/** Counts the kill that the engine knows of and the trace does not, once for each step in progress. */
 export const countKill = (job: Job, trace: JobTrace): void => {
   if (job.stalledCounter <= trace.data.stalls) return;
-  // Nothing is begun before this is written down, so of several kills since then one met the steps.
+  // Nothing is started before this is written down, so of several kills since then one met the steps.
   const { steps, kills, interrupted } = trace.data;
   const hit = Object.entries(steps).filter(([, step]) => step !== waitsAlone);
   if (Object.keys(steps).length === 0) hit.push(['', 'start']);
@@ -48,7 +48,7 @@ export const poisonOf = ({ kills }: Trace, key: string): PoisonJobError | null =
   return null;
 };
 
-/** True for a job that was hit so often that it goes on alone only, so that bystanders are not hit with it again. */
+/** True for a job that was hit so often that it continues alone only, so that bystanders are not hit with it again. */
 export const isSuspect = ({ kills }: Trace): boolean =>
   Object.values(kills).reduce((sum, each) => sum + each, 0) >= suspectKills;
 

@@ -35,16 +35,16 @@ export interface StuckRun {
   /** When it was last found so, Unix milliseconds. */
   at: number;
   why: string;
-  /** How often it was begun again since anything moved. */
+  /** How often it was started again since anything moved. */
   repairs: number;
 }
 
 const stuckSchema = z.object({ at: z.number(), why: z.string(), repairs: z.number(), moved: z.string() });
 
-/** How often a run is begun again before it is ended. */
+/** How often a run is started again before it is ended. */
 const mostRepairs = 2;
 
-/** A run whose gate was taken by a process that was killed before it added the job goes on as soon. */
+/** A run whose gate was taken by a process that was killed before it added the job continues as soon. */
 const longestBeatMs = 3000;
 
 /** Puts a run that waits for children back into the queue, as the end of its last child does. */
@@ -160,7 +160,7 @@ export class RunWatch {
       await gate.close(target, runId);
       this.#report(run, 'released its lock: the run had ended');
     } else if (state === 'unknown') {
-      await queues.runs.remove(runId); // what is left of a job that stands in no list
+      await queues.runs.remove(runId); // what is left of a job that is in no list
       const lost = run.request ? null : 'its request is invalid';
       await queues.runs.add('run', dataOf(run, lost), queues.runOptions(runId));
       this.#report(run, 'added its job again');
@@ -197,7 +197,7 @@ export class RunWatch {
     }
   }
 
-  /** Why none of its jobs can move; null while one is in work, waits for its next attempt, or stands behind others. */
+  /** Why none of its jobs can move; null while one is running, waits for its next attempt, or is behind others. */
   async #whyStuck({ runId, target }: WatchedRun, job: Job): Promise<string | null> {
     const { redis, queues } = this.#parts;
     const queue = queues.portal(target.portal);

@@ -30,7 +30,7 @@ interface TraceParts {
   worked: () => void;
 }
 
-/** The steps under way in one attempt of a job. */
+/** The steps in progress in one attempt of a job. */
 export class JobTrace {
   readonly #parts: TraceParts;
   readonly #logs = new Map<string, LateLog>();
@@ -141,7 +141,7 @@ export class JobTrace {
     // The note before a write takes the step's name along; other work on this host may crash the worker.
     if (!writes && !light) journal.hurry();
     try {
-      // A step that writes is never cut off by a stop, only when the job is not ours any more.
+      // A step that writes is never cut off by a stop, only when the job is no longer ours.
       const result = await (writes ? writing(() => work(lost)) : work(signal));
       if (writes) worked();
       const outcome = format?.(result) ?? 'ok';
@@ -166,7 +166,7 @@ export class JobTrace {
 export const isEngineSignal = (error: unknown): boolean =>
   error instanceof Error && ['WaitingChildrenError', 'WaitingError', 'DelayedError'].includes(error.name);
 
-/** How long a job waits for the steps of others that are under way, and how long it has the worker to itself, milliseconds. */
+/** How long a job waits for the steps of others in progress, and how long it has the worker to itself, milliseconds. */
 const [patienceMs, longestMs] = [2000, 10_000];
 
 /** Knows which jobs of a worker are in a step, and whether one of them is alone. */
@@ -189,7 +189,7 @@ export class JobIsolation {
 
   /**
    * Resolves when no other job is in a step, and none will begin one until the returned function is called; a step that
-   * takes too long is not waited for, and who stays alone for too long is not alone any more. Rejects when the signal aborts.
+   * takes too long is not waited for, and who stays alone for too long is no longer alone. Rejects when the signal aborts.
    */
   async begin(id: string, signal: AbortSignal): Promise<() => void> {
     while (this.#alone !== null) await this.#change(signal);
@@ -212,7 +212,7 @@ export class JobIsolation {
     return end;
   }
 
-  /** Resolves when something has changed; what it was is to be looked at in the same turn, before anybody else does. */
+  /** Resolves when something has changed; what it was is to be checked in the same turn, before anybody else does. */
   async #change(signal: AbortSignal): Promise<void> {
     await once(this.#events, 'change', { signal });
   }

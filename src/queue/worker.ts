@@ -99,7 +99,7 @@ export class QueueWorker {
     await this.#worker.waitUntilReady();
   }
 
-  /** True while a step that sends writes is under way. */
+  /** True while a step that sends writes is in progress. */
   get isWriting(): boolean {
     return this.#writes > 0;
   }
@@ -109,13 +109,13 @@ export class QueueWorker {
     this.#worker.concurrency = jobs;
   }
 
-  /** Takes no more jobs, gives back those that have not begun a write, and waits for the others. */
+  /** Takes no more jobs, gives back those that have not started a write, and waits for the others. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#worker.close();
   }
 
-  /** Ends at once; jobs in work are resumed by the next worker. */
+  /** Ends at once; running jobs are resumed by the next worker. */
   async kill(): Promise<void> {
     this.#stop.abort();
     await this.#worker.close(true);
@@ -193,7 +193,7 @@ export class QueueWorker {
       // The parent of a child would keep what it returns a second time, and reads the records of the run instead.
       return job.parent ? undefined : result;
     } catch (error) {
-      // What was learnt is written down while the job is still ours; a failure of that is reported below.
+      // What was learned is written down while the job is still ours; a failure of that is reported below.
       await journal.flush().catch(() => undefined);
       if (lost.aborted || isLockGone(error)) {
         journal.drop();
@@ -221,7 +221,7 @@ export class QueueWorker {
   }
 
   /**
-   * Counts the kills of a job before it goes on; one that was hit more than once goes on alone: jobs that merely stood beside
+   * Counts the kills of a job before it continues; one that was hit more than once continues alone: jobs that merely stood beside
    * the one to blame are not hit with it again. The returned function ends that.
    * @throws PoisonJobError when the job itself, and not one of its items, was hit too often in the same step
    */

@@ -6,7 +6,7 @@ import { RedisSupervisor, type SupervisorOptions } from './supervisor.ts';
 
 /** Which Redis to open. (The type of ioredis of the same name says how one connection is made.) */
 export interface RedisOptions extends Omit<SupervisorOptions, 'folder'> {
-  /** Address from the configuration; `REDIS_URL` of `env` goes before it. */
+  /** Address from the configuration; `REDIS_URL` of `env` takes precedence over it. */
   url: string | undefined;
   /** What all keys begin with. */
   prefix: string;

@@ -12,7 +12,7 @@ import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { KnownTarget, Runtime } from './runtime.ts';
 import { gatherManifestSources, type SourceTools } from './sources.ts';
 
-/** A run that was asked for; it may begin later. */
+/** A run that was requested; it may begin later. */
 export interface RequestedRun {
   runId: string;
   manifest: string;
@@ -154,7 +154,7 @@ export const remove = async (
   throw new NotFoundError(`no published key "${key}" is known`, { hint: '`sluice status` lists the keys' });
 };
 
-/** Asks for a run that stands for itself alone, as soon as no other run of the target is under way. */
+/** Asks for a run that stands for itself alone, as soon as no other run of the target is in progress. */
 export const ask = async (
   runtime: Runtime,
   { manifestPath, manifest, portal }: KnownTarget,
@@ -176,7 +176,7 @@ export interface CancelAnswer {
 }
 
 /**
- * Has a run end after the step that it is in: what waits is not begun, and its report says what was not done. May be
+ * Has a run end after the step that it is in: what waits is not started, and its report says what was not done. May be
  * asked again, by anybody; once it is asked, any worker carries it out. @throws NotFoundError for a run that is not known
  */
 export const cancelRun = async (runtime: Runtime, runId: string): Promise<CancelAnswer> => {

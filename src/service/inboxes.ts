@@ -38,7 +38,7 @@ export class Inboxes {
     this.#runtime = runtime;
   }
 
-  /** Makes the watched folders those of `manifests`; a changed manifest is opened anew. */
+  /** Makes the watched folders those of `manifests`; a changed manifest is opened again. */
   async sync(manifests: DropManifest[]): Promise<void> {
     const wanted = new Map(manifests.map((manifest) => [manifest.name, manifest]));
     for (const [name, { manifest, inbox }] of this.#open) {

@@ -71,7 +71,7 @@ interface Known extends TargetItems {
   ms: number;
 }
 
-/** Reading anew takes at most this share of the time. */
+/** Reading again takes at most this share of the time. */
 const share = 1 / 20;
 const soonestMs = 1000;
 /** How long an answer waits for a reading, and the longest last one that is waited for, milliseconds. */

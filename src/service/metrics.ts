@@ -1,4 +1,4 @@
-// Metrics for Prometheus: read from counters and indices when they are asked for, never a label for each key.
+// Metrics for Prometheus: read from counters and indices when they are requested, never a label for each key.
 import { Gauge, Histogram, Registry } from 'prom-client';
 import { queueDepths } from '../queue/queues.ts';
 import { lastRuns, lastSuccesses } from '../state/targets.ts';

@@ -32,7 +32,7 @@ export interface RunningJob {
   /** Key of the dataset, or of the first resource to prove. */
   key: string;
   kind: string;
-  /** Steps under way: of which item, '' for the job itself. */
+  /** Steps in progress: of which item, '' for the job itself. */
   steps: [key: string, step: string][];
   /** When a worker took it, Unix milliseconds. */
   since: number;
@@ -115,7 +115,7 @@ export class Overview {
     return [...(await keptSchedules(this.#runtime.queues)).values()].map(({ request }) => request);
   }
 
-  /** Has the next question answered anew: somebody has just changed something. */
+  /** Has the next question answered again: somebody has just changed something. */
   renew(): void {
     this.#last = null;
   }
@@ -175,7 +175,7 @@ export class Overview {
     };
   }
 
-  /** The run of a target that is under way. */
+  /** The run of a target in progress. */
   async #current(target: Target): Promise<TargetView['current']> {
     const { gate, runs } = this.#runtime;
     const { current } = await gate.state(target);

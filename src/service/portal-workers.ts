@@ -113,7 +113,7 @@ export class PortalWorkers {
     await this.#runWatch.start();
   }
 
-  /** True while a write to a portal is under way. */
+  /** True while a write to a portal is in progress. */
   get isWriting(): boolean {
     return this.#workers.some((worker) => worker.isWriting);
   }
@@ -141,7 +141,7 @@ export class PortalWorkers {
 /**
  * How many jobs of a portal are worked on at once. A worker that has it to itself takes three times as many as may send,
  * so that some get ready while others wait for the portal: the requests are bound by its client. Where a rate bounds them
- * it takes twice as many: more would wait so long that what they saw of the portal has to be looked at again. Several
+ * it takes twice as many: more would wait so long that what they saw of the portal has to be checked again. Several
  * workers only know the jobs of each other, so these are bound then. Who asks for one at a time gets one at a time.
  */
 const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLimits, 'workers'>): number => {

@@ -29,7 +29,7 @@ export const markOf = ({ state, fates, code }: RunBrief): RunMark => {
   return code !== null || fates.held || fates.cancelled ? 'held' : 'fine';
 };
 
-/** Runs that are looked at: those of a few hundred schedules in the last days. */
+/** Runs that are checked: those of a few hundred schedules in the last days. */
 const mostRuns = 3000;
 
 /** Reads runs; what has ended stays known. */

@@ -92,7 +92,7 @@ export class Runtime {
   readonly fetched: FetchedFiles;
   /** What is expected to happen again, and by when. */
   readonly deadlines: Deadlines;
-  /** Reports what is overdue; begun by what runs for long. */
+  /** Reports what is overdue; started by what runs for long. */
   readonly silence: SilenceWatch;
   /** Called after every single request to a portal, for metrics. */
   onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
@@ -173,7 +173,7 @@ export class Runtime {
     return new Runtime(options, handle, redis);
   }
 
-  /** The portal a manifest is published to: `--portal` goes before the manifest's own. */
+  /** The portal a manifest is published to: `--portal` takes precedence over the manifest's own. */
   portalOf(manifest: Pick<Manifest, 'portal'>): string {
     return this.config.portal ?? manifest.portal;
   }
@@ -407,7 +407,7 @@ export class Runtime {
     await rememberSuccess(this.redis, this.keys, report);
   }
 
-  /** The monitor of the manifest goes before the configured one. */
+  /** The monitor of the manifest takes precedence over the configured one. */
   async #heartbeat(heartbeat: Heartbeat, request: RunRequest, text: string): Promise<void> {
     const manifest = await loadManifest(request.manifestPath).catch(() => null);
     const own = manifest?.notify?.heartbeat;

@@ -22,7 +22,7 @@ export interface SilenceWatchParts extends OverdueParts {
   now?: () => number;
 }
 
-/** What is reported by one look at most; the next one goes on. */
+/** What is reported by one look at most; the next one continues. */
 const mostAtOnce = 20_000;
 const longestBeatMs = 60_000;
 
@@ -67,7 +67,7 @@ export class SilenceWatch {
     this.#timer = setInterval(() => this.#next(), beatMs).unref();
   }
 
-  /** Ends; this process is not expected any more. Idempotent. `force`: Redis may be gone. */
+  /** Ends; this process is no longer expected. Idempotent. `force`: Redis may be gone. */
   async stop(force: boolean): Promise<void> {
     if (!this.#timer) return;
     clearInterval(this.#timer);

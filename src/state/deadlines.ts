@@ -91,7 +91,7 @@ for i = 2, #ARGV, 2 do
 end
 `);
 
-/** KEYS[4]: what is expected. ARGV: now, patience, then member and period of each; without a period it is not expected any more. */
+/** KEYS[4]: what is expected. ARGV: now, patience, then member and period of each; without a period it is no longer expected. */
 const expectScript = new RedisScript(`${place}
 for i = 3, #ARGV, 2 do
   local member, every = ARGV[i], ARGV[i + 1]
@@ -120,7 +120,7 @@ end
 
 /**
  * KEYS[4]: what the service promised before. ARGV: now, then member, form and deadline of each; one of the same form
- * keeps its deadline, and those that are not named any more are forgotten.
+ * keeps its deadline, and those that are no longer named are forgotten.
  */
 const promiseScript = new RedisScript(`${place}
 local named = {}
@@ -176,7 +176,7 @@ export class Deadlines {
     for (const some of inPieces(args, 2)) await renewScript.run(this.#redis, this.#sets, [now, ...some]);
   }
 
-  /** Forgets what is not expected any more. */
+  /** Forgets what is no longer expected. */
   async forget(members: string[], now: number): Promise<void> {
     if (members.length > 0) await this.#redis.hdel(this.#keys.expected, ...members);
     const args = members.flatMap((member) => [member, '']);
@@ -201,7 +201,7 @@ export class Deadlines {
     }
   }
 
-  /** Replaces what the service promises; `form`: another one sets the deadline anew. */
+  /** Replaces what the service promises; `form`: another one sets the deadline again. */
   async promise(promises: (Deadline & { form: string })[], now: number): Promise<void> {
     const args = promises.flatMap(({ member, form, at }) => [member, form, at]);
     await promiseScript.run(this.#redis, [...this.#sets, this.#keys.promised], [now, ...args]);

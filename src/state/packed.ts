@@ -28,7 +28,7 @@ const dictionary = Buffer.from(
 /** Values are small: with room for large ones, a call takes twice as long. */
 const settings = { dictionary, windowBits: 13, memLevel: 5, chunkSize: 1024 };
 
-const separator = 10; // a newline, which never stands in JSON on one line
+const separator = 10; // a newline, which never is in JSON on one line
 
 /** A value as it is stored. {@link unpackHead} reads `head` without the rest. */
 export const pack = (rest: object, head?: object): Buffer =>

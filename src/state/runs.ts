@@ -35,7 +35,7 @@ export const datasetWorkSchema = z.object({
   resources: z.array(z.string()),
   /** Keys of all its resources that have or may get a node, in the order in which its list names them. */
   order: z.array(z.string()),
-  /** Uuids that are looked for on the portal: its own, those of its resources, and of datasets after it. */
+  /** Uuids that are searched for on the portal: its own, those of its resources, and of datasets after it. */
   next: z.array(z.string()).default([]),
   /** True when the node is to be read and proven although the ledger knows nothing against it. */
   verify: z.boolean(),
@@ -168,7 +168,7 @@ const partSchema = z.object({
 const bytesAtOnce = 200_000;
 const partsAtOnce = 20;
 
-// A part whose reply was lost with its connection is sent again, and must not stand in the plan twice.
+// A part whose reply was lost with its connection is sent again, and must not be in the plan twice.
 const addPart = new RedisScript(`
 if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[1]) then redis.call('RPUSH', KEYS[1], ARGV[2]) end
 return redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -260,7 +260,7 @@ export class Runs {
     return new Runs(this.#redis, this.#keys, this.#keepMs, writer);
   }
 
-  /** Marks a run as begun (idempotent) and returns when that was, Unix milliseconds. */
+  /** Marks a run as started (idempotent) and returns when that was, Unix milliseconds. */
   async begin(runId: string, target: Target & { why?: string }): Promise<number> {
     const key = this.#keys.run(runId);
     const now = Date.now();
@@ -489,13 +489,13 @@ export class Runs {
     return text === null ? [] : (causesSchema.safeParse(JSON.parse(text)).data ?? []);
   }
 
-  /** The target of a run that has begun, or null. */
+  /** The target of a run that has started, or null. */
   async target(runId: string): Promise<Target | null> {
     const [manifest, portal] = ((await this.#redis.hget(this.#keys.run(runId), 'target')) ?? '').split('@');
     return manifest && portal ? { manifest, portal } : null;
   }
 
-  /** True when the run has begun or ended and its record is kept. */
+  /** True when the run has started or ended and its record is kept. */
   async exists(runId: string): Promise<boolean> {
     return (await this.#redis.exists(this.#keys.run(runId))) === 1;
   }

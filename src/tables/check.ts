@@ -1,4 +1,4 @@
-// Checks a table: a large one off the event loop, a small one where it is asked for.
+// Checks a table: a large one off the event loop, a small one where it is requested.
 import { SourceMissingError, TableFaultError } from '../model/errors.ts';
 import type { TableColumn } from '../model/table-history.ts';
 import { isSmall, readSmall } from '../util/file-calls.ts';
@@ -12,7 +12,7 @@ import { WorkerPool } from './worker-pool.ts';
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
 export interface TableReport {
   rows: number;
-  /** Header cells as they stand in the file. */
+  /** Header cells as they are in the file. */
   columns: string[];
   delimiter: Delimiter;
   bom: boolean;

@@ -19,7 +19,7 @@ export const throwIfCancelled = (flag: CancelFlag): void => {
   if (Atomics.load(flag, 0) !== 0) throw new CancelledError('cancelled');
 };
 
-/** Shows that the task goes on, for those who gave it a longest silence. */
+/** Shows that the task continues, for those who gave it a longest silence. */
 export const beat = (flag: CancelFlag): void => {
   Atomics.add(flag, 1, 1);
 };
@@ -56,7 +56,7 @@ export class WorkerPool<Task extends object, Answer> {
 
   /**
    * Starts one task, which is given to the worker with `cancelled`, a flag that `cancel` raises; the worker then answers
-   * soon, in its own way. (Piscina's cancellation kills the thread and can fail the process when the answer is under way,
+   * soon, in its own way. (Piscina's cancellation kills the thread and can fail the process when the answer is in progress,
    * so `end` is for threads that are stuck.)
    */
   start(task: Task): { answer: Promise<Answer>; cancel: () => void; end: () => void; beats: () => number } {
@@ -75,7 +75,7 @@ export class WorkerPool<Task extends object, Answer> {
 
   /**
    * Runs one task; throws the reason of `signal` at once when it aborts, while the worker stops in the background. With
-   * `silenceMs` a task that has begun and does not {@link beat} for so long is ended with a {@link SilentError}.
+   * `silenceMs` a task that has started and does not {@link beat} for so long is ended with a {@link SilentError}.
    */
   async run(task: Task, signal?: AbortSignal, { silenceMs }: { silenceMs?: number | undefined } = {}): Promise<Answer> {
     signal?.throwIfAborted();
@@ -86,7 +86,7 @@ export class WorkerPool<Task extends object, Answer> {
       cancel();
       reject(signal?.reason);
     };
-    let before = 0; // a task that waits for a thread has not begun to be silent
+    let before = 0; // a task that waits for a thread has not started to be silent
     const onSilence = (): void => {
       const now = beats();
       if (now === before && now > 0) {

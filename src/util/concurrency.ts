@@ -21,8 +21,8 @@ export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
 };
 
 /**
- * Runs `work` for each of `all`, at most `atOnce` at the same time, in their order. After a failure none is begun any more;
- * those under way are waited for, then the first failure is thrown.
+ * Runs `work` for each of `all`, at most `atOnce` at the same time, in their order. After a failure none is started any more;
+ * those in progress are waited for, then the first failure is thrown.
  */
 export const eachAtOnce = async <T>(
   all: Iterable<T>,

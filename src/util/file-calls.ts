@@ -34,14 +34,14 @@ export const isSmall = (bytes: number): boolean => bytes <= smallBytes;
 
 /** A small file as it was read, with what the system says of it afterwards. */
 interface SmallFile {
-  /** One byte more than was asked for where the file has grown. */
+  /** One byte more than was requested where the file has grown. */
   content: Buffer;
   stats: BigIntStats;
 }
 
 /**
  * Reads a small file of `bytes` bytes within this turn of the event loop. To be called right after {@link statPath} found
- * it: where its drive does not answer, that waits and holds up nothing else. The content stands in `memory`, which has room
+ * it: where its drive does not answer, that waits and holds up nothing else. The content is in `memory`, which has room
  * for a byte more.
  */
 export const readSmall = (path: string, bytes: number, memory = Buffer.allocUnsafeSlow(bytes + 1)): SmallFile => {

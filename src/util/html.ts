@@ -29,7 +29,7 @@ const written = (part: Part): string => {
   return typeof part === 'number' ? String(part) : part.map(written).join('');
 };
 
-/** The template with its parts escaped. Attributes stand in double quotes. */
+/** The template with its parts escaped. Attributes are in double quotes. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Html =>
   new Html(strings.reduce((text, string, index) => `${text}${written(parts[index - 1] ?? null)}${string}`));
 

@@ -27,7 +27,7 @@ export const retryAfterMs = (header: string | undefined, now: number): number | 
  */
 export const endConnectionsOnClose = (app: FastifyInstance): void => {
   app.addHook('preClose', (done) => {
-    app.server.keepAliveTimeout = 1; // milliseconds; 0 means for ever
+    app.server.keepAliveTimeout = 1; // milliseconds; 0 means forever
     app.server.keepAliveTimeoutBuffer = 0;
     done();
   });

@@ -54,7 +54,7 @@ export const aliasOf = (
   return `${base}-${numbers.take(base, (number) => !isTaken(`${base}-${number}`), ownNumber)}`;
 };
 
-/** Tells that an alias is not used any more: the next dataset of that title may have it. */
+/** Tells that an alias is no longer used: the next dataset of that title may have it. */
 export const releaseAlias = (alias: string | null, numbers: FreeNumbers): void => {
   const own = numberOf(alias);
   if (own) numbers.free(own.base, own.number);

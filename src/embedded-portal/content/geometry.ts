@@ -51,7 +51,7 @@ class Reader {
     return found;
   }
 
-  /** True when the character stands here, blanks before it aside; moves behind it. */
+  /** True when the character is here, blanks before it aside; moves behind it. */
   takeMark(mark: '(' | ')' | ','): boolean {
     this.take(blanks);
     if (this.#text[this.#at] !== mark) return false;
@@ -82,7 +82,7 @@ const readList = (reader: Reader, one: () => boolean): boolean => {
   return reader.takeMark(')');
 };
 
-/** What stands behind an opening bracket: points, or further brackets. */
+/** What is behind an opening bracket: points, or further brackets. */
 const readParts = (reader: Reader, parts: Point[][], depth: number): boolean => {
   if (depth > deepest) return false;
   const line: Point[] = [];

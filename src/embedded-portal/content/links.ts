@@ -6,7 +6,7 @@ import type { Store } from '../store/open.ts';
 import type { Field } from './fields.ts';
 import { FieldFault, type RawItem, textOf } from './items.ts';
 
-/** Numbers of the vocabularies, the same on every site that was looked at. */
+/** Numbers of the vocabularies, the same on every site that was checked. */
 export const vocabularyIds: Readonly<Record<string, string>> = { format: '1', tags: '2', dkan_topics: '3' };
 
 const digits = /^\d{1,15}$/;

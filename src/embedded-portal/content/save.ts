@@ -58,7 +58,7 @@ const aliasFor = (
     },
   });
 
-/** Moves "changed" of a node whose references were written from the other side, and gives it its alias anew. */
+/** Moves "changed" of a node whose references were written from the other side, and gives it its alias again. */
 const touch = (store: Store, nid: number, { uid, now }: Change): void => {
   store.nodes.touch(nid, { at: now, uid });
   const node = store.nodes.byNid(nid);

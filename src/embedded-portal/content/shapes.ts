@@ -37,7 +37,7 @@ const taken: Record<FieldKind, readonly string[]> = {
 
 const dateFacts = ['timezone', 'timezone_db', 'date_type', 'db', 'show_todate'];
 
-/** What a read adds to an item and the portal works out anew: accepted, so that a node can be sent back as it was read. */
+/** What a read adds to an item and the portal works out again: accepted, so that a node can be sent back as it was read. */
 const derived: Partial<Record<FieldKind, readonly string[]>> = {
   body: ['safe_value', 'safe_summary'],
   text: ['safe_value'],
@@ -160,7 +160,7 @@ const isFilled = (field: Field, item: RawItem): boolean => {
   return true;
 };
 
-/** What stands below the language: spec 4 knows `und` only. A value without a language is that of `und`. */
+/** What is below the language: spec 4 knows `und` only. A value without a language is that of `und`. */
 const withoutLanguage = (field: Field, value: unknown): unknown => {
   if (!isObject(value) || isNumbered(value)) return value;
   const keys = Object.keys(value);

@@ -31,7 +31,7 @@ export interface DatastoreOptions {
   attachWaitMs?: number;
   /** Largest size of one row in bytes, 1 MB when absent. */
   rowBytes?: number;
-  /** How long to wait before what an import came to is stored again, at first; and how often lost imports are looked for. 1 s and 30 s when absent. */
+  /** How long to wait before what an import came to is stored again, at first; and how often lost imports are searched for. 1 s and 30 s when absent. */
   retryMs?: number;
   pickUpMs?: number;
   /** Runs work in a durable transaction, shared with other writers. */
@@ -41,7 +41,7 @@ export interface DatastoreOptions {
 /** Longest wait before an import is stored again, milliseconds. */
 const longestRetryMs = 30_000;
 
-/** What an attach or import call came to while the caller waited; `running` = it goes on in the background. */
+/** What an attach or import call came to while the caller waited; `running` = it continues in the background. */
 export type ImportOutcome = 'imported' | 'failed' | 'not-importable' | 'running';
 
 /** A search over the rows of one resource. */
@@ -131,7 +131,7 @@ export class Datastore {
   }
 
   /**
-   * Imports the file of a resource now and waits as {@link attached} does. An import that is under way is waited for;
+   * Imports the file of a resource now and waits as {@link attached} does. An import in progress is waited for;
    * a file that is imported already by the same configuration is left alone.
    */
   async importNow(nid: string): Promise<ImportOutcome> {
@@ -233,7 +233,7 @@ export class Datastore {
     return { unlinked, resumed: pending.size };
   }
 
-  /** Ends connections; imports under way are resumed by the next {@link sweep}. Idempotent. */
+  /** Ends connections; imports in progress are resumed by the next {@link sweep}. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#pickUp);
@@ -274,7 +274,7 @@ export class Datastore {
     return running;
   }
 
-  /** Starts the imports that are pending and not in progress: they were never begun, or the disk was full. */
+  /** Starts the imports that are pending and not in progress: they were never started, or the disk was full. */
   #startPending(): void {
     try {
       for (const nid of this.#records.pending()) if (this.#imports.of(nid) === null) this.#start(nid);
@@ -283,7 +283,7 @@ export class Datastore {
     }
   }
 
-  /** Stores what an import came to, again and again where the store cannot be written; the import is under way so long. */
+  /** Stores what an import came to, again and again where the store cannot be written; the import is in progress so long. */
   async #settleInTheEnd(running: RunningImport, made: Made, answer: ImportAnswer): Promise<string | null> {
     for (let waitMs = this.#retryMs; ; waitMs = Math.min(2 * waitMs, longestRetryMs)) {
       try {
@@ -295,7 +295,7 @@ export class Datastore {
         );
       }
       await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
-      if (this.#closed) return null; // it is still pending: the next start makes it anew and removes this table
+      if (this.#closed) return null; // it is still pending: the next start makes it again and removes this table
     }
   }
 

@@ -10,7 +10,7 @@ import { readTable } from '../../tables/scan/reader.ts';
 import { type Cancellable, CancelledError } from '../../tables/worker-pool.ts';
 import { identifier, serialColumn, tableColumns } from './table-files.ts';
 
-/** An import as it is asked for across the thread border. */
+/** An import as it is requested across the thread border. */
 export interface ImportTask {
   path: string;
   /** The SQLite file to make; it does not exist yet. */

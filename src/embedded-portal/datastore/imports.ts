@@ -1,9 +1,9 @@
-// The imports that are under way: at most one per resource, each in a worker thread.
+// The imports in progress: at most one per resource, each in a worker thread.
 import { reasonOf } from '../../model/errors.ts';
 import { WorkerPool } from '../../tables/worker-pool.ts';
 import type { ImportAnswer, ImportTask } from './import-worker.ts';
 
-/** An import that is under way. */
+/** An import in progress. */
 export interface RunningImport {
   /** True once another import or a removal took its place: its answer must not be used. */
   superseded: boolean;
@@ -23,13 +23,13 @@ const pool = new WorkerPool<ImportTask, ImportAnswer>({
 export class Imports {
   readonly #running = new Map<string, RunningImport>();
 
-  /** The import of this resource that is under way. */
+  /** The import of this resource in progress. */
   of(nid: string): RunningImport | null {
     return this.#running.get(nid) ?? null;
   }
 
   /**
-   * Starts an import; one of the same resource that is under way is superseded. `settle` is called with the answer
+   * Starts an import; one of the same resource in progress is superseded. `settle` is called with the answer
    * and must not throw; `done` waits for it.
    */
   start(nid: string, task: ImportTask, settle: (answer: ImportAnswer) => Promise<void>): RunningImport {
@@ -48,7 +48,7 @@ export class Imports {
     return running;
   }
 
-  /** Cancels the import of this resource that is under way, if there is one. */
+  /** Cancels the import of this resource in progress, if there is one. */
   supersede(nid: string): void {
     const running = this.#running.get(nid);
     if (running === undefined) return;
@@ -57,7 +57,7 @@ export class Imports {
     this.#running.delete(nid);
   }
 
-  /** Cancels what is under way, which is still pending and resumed by the next sweep, and waits for its end. Idempotent. */
+  /** Cancels what is in progress, which is still pending and resumed by the next sweep, and waits for its end. Idempotent. */
   async close(): Promise<void> {
     const ending = [...this.#running.values()].map(({ done }) => done);
     for (const nid of [...this.#running.keys()]) this.supersede(nid);

@@ -28,13 +28,13 @@ export interface Statement {
 
 /** A search ready to run. */
 export interface SearchPlan {
-  /** Columns of the answer, the serial one where it is asked for. */
+  /** Columns of the answer, the serial one where it is requested. */
   fields: string[];
   limit: number;
   rows: Statement;
   /** How to count the rows that match; null where all do. */
   count: Statement | null;
-  /** True where all rows match and stand in their order; false where each of them may have to be looked at. */
+  /** True where all rows match and are in their order; false where each of them may have to be checked. */
   isByKey: boolean;
 }
 
@@ -69,7 +69,7 @@ const checkColumn = (columns: ReadonlySet<string>, name: string, where: string):
   throw searchRefused(400, `${where}: there is no column ${escapeHtml(name.slice(0, 64))}.`);
 };
 
-/** A value may hold commas itself or be several values joined by them; both are looked for. */
+/** A value may hold commas itself or be several values joined by them; both are searched for. */
 const alternatives = (values: string[]): string[] => [
   ...new Set(values.flatMap((value) => [value, ...value.split(',').map((part) => part.trim())])),
 ];
@@ -149,7 +149,7 @@ export const planSearch = (table: TablePointer, wish: SearchWish): SearchPlan =>
   const taken = limit === 0 ? mostRecords : Math.min(limit, mostRecords);
   const serial = identifier(serialColumn);
   const scans = conditions.length > 0 || order.length > 0;
-  // The serial column counts the rows from 1 without gaps: where all rows stand in that order, an offset is a key.
+  // The serial column counts the rows from 1 without gaps: where all rows are in that order, an offset is a key.
   const where = scans ? conditions : [{ sql: `${serial} > ?`, parameters: [offset] }];
   const matching = where.length === 0 ? '' : ` WHERE ${where.map(({ sql }) => sql).join(' AND ')}`;
   const values = where.flatMap(({ parameters }) => parameters);

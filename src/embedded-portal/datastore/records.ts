@@ -54,7 +54,7 @@ export interface DatastoreRecord {
   filename: string;
   mime: string;
   configuration: Configuration;
-  /** What the last import came to; `ready` = configured since, `running` = under way or pending. */
+  /** What the last import came to; `ready` = configured since, `running` = in progress or pending. */
   state: 'none' | 'ready' | 'running' | 'imported' | 'failed';
   reason: Reason | null;
   table: TablePointer | null;

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Statement, type Taken, takeWithin } from './query.ts';
 import { openTable } from './table-files.ts';
 
-/** A search as it is asked for across the thread border. */
+/** A search as it is requested across the thread border. */
 export interface SearchTask {
   path: string;
   rows: Statement;

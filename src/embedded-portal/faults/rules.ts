@@ -26,7 +26,7 @@ const when = z.enum(['before', 'after']).exactOptional();
 const rule = <F extends string, S extends z.core.$ZodLooseShape>(fault: F, more: S) =>
   z.strictObject({ ...common, fault: z.literal(fault), ...more });
 
-/** One rule. Rules are tried in order; the first whose draw hits decides, but a `delay` goes on to the next rules. */
+/** One rule. Rules are tried in order; the first whose draw hits decides, but a `delay` continues to the next rules. */
 export const faultRuleSchema = z.discriminatedUnion('fault', [
   /** No fault, and no further rule: an exception to the rules below it. */
   rule('pass', {}),
@@ -49,7 +49,7 @@ export const faultRuleSchema = z.discriminatedUnion('fault', [
     retryAfter: durationText.exactOptional(),
     message: z.string().min(1).max(200).exactOptional(),
   }),
-  /** No answer for ever; the connection stays open. */
+  /** No answer forever; the connection stays open. */
   rule('hang', { when }),
   /** A datastore status that reads "paused" (5), whatever is true. */
   rule('paused', {}),

@@ -44,7 +44,7 @@ interface SwitchboardOptions {
 export interface Switchboard {
   /** Address without a slash at the end. */
   url: string;
-  /** Changes the rules; requests under way keep theirs. Null passes everything. */
+  /** Changes the rules; requests in progress keep theirs. Null passes everything. */
   setPlan(plan: FaultPlan | null): void;
   /** How often each fault was injected. */
   counts(): Record<string, number>;
@@ -206,7 +206,7 @@ export const forward = (incoming: IncomingMessage, target: string): Promise<Inco
     pipeline(incoming, outgoing).catch(reject);
   });
 
-/** Reads an answer to its end: then the portal has done what it was asked for. */
+/** Reads an answer to its end: then the portal has done what was requested. */
 export const answerOf = async (answer: IncomingMessage): Promise<Forwarded> => {
   const chunks: Buffer[] = [];
   for await (const chunk of answer) chunks.push(chunk as Buffer); // no encoding is set

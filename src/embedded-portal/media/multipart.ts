@@ -74,7 +74,7 @@ const writeStream = async (stream: Readable, file: number, note: (chunk: Buffer)
       [chunks, bytes] = [[], 0];
     }
   } finally {
-    // The file may not be closed, nor its number given to another, while a write is under way.
+    // The file may not be closed, nor its number given to another, while a write is in progress.
     await writing;
   }
   await writeAll(file, chunks);

@@ -106,7 +106,7 @@ export interface XmlElement {
   text: string;
   /** Index of its `<` in the document. */
   at: number;
-  /** What stands between its tags, as it was written. */
+  /** What is between its tags, as it was written. */
   inner: string;
 }
 

@@ -267,7 +267,7 @@ const soundText = (text: string, indent: number): string => {
   return spelt === text && plainSafe(text) ? spelt : doubleQuoted(text);
 };
 
-/** Spells a text that stands at an indentation of `indent` blanks. May span lines; does not end with a line end. */
+/** Spells a text that is at an indentation of `indent` blanks. May span lines; does not end with a line end. */
 const yamlText = (text: string, indent: number, style: WriteStyle): string =>
   style !== 'sound' ? recordedText(text, indent) : soundText(text, indent);
 

@@ -200,7 +200,7 @@ const unfound: RawItem = { date: '', time: '00:00:00' };
 
 type Sides = Record<'value' | 'value2', RawItem>;
 
-/** Start and end as the form reads them: the end is the start unless it is asked for. Null: no such pair. */
+/** Start and end as the form reads them: the end is the start unless it is requested. Null: no such pair. */
 const sidesOf = ({ value, value2, show_todate }: RawItem): Sides | null => {
   if (!isObject(value)) return null;
   const hasEnd = !['', '0'].includes(textOf(show_todate) ?? '');

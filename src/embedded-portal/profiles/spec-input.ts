@@ -69,7 +69,7 @@ const readAuthor = (
   const name = textOf(body.name) ?? '';
   const uid = textOf(body.uid) ?? '';
   if (!may(user, 'administer nodes')) {
-    // Asked before any account is looked for, so that the answer does not reveal which there are.
+    // Asked before any account is searched for, so that the answer does not reveal which there are.
     const known = store.users.byUid(present)?.name.toLowerCase() ?? '';
     const refused = 'Only users who administer nodes may set another author.';
     if (name !== '' && name.toLowerCase() !== known) errors.name = refused;
@@ -208,7 +208,7 @@ const withCode = (item: RawItem): RawItem => {
   return known === undefined ? item : { value: known.code };
 };
 
-/** A node that the caller sees, or that stands in the node already; the existence of others is not revealed. */
+/** A node that the caller sees, or that is in the node already; the existence of others is not revealed. */
 const mayReferTo = ({ store, user, node }: ReadContext, target: StoredNode): boolean =>
   mayRead(user, target) ||
   mayEdit(user, target) ||

@@ -161,7 +161,7 @@ const gif = (bytes: Buffer): ImageSize | null =>
     ? { height: bytes.readUInt16LE(8), width: bytes.readUInt16LE(6) }
     : null;
 
-/** The size stands in the frame header, behind other segments. */
+/** The size is in the frame header, behind other segments. */
 const jpeg = (bytes: Buffer): ImageSize | null => {
   if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8) return null;
   let at = 2;

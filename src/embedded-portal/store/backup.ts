@@ -59,7 +59,7 @@ export const backupStore = async (dataDir: string, target: string): Promise<Back
 };
 
 /**
- * What the database names may be replaced, and its file removed, before it is copied: then the database is copied anew.
+ * What the database names may be replaced, and its file removed, before it is copied: then the database is copied again.
  * What was copied before stays, so that each round has less to do. All files are linked just before the database is
  * copied: only one that comes and goes within that moment is missed, however fast files are replaced.
  */

@@ -28,7 +28,7 @@ const statements = {
 };
 
 /**
- * The table of attempts. One is counted before its password is looked at and given back when that was right, so that
+ * The table of attempts. One is counted before its password is checked and given back when that was right, so that
  * guesses which come together are counted like those which come one after the other.
  */
 export class Flood {

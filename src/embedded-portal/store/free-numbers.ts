@@ -7,7 +7,7 @@ interface Series {
   gaps: number[];
 }
 
-/** Series that are remembered; beyond that all are forgotten, and the first number of each is looked for afresh. */
+/** Series that are remembered; beyond that all are forgotten, and the first number of each is searched for again. */
 const most = 10_000;
 
 /**

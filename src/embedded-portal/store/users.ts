@@ -35,7 +35,7 @@ export interface UserInput {
   mail: string;
   pass: string;
   given: string | null;
-  /** True: it stands in the users file, and is blocked when it leaves it. */
+  /** True: it is in the users file, and is blocked when it leaves it. */
   fromFile: boolean;
   status: number;
   roles: string[];

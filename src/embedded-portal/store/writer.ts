@@ -115,7 +115,7 @@ export class FolderSync {
       this.#running = this.#start();
       return this.#running;
     }
-    // The one under way may have begun before the name was there.
+    // The one in progress may have started before the name was there.
     this.#next ??= this.#running.then(
       () => this.#startNext(),
       () => this.#startNext(),

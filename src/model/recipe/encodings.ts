@@ -1,6 +1,6 @@
-// Encodings of text that can be named, and those that a table is looked at in. Apart from the schemas, for threads that need none.
+// Encodings of text that can be named, and those that a table is checked in. Apart from the schemas, for threads that need none.
 
-/** Encodings that tables are looked at in where they are not UTF-8; of those that read a file alike the first is reported. */
+/** Encodings that tables are checked in where they are not UTF-8; of those that read a file alike the first is reported. */
 export const legacyEncodings = [
   'windows-1252',
   'windows-1250',

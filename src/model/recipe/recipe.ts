@@ -22,7 +22,7 @@ export const tableRecipeSchema = z.object({
   /** A share of the rows (0 to 1) or a number of them, beyond which nothing is published. */
   maxBadRows: z.union([z.object({ share: z.number() }), z.object({ rows: z.number().int() })]),
   schema: tableSchemaSchema.nullable(),
-  /** Text is mended first, as far as evidence decides. */
+  /** Text is fixed first, as far as evidence decides. */
   mend: z.literal('safe').exactOptional(),
   /** Why the recipe cannot be followed: a schema file or module that cannot be read. */
   fault: z.string().nullable(),

@@ -187,7 +187,7 @@ export const stepsSchema = z.array(stepSchema).refine((steps) => misplacedInput(
 /** See {@link stepSchema}. */
 export type Step = z.infer<typeof stepSchema>;
 
-/** The first step about the input that stands behind others or a second time; null when there is none. */
+/** The first step about the input that is behind others or a second time; null when there is none. */
 const misplacedInput = (steps: Step[]): string | null => {
   const seen = new Set<string>();
   let others = false;

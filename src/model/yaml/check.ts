@@ -82,7 +82,7 @@ const problemsOf = (document: PlacedValue, schema: z.ZodType, root: unknown, iss
     default: {
       const meant = issue.code === 'invalid_union' ? meantForm(issue) : null;
       if (meant !== null) return meant.flatMap((inner) => problemsOf(document, schema, root, inner));
-      // Messages quote what stands in the file, never what a reference in it was replaced with.
+      // Messages quote what is in the file, never what a reference in it was replaced with.
       const found = valueAt(document.value, issue.path);
       return [document.problem(issue.path, found === undefined ? missingValue(issue) : wrongValue(issue, found))];
     }

@@ -175,5 +175,5 @@ const startsOfLines = (text: string): number[] => {
   return starts;
 };
 
-/** One item of a list, such as it stands below its key; texts are not folded. */
+/** One item of a list, as it appears below its key; texts are not folded. */
 export const yamlItem = (value: unknown): string => dump([value], { lineWidth: -1, noRefs: true });

@@ -101,7 +101,7 @@ class Builder {
     this.faults.push({ path: [...this.#path], message, end: 'value', ...where });
   }
 
-  /** Takes the next node; the cursor stands behind it afterwards. `fallback` is where an absent value stands. */
+  /** Takes the next node; the cursor is behind it afterwards. `fallback` is where an absent value stands. */
   #node(fallback = 0): Position {
     const event = this.#events[this.#at++];
     switch (event?.type) {

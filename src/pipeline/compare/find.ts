@@ -10,7 +10,7 @@ import { bearsMark, linkedNids, type NodeWish, sameUuid } from './node.ts';
 export type Found =
   | { how: 'uuid' | 'mark' | 'mapping' | 'title' | 'content'; nid: string }
   | { how: 'ambiguous'; nids: string[] }
-  /** It may be there, and could not be looked for; `why` says so in words. */
+  /** It may be there, and could not be searched for; `why` says so in words. */
   | { how: 'unclear'; why: string }
   /** Its only candidate belongs to another key. */
   | { how: 'taken'; node: string; by: string }
@@ -26,7 +26,7 @@ export interface FindOptions {
   byContent: boolean;
 }
 
-/** What is looked for. */
+/** What is searched for. */
 type Sought = Pick<DatasetWish, 'key' | 'uuid' | 'title' | 'published'>;
 
 /** Finds the node of a dataset. */
@@ -131,7 +131,7 @@ const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal
   };
 };
 
-/** What is known when resources are looked for. */
+/** What is known when resources are searched for. */
 interface RenamedOptions {
   portal: Portal;
   /** Name of the manifest: only nodes whose log names it are ours. */

@@ -124,7 +124,7 @@ export interface LocalFile {
   fetched: FetchedFrom | null;
 }
 
-/** What files are looked at with. */
+/** What files are checked with. */
 export interface LocalTools {
   fetched: FetchedFiles;
   /** Folder for tables that are made for a moment. */
@@ -146,7 +146,7 @@ type Work<T> = (local: LocalFile) => Promise<T>;
 
 /**
  * Looks at the file of a resource, and removes what was fetched or made for that once `work` has ended. Sources that
- * cannot be had, faulty tables and recipes give nothing to compare; their own job reports the fault.
+ * is unavailable, faulty tables and recipes give nothing to compare; their own job reports the fault.
  */
 export const withLocalFile = async <T>(
   wish: ResourceWish,

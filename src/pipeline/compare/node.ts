@@ -66,7 +66,7 @@ export const differences = (wish: Pick<NodeWish, 'title' | 'published' | 'fields
   ...missingFields(wish.fields, node),
 ];
 
-/** Names of what a node holds otherwise than it is wished, beyond what it is known to make of it. */
+/** Names of what a node holds otherwise than it is wanted, beyond what it is known to make of it. */
 export const unexpectedFields = (
   wish: Pick<NodeWish, 'title' | 'published' | 'fields'>,
   entry: Pick<LedgerEntry, 'notHeld'>,

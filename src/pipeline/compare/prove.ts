@@ -1,4 +1,4 @@
-// Compares what a portal holds with what is wished, without writing: the entry that can be proven, and every fault.
+// Compares what a portal holds with what is wanted, without writing: the entry that can be proven, and every fault.
 import { baselineOf, shownField } from '../../dataset-api/compare.ts';
 import { datastoreState } from '../../dataset-api/datastore-status.ts';
 import { type LedgerEntry, newEntry, type SentNode } from '../../model/ledger-entry.ts';
@@ -17,7 +17,7 @@ export interface Proof {
   faults: string[];
   /** What the node proves to hold as it was sent; null when it differs. */
   sent: SentNode | null;
-  /** What the ledger must not believe any more, so that the next publish mends it; edits of fields are left to `onDrift`. */
+  /** What the ledger must no longer believe, so that the next publish mends it; edits of fields are left to `onDrift`. */
   broken: Partial<Pick<LedgerEntry, 'links' | 'file' | 'datastore'>>;
 }
 
@@ -36,7 +36,7 @@ export interface ProvenNid {
   known: LedgerEntry | undefined;
 }
 
-/** Proves the node of a dataset or resource: that it is the one, and holds what is wished, as far as the portal holds that at all. */
+/** Proves the node of a dataset or resource: that it is the one, and holds what is wanted, as far as the portal holds that at all. */
 export const proveNodeOnly = async (
   { portal, signal }: ProofParts,
   wish: NodeWish,

@@ -31,7 +31,7 @@ export interface ReconcileOptions {
   portal: Portal;
   fetcher: Fetcher;
   fetched: FetchedFiles;
-  /** How nodes are found; null: only those the ledger names are looked at. */
+  /** How nodes are found; null: only those the ledger names are checked. */
   find: FindOptions | null;
   /** Download and hash the files. */
   content: boolean;
@@ -59,7 +59,7 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]
 };
 
 /**
- * A node stands for one key: what the ledger says goes before an identity, an identity before a title; two keys that
+ * A node stands for one key: what the ledger says takes precedence over an identity, an identity before a title; two keys that
  * only have a title in common with one node are both left alone.
  */
 const oneKeyEach = (results: Reconciled[], entries: ReadonlyMap<string, LedgerEntry>): Reconciled[] => {
@@ -151,7 +151,7 @@ const proveFound = async (
   return { key: wish.key, found, proof };
 };
 
-/** A request that the portal fails is a fault of that item; the others are looked at all the same. */
+/** A request that the portal fails is a fault of that item; the others are checked all the same. */
 const orFault = async <T extends Proof>(
   { key, uuid, title, type }: NodeWish,
   prove: () => Promise<T>,

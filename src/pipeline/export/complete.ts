@@ -19,10 +19,10 @@ export interface CompleteTools {
   signal: AbortSignal;
 }
 
-/** Tables that are asked for together. */
+/** Tables that are requested together. */
 const tablesAtOnce = 20;
 
-/** Completes every record; returns how many were written anew. */
+/** Completes every record; returns how many were rewritten. */
 export const completeRecords = async (tools: CompleteTools): Promise<number> => {
   const names = await termNames(tools);
   let written = 0;
@@ -104,7 +104,7 @@ const termNames = async ({ portal, root, signal }: CompleteTools): Promise<Map<s
     for (const tid of termsIn(record)) {
       const name = record.terms[tid];
       if (typeof name === 'string') names.set(tid, name);
-      // One that nobody could name is asked for again only with a dataset that was exported anew.
+      // One that nobody could name is requested again only with a dataset that was exported again.
       else if (name === undefined) open.add(tid);
     }
   }
@@ -152,7 +152,7 @@ const fromCatalogue = async (
   for (const [tid, [name, ...others]] of possible) if (name !== undefined && others.length === 0) add(tid, name);
 };
 
-/** The names stand in the order of the field. */
+/** The names are in the order of the field. */
 const fromPackages = async (
   { portal, root, open, signal }: { portal: Portal; root: string; open: ReadonlySet<string>; signal: AbortSignal },
   add: AddName,

@@ -39,7 +39,7 @@ export interface ExportTools {
   portal: Portal;
   about: ExportedPortal;
   fetcher: Fetcher;
-  /** How often the work was begun, this time included. */
+  /** How often the work was started, this time included. */
   attempt: number;
   signal: AbortSignal;
 }
@@ -51,7 +51,7 @@ export interface ExportedDataset {
   replaced: string[];
 }
 
-/** Resources of one dataset that are asked for at once. */
+/** Resources of one dataset that are requested at once. */
 const resourcesAtOnce = 4;
 
 /**
@@ -224,11 +224,11 @@ const storedFile = async (
 const filesOf = ({ resources, removedResources }: DatasetRecord): string[] =>
   [...resources, ...removedResources].flatMap(({ file }) => (file ? [file.path] : []));
 
-/** Resources that were here and are not on the portal any more. */
+/** Resources that were here and are no longer on the portal. */
 const removedOf = (before: DatasetRecord | null, present: ReadonlySet<string>): ExportedResource[] =>
   [...(before?.removedResources ?? []), ...(before?.resources ?? [])].filter(({ node }) => !present.has(node.nid));
 
-/** Names that are known; others are looked for again. */
+/** Names that are known; others are searched for again. */
 const namedTerms = (before: DatasetRecord | null): DatasetRecord['terms'] =>
   Object.fromEntries(Object.entries(before?.terms ?? {}).filter(([, name]) => name !== null));
 

@@ -14,7 +14,7 @@ export interface FileTools {
   fetcher: Fetcher;
   /** Folder of the dataset. */
   folder: string;
-  /** How often the dataset was begun, this time included. */
+  /** How often the dataset was started, this time included. */
   attempt: number;
   signal: AbortSignal;
 }
@@ -57,7 +57,7 @@ const placeFor = async (folder: string, path: string): Promise<string> => {
   return join(folder, path);
 };
 
-/** A refused file is asked for once more after a read of its node, which renews a session that was lost. */
+/** A refused file is requested once more after a read of its node, which renews a session that was lost. */
 const downloadInSession = async (
   tools: FileTools,
   { node, upload, into }: { node: ExportedNode; upload: Upload; into: string },

@@ -16,7 +16,7 @@ export const packageName = 'datapackage.json';
 /** Where the datasets are. */
 export const datasetsName = 'datasets';
 
-/** Makes a folder below `root`, which must exist. @throws SourceRefusedError where a link or a file stands in the way */
+/** Makes a folder below `root`, which must exist. @throws SourceRefusedError where a link or a file is in the way */
 export const ownFolder = async (root: string, ...names: string[]): Promise<string> => {
   let path = root;
   await refuseLink(path);
@@ -53,7 +53,7 @@ export interface Written {
 }
 
 /**
- * Writes a file at once or not at all, of chunks that may be many; what stands at `path` is replaced, a link too. The bytes
+ * Writes a file at once or not at all, of chunks that may be many; what is at `path` is replaced, a link too. The bytes
  * on the disk are read again and held against those that were written.
  */
 export const writeWhole = async (
@@ -119,7 +119,7 @@ export const readRecord = async (folder: string): Promise<DatasetRecord | null> 
   return recordSchema.safeParse((value as { sluice?: unknown } | null | undefined)?.sluice).data ?? null;
 };
 
-/** Folders of datasets below `root`, by name; none of an export that has not begun. */
+/** Folders of datasets below `root`, by name; none of an export that has not started. */
 export const datasetFolders = async (root: string): Promise<string[]> => {
   const entries = await readdir(join(root, datasetsName), { withFileTypes: true }).catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return [];
@@ -212,7 +212,7 @@ const unique = (name: string, taken: Set<string>, other: (name: string, number: 
 
 const lineSchema = resourceSchema.pick({ file: true, findings: true }).extend({ nid: z.string() });
 
-/** A file that was looked for: where it is, or that it is nowhere. */
+/** A file that was searched for: where it is, or that it is nowhere. */
 export type Stored = Omit<z.infer<typeof lineSchema>, 'nid'>;
 
 /** Through no link. */
@@ -249,7 +249,7 @@ export class ProgressFile {
     await handle.appendFile(`${JSON.stringify({ nid, ...stored })}\n`).finally(() => handle.close());
   }
 
-  /** Everything stands in the data package now. */
+  /** Everything is in the data package now. */
   async remove(): Promise<void> {
     await rm(this.#path, { force: true });
   }

@@ -176,7 +176,7 @@ const plannedAgain = async (order: ExportOrder, known: Known): Promise<PlannedFo
   return { folder, nid: node?.nid ?? null, title, uuid: String(uuid), published: String(status) === '1', why };
 };
 
-/** Which of the listed datasets were asked for. */
+/** Which of the listed datasets were requested. */
 const wantedBy = (only: readonly string[] | null): ((row: ListedNode) => boolean) => {
   if (only === null) return () => true;
   const patterns = only.map((text) => {
@@ -207,7 +207,7 @@ const isUnchanged = async (order: ExportOrder, { folder, record, row, listing }:
   return true;
 };
 
-/** True for a file that is here, and for one that is not wanted or was looked for in vain. */
+/** True for a file that is here, and for one that is not wanted or was searched for without success. */
 const isFileHere = async (
   { files, folder: root }: ExportOrder,
   folder: string,

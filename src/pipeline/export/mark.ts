@@ -1,4 +1,4 @@
-// What makes a folder an export: of which portal it is, and what a run that is under way has listed.
+// What makes a folder an export: of which portal it is, and what a run in progress has listed.
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -102,7 +102,7 @@ const manifestLacks = ({ node }: ExportedResource): Finding => {
   return { code: 'manifest-lacks', message: `is not in manifest.yaml: ${what}` };
 };
 
-/** A dataset as it stands in a manifest; null for one that cannot, or is gone. */
+/** A dataset as it is in a manifest; null for one that cannot, or is gone. */
 export const manifestEntry = (
   folder: string,
   record: DatasetRecord,
@@ -158,7 +158,7 @@ const sourceOf = (
   return isLink(link) ? { link } : null;
 };
 
-/** Address of a file that was not asked for; null for one that was, or is none. */
+/** Address of a file that was not requested; null for one that was, or is none. */
 const remoteFile = ({ node, file, findings }: ExportedResource, { fileUrl }: ExportedPortal): string | null => {
   const upload = file === null && findings.every(({ code }) => !code.startsWith('file-')) ? uploadOf(node) : null;
   return upload && fileUrl(upload.uri);

@@ -1,4 +1,4 @@
-// What an export knows of one dataset: the portal's own values, and where the files are. Stands in its `datapackage.json` under `sluice`.
+// What an export knows of one dataset: the portal's own values, and where the files are. Stored in its `datapackage.json` under `sluice`.
 import { z } from 'zod';
 import { isObject } from '../../util/json.ts';
 
@@ -94,7 +94,7 @@ const dropped = new Set(['data', 'picture', 'rdf_mapping', 'init', 'signature', 
 const secret =
   /^(?:pass|password|mail|init|sess_?id|session(?:_name)?|token|csrf_?token|hostname|access_token|api_?key)$/i;
 
-/** A node without what is private: what the portal tells of its author beyond the name, anything of a session. */
+/** A node without what is private: what the portal tells its author beyond the name, anything of a session. */
 export const cleanNode = (node: Readonly<Record<string, unknown>>): ExportedNode => {
   const kept = Object.fromEntries(Object.entries(node).filter(([key]) => !dropped.has(key)));
   return nodeSchema.parse(withoutSecrets(kept));

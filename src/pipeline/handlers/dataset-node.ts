@@ -38,7 +38,7 @@ export const publishDataset = async (
   const wish = await wishOf(target, work, before);
   const { links } = mode;
   const needsLinks = links !== null && before.links?.join() !== links.join();
-  // Before resources refer to it, the node is looked at: it may not be ours any more.
+  // Before resources refer to it, the node is checked: it may no longer be ours.
   const isReferredTo = links === null && !mode.linksByList;
   const isDone = isPublished(before, wish) && !needsLinks && !intent && !work.verify && !isReferredTo;
   const entry = isDone ? before : await write(target, wish, { before, intent, work }, mode);
@@ -73,7 +73,7 @@ export const targetOf = (deps: HandlerDeps, item: Item, { onDrift, createMissing
   createMissing,
 });
 
-/** The node that is wished; of a frozen dataset what the ledger knows, so that only its list may change. */
+/** The node that is wanted; of a frozen dataset what the ledger knows, so that only its list may change. */
 const wishOf = async (target: NodeTarget, { wish, frozen }: DatasetWork, entry: LedgerEntry): Promise<NodeWish> => {
   const { item, ledger, portal } = target;
   if (frozen) {

@@ -21,7 +21,7 @@ import { publishResource } from './resource.ts';
 /** New resources of one dataset that are worked on at once. */
 const resourcesAtOnce = 4;
 
-/** Ends when every item of the dataset has; what became of them stands in the run's record. */
+/** Ends when every item of the dataset has; what became of them is in the run's record. */
 export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
   run: async (job) => {
     if (job.data.export) return exportHandler(shared, job.data.export).run(job);
@@ -79,7 +79,7 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
   const datasetNid = linksByList ? null : ((await deps.ledger.entry(runner.portal, key))?.nid ?? null);
   if (!linksByList && datasetNid === null) return;
   const mode = { datasetNid, provesNow: false, isNewDataset: !before?.nid };
-  // A resource that is linked saves its dataset along, so only new ones go beside each other.
+  // A resource that is linked saves its dataset along, so only new ones go concurrently.
   const entries = await deps.ledger.entriesOf(runner.portal, work.resources);
   const atOnce = linksByList && !isShared ? resourcesAtOnce : 1;
   const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, mode));
@@ -98,7 +98,7 @@ const publish = async (deps: HandlerDeps, runner: ItemRunner, work: DatasetWork)
 
 /**
  * Node ids of resources, in the order of their keys; those that have none are left out. Where they are not as the list was
- * last proven to hold them, those that were not worked on are looked for: a number may belong to another node by now.
+ * last proven to hold them, those that were not worked on are searched for: a number may belong to another node by now.
  */
 const nodesOf = async (
   deps: HandlerDeps,
@@ -124,7 +124,7 @@ const nodesOf = async (
   return nids.filter((_, index) => own[index]);
 };
 
-/** Looks for a node that the ledger names; one that is not ours any more is made anew by the next run. */
+/** Looks for a node that the ledger names; one that is no longer ours is recreated by the next run. */
 const isStillOurs = async (deps: HandlerDeps, runner: ItemRunner, entry: LedgerEntry): Promise<boolean> => {
   const nid = await nidOnPortal(deps.portal(runner.portal), entry, runner.signal);
   if (nid === entry.nid) return true;

@@ -78,7 +78,7 @@ const importUnlessDone = async (
   signal: AbortSignal,
 ): Promise<string> => {
   const { item, portal } = state.target;
-  // Rows that were counted and found wrong are made anew; any other state may be that of the file before.
+  // Rows that were counted and found wrong are recreated; any other state may be that of the file before.
   const isDistrusted = state.entry.datastore === 'failed' && !resumed;
   const isDone = importedOnAttach(status) || (resumed && datastoreState(status) === 'imported');
   const isMisread = needsDialect(state) && !(isDone && (await isWhole(state, signal)));

@@ -21,7 +21,7 @@ import type { TriggerRecord } from '../../state/targets.ts';
 export interface HandlerSettings {
   /** Longest wait for one datastore import, milliseconds. */
   importTimeoutMs: (portal: string) => number;
-  /** True where a portal takes imports beside each other, so that its states need not be looked at again. */
+  /** True where a portal takes imports concurrently, so that its states need not be checked again. */
   importsTogether: (portal: string) => boolean;
   /** How old the last comparison with the portal's own listing may be, milliseconds; null: it is never made unasked. */
   refreshAfterMs: (portal: string) => number | null;
@@ -81,7 +81,7 @@ export interface HandlerDeps {
   storedPlan(id: string): Promise<PlanFile>;
   /** Remembers a run that the guard holds. */
   holdRun(run: HeldRun): Promise<void>;
-  /** A held run; NotFoundError when it is not held any more. */
+  /** A held run; NotFoundError when it is no longer held. */
   heldRun(runId: string): Promise<HeldRun>;
   /** Forgets the held run of a target, because a later one went through. */
   forgetHeld(target: Target): Promise<void>;

@@ -12,7 +12,7 @@ import { differences, markerOf, type NodeWish } from '../compare/node.ts';
  */
 export const driftedFields = (entry: LedgerEntry, sent: SentNode | null, node: PortalNode): string[] => {
   if (!sent || entry.vid === null || node.vid === entry.vid) return [];
-  // A write of ours whose end we did not live to see, or that Redis forgot: its marker stands in the revision's log. The
+  // A write of ours whose end we did not live to see, or that Redis forgot: its marker is in the revision's log. The
   // marker of the state we do know proves nothing, because portals carry a log on to edits that bring none.
   const known = markerOf({ key: entry.key, fingerprint: entry.metadataFingerprint ?? '' });
   if (node.log.startsWith(`sluice ${entry.key} `) && node.log !== known) return [];
@@ -45,7 +45,7 @@ export const editedFields = (
 
 /**
  * Fields that are left as edited on the portal (`onDrift: keep`): those that hold neither what was sent last nor what is
- * wished now. They stay so in later runs, until the edit is taken back or the wish agrees with it.
+ * wanted now. They stay so in later runs, until the edit is taken back or the wish agrees with it.
  */
 export const keptFields = (
   wish: NodeWish,
@@ -70,7 +70,7 @@ const isTakenOver =
     JSON.stringify(wish.fields[field]) !== JSON.stringify(sent.fields[field]) &&
     countItems(wish.fields[field]) === countItems(node[field]);
 
-/** True for a field that was sent and is not wished any more, so that it would be emptied. */
+/** True for a field that was sent and is no longer wanted, so that it would be emptied. */
 const isDropped = (wish: NodeWish, field: string): boolean =>
   field !== 'title' && field !== 'status' && !(field in wish.fields);
 

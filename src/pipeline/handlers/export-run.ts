@@ -198,7 +198,7 @@ const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Kep
   }
 };
 
-/** The items of the report; of a dataset that was exported also its resources, as they stand in its record. */
+/** The items of the report; of a dataset that was exported also its resources, as they are in its record. */
 const reportItems = async (deps: HandlerDeps, job: RunJob, order: ExportOrder): Promise<ReportBuilder> => {
   const { runId, manifest, portal } = job.data;
   const { about } = await exportTools(deps, { name: portal, order, attempt: job.attempt }, job.signal);

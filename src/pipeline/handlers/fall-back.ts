@@ -38,7 +38,7 @@ const isMiscounted = ({ entry }: ResourceState, error: unknown): boolean =>
 
 /**
  * Decides about a failed step: true when the attached file is at fault and an earlier good one is at hand, which is then
- * written down, so that the next attempt, run or worker goes on with the good one.
+ * written down, so that the next attempt, run or worker continues with the good one.
  */
 export const refuseFile = async (state: ResourceState, error: unknown): Promise<boolean> => {
   const { deps, wish, source, entry } = state;
@@ -75,7 +75,7 @@ const stepsBack: ReadonlySet<ResourceStep['name']> = new Set(['node', 'attach', 
  * Attaches and imports the good file where that is not done yet, proves it, and writes down that an older version is
  * live. `run` runs those of the named steps that apply.
  *
- * @throws ImportFailedError when the good file is not to be had on this host after all; the refusal is forgotten then
+ * @throws ImportFailedError when the good file is unavailable on this host after all; the refusal is forgotten then
  */
 export const restoreLastGood = async (
   state: ResourceState,
@@ -89,7 +89,7 @@ export const restoreLastGood = async (
   const { nid, file } = state.entry;
   const isThere = refused.guard !== undefined && refused.isReplaced && nid !== null && file !== null;
   const withGood = good === null || isThere ? null : await withGoodFile(state, good);
-  // Where it stands already, its bytes are only needed if the node has to be made anew.
+  // Where it stands already, its bytes are only needed if the node has to be recreated.
   const back =
     withGood ?? (refused.isReplaced ? { ...state, source: null, prepared: null, table: null, fallsBack: true } : null);
   if (back === null) {
@@ -101,7 +101,7 @@ export const restoreLastGood = async (
   }
   await run(back, stepsBack);
   if (isThere && good !== null && back.entry.file === null) {
-    // Its node had to be made anew, and is empty.
+    // Its node had to be recreated, and is empty.
     state.entry = back.entry;
     state.node = back.node;
     return restoreLastGood(state, run);
@@ -153,7 +153,7 @@ export const goodPath = async ({ deps, wish, target }: ResourceState, good: Good
   return findArchived({ path, claim, dataset, resource, sha256: good.sha256 });
 };
 
-/** The state of the job as if the good file were wished; null when that is not to be had. */
+/** The state of the job as if the good file were wanted; null when that is unavailable. */
 const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<ResourceState | null> => {
   const { wish, deps } = state;
   const { item } = state.target;

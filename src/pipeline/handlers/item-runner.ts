@@ -1,4 +1,4 @@
-// Runs the items of a dataset job one by one or beside each other, and decides what a failure of one means for the job.
+// Runs the items of a dataset job one by one or concurrently, and decides what a failure of one means for the job.
 import {
   JobLostError,
   machineFault,

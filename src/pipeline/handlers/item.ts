@@ -54,12 +54,12 @@ export class Item {
     return this.#record.actions;
   }
 
-  /** True when a worker was killed in a step of this item, so that a write may be under way. */
+  /** True when a worker was killed in a step of this item, so that a write may be in progress. */
   get resumed(): boolean {
     return this.#log.resumed;
   }
 
-  /** Name of the step under way, or of the last one of this attempt. */
+  /** Name of the step in progress, or of the last one of this attempt. */
   get lastStep(): string | null {
     return this.#log.lastStep;
   }
@@ -126,7 +126,7 @@ export class Item {
   }
 }
 
-/** After a kill, adds a line to the job's log that says what the ledger knows and whether a write was under way. */
+/** After a kill, adds a line to the job's log that says what the ledger knows and whether a write was in progress. */
 export const noteFound = async (item: Item, entry: LedgerEntry | null, intent: Intent | null): Promise<void> => {
   if (!item.resumed) return;
   const known = entry?.nid ? `node ${entry.nid}${entry.file ? ` with file ${entry.file.fid}` : ''}` : 'no node yet';

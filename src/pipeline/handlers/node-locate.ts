@@ -21,7 +21,7 @@ export interface NodeTarget {
   isNewDataset?: boolean;
 }
 
-/** A node that was looked at, and written where needed. */
+/** A node that was checked, and written where needed. */
 export interface WrittenNode {
   entry: LedgerEntry;
   /** As it was read after the last write; null where it was not read since. */
@@ -34,13 +34,13 @@ export interface Located {
   entry: LedgerEntry;
   /** The node as it was read; null where its row in the listing proved it, or where there is none. */
   node: PortalNode | null;
-  /** Its row in the listing, where that was looked at. */
+  /** Its row in the listing, where that was checked. */
   row: NodeRow | null;
 }
 
 /**
  * Looks the node of a wish up. What the ledger names counts only when its uuid (on portals that make their own: our mark)
- * shows that it is ours: numbers are used again when a portal is restored or made anew.
+ * shows that it is ours: numbers are used again when a portal is restored or recreated.
  * @throws NodeUnclearError where a node may be ours and nothing proves it
  */
 export const locateNode = async (
@@ -50,7 +50,7 @@ export const locateNode = async (
   intent: Intent | null,
 ): Promise<Located> => {
   const { item, portal } = target;
-  // Nothing of ours is under way here, so what was heard of it together with others a moment ago still holds.
+  // Nothing of ours is in progress here, so what was heard of it together with others a moment ago still holds.
   const recent = item.attempt === 1 && intent === null;
   const row = await portal.findByUuid(entry.nid === null ? wish.uuid : entry.uuid, item.signal, { recent });
   if (row) return atRow(target, wish, entry, row);
@@ -76,7 +76,7 @@ const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row
 const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<Located> => {
   const { item, portal } = target;
   const node = await portal.nodes.find(nid, item.signal).catch((error: unknown) => {
-    // One of ours that was published could be read: another one stands there.
+    // One of ours that was published could be read: another one is there.
     if (isForbidden(error) && (entry.live || target.createMissing)) return null;
     if (!isForbidden(error)) throw error;
     throw new NodeUnclearError(`${portal.name}: this account may not read node ${nid}, which may belong to sluice`, {
@@ -97,7 +97,7 @@ const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid
   return { entry: { ...lost, nid: elsewhere }, node: await portal.nodes.read(elsewhere, item.signal), row: null };
 };
 
-/** What is left of an entry whose node is not there any more, or is another one: nothing that was known of it holds. */
+/** What is left of an entry whose node is no longer there, or is another one: nothing that was known of it holds. */
 export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
   ...entry,
   nid: null,
@@ -131,7 +131,7 @@ export const nidOnPortal = async (
   return node !== null && sameUuid(node.uuid, entry.uuid) ? node.nid : null;
 };
 
-/** How far beyond the highest listed id nodes are looked for that lists hide. */
+/** How far beyond the highest listed id nodes are searched for that lists hide. */
 const hiddenBeyond = 50;
 
 /** After an interrupted create: lists may hide the node, or the portal ignores uuids, so the ids above the mark are read. */

@@ -30,7 +30,7 @@ interface ProvenNode {
 }
 
 /**
- * Proves that a node holds what is wished; `node` as it was read after the last write, null to read it now. One that was
+ * Proves that a node holds what is wanted; `node` as it was read after the last write, null to read it now. One that was
  * changed on the portal since we wrote it is written again, once. After a write of this job a difference is the portal's
  * doing: a field without which the node would be wrong fails, any other one is remembered and reported as a warning.
  * @throws VerifyFailedError, PortalGoneError when the node is gone or not ours

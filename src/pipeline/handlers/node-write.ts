@@ -21,7 +21,7 @@ import { withTerms } from './terms.ts';
 export interface WriteMore {
   /** Fields that are no part of the wish's fingerprint; given the node as it is (null: a new one), null where nothing need be written. */
   also?: (node: PortalNode | null) => NodeFields | null;
-  /** True: the node is looked at although the ledger knows nothing against it. */
+  /** True: the node is checked although the ledger knows nothing against it. */
   isDoubted?: boolean;
   /** What only a new node is created with. */
   atCreation?: NodeFields;
@@ -29,7 +29,7 @@ export interface WriteMore {
 
 /**
  * Makes the portal hold the node and returns the ledger entry with its nid. Before anything is written the node is proved
- * ours; one that is not, or is gone, is created anew. An entry with `metadataFingerprint` null says that the fields are not
+ * ours; one that is not, or is gone, is created again. An entry with `metadataFingerprint` null says that the fields are not
  * verified yet.
  */
 export const writeNode = async (
@@ -61,7 +61,7 @@ const isSettled = (wish: NodeWish, entry: LedgerEntry, row: NodeRow | null, { al
   also === undefined &&
   (row === null || row.status === (wish.published ? '1' : '0'));
 
-/** Creates a node anew that is not on the portal any more; what was known of its file goes with it. */
+/** Creates a node again that is no longer on the portal; what was known of its file goes with it. */
 export const recreateNode = async (
   target: NodeTarget,
   wish: NodeWish,
@@ -200,7 +200,7 @@ const settleNode = async (
   return settled;
 };
 
-/** Undoes the mark of an orphan that is wished again. */
+/** Undoes the mark of an orphan that is wanted again. */
 const noOrphan = { field_orphan: { und: [{ value: '0' }] } };
 
 const sentOf = (wish: NodeWish): SentNode => ({ title: wish.title, published: wish.published, fields: wish.fields });
@@ -307,7 +307,7 @@ const updateNode = async (
 
 const isEmptyField = (value: unknown): boolean => value === undefined || (countItems(value) ?? 0) === 0;
 
-/** Terms are only sent when they differ: each is a reference that the portal stores anew. */
+/** Terms are only sent when they differ: each is a reference that the portal stores again. */
 const unchangedTermsOut = (fields: NodeFields, node: PortalNode): NodeFields =>
   Object.fromEntries(
     Object.entries(fields).filter(

@@ -12,25 +12,25 @@ import { shown } from '../../sources/fetch/policy.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { type AddressLook, type KnownState, type ListedNode, otherAddress } from '../plan/plan.ts';
 
-/** Files and list pages that are looked at together. */
+/** Files and list pages that are checked together. */
 const filesAtOnce = 8;
 const pagesAtOnce = 4;
 const pageSize = 20;
 
-/** What is known of some wishes before anything is looked at. */
+/** What is known of some wishes before anything is checked. */
 export interface Remembered {
   entries: ReadonlyMap<string, LedgerEntry>;
   sent: ReadonlyMap<string, SentNode>;
 }
 
-/** How wishes are looked at. */
+/** How wishes are checked. */
 interface ObserveOptions {
   fetcher: Fetcher;
   /** The portal's listing by uuid in lower case; null: it was not asked. */
   listed?: ReadonlyMap<string, ListedNode> | null;
   /** Asked for the sizes of the tables that were imported; null: it is not. */
   counted?: Portal | null;
-  /** True: the state of each datastore is asked for as well, one request for each. */
+  /** True: the state of each datastore is requested as well, one request for each. */
   readsStates?: boolean;
   /** Servers of addresses are not believed when they call a file unchanged. */
   isDoubted?: boolean;

@@ -1,5 +1,5 @@
 // Before a run writes: is this the portal that the ledger describes? Others answer there after an address was changed, and a
-// portal that was restored or made anew has forgotten what we published.
+// portal that was restored or recreated has forgotten what we published.
 import { HeldError } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import type { IndexedEntry } from '../../model/ledger-entry.ts';
@@ -7,16 +7,16 @@ import type { Portal } from '../../portal-client/client.ts';
 import type { HandlerDeps } from './deps.ts';
 import { nidOnPortal } from './node-locate.ts';
 
-/** Nodes that are looked for, in one list request: some of all, and the newest, which go first when a portal is set back. */
+/** Nodes that are searched for, in one list request: some of all, and the newest, which go first when a portal is set back. */
 const sampled = 16;
 const newest = 4;
 
-/** Nodes that have to be gone before a run is held; fewer are taken for deleted one by one, and made anew. */
+/** Nodes that have to be gone before a run is held; fewer are taken for deleted one by one, and recreated. */
 const leastGone = 3;
 
 /**
- * Looks for some of the nodes that the ledger names. Tells whether some are gone, so that the others have to be looked for
- * as well; where the portal was set back, what was learnt of its terms is learnt anew, because their ids are used again.
+ * Looks for some of the nodes that the ledger names. Returns whether some are gone, so that the others have to be searched for
+ * as well; where the portal was set back, what was learned of its terms is learned again, because their ids are used again.
  * @throws HeldError where most of them are gone, unless missing ones are to be created
  */
 export const refuseOtherPortal = async (

@@ -95,7 +95,7 @@ const fingerprintSource = (state: ResourceState): Promise<SourceFingerprint> =>
 /**
  * Fetches the file of a resource unless the version that is published is still the present one and nothing has to be
  * done with its bytes; then `wish.source` stays an address. A fetched file takes its place in the wish, for this job on
- * this host only: another worker fetches it again. `isNeeded`: the bytes are asked for whatever is published.
+ * this host only: another worker fetches it again. `isNeeded`: the bytes are requested whatever is published.
  */
 export const fetchAddress = async (state: ResourceState, source: UrlSource, isNeeded = false): Promise<void> => {
   const { deps, wish, entry } = state;

@@ -16,7 +16,7 @@ import { publishResource } from './resource.ts';
 /** Resources whose tables are proven by one job: as many as one request counts. */
 export const tablesAJob = 20;
 
-/** States that are asked for at once. */
+/** States that are requested at once. */
 const statesAtOnce = 4;
 
 /** Ends the items of the resources that it is for. */

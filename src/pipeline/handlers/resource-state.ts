@@ -34,7 +34,7 @@ export interface ResourceState {
   fetched: FetchedFrom | null;
   /** Set by `check`. */
   table: SoundTable | null;
-  /** True once the node was made anew in this attempt. */
+  /** True once the node was recreated in this attempt. */
   recreated: boolean;
   /** True while the previous good file takes the place of one that the portal could not import. */
   readonly fallsBack: boolean;

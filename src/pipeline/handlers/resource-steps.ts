@@ -84,7 +84,7 @@ const node = async (state: ResourceState): Promise<void> => {
 };
 
 function needsAttach(state: ResourceState): boolean {
-  // A node that had to be made anew needs the file although its address gives the published version.
+  // A node that had to be recreated needs the file although its address gives the published version.
   if (state.wish.source.kind === 'url') return state.entry.file === null;
   const sent = sentFile(state);
   return sent !== null && state.entry.file?.sha256 !== sent.source.sha256;

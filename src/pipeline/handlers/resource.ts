@@ -132,7 +132,7 @@ const openState = async (
   return { state, removal };
 };
 
-/** A node that vanished meanwhile is created anew once; the steps that follow then see an empty node. */
+/** A node that vanished meanwhile is created again once; the steps that follow then see an empty node. */
 const runStep = async (run: (state: ResourceState) => Promise<void>, state: ResourceState): Promise<void> => {
   try {
     await run(state);

@@ -156,7 +156,7 @@ const observer = async (
 };
 
 /**
- * A login takes a portal a while: it goes on beside the planning, and so do the reads before the first create. Where the
+ * A login takes a portal a while: it continues beside the planning, and so do the reads before the first create. Where the
  * portal is shared they might be one request too many, beside those of jobs elsewhere.
  */
 const meet = async (deps: HandlerDeps, name: string, signal: AbortSignal): Promise<void> => {
@@ -175,7 +175,7 @@ const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Know
   }
 };
 
-/** Tables that are not as they were imported are made anew by the jobs of their resources. */
+/** Tables that are not as they were imported are recreated by the jobs of their resources. */
 const forgetTables = async (deps: HandlerDeps, { portal }: RunData, known: KnownState): Promise<KnownState> => {
   const entries = new Map(known.entries);
   for (const key of known.tables?.keys() ?? []) {

@@ -77,7 +77,7 @@ export class WorkBuilder {
         ({ key, uuid }) => this.#known.entries.get(key)?.uuid || uuid,
       ),
       order: this.#orderOf(wish),
-      // What the listing no longer shows is looked at, too.
+      // What the listing no longer shows is checked, too.
       verify: planned.actions.includes('verify') || (nid !== null && planned.actions.includes('create')),
       frozen: this.#pinned && planned.actions.length === 0,
       refused: moved.get(wish.key) ?? null,
@@ -101,7 +101,7 @@ export class WorkBuilder {
     } else if (isSame) this.work.claims.push({ claim: source.claim, reason: refused?.reason ?? null });
   }
 
-  /** Lets datasets be looked for together: the first of as many as one list request holds looks for the others as well. */
+  /** Lets datasets be searched for together: the first of as many as one list request holds looks for the others as well. */
   joinLookups(): void {
     let first: DatasetWork | null = null;
     for (const dataset of this.work.datasets) {
@@ -193,7 +193,7 @@ export class WorkBuilder {
     const { key, uuid, title } = wish;
     const entry = this.#known.entries.get(key) ?? newEntry({ key, kind, uuid, title });
     if (reason) return itemOfEntry(entry, { outcome: 'held', reason });
-    // Its file is one that the portal could not import, or a held one: the good one of before stands in its place.
+    // Its file is one that the portal could not import, or a held one: the good one of before is in its place.
     const standing =
       entry.refused?.isReplaced && !entry.live ? entry.refused.reason : isLate(entry) ? entry.reason : null;
     return itemOfEntry(entry, { outcome: standing ? outcomeOf(standing) : 'unchanged', reason: standing });

@@ -101,7 +101,7 @@ const end = async (
 /** Items of a cancelled run that are ended at once. */
 const endedAtOnce = 50;
 
-/** Ends a run that was cancelled: its jobs leave the queue, those in work after their step, and what they left is told as not done. */
+/** Ends a run that was cancelled: its jobs leave the queue, those running after their step, and what they left is reported as not done. */
 const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport> => {
   const { runId, manifest } = job.data;
   const startedAt = await deps.runs.begin(runId, job.data);
@@ -122,7 +122,7 @@ const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Stored
   return end(deps, job, { startedAt, planned, reason });
 };
 
-/** How often jobs are looked at that workers have, milliseconds. */
+/** How often jobs are checked that workers have, milliseconds. */
 const workedMs = 100;
 
 /** Removes the jobs of pages that are not settled, and of the last one that is; true while workers have some of them. */

@@ -88,7 +88,7 @@ export class TargetPlan {
     return new TargetPlan(options, index, options.isLimited ? nothingMissing : await missingOf(options, index));
   }
 
-  /** True where something is wished that was never published. */
+  /** True where something is wanted that was never published. */
   get hasNew(): boolean {
     for (const key of this.#options.wishes.keys) if (!this.index.has(key)) return true;
     return false;
@@ -144,7 +144,7 @@ export class TargetPlan {
     return [...new Set(keys.flatMap((key) => this.#renames.get(key) ?? []))];
   }
 
-  /** What the ledger says of wishes, of what is taken down, and of all that stands below the same datasets. */
+  /** What the ledger says of wishes, of what is taken down, and of all that is below the same datasets. */
   async #remembered(wishes: DatasetWish[], removals: Removal[]): Promise<Remembered> {
     const { ledger, target } = this.#options;
     const own = keysOf(wishes);

@@ -6,7 +6,7 @@ import type { ResolvedTerms } from '../../portal-client/terms.ts';
 import type { NodeWish } from '../compare/node.ts';
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
 
-/** How often another job's node is looked at that is just making the same term, milliseconds. */
+/** How often another job's node is checked that is just making the same term, milliseconds. */
 const lookMs = 1000;
 
 type Write = (fields: NodeFields) => Promise<WrittenNode>;
@@ -52,7 +52,7 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, write: Write): Prom
 
 /**
  * A portal that was restored lacks terms that were made since, and refuses their ids. Learns the ids of the terms of a
- * refused node anew, and writes it once more; where that is refused as well, the ids were not at fault.
+ * refused node again, and writes it once more; where that is refused as well, the ids were not at fault.
  */
 const makeLostTerms = async (
   target: NodeTarget,

@@ -10,7 +10,7 @@ export interface FieldChange {
   to: unknown;
 }
 
-/** Changes from what was sent last (null: not known) to what is wished. */
+/** Changes from what was sent last (null: not known) to what is wanted. */
 export const nodeChanges = (
   sent: SentNode | null,
   wish: { title: string; published: boolean; fields: NodeFields },

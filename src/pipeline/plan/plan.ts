@@ -91,7 +91,7 @@ export const importFingerprint = (wish: ResourceWish): string => {
   return hash('sha256', JSON.stringify(wanted));
 };
 
-/** Fingerprint of what a held table was judged by: its steps and limits. What is wished of the node besides goes on. */
+/** Fingerprint of what a held table was judged by: its steps and limits. Other changes of the node are still published. */
 export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' | 'guard'>): string =>
   hash('sha256', JSON.stringify([recipe?.fingerprint ?? null, guard ?? null]));
 
@@ -255,7 +255,7 @@ export const otherAddress = 'its address changed: fetched and compared';
 const isOfOtherAddress = ({ source }: ResourceWish, entry: LedgerEntry | undefined): boolean =>
   source.kind === 'url' && !!entry?.file && !!entry.fetched && entry.fetched.url !== source.url;
 
-/** What is known of a file as it is now; `isUnreadable`: it was looked at and cannot be read. */
+/** What is known of a file as it is now; `isUnreadable`: it was checked and cannot be read. */
 interface FileLook {
   source: SourceFingerprint | AddressLook | null;
   isNew: boolean;
@@ -269,7 +269,7 @@ const fileNeed = (
 ): Need => {
   if (wish.source.kind === 'link' || wish.source.kind === 'api') return { actions: [], why: [] };
   const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
-  // A run leaves new files to their jobs; where one was looked at and cannot be read, the plan says so.
+  // A run leaves new files to their jobs; where one was checked and cannot be read, the plan says so.
   if (isNew) return { actions: ['attach', ...imports], why: isUnreadable ? [unread(wish, entry)] : [] };
   if (!source && isOfOtherAddress(wish, entry)) return { actions: ['fetch'], why: [otherAddress] };
   if (!source) return { actions: ['attach', ...imports], why: [unread(wish, entry)] };

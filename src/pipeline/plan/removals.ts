@@ -39,7 +39,7 @@ export interface Missing {
 
 /**
  * Compares the ledger with all wishes of a manifest (never with those of a limited run). An item whose uuid, content or
- * address stands under a new key is renamed, not missing. Resources of a missing dataset go with it.
+ * address is under a new key is renamed, not missing. Resources of a missing dataset go with it.
  */
 export const findMissing = (wishes: DatasetWish[], known: KnownItems, rules: RemovalRules): Missing => {
   const { spares = () => 'none', now, missingForMs, onMissing: how } = rules;

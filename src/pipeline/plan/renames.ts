@@ -5,7 +5,7 @@ import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledge
 import { type DatasetWish, isOfWeb, type NodeFields, type ResourceWish, sourcePathOf } from '../../model/wish.ts';
 import type { KnownState } from './plan.ts';
 
-/** An item that goes on under another key. */
+/** An item that continues under another key. */
 export interface Rename {
   from: LedgerEntry;
   to: string;

@@ -64,7 +64,7 @@ const columnFaults = (
   const then = byName(before);
   const lost = before.filter((column) => !now.has(nameOf(column)));
   const fresh = columns.filter((column) => !then.has(nameOf(column)));
-  // One that stands in the place of a lost one was renamed.
+  // One that is in the place of a lost one was renamed.
   const renamed = new Map(lost.flatMap((column) => pairOf(column, { before, columns, fresh })));
   const gone = lost.filter(({ name }) => !renamed.has(name));
   const added = fresh.filter(({ name }) => ![...renamed.values()].includes(name));

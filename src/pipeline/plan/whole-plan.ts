@@ -45,7 +45,7 @@ export const planFileItems = (datasets: PlannedDataset[], removals: readonly Rem
   })),
 ];
 
-/** Totals of a plan whose items come in parts: actions by name, bytes to send, and a hash over what is wished. */
+/** Totals of a plan whose items come in parts: actions by name, bytes to send, and a hash over what is wanted. */
 export class PlanTotals {
   readonly totals: PlanFile['totals'] = { actions: {}, bytes: 0 };
   items = 0;
@@ -71,7 +71,7 @@ export class PlanTotals {
 
 /**
  * The wishes with the uuids that their nodes have: renamed and adopted nodes keep the one they were born with. A new item
- * under a key whose former node goes on under another one gets a uuid of its own, so that it never takes that node over.
+ * under a key whose former node continues under another one gets a uuid of its own, so that it never takes that node over.
  * `owners` are the keys of all nodes of the target by uuid, see {@link ownersOf}.
  */
 export const withKnownUuids = (

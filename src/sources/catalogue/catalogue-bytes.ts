@@ -41,7 +41,7 @@ export async function* catalogueBytes(from: string, tools: CatalogueTools): Asyn
   yield* fileBytes(path, from, tools.signal);
 }
 
-/** The bytes of a catalogue that lies here; `from` stands in messages. Throws SourceMissingError when it is not there. */
+/** The bytes of a catalogue that lies here; `from` is in messages. Throws SourceMissingError when it is not there. */
 export async function* fileBytes(path: string, from: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     yield* createReadStream(path, { signal });
@@ -91,7 +91,7 @@ const noteOf = async (folder: string, url: string): Promise<z.infer<typeof noteS
     await pipeline(createReadStream(fileOf(folder, note.sha256)), hash);
     return note.url === url && hash.digest('hex') === note.sha256 ? note : null;
   } catch {
-    return null; // whatever is wrong with it, it is fetched anew
+    return null; // whatever is wrong with it, it is fetched again
   }
 };
 

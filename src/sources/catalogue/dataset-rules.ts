@@ -16,7 +16,7 @@ export interface Rule {
   to: string;
   /** What is done with the value, for the documentation. */
   how: string;
-  /** Puts the value, of which something stands there, into the draft. */
+  /** Puts the value, of which something is there, into the draft. */
   take(value: unknown, draft: Draft): void;
 }
 

@@ -233,7 +233,7 @@ const distribution = (item: unknown, position: number, tools: DistributionTools)
 interface Target {
   url: string;
   isFile: boolean;
-  /** False for an address that no portal takes into a link field, such as `hhttps://…`; it stands in the description. */
+  /** False for an address that no portal takes into a link field, such as `hhttps://…`; it is in the description. */
   isLink: boolean;
 }
 

@@ -64,7 +64,7 @@ export const datasetOf = (value: unknown, { files, defaults, remark }: EntryOpti
   };
 };
 
-/** The entry under its identifier, whatever that stands in. */
+/** The entry under its identifier, whatever that is in. */
 const identifiedBy = (identifier: string, value: Record<string, unknown>): Record<string, unknown> => {
   if (!isNothing(value.identifier)) return { ...value, identifier };
   const { 'adms:identifier': _other, ...rest } = value;
@@ -119,7 +119,7 @@ export const describedIn = (entry: CatalogueEntry): DescribedEntry[] => {
   return [itself, ...members];
 };
 
-/** The entry under the keys of a dataset; `isService` says that it stands in a list of services. */
+/** The entry under the keys of a dataset; `isService` says that it is in a list of services. */
 export const asDataset = (value: unknown, isService: boolean): unknown => {
   if (!isObject(value)) return value;
   if (isSeries(value)) {

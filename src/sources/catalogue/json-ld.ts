@@ -44,11 +44,11 @@ export const looked = async (
   return { isJsonLd: begin.startsWith('[') || (isGraph && !/"dataset"\s*:/.test(begin)), all: all() };
 };
 
-/** Bytes; contexts that stand in the document are shorter. */
+/** Bytes; contexts that are in the document are shorter. */
 const enoughToTell = 65_536;
 
 /**
- * The datasets of a JSON-LD document, in the order of their names. Its `@context` must stand in it: none is fetched.
+ * The datasets of a JSON-LD document, in the order of their names. Its `@context` must be in it: none is fetched.
  * References are followed from a dataset to what it names and no further, so a document cannot grow while it is read. It
  * is worked out in a thread of its own, which alone ends when a document needs too much memory or time.
  *

@@ -10,7 +10,7 @@ interface Position {
   column: number;
 }
 
-/** Counts lines while chunks go by. Offsets that are asked for must not go back behind the line of the last one. */
+/** Counts lines while chunks go by. Offsets that are requested must not go back behind the line of the last one. */
 class LineCounter {
   #chunk: Uint8Array = new Uint8Array();
   /** Offset of the chunk in the stream. */
@@ -57,7 +57,7 @@ class LineCounter {
 
 const length = (bytes: Uint8Array): number => new TextDecoder().decode(bytes).length;
 
-/** One entry as it stands in the catalogue. */
+/** One entry as it is in the catalogue. */
 export interface CatalogueEntry {
   /** Position in the list, from 1. */
   index: number;
@@ -107,7 +107,7 @@ interface ReadOptions {
 
 /**
  * Yields the items of the lists `dataset` and `service` of a JSON object in UTF-8, with or without a byte order mark, and
- * those of the catalogues nested in it (`catalog`, `hasPart`); all else is passed over. `name` stands in the messages: a
+ * those of the catalogues nested in it (`catalog`, `hasPart`); all else is passed over. `name` is in the messages: a
  * path or address.
  *
  * @throws CatalogueFaultError with the place where the document is no JSON, ends early, is beyond a limit, or has none of
@@ -235,7 +235,7 @@ class EntryReader {
     if (kind === 'passed' && isObject) this.#passedOver(String(key));
     if (kind !== 'catalogue') return other;
     if (entryLists.has(key)) {
-      // What stands here would be held in memory until it is complete; only the entries of a list are bounded.
+      // What is here would be held in memory until it is complete; only the entries of a list are bounded.
       if (isObject && key === 'dataset') this.#noList();
       if (frame.lists.has(key)) this.#fault(`it has two lists \`${key}\``);
       frame.lists.add(key);

@@ -79,7 +79,7 @@ export const writeRecord = async (claim: Claim): Promise<void> => {
 /** Reads the claim in a spool folder; null when it has no sound record or its file is gone. */
 export const readClaim = async (folder: string): Promise<Claim | null> => {
   const text = await unless(readFile(join(folder, 'claim.json'), 'utf8'), ['ENOENT', 'ENOTDIR'], '');
-  // A torn record is no record: the claim is completed afresh.
+  // A torn record is no record: the claim is completed again.
   const record = recordSchema.safeParse(parsedJson(text)).data;
   if (record?.id !== basename(folder)) return null;
   const path = claimPaths(folder, record.dropped).file;

@@ -37,7 +37,7 @@ interface ClaimerOptions {
 /** Makes claims of what is due in `settling`; files wait there under their path while in the inbox, under the claim's id in the spool. */
 export class Claimer {
   readonly #options: ClaimerOptions;
-  /** Claims under way: taken or about to be, and not recorded yet. */
+  /** Claims in progress: taken or about to be, and not recorded yet. */
   readonly #busy = new Set<string>();
   #lastClaim = 0;
 
@@ -45,7 +45,7 @@ export class Claimer {
     this.#options = options;
   }
 
-  /** True for a claim under way, which must not be taken over. */
+  /** True for a claim in progress, which must not be taken over. */
   busy(id: string): boolean {
     return this.#busy.has(id);
   }
@@ -90,7 +90,7 @@ export class Claimer {
     this.#busy.add(id);
     let taken: Taken | null = null;
     try {
-      // One that came, or was put back, since the file was looked at goes along: alone it would speak for a later file.
+      // One that came, or was put back, since the file was checked goes along: alone it would speak for a later file.
       const comesAlong = settler.marker === 'now' || (await isMarked(folders.inbox, path, marker));
       const moved = comesAlong ? path + marker : null;
       taken = await takeFile({ inbox: folders.inbox, dropped: path, folder, marker: moved });

@@ -89,7 +89,7 @@ export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path
   };
 };
 
-/** Tells which other path or folder stands in a file's way, or null. Reads each folder once, so make a new one for each look. */
+/** Returns which other path or folder is in a file's way, or null. Reads each folder once, so make a new one for each look. */
 export type CollisionFinder = (path: string, place: DropTarget) => Promise<string | null>;
 
 interface PlacedFile {

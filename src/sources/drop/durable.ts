@@ -17,7 +17,7 @@ export const unless = async <T, F>(pending: Promise<T>, codes: string[], fallbac
   }
 };
 
-/** True when something (a symbolic link counts) stands at `path`. */
+/** True when something (a symbolic link counts) is at `path`. */
 export const exists = async (path: string): Promise<boolean> =>
   (await unless(lstat(path), ['ENOENT', 'ENOTDIR'], null)) !== null;
 
@@ -58,7 +58,7 @@ const sameFile = async (a: string, b: string): Promise<boolean> => {
 const noLinks = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
 /**
- * Moves a file within one file system without ever replacing what stands at `to`; false when something else stands there.
+ * Moves a file within one file system without ever replacing what is at `to`; false when something else is there.
  * A move that was killed half-way (both names, one file) is completed. Where the file system knows no hard links, a
  * check and a rename take their place.
  */

@@ -1,4 +1,4 @@
-// What stands in the inbox at this moment: which files settle, and what is left alone and why.
+// What is in the inbox at this moment: which files settle, and what is left alone and why.
 import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import type { DropTarget, Placed } from './drop-target.ts';
 import { isErrno, unless } from './durable.ts';
 import { type Settling, snapshotOf } from './settling.ts';
 
-/** What stands at a path of the inbox. `left` is something that is never taken, with the reason. */
+/** What is at a path of the inbox. `left` is something that is never taken, with the reason. */
 type Sight = { kind: 'file'; stats: BigIntStats } | { kind: 'folder' | 'absent' } | { kind: 'left'; reason: string };
 
 const gone = ['ENOENT', 'ENOTDIR'];
@@ -35,7 +35,7 @@ export const lookAt = async (inbox: string, path: string): Promise<Sight> => {
   return stats === null ? { kind: 'absent' } : sightOf(stats);
 };
 
-/** True when a marker with that ending stands beside the file at `path`. */
+/** True when a marker with that ending is beside the file at `path`. */
 export const isMarked = async (inbox: string, path: string, ending: string): Promise<boolean> =>
   (await lookAt(inbox, path + ending)).kind === 'file';
 
@@ -101,7 +101,7 @@ export class InboxView {
     return this.#left;
   }
 
-  /** Leaves a path alone until it is looked at again. */
+  /** Leaves a path alone until it is checked again. */
   leave(path: string, reason: string): void {
     const { settling, log } = this.#options;
     settling.forget(path);
@@ -141,7 +141,7 @@ export class InboxView {
     this.#left.delete(path);
   }
 
-  /** Looks at everything; what is not there any more is forgotten. Throws when the inbox itself cannot be read. */
+  /** Looks at everything; what is no longer there is forgotten. Throws when the inbox itself cannot be read. */
   async scan(clock: () => number): Promise<void> {
     const seen = new Set<string>();
     for await (const { path, reason } of walkInbox(this.#options.inbox)) {

@@ -31,7 +31,7 @@ export interface Inbox {
   /** Resolves when all that stood in the folder at the opening has been seen once (or the inbox was closed). */
   readonly scanned: Promise<void>;
   state(): InboxState;
-  /** Stops watching; a claim under way is finished by the next start. Idempotent. */
+  /** Stops watching; a claim in progress is finished by the next start. Idempotent. */
   close(): Promise<void>;
 }
 

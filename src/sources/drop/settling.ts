@@ -32,7 +32,7 @@ export interface Settler {
   still: Snapshot;
   /** When it was last seen to move, Unix ms. */
   since: number;
-  /** `now`: a marker says that it is whole. `never`: a marker is asked for and none is there. */
+  /** `now`: a marker says that it is whole. `never`: a marker is requested and none is there. */
   marker: 'now' | 'none' | 'never';
   /** Its claim's folder when it is in the spool already, without a record. */
   folder: string | null;
@@ -47,14 +47,14 @@ export class Settling {
     this.#settleMs = settleMs;
   }
 
-  /** Notes how a file looks at `since`; the time it has stood still starts anew when it moved. */
+  /** Notes how a file looks at `since`; the time it has stood still starts again when it moved. */
   see(id: string, seen: Settler): void {
     const known = this.#settlers.get(id);
     const still = known !== undefined && sameSnapshot(known.still, seen.still);
     this.#settlers.set(id, { ...seen, since: still ? known.since : seen.since });
   }
 
-  /** Lets a file settle anew from `since`, although it did not move. */
+  /** Lets a file settle again from `since`, although it did not move. */
   restart(id: string, since: number): void {
     const known = this.#settlers.get(id);
     if (known !== undefined) this.#settlers.set(id, { ...known, since });
@@ -162,7 +162,7 @@ export class Announcer {
     this.#pending.set(claim.id, claim);
   }
 
-  /** Puts what could not be announced into the present batch again, and forgets claims that are not in the spool any more. */
+  /** Puts what could not be announced into the present batch again, and forgets claims that are no longer in the spool. */
   retry(spooled: Claim[], now: number): void {
     const present = new Set(spooled.map((claim) => claim.id));
     for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
@@ -191,7 +191,7 @@ export class Announcer {
     }
   }
 
-  /** Resolves when no call is under way. */
+  /** Resolves when no call is in progress. */
   async idle(): Promise<void> {
     await this.#telling;
   }

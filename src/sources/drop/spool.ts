@@ -35,7 +35,7 @@ const reasonText = (claim: Claim, reason: Reason, when: string): string =>
 export type { Claim } from './claim.ts';
 
 /**
- * What became of a claim. `reopened`: its file was written to after the claim, so it is left in the spool and claimed anew
+ * What became of a claim. `reopened`: its file was written to after the claim, so it is left in the spool and claimed again
  * by the watcher. `gone`: neither in the spool nor where this call would have put it (an earlier call has dealt with it).
  */
 type WayOut = { outcome: 'archived' | 'quarantined'; path: string } | { outcome: 'reopened' | 'gone'; path: null };
@@ -53,7 +53,7 @@ export const listClaims = async (spoolDir: string): Promise<Claim[]> => {
   return claims;
 };
 
-/** UTC time that sorts as text and may stand in a file name: `20261130T113344.123Z`. */
+/** UTC time that sorts as text and may be part of a file name: `20261130T113344.123Z`. */
 const stamp = (unixMs: number): string => new Date(unixMs).toISOString().replaceAll(/[-:]/g, '');
 
 const versionPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}(\.[^.]*)?$/;
@@ -66,7 +66,7 @@ const stateOfFile = async (claim: Claim): Promise<'whole' | 'grown' | 'gone'> =>
   return Number(stats.size) === bytes && String(stats.mtimeNs) === mtimeNs ? 'whole' : 'grown';
 };
 
-/** Without its record a claim is unfinished, and its watcher settles and claims the file anew. */
+/** Without its record a claim is unfinished, and its watcher settles and claims the file again. */
 const reopen = async (claim: Claim): Promise<WayOut> => {
   await unless(unlink(claimPaths(folderOfClaim(claim), claim.dropped).record), ['ENOENT', 'ENOTDIR'], undefined);
   return { outcome: 'reopened', path: null };
@@ -140,7 +140,7 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<Way
   return await moveOut(claim, target, 'quarantined');
 };
 
-/** Which version is looked for. */
+/** Which version is searched for. */
 interface ArchivedVersion {
   /** Path of a claim of the same inbox in its spool, and the claim's id. */
   path: string;

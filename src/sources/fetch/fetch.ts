@@ -194,7 +194,7 @@ const unchanged = async (into: string): Promise<Fetched> => {
   return { status: 'unchanged' };
 };
 
-/** True when a partial reply goes on exactly where what is left ends, to the end of the file, in the same version. */
+/** True when a partial reply continues exactly where what is left ends, to the end of the file, in the same version. */
 const continues = ({ headers }: Answer, left: LeftPart | null): boolean => {
   const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(oneOf(headers['content-range']) ?? '') ?? [];
   if (left === null || Number(first) !== left.bytes || Number(last) + 1 !== Number(total)) return false;

@@ -126,7 +126,7 @@ export class FetchedFiles {
   }
 }
 
-/** What a server is asked for: the type that the name promises, and anything else after it. */
+/** The types that a server is asked for: the one that the name promises, and anything else after it. */
 export const acceptFor = (name: string): string => {
   const type = contentTypeOf(name);
   return type === 'application/octet-stream' ? '*/*' : `${type}, */*;q=0.5`;

@@ -69,7 +69,7 @@ export interface Answer {
 
 /** How one question is put. */
 interface Question {
-  /** Headers for the request to an address; asked anew after each redirect. */
+  /** Headers for the request to an address; asked again after each redirect. */
   headersFor(url: URL): Record<string, string>;
   signal: AbortSignal;
   log?: Log | undefined;

@@ -13,7 +13,7 @@ const chunkBytes = 1024 * 1024;
 
 const noteSchema = z.object({
   url: z.string(),
-  /** For If-Range: a strong ETag or a date; null where the rest cannot be asked for. */
+  /** For If-Range: a strong ETag or a date; null where the rest cannot be requested. */
   validator: z.string().nullable(),
   /** Bytes that are on the disk whatever happens. */
   safeBytes: z.number().int().nonnegative(),
@@ -80,7 +80,7 @@ export class Part {
   }
 
   /**
-   * Goes on after the first `bytes` bytes, which are hashed again. What stands behind them is written over, not cut off:
+   * Goes on after the first `bytes` bytes, which are hashed again. What is behind them is written over, not cut off:
    * another process that resumes the same version writes the same bytes to the same places.
    */
   static async resume(into: string, note: Omit<Note, 'safeBytes'>, bytes: number, signal: AbortSignal): Promise<Part> {
@@ -148,7 +148,7 @@ export class Part {
       await this.noteSafe();
       if (this.note.validator === null) await rm(partOf(this.into), { force: true });
     } catch {
-      // The fetch has failed already; the part is judged anew by the next one.
+      // The fetch has failed already; the part is judged again by the next one.
     } finally {
       await this.handle.close().catch(() => undefined);
     }

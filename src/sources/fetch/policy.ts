@@ -49,7 +49,7 @@ export interface FetchOptions {
   /** File name the content is meant for, before that of the server: says what it should be. */
   name?: string;
   log?: Log;
-  /** Gets a line for people now and then: that a fetch goes on where another broke, and how far a long one is. */
+  /** Gets a line for people now and then: that a fetch continues where another broke, and how far a long one is. */
   report?: (line: string) => void;
 }
 

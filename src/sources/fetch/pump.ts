@@ -12,7 +12,7 @@ export interface Flow {
   answer: Answer;
   /** Take off the encodings, in their order. */
   decoders: Transform[];
-  /** Null where the beginning was looked at by an earlier fetch. */
+  /** Null where the beginning was checked by an earlier fetch. */
   watch: PageWatch | null;
   part: Part;
   /** Bytes of the whole file; null where they are not known, as of encoded ones. */

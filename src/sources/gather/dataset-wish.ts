@@ -1,4 +1,4 @@
-// The wishes of datasets that are written down, their fingerprints, and entries that cannot be wished.
+// The wishes of datasets that are written down, their fingerprints, and entries that cannot be published.
 import { createHash, hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
@@ -15,7 +15,7 @@ import { guardOf } from '../manifest/guard-schema.ts';
 import type { TableDetails } from '../manifest/resource-keys.ts';
 import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
 
-/** Changes whenever the same recipe gives other bytes, so that what was sent before is made anew. */
+/** Changes whenever the same recipe gives other bytes, so that what was sent before is recreated. */
 const version = 2;
 
 /** Bad rows beyond this share are a fault of the file unless the manifest says otherwise. */
@@ -49,7 +49,7 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'a
 /** Names of texts, and of archives that may hold one. */
 const textTable = /\.(?:(?:csv|tsv|txt|tab)(?:\.gz)?|zip)$/i;
 
-/** The steps of a table, with those about its input that stand beside them; a step of the same name counts more. */
+/** The steps of a table, with those about its input that are beside them; a step of the same name counts more. */
 const stepsOf = ({ encoding, skipRows, table = [] }: TableDetails, name: string): Step[] => {
   if (!textTable.test(name)) return table;
   const has = (key: keyof Step): boolean => table.some((step) => step[key] !== undefined);
@@ -124,7 +124,7 @@ export interface GatheredList {
   wishes: DatasetWish[];
   /** Faulty datasets; what they published before stays as it is. */
   skipped: SkippedEntry[];
-  /** What is not taken over, or published otherwise than it stands in the list. */
+  /** What is not taken over, or published otherwise than it is in the list. */
   remarks: string[];
   /** Every fault with its place. */
   problems: FileProblem[];
@@ -166,7 +166,7 @@ export const datasetWish = (owner: KeyOwner, spec: DatasetSpec): DatasetWish => 
   };
 };
 
-/** What the dataset says itself goes before its frequency, which is that of its files. */
+/** What the dataset says itself takes precedence over its frequency, which is that of its files. */
 const expectation = ({ details, resources }: DatasetSpec): Pick<DatasetWish, 'expectMs'> => {
   const { expectEvery, frequency } = details;
   if (expectEvery === 'never') return {};

@@ -141,7 +141,7 @@ export class DraftDataset implements PlacedValue {
     return { file: this.#file, line, column, key, message };
   }
 
-  /** The nearest part around the path that stands in the file. */
+  /** The nearest part around the path that is in the file. */
   #place(path: Path): CellPlace {
     for (let length = path.length; length > 0; length -= 1) {
       const place = this.#places.get(pathName(path.slice(0, length)));

@@ -1,4 +1,4 @@
-// The rows of an index as they stand in its file: CSV with a heading, or JSON lines.
+// The rows of an index as they are in its file: CSV with a heading, or JSON lines.
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';

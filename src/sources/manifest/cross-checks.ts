@@ -124,7 +124,7 @@ const checkDataset = ({ document, dataset, defaults, path, report }: DatasetChec
     checkSource(resource, [...path, 'resources', position], report);
 };
 
-/** The problems between the keys of one dataset, as it stands in a manifest, in a value of its own. */
+/** The problems between the keys of one dataset, as it is in a manifest, in a value of its own. */
 export const datasetProblems = (document: PlacedValue, defaults: object): FileProblem[] => {
   const problems: FileProblem[] = [];
   const report: Report = (path, message, end = 'value') => problems.push(document.problem(path, message, end));

@@ -35,7 +35,7 @@ export const tableGuardShape = {
 
 const tableGuardFileSchema = z.strictObject(tableGuardShape);
 
-/** A guard as it stands in a file. */
+/** A guard as it is in a file. */
 export type TableGuardFile = z.infer<typeof tableGuardFileSchema>;
 
 /** The key of a resource. */
@@ -50,7 +50,7 @@ export const mergedGuard = <Details extends { guard?: TableGuardFile }>(defaults
     ? own
     : { ...own, guard: { ...defaults.guard, ...own.guard } };
 
-/** A guard as it is wished; null for one without limits. */
+/** A guard as it is wanted; null for one without limits. */
 export const guardOf = ({ rows, columns, nulls, same }: TableGuardFile = {}): TableGuard | null => {
   const guard = {
     ...(rows === undefined ? {} : { rows: shareOf(rows) }),

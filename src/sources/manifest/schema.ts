@@ -73,7 +73,7 @@ const resourceShape = {
 const datasetDetailsSchema = z.strictObject(datasetShape);
 const resourceDetailsSchema = z.strictObject(resourceShape);
 
-/** A resource as it stands in a manifest. */
+/** A resource as it is in a manifest. */
 export const resourceSchema = z
   .strictObject({
     id: id.meta({
@@ -102,7 +102,7 @@ export const resourceSchema = z
   })
   .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
 
-/** A dataset as it stands in a manifest. */
+/** A dataset as it is in a manifest. */
 export const datasetSchema = z.strictObject({
   id: id.meta({
     description: 'Name of the dataset in the manifest; part of its key.',
@@ -153,7 +153,7 @@ const dropSchema = z.strictObject({
   }),
 });
 
-/** The keys that say what a manifest publishes: exactly one of them stands in each, and makes its kind. */
+/** The keys that say what a manifest publishes: exactly one of them is in each, and makes its kind. */
 export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index', 'datapackage'] as const;
 
 /** The YAML file of a manifest as people write it. */

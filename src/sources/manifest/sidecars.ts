@@ -26,7 +26,7 @@ import {
 /** Details that always have a title. */
 type Described<Details> = Required<Titled<Details>>;
 
-/** True when a plain file stands there. Throws SourceRefusedError for a link, folder or the like: it could lead anywhere. */
+/** True when a plain file is there. Throws SourceRefusedError for a link, folder or the like: it could lead anywhere. */
 const standsAt = async (inbox: string, path: string): Promise<boolean> => {
   const segments = path.split('/');
   for (const depth of segments.keys()) {
@@ -46,7 +46,7 @@ const standsAt = async (inbox: string, path: string): Promise<boolean> => {
 };
 
 /**
- * Title and details of a dropped file's dataset, each refining the one before: the defaults of the manifest, `dataset.yaml`
+ * Title and details of a dropped file's dataset, each refining the previous one: the defaults of the manifest, `dataset.yaml`
  * in the inbox, the folders around the dataset as the manifest lists them and the `dataset.yaml` in each, and in the
  * dataset's own folder `datapackage.json` and `dataset.yaml` (for a file `x.csv` without a folder that is `x/`). Without a
  * title in the last two the name makes one.
@@ -72,7 +72,7 @@ export const datasetOfDrop = async (manifest: DropManifest, dropped: string): Pr
 
 const rightsIn = ({ drop }: DropManifest): SidecarRights => (drop.trusted === true ? 'all' : 'plain');
 
-/** Details from a `dataset.yaml` that stands above the datasets it is for, so it has no title. */
+/** Details from a `dataset.yaml` that is above the datasets it is for, so it has no title. */
 const inherited = async (
   { inbox, path, rights }: { inbox: string; path: string; rights: SidecarRights },
   defaults: DatasetDetails,
@@ -85,7 +85,7 @@ const inherited = async (
 };
 
 /**
- * Title and details of a dropped file itself, each refining the one before: the manifest's defaults, its entry in
+ * Title and details of a dropped file itself, each refining the previous one: the manifest's defaults, its entry in
  * `datapackage.json` in the same folder, `<resource>.yaml` beside it. (`dataset.yaml` always describes datasets, so a file
  * `dataset.csv` has no sidecar of its own.) Throws as {@link datasetOfDrop}.
  */

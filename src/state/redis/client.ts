@@ -9,7 +9,7 @@ interface Stash {
 /**
  * An ioredis client that ends in every state. ioredis 6.0 forgets two things when it is disconnected between the break of
  * a connection and the next one: that nothing will notify it of an end while it waits for its next try, and the commands
- * that were under way when the connection broke. A worker of the queue that is closed then would wait for ever. (Known to
+ * in progress when the connection broke. A worker of the queue that is closed then would wait forever. (Known to
  * both: redis/ioredis#2169 and #2197, taskforcesh/bullmq#4585.)
  */
 export class EndableRedis extends Redis {

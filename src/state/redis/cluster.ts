@@ -58,7 +58,7 @@ export const clusterOptions = (
 export const resendElsewhere = (error: Error): 2 | false =>
   /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|UNBLOCKED)\b/.test(error.message) ? 2 : false;
 
-/** The name by which a TLS server is asked for: an address cannot be one (RFC 6066). */
+/** The server name for TLS: an address cannot be one (RFC 6066). */
 export const tlsOf = (host: string): { servername?: string } => (isIP(host) === 0 ? { servername: host } : {});
 
 /** Connections that are made at the same time share one answer. */

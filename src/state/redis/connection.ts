@@ -46,7 +46,7 @@ export const withConnection = async <T>(
     maxRetriesPerRequest: 0,
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
-    disconnectTimeout: 20, // nothing is under way any more; the default keeps a process alive for two seconds
+    disconnectTimeout: 20, // nothing is in progress any more; the default keeps a process alive for two seconds
   });
   let cause: unknown;
   client.on('error', (error: unknown) => {
@@ -95,7 +95,7 @@ const parseInfo = (text: string): Map<string, string> => {
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 };
 
-/** Name and version of a server. Valkey counts its versions anew from 7.2 and is accepted by name. */
+/** Name and version of a server. Valkey counts its versions again from 7.2 and is accepted by name. */
 export interface ServerVersion {
   name: string;
   /** `major.minor.patch` as the server prints it. */

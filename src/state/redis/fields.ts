@@ -33,7 +33,7 @@ export async function* fieldsOf(redis: Redis, hash: string): AsyncGenerator<[fie
 
 const pageSize = 500;
 
-/** Members of a sorted set that match a pattern of Redis, in pages; none that stands there throughout is missed. */
+/** Members of a sorted set that match a pattern of Redis, in pages; none that is there throughout is missed. */
 export async function* membersOf(redis: Redis, key: string, match: string): AsyncGenerator<string> {
   let cursor = '0';
   do {

@@ -9,7 +9,7 @@ import { openTable } from '../scan/open-table.ts';
 import type { Cancellable } from '../worker-pool.ts';
 import { type FixPlan, type FixReport, RowFixer } from './row-fixer.ts';
 
-/** A mend as it is asked for across the thread border. */
+/** A mend as it is requested across the thread border. */
 export interface FixTask {
   path: string;
   /** The file to make; it must not exist. */
@@ -120,7 +120,7 @@ const writeNew = (task: Cancellable<FixTask>, partial: string, rewrites: boolean
   }
 };
 
-/** True when a mended table is sound and read as it was written, by whoever finds out the separator anew. */
+/** True when a mended table is sound and read as it was written, by whoever finds out the separator again. */
 const isSoundAs = ({ findings, delimiter, columns }: Inspection, { separator, inspection }: FixTask): boolean => {
   const width = inspection.mend.header.length - inspection.mend.emptyTail;
   const isSame = columns.length === width && (width === 1 || delimiter === separator);

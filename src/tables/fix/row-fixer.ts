@@ -1,4 +1,4 @@
-// Writes the rows of a table anew, and reports what was changed: fit for a report, for it shows rows.
+// Writes the rows of a table again, and reports what was changed: fit for a report, for it shows rows.
 import { isAscii } from 'node:buffer';
 import type { Finding, FindingKind } from '../inspect/finding.ts';
 import { fixedHeader } from '../inspect/header.ts';
@@ -41,7 +41,7 @@ const mostShown = 100_000;
 
 /** How rows are mended. */
 export interface FixPlan {
-  /** True when every row is written anew, also one that could keep its bytes. */
+  /** True when every row is rewritten, also one that could keep its bytes. */
   rewrites: boolean;
   /** How the table is written down now. */
   dialect: TableDialect;
@@ -76,7 +76,7 @@ export class RowFixer {
   readonly #scanner: CellScanner;
   readonly #plan: FixPlan;
   readonly #width: number;
-  /** Marks of cells that are written anew. */
+  /** Marks of cells that are rewritten. */
   readonly #spoilt: number;
   /** True when rows without faults can keep their bytes. */
   readonly #keeps: boolean;
@@ -116,7 +116,7 @@ export class RowFixer {
     return Buffer.concat(parts);
   }
 
-  /** What stands behind the last row: a line end where the table has one (`ended`). */
+  /** What is behind the last row: a line end where the table has one (`ended`). */
   end(ended: boolean): Buffer {
     return ended && this.#begun ? this.#lineEnd : Buffer.alloc(0);
   }
@@ -211,7 +211,7 @@ export class RowFixer {
     return (mark & (has.nul | has.control) & this.#spoilt) === 0 ? text : text.replaceAll(unwanted, '');
   }
 
-  /** The cells of a row written anew; null when nothing is left in it. */
+  /** The cells of a row rewritten; null when nothing is left in it. */
   #cells(row: number): string[] | null {
     const first = this.#scanner.rowCells[row] ?? 0;
     const values = Array.from({ length: this.#width }, (_, at) => this.#value(first + at));

@@ -7,7 +7,7 @@ import type { Findings } from './finding.ts';
 /** What a column holds. Identifiers with leading zeros are text. */
 export type ColumnType = 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'text' | 'empty';
 
-/** How often a kind of value stands in a column, and the line of the first of them. */
+/** How often a kind of value is in a column, and the line of the first of them. */
 interface KindCount {
   kind: ValueKind;
   count: number;

@@ -7,7 +7,7 @@ import { letterPairs } from './letter-pairs.ts';
 /** What is known of the letters of a language. */
 interface Language {
   tag: string;
-  /** How often a pair of letters stands in its words, by {@link pairKey}; of single letters where it is written by them. */
+  /** How often a pair of letters is in its words, by {@link pairKey}; of single letters where it is written by them. */
   pairs: Map<number, number>;
   /** How often each letter is followed by another. */
   totals: Map<number, number>;
@@ -98,7 +98,7 @@ const cost = {
 } as const;
 
 const usualSymbols = new Set(['\u00a0', ...'°²³§€–—‘’“”„‚«»…·•½¼¾µ©®™£×№ªº¹´¿¡‰‹›、。「」・ー（）：；，']);
-/** Symbols that stand between letters without harm. */
+/** Symbols that are between letters without harm. */
 const joining = new Set([...'’·–­ー・´', '\u00a0', '\u00ad']);
 
 /** Symbols that no word begins with. */
@@ -189,7 +189,7 @@ const scoreOf = (text: string, language: Language): Score => {
 const isOddCapital = (last: Shape, shape: Shape, capitals: number): boolean =>
   shape.upper ? !last.upper : last.upper && capitals > 1;
 
-/** True for a symbol that stands between two letters where none may, or before one that it cannot begin. */
+/** True for a symbol that is between two letters where none may, or before one that it cannot begin. */
 const isInside = (text: string, at: number, last: Shape, shape: Shape): boolean => {
   const isOdd = shape.kind === 'symbol' ? !shape.joins : '~{}[]\\^`|<>'.includes(text.charAt(at));
   if (!isOdd || shapeOf(text.charCodeAt(at + 1)).kind !== 'letter') return false;

@@ -26,7 +26,7 @@ const ends = new Set([0x09, 0x0a, 0x0d, 0x22, 0x2c, 0x3b]);
 
 const escapeByte = 0x1b;
 
-/** What stands behind an escape in encodings that switch between sets of characters; all their bytes are ASCII. */
+/** What is behind an escape in encodings that switch between sets of characters; all their bytes are ASCII. */
 const shifts: [RegExp, string][] = [
   [/^\$\)C/, 'ISO-2022-KR'],
   [/^\$\)A/, 'ISO-2022-CN'],

@@ -119,7 +119,7 @@ export interface FindingDetails {
   count?: number;
 }
 
-/** A fault as it stands in a finding: the place stands beside the message. */
+/** A fault as it is in a finding: the place is beside the message. */
 export const detailsOf = (fault: TableFaultError): FindingDetails => ({
   code: fault.code,
   line: fault.line,

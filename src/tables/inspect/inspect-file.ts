@@ -8,7 +8,7 @@ import type { Cancellable } from '../worker-pool.ts';
 import { byPlace, detailsOf, Findings, verdictOf } from './finding.ts';
 import { type FixFacts, type TableFacts, TableInspection } from './inspection.ts';
 
-/** A check as it is asked for across the thread border. */
+/** A check as it is requested across the thread border. */
 export interface CheckTask {
   path: string;
   /** The bytes of the file where it has been read already; never empty. */
@@ -21,7 +21,7 @@ export interface CheckTask {
   rowBytes: number;
 }
 
-/** What an inspection finds of a file. `sha256` is hex and of the bytes as they stand in the file. */
+/** What an inspection finds of a file. `sha256` is hex and of the bytes as they are in the file. */
 export interface Inspection extends TableFacts {
   bytes: number;
   sha256: string;

@@ -23,12 +23,12 @@ import { tableRemarks } from './table-remarks.ts';
 
 /** One column of a table. */
 interface InspectedColumn {
-  /** The header cell as it stands in the file. */
+  /** The header cell as it is in the file. */
   name: string;
   /** The name that a portal makes of it; empty when it cannot. */
   portalName: string;
   type: ColumnType;
-  /** What most of its values are, to compare a version of the table with the one before. */
+  /** What most of its values are, to compare a version of the table with the previous one. */
   mostly: ColumnKind;
   /** The line of the row that decided the type; null for a column without values. */
   decidedBy: number | null;

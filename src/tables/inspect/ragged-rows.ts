@@ -5,7 +5,7 @@ import { contextAt } from '../scan/cell-text.ts';
 import { lineBreaksIn, raggedRow } from '../scan/faults.ts';
 import { detailsOf, type FindingDetails, type FindingKind, type Findings } from './finding.ts';
 
-/** What is known of the table when its rows are looked at. */
+/** What is known of the table when its rows are checked. */
 export interface RowSettings {
   /** Cells of the header. */
   width: number;
@@ -23,7 +23,7 @@ const leftOut = 'the notes below the last row are left out';
 
 /** Collects ragged rows. */
 export class RaggedRows {
-  /** True when the next full row must be looked at, because it decides whether rows before it are notes. */
+  /** True when the next full row must be checked, because it decides whether rows before it are notes. */
   pending = false;
   /** Line of the first note below the last row; null when there is none. Known after {@link end}. */
   footerLine: number | null = null;
@@ -148,7 +148,7 @@ export class RaggedRows {
 /** How a note begins that no row begins with: a word and a colon, an asterisk, a number in brackets. */
 export const noteStart = /^(?:[\p{L} ]{3,30}: |\*+ ?\p{L}|\(?\d\) |©)/u;
 
-/** From so many bytes and words on, a text is taken for a note where it stands alone in the last rows. */
+/** From so many bytes and words on, a text is taken for a note where it is alone in the last rows. */
 const [longNote, noteWords] = [20, 3];
 
 /** Follows the rows with one cell or none; forgets them when another row comes. */
@@ -157,7 +157,7 @@ export class PaddedNotes {
   footerLine: number | null = null;
   #notes: FindingDetails[] = [];
   #count = 0;
-  /** True when an empty row stands above the first note. */
+  /** True when an empty row is above the first note. */
   #isApart = false;
   #areMarked = true;
   #areLong = true;

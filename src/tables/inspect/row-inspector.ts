@@ -128,7 +128,7 @@ export class RowInspector {
     this.last.total = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i.test(start);
   }
 
-  /** True when a blank line stands above a row, or one of delimiters only. */
+  /** True when a blank line is above a row, or one of delimiters only. */
   #isApart(row: number): boolean {
     const { bytes, rowStarts } = this.#scanner;
     const start = rowStarts[row] ?? 0;

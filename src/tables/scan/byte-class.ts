@@ -15,7 +15,7 @@ export const has = {
   space: 1 << 6,
   /** A letter or another character that no number and no date in digits has. */
   text: 1 << 7,
-  /** `%`, `$` and the apostrophe, which stand in amounts. */
+  /** `%`, `$` and the apostrophe, which are in amounts. */
   symbol: 1 << 8,
   /** A byte above 0x7F: part of a character outside ASCII. */
   high: 1 << 9,
@@ -25,11 +25,11 @@ export const has = {
   tab: 1 << 12,
   /** A line break, which only quotes allow. */
   lineBreak: 1 << 13,
-  /** The cell stands in quotes. */
+  /** The cell is in quotes. */
   quotes: 1 << 16,
   /** The text holds quotes written twice, or characters behind an escape. */
   escapes: 1 << 17,
-  /** A quote stands in a cell that does not begin with one. */
+  /** A quote is in a cell that does not begin with one. */
   strayQuote: 1 << 18,
   /** Text follows the quote that should close the cell, in the same line. */
   textAfterQuote: 1 << 19,
@@ -37,7 +37,7 @@ export const has = {
   unclosed: 1 << 20,
   /** As `unclosed`, because the row would be larger than the limit. */
   unclosedInLimit: 1 << 21,
-  /** Spaces stand between the quotes of the cell and its delimiters; they are no part of it. */
+  /** Spaces are between the quotes of the cell and its delimiters; they are no part of it. */
   quoteSpaces: 1 << 22,
 } as const;
 

@@ -39,7 +39,7 @@ const newMemory = (): CellMemory => ({
 /** Memory that holds anything. */
 const takeMemory = (): CellMemory => kept.pop() ?? newMemory();
 
-/** Keeps the memory for another; it must not be used any more. */
+/** Keeps the memory for another; it must no longer be used. */
 const giveMemory = (memory: CellMemory): void => {
   const { bytes, starts, ends, marks, rowCells, rowStarts, rowLines, rowOver } = memory;
   const entries = Math.max(starts.length, rowCells.length);
@@ -180,7 +180,7 @@ export class CellScanner implements CellMemory {
     if (this.#state === 'skipping' || this.#inRow()) this.#endRow(this.#end);
   }
 
-  /** Leaves the memory to another scanner: this one is not used any more. */
+  /** Leaves the memory to another scanner: this one is no longer used. */
   release(): void {
     giveMemory(this);
   }
@@ -412,7 +412,7 @@ export class CellScanner implements CellMemory {
 
   /**
    * Reads the cell in quotes that is open as text instead. Where text followed a quote already, that is its fault, and no
-   * other cell of the row is given the benefit of a quote that may come: looking for it each time would take for ever.
+   * other cell of the row is given the benefit of a quote that may come: looking for it each time would take forever.
    */
   #backOut(mark: number): void {
     const textFollowed = (this.#mark & has.textAfterQuote) !== 0;
@@ -436,7 +436,7 @@ export class CellScanner implements CellMemory {
     this.marks[cell] = mark;
   }
 
-  /** Ends the row at the line end that stands at {@link #at}. */
+  /** Ends the row at the line end that is at {@link #at}. */
   #lineEnd(blank: boolean): void {
     const { lines } = this;
     const at = this.#at;

@@ -1,6 +1,6 @@
 // How a tabular file is written down: what separates cells and how they are quoted.
 
-/** Delimiters that are looked for and that portals understand. */
+/** Delimiters that are searched for and that portals understand. */
 export const delimiters = ['\t', ',', ';', '|'] as const;
 
 /** See {@link delimiters}. */

@@ -62,7 +62,7 @@ export const blankHeader = (): TableFaultError =>
     { hint: 'remove the blank lines at the top of the file' },
   );
 
-/** Titles or notes stand above the header. */
+/** Titles or notes are above the header. */
 export const titlesAbove = (line: number, header: number): TableFaultError =>
   new TableFaultError(
     `titles or notes precede the header in line ${header}`,
@@ -163,7 +163,7 @@ const unclosedQuote = (open: CellPosition): TableFaultError =>
     { hint: 'add the closing quote to that cell; a quote inside a quoted cell is written twice' },
   );
 
-/** Text follows a closing quote; the quote that opened stands at `open`. */
+/** Text follows a closing quote; the quote that opened is at `open`. */
 export const textAfterQuote = (open: CellPosition, close: CellPosition): TableFaultError =>
   open.line === close.line
     ? new TableFaultError(
@@ -187,7 +187,7 @@ export const strayQuote = (place: CellPosition): TableFaultError =>
     { hint: 'quote the whole cell and double the inner quote' },
   );
 
-/** Spaces stand between the quotes of a cell and its delimiters. */
+/** Spaces are between the quotes of a cell and its delimiters. */
 const spacedQuote = (place: CellPosition): TableFaultError =>
   new TableFaultError(
     `spaces stand around the quotes of this cell`,
@@ -226,7 +226,7 @@ export const lineBreaksIn = (bytes: Uint8Array, start: number, end: number): num
   return breaks;
 };
 
-/** The place of the byte at offset `at` of `scanner.bytes`, which stands in the cell of number `cell`. */
+/** The place of the byte at offset `at` of `scanner.bytes`, which is in the cell of number `cell`. */
 export const placeInRow = (scanner: CellScanner, row: number, cell: number, at: number): CellPosition => ({
   line: (scanner.rowLines[row] ?? 1) + lineBreaksIn(scanner.bytes, scanner.rowStarts[row] ?? 0, at),
   column: cell - (scanner.rowCells[row] ?? 0) + 1,

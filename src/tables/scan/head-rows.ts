@@ -4,14 +4,14 @@ import { CellScanner } from './cell-scanner.ts';
 import type { TableDialect } from './dialect.ts';
 import { kindNumber, kindOf } from './value-kind.ts';
 
-/** What is looked at in one row of the head. */
+/** What is checked in one row of the head. */
 export interface HeadRow {
   line: number;
   cells: number;
   filled: number;
   /** True when a quote stands where none may. */
   faulty: boolean;
-  /** Cells that stand in quotes. */
+  /** Cells that are in quotes. */
   quoted: number;
   /** True when the first cell has text with a space. */
   prose: boolean;
@@ -25,7 +25,7 @@ export interface HeadRow {
 
 const sharp = 0x23;
 
-/** So many rows are looked at more closely, as long as they are no wider than this. */
+/** So many rows are checked more closely, as long as they are no wider than this. */
 const [closeRows, closeCells] = [60, 300];
 
 const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow => {

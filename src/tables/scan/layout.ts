@@ -72,7 +72,7 @@ const betterQuoting = (usual: Fit, other: Fit): Fit => {
 
 const isLiteral = ({ dialect }: Reading): boolean => dialect.quote === '';
 
-/** Apostrophes are quotes where they pair up wherever they stand at the start of a cell. */
+/** Apostrophes are quotes where they pair up wherever they are at the start of a cell. */
 const isPaired = (fit: Fit): boolean =>
   bodyOf(fit).some(({ quoted }) => quoted > 0) && fit.rows.every(({ faulty }) => !faulty);
 
@@ -162,7 +162,7 @@ const candidateOf = ({ dialect, rows }: Reading, at: number): LayoutCandidate =>
   return { delimiter: dialect.delimiter, skipRows: line - 1, header: texts };
 };
 
-/** Two readings by other delimiters, of which each explains all rows; a tab stands in no text. */
+/** Two readings by other delimiters, of which each explains all rows; a tab is in no text. */
 const rivalOf = (best: Fit, fits: Fit[]): Fit | undefined => {
   if (best.dialect.delimiter === '\t' || best.rows.length < 2) return undefined;
   return fits.find(({ dialect, share }) => dialect.delimiter !== best.dialect.delimiter && share > clearShare);

@@ -10,7 +10,7 @@ const chunkBytes = 256 * 1024;
 
 /** How {@link fileChunks} reads. */
 interface ChunkOptions {
-  /** Read every chunk into the same memory: each must be done with before the next is asked for. */
+  /** Read every chunk into the same memory: each must be done with before the next is requested. */
   reuse?: boolean;
 }
 
@@ -41,12 +41,12 @@ export interface OpenTable {
   /** What the file is when it is no table; null when it may be one. */
   signature: string | null;
   bom: boolean;
-  /** What {@link chunks} were decoded from; null for bytes as they stand in the file. */
+  /** What {@link chunks} were decoded from; null for bytes as they are in the file. */
   decodedFrom: string | null;
   layout: Layout;
   /** Where lines were to be left out: how many, and what stood in them. They are no part of {@link chunks}. */
   skipped: { lines: number; skipper: LineSkipper } | null;
-  /** The bytes without a byte order mark; each chunk only until the next is asked for. */
+  /** The bytes without a byte order mark; each chunk only until the next is requested. */
   chunks: Generator<Buffer>;
 }
 
@@ -63,7 +63,7 @@ interface OpenOptions {
   /** Throw a TypeError where the bytes stand for nothing in that encoding. */
   fatal?: boolean;
   cancelled: CancelFlag;
-  /** Is given every byte of the file as it stands there. */
+  /** Is given every byte of the file as it is there. */
   onBytes?: (bytes: Buffer) => void;
 }
 
@@ -74,7 +74,7 @@ function* rawChunks({ path, content, cancelled, onBytes }: OpenOptions): Generat
   }
 }
 
-/** What is left of the chunks behind the first, which was looked at already. */
+/** What is left of the chunks behind the first, which was checked already. */
 function* following(first: Buffer, rest: Generator<Buffer>): Generator<Buffer> {
   if (first.length > 0) yield first;
   yield* rest;

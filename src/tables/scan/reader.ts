@@ -46,7 +46,7 @@ async function* withWholeHead(source: AsyncIterable<Buffer> | Iterable<Buffer>):
   if (head !== null && head.length > 0) yield head;
 }
 
-/** Rows that a chunk completed and the fault that stands behind them, if there is one. */
+/** Rows that a chunk completed and the fault that is behind them, if there is one. */
 interface Outcome extends RowBatch {
   fault: TableFaultError | null;
 }

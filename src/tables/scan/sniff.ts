@@ -23,7 +23,7 @@ export const signatureOf = (head: Buffer): string | null => {
   return texts.find(([, pattern]) => pattern.test(start))?.[0] ?? null;
 };
 
-/** How many bytes from the start of a file are looked at. */
+/** How many bytes from the start of a file are checked. */
 export const sniffBytes = 64 * 1024;
 
 const startsWith = (head: Uint8Array, ...bytes: number[]): boolean => bytes.every((byte, i) => head[i] === byte);

@@ -19,7 +19,7 @@ export interface Violation {
 /** Violations that are listed one by one. */
 const mostReported = 20;
 
-/** Where nothing is published because of a single bad row, so many are looked for. */
+/** Where nothing is published because of a single bad row, so many are searched for. */
 const enough = 100;
 
 /** Bad rows that were found. */

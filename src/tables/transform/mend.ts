@@ -5,7 +5,7 @@ import type { FindingKind } from '../inspect/finding.ts';
 import { type CheckTask, type Inspection, inspectFile } from '../inspect/inspect-file.ts';
 import type { Cancellable } from '../worker-pool.ts';
 
-/** What is mended without asking: no value changes, and no row with a value goes. */
+/** Faults that are fixed automatically: no value changes, and no row with a value goes. */
 const safeKinds: ReadonlySet<FindingKind> = new Set<FindingKind>([
   'wide-encoding',
   'other-encoding',

@@ -151,7 +151,7 @@ async function* whole(
         continue;
       }
       if (row.fault !== undefined && bad.allowsNone) throw row.fault;
-      // What stands above goes its way first, so that bad rows are reported in their order.
+      // What is above goes its way first, so that bad rows are reported in their order.
       if (sound.length > 0) yield sound;
       sound = [];
       bad.reject(row, [{ column: null, at: null, message }]);

@@ -59,7 +59,7 @@ export const prepareFile = async (task: Cancellable<PrepareTask>): Promise<Prepa
   try {
     return await prepare(task);
   } catch (error) {
-    // What was not asked for is no reason not to publish a file.
+    // What was not requested is no reason not to publish a file.
     if (error instanceof NotOneTable && !task.recipe.asked) return { kind: 'as-is', why: error.message };
     const answer = answerOf(error);
     if (answer === null) throw error;
@@ -182,7 +182,7 @@ const make = async (
 const setsHeader = ({ steps }: TableRecipe): boolean =>
   steps.some(({ skipRows, header }) => skipRows !== undefined || header?.row !== undefined);
 
-/** Shows with each batch that the work goes on. */
+/** Shows with each batch that the work continues. */
 async function* beating(batches: AsyncIterable<Row[]>, flag: CancelFlag): AsyncGenerator<Row[]> {
   for await (const batch of batches) {
     beat(flag);

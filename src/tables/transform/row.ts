@@ -83,7 +83,7 @@ export const noHeader = (line: number): TableFaultError =>
     { hint: 'the first line read must hold the column names; check skipRows and header.row' },
   );
 
-/** A source that is sound, but not one table: it goes as it is where no table was asked for. */
+/** A source that is sound, but not one table: it goes as it is where no table was requested. */
 export class NotOneTable extends TableInputError {}
 
 /** A step names a column that is not there. */

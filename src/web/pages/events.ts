@@ -1,4 +1,4 @@
-// Tells open pages that something has changed; what, they read anew.
+// Tells open pages that something has changed; what, they read again.
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Log } from '../../model/log.ts';

@@ -111,7 +111,7 @@ export const stateWords: Readonly<Record<ItemState, readonly [word: string, tone
   pending: ['pending', ''],
 };
 
-/** The tone in which what became of an item is told. */
+/** The tone in which what became of an item is reported. */
 export const fateTone = (fate: ItemFate): string =>
   fate === 'failed' || fate === 'quarantined' ? 'bad' : fate === 'held' || fate === 'cancelled' ? 'wait' : '';
 

@@ -9,7 +9,7 @@ export const sessionCookie = 'sluice-session';
 
 /** What is known of who asks. */
 export interface Session {
-  /** Stands in every form of this session; a form without it does nothing. */
+  /** Is in every form of this session; a form without it does nothing. */
   token: string;
   /** False where there is no login. */
   canLogOut: boolean;

@@ -34,7 +34,7 @@ const headers = {
   'cache-control': 'no-store',
 };
 
-/** How long an action may wait for a run that is under way. */
+/** How long an action may wait for a run in progress. */
 const actMs = 20_000;
 
 /** Files that everybody may read. */

@@ -22,7 +22,7 @@ export interface ReadingOptions {
 
 /**
  * Opens delimited text; `said` gets a line about how it is read. Throws a TableFaultError where the file does not decide
- * how, and where unannounced titles stand above the header.
+ * how, and where unannounced titles are above the header.
  */
 export const openDelimited = async (
   bytes: Bytes,

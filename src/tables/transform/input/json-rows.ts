@@ -54,7 +54,7 @@ async function* batchesOf(items: AsyncGenerator<Item>, columns: ReadonlyMap<stri
   if (batch.length > 0) yield batch;
 }
 
-/** A number as it stands in the file: `12345678901234567890` and `1.10` stay what they are. */
+/** A number as it is in the file: `12345678901234567890` and `1.10` stay what they are. */
 class Digits {
   readonly source: string;
 
