@@ -2,7 +2,7 @@
 import { type ErrorCode, InterruptedError, SluiceError } from '../model/errors.ts';
 import type { StoredReport } from '../model/report.ts';
 
-/** Exit codes (`docs/reference/exit-codes.md`). */
+/** Exit codes (`docs/reference/commands.md`). */
 export const exitCodes = { ok: 0, bug: 1, usage: 2, someFailed: 3, held: 4, interrupted: 130 } as const;
 
 const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([

@@ -20,7 +20,7 @@ export interface ChaosOptions {
   /** Goes on with kills for at least this long, milliseconds. */
   forMs: number;
   jobs: JobSettings | null;
-  /** Kills afterwards without faults and with the product's own settings, to measure how soon work goes on. */
+  /** Kills afterwards without faults and with the product's own settings, to measure how soon work continues. */
   recoveries: number;
   say: (line: string) => void;
 }
@@ -67,7 +67,7 @@ export interface Recovery {
   victim: 'service' | 'worker' | 'both' | 'redis';
   /** Milliseconds to the next request at the portal. */
   requestMs: number;
-  /** Milliseconds to the first killed job that goes on; null when none had been in work. */
+  /** Milliseconds to the first killed job that continues; null when none had been running. */
   resumedMs: number | null;
 }
 
@@ -173,7 +173,7 @@ class Chaos {
     }
   }
 
-  /** A moment counted in requests, so that it falls into work; by time where no work is going on. */
+  /** A moment counted in requests, so that it falls into work; by time where no work is continuing. */
   async #moment(): Promise<void> {
     const world = this.#world;
     const at = world.requests + this.#random.int(1, 40);

@@ -37,9 +37,9 @@ export interface CrashOptions {
   modes: readonly CrashMode[];
   /** Only points whose line it matches. */
   match?: RegExp;
-  /** Sites that are tried at beside each other. */
+  /** Sites that are tried at concurrently. */
   lanes: number;
-  /** No further trial is begun after so long, milliseconds. */
+  /** No further trial is started after so long, milliseconds. */
   forMs: number;
   onOutcome?: (outcome: Outcome) => void;
 }
@@ -166,7 +166,7 @@ class CrashPoints {
     }
   }
 
-  /** A publish; one that is killed, or whose Redis is gone before it begins, is asked for again. */
+  /** A publish; one that is killed, or whose Redis is gone before it begins, is requested again. */
   async #alone(strike: Strike | null, others: Sluice[]): Promise<[number, boolean]> {
     let publish = this.#site.publish(strike ?? undefined);
     others.push(publish);
@@ -209,7 +209,7 @@ const isCancelling = (mode: CrashMode | ''): boolean => mode.startsWith('cancel'
 
 /**
  * What a cancelled run and the next one did together is the same, but neither did all of it. A resource whose dataset was
- * there before it was looked at has the address below that dataset. What was made of a table for a job that never comes
+ * there before it was checked has the address below that dataset. What was made of a table for a job that never comes
  * again is swept after a day. A dropped file that was published before the cancel is none of the next run, which saves
  * their dataset once more.
  */

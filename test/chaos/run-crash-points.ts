@@ -15,7 +15,7 @@ const { values } = parseArgs({
     /** Only points whose line matches, such as `portal PUT`. */
     match: { type: 'string', default: '' },
     modes: { type: 'string', default: crashModes.join(',') },
-    /** Runs beside each other: each waits for locks of the dead most of the time. */
+    /** Runs concurrently: each waits for locks of the dead most of the time. */
     lanes: { type: 'string', default: '4' },
   },
 });

@@ -80,7 +80,7 @@ describe('checking tables', () => {
     ]);
   });
 
-  it('tells of each column what it is, by which row, and its name on a portal', async () => {
+  it('reports each column what it is, by which row, and its name on a portal', async () => {
     const dir = tempDir();
     writeText(dir, 'a.csv', 'Zip,Größe\n01234,1\n01235,2.5\n,\n');
     const { lines } = await check(dir, ['a.csv'], { report: 'text' });
@@ -125,7 +125,7 @@ describe('checking tables', () => {
     expect(limited.out).toMatch('table-oversize');
   });
 
-  it('tells a folder that is named like one', async () => {
+  it('reports a folder that is named like one', async () => {
     const dir = tempDir();
     mkdirSync(join(dir, 'tables.csv'));
     const { code, out } = await check(dir, ['tables.csv']);
@@ -195,7 +195,7 @@ describe('mending a table', () => {
     expect(readFileSync(join(dir, 'a.csv'), 'utf8')).toBe(faulty);
   });
 
-  it('tells the same as JSON and as a page', async () => {
+  it('reports the same as JSON and as a page', async () => {
     const dir = tempDir();
     writeText(dir, 'a.csv', faulty);
     const { out } = await check(dir, ['a.csv'], { fix: true, output: 'b.csv', report: 'json' });
@@ -214,7 +214,7 @@ describe('mending a table', () => {
     expect(existsSync(join(dir, 'b.csv'))).toBe(false);
   });
 
-  it('reads the encoding that is told where nothing else tells it', async () => {
+  it('reads the encoding that is reported where nothing else tells it', async () => {
     const dir = tempDir();
     writeFileSync(join(dir, 'a.csv'), Buffer.concat([Buffer.from('id,name\n1,'), Buffer.from([0xcc, 0xe8, 0xf0, 10])]));
     expect((await check(dir, ['a.csv'])).out).toMatch(/^a\.csv: faulty, .* encoding unknown$/m);
@@ -270,7 +270,7 @@ describe('checking manifests and configurations', () => {
     });
   });
 
-  it('tells that a file of a manifest is missing', async () => {
+  it('reports that a file of a manifest is missing', async () => {
     const dir = tempDir();
     writeText(dir, 'city.yaml', manifest('report.pdf'));
     const { code, out } = await check(dir, ['city.yaml']);
@@ -310,7 +310,7 @@ describe('checking manifests and configurations', () => {
     expect(lines[0]).toBe('list.csv:1:1: the index is empty: its first line names the columns [manifest]');
   });
 
-  it('tells the columns of a list that are not used, and patterns that fit nothing', async () => {
+  it('reports the columns of a list that are not used, and patterns that fit nothing', async () => {
     const dir = tempDir();
     writeText(dir, 'list.csv', 'dataset,link,Owner\na,https://example.org,Ann\n');
     writeText(dir, 'city.yaml', 'name: city\nindex: list.csv\n');
@@ -335,7 +335,7 @@ describe('checking manifests and configurations', () => {
     );
   });
 
-  it('tells that the portal of a manifest is not configured', async () => {
+  it('reports that the portal of a manifest is not configured', async () => {
     const dir = tempDir();
     writeText(dir, 'config/sluice.yaml', 'portals: { local: { kind: embedded } }\n');
     writeText(dir, 'jobs/city.yaml', 'name: city\nportal: town\ndatasets: []\n');
@@ -391,7 +391,7 @@ describe('checking a portal', () => {
     return server;
   };
 
-  it('tells what works there, and writes nothing', async () => {
+  it('reports what works there, and writes nothing', async () => {
     const server = await portal(['content creator']);
     const { code, out } = await check(tempDir(), [], { portal: server.url }, login);
     expect(code).toBe(0);
@@ -401,14 +401,14 @@ describe('checking a portal', () => {
     expect(server.requests().writes).toBe(0);
   });
 
-  it('tells what does not work and what to do', async () => {
+  it('reports what does not work and what to do', async () => {
     const server = await portal([]);
     const { code, out } = await check(tempDir(), [], { portal: server.url }, login);
     expect(code).toBe(3);
     expect(out).toMatch(/NO {2}the account has no role .*\n {6}-> give it the role/);
   });
 
-  it('tells a refused login', async () => {
+  it('reports a refused login', async () => {
     const server = await portal(['content creator']);
     const wrong = { ...login, SLUICE_PASSWORD: 'wrong' };
     const { code, out } = await check(tempDir(), [], { portal: server.url, json: true }, wrong);

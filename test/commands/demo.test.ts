@@ -29,7 +29,7 @@ it('stopped in the middle ends with 130 and leaves neither its folder nor a Redi
   expect(existsSync(folderOf(demo.out()))).toBe(false);
 });
 
-it('kept running can be looked at until it is stopped', async () => {
+it('kept running can be checked until it is stopped', async () => {
   const demo = startSluice(['demo', '--keep'], { cwd: tempDir() });
   await demo.said('Running on until Ctrl-C');
   const url = /until Ctrl-C: (http:\S+),/.exec(demo.out())?.[1] ?? '';

@@ -97,7 +97,7 @@ describe('init without questions', () => {
     });
   });
 
-  it('tells what is wrong with the portal and writes the files all the same', async () => {
+  it('reports what is wrong with the portal and writes the files all the same', async () => {
     const dir = tempDir();
     const { url } = await portal();
     const { code, out } = await init(dir, { url, username: 'ann' }, { SLUICE_PASSWORD: 'wrong' });

@@ -197,7 +197,7 @@ describe('expose', () => {
 });
 
 describe('publicUrl', () => {
-  it('stands in answers, and does not keep our own client out', async () => {
+  it('is in answers, and does not keep our own client out', async () => {
     const cwd = placeWith(local({ publicUrl: 'https://data.example.org' }));
     const { send } = await serve(cwd);
     const login = await send('POST', '/api/dataset/user/login', { body: { username: 'ann', password: 'pass' } });
@@ -215,7 +215,7 @@ describe('publicUrl', () => {
 });
 
 describe('options and configuration', () => {
-  it('options go before the file', async () => {
+  it('options take precedence over the file', async () => {
     const cwd = placeWith(local({ profile: 'dkan-7.14', dataDir: 'of-file' }));
     const one = await serve(cwd, { profile: 'spec', data: 'given' });
     expect(one.command.out()).toContain(`(profile spec, store ${join(cwd, 'given')})`);

@@ -93,7 +93,7 @@ it('a command whose workers could not start is over, and says why', async () => 
   const asked = new Map<Socket, number>();
   const REDIS_URL = await openProxy((data, client) => {
     if (!asked.has(client)) asked.set(client, asked.size);
-    return (asked.get(client) ?? 0) > 1 ? withoutInfo(data) : data; // a first look and the main connection go before
+    return (asked.get(client) ?? 0) > 1 ? withoutInfo(data) : data; // a first look and the main connection take precedence over
   });
   const options = { cwd: dir, env: { REDIS_URL } };
   const { code, err } = await runSluice(['publish', 'm.yaml', '--config', 'sluice.yaml'], options);

@@ -68,7 +68,7 @@ describe('sluice publish', () => {
     await expect(publishCommand(['none.yaml'], place.options, io)).rejects.toBeInstanceOf(RedisMissingError);
   });
 
-  it('takes what stands in the inbox of a drop manifest, once it has settled', async () => {
+  it('takes what is in the inbox of a drop manifest, once it has settled', async () => {
     const place = commandPlace();
     place.write('inbox/a.csv', sound);
     place.write('inbox/bad.csv', 'a,b\n1\n');
@@ -91,7 +91,7 @@ describe('sluice publish', () => {
     expect(reportSchema.parse(JSON.parse(second.out())).items).toEqual([]);
   });
 
-  it('says that a run waits for the one before it', async () => {
+  it('says that a run waits for the previous one it', async () => {
     const place = commandPlace();
     place.manifest('twice', Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`t${index}`, sound])));
     const [first, second] = [place.io({ terminal: true }), place.io({ terminal: true })];
@@ -102,7 +102,7 @@ describe('sluice publish', () => {
     expect(await Promise.all([publishing, joining])).toEqual([0, 0]);
   });
 
-  it('stopped in mid-run says so, and the next publish goes on', async () => {
+  it('stopped in mid-run says so, and the next publish continues', async () => {
     const place = commandPlace();
     const tables = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`t${index}`, sound]));
     place.manifest('stopped', tables);
@@ -135,7 +135,7 @@ describe('sluice publish without a manifest', () => {
     expect(out).toMatch(/^next: sluice start /m);
   });
 
-  it('publishes a folder as one dataset; --save writes a manifest that goes on under the same keys', async () => {
+  it('publishes a folder as one dataset; --save writes a manifest that continues under the same keys', async () => {
     const place = commandPlace();
     place.write('budget/income.csv', 'id\n1\n');
     place.write('budget/spending.csv', 'id\n1\n2\n');

@@ -69,7 +69,7 @@ describe('sluice schedules', () => {
     expect(json.schedules[1]).toMatchObject({ schedule: null, next: null, lastRun: null });
   });
 
-  it('tells of a faulty manifest and lists the others', async () => {
+  it('reports a faulty manifest and lists the others', async () => {
     const place = makePlace();
     place.write('jobs/wrong.yaml', 'name: wrong\nschedule: { cron: never }\ndatasets: []\n');
     const { code, out, err } = await list(place);

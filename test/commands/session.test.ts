@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const { redis } = await openTestRedis();
 
-it('a Redis that pauses is told once, and that it answers again', async () => {
+it('a Redis that pauses is reported once, and that it answers again', async () => {
   const told: string[] = [];
   const runtime = { redis, redisHandle: { describe: 'the one of the test' } } as Pick<Runtime, 'redis' | 'redisHandle'>;
   const end = watchRedis(runtime, new AbortController().signal, (line) => told.push(line));

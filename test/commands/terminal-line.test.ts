@@ -39,7 +39,7 @@ class Screen {
     this.#column += 1;
   }
 
-  /** As terminals do that break their lines anew. */
+  /** As terminals do that break their lines again. */
   narrow(columns: number): void {
     const cells = this.#rows.at(this.#row) ?? [];
     this.stream.columns = columns;

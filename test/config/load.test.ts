@@ -48,7 +48,7 @@ describe('web', () => {
     },
   );
 
-  it('health.port is not known any more', async () => {
+  it('health.port is no longer known', async () => {
     const [problem] = await problemsOf(load('health: { port: 0 }'));
     expect(problem).toMatch(/^1:1 health: unknown key/);
   });
@@ -79,7 +79,7 @@ describe('finding the configuration', () => {
     expect(config).toMatchObject({ file: path, retry: { attempts: 3, backoffMs: 1_000 } });
   });
 
-  it('--config goes before it, --state is relative to the working directory', async () => {
+  it('--config takes precedence over it, --state is relative to the working directory', async () => {
     const cwd = tempDir();
     writeText(cwd, 'config/sluice.yaml', 'retry: { attempts: 3 }');
     writeText(cwd, 'other/x.yaml', 'retry: { attempts: 5 }');
@@ -152,7 +152,7 @@ describe('what a file becomes', () => {
     expect(await problemsOf(load(wrong))).toHaveLength(3);
   });
 
-  it('imports run one after the other elsewhere, beside each other on the embedded portal, unless told', async () => {
+  it('imports run one after the other elsewhere, concurrently on the embedded portal, unless told', async () => {
     const config = await load(
       `${city}    password: \${PW}\n  a: { kind: embedded }\n  b: { kind: embedded, imports: serial }\n`,
       { PW: 'x' },
@@ -172,7 +172,7 @@ describe('what a file becomes', () => {
     expect(config.portals.a).toMatchObject({ host: '0.0.0.0', dataDir: '/srv/p' });
   });
 
-  it('REDIS_URL goes before redis.url, and redis.url may hold a referenced password', async () => {
+  it('REDIS_URL takes precedence over redis.url, and redis.url may hold a referenced password', async () => {
     const text = 'redis: { url: "redis://:${RP}@queue:6379" }';
     expect((await load(text, { RP: 'pw' })).redis.url).toBe('redis://:pw@queue:6379');
     expect((await load(text, { RP: 'pw', REDIS_URL: 'redis://other' })).redis.url).toBe('redis://other');

@@ -40,7 +40,7 @@ describe('Response formats', () => {
     expect(reply.headers['content-type']).toBe('application/json');
   });
 
-  it('a suffix goes before Accept', async () => {
+  it('a suffix takes precedence over Accept', async () => {
     const reply = await portal.anonymous.send('GET', '/api/dataset/node.xml');
     expect(reply.headers['content-type']).toBe('application/xml');
   });
@@ -54,7 +54,7 @@ describe('Response formats', () => {
     },
   );
 
-  it('errors come in the format that was asked for', async () => {
+  it('errors come in the format that was requested', async () => {
     const json = await portal.anonymous.send('GET', '/api/dataset/node/9999.json');
     const xml = await portal.anonymous.send('GET', '/api/dataset/node/9999.xml');
     expect(json.json()).toEqual(['Node 9999 could not be found']);
@@ -186,7 +186,7 @@ describe('Routes', () => {
     expect((await portal.anonymous.send(method, '/api/dataset/bogus')).status).toBe(404);
   });
 
-  it('POST acts as the method in _method or X-HTTP-Method-Override, and the token is asked for all the same', async () => {
+  it('POST acts as the method in _method or X-HTTP-Method-Override, and the token is requested all the same', async () => {
     const nid = await creator.create({ type: 'dataset', title: 'Override' });
     const path = `/api/dataset/node/${nid}`;
     const bare = await creator.send('POST', `${path}?_method=DELETE`, { headers: { 'x-csrf-token': '' } });

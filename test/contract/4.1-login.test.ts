@@ -125,7 +125,7 @@ describe('Flood control', () => {
     expect((await login({ username: 'editor', password: 'pass' })).status).toBe(200);
   });
 
-  it('counts afresh after a login that succeeds', async () => {
+  it('counts again after a login that succeeds', async () => {
     for (let round = 0; round < 2; round += 1) {
       for (let count = 0; count < 4; count += 1) await login({ username: 'administrator', password: 'wrong' });
       expect((await login({ username: 'administrator', password: 'pass' })).status).toBe(200);

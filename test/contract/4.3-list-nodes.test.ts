@@ -44,7 +44,7 @@ describe('List nodes', () => {
     expect(row).toMatchObject({ nid: '1', type: 'dataset', status: '1', uri: `${portal.url}/api/dataset/node/1` });
   });
 
-  it('returns only the fields that were asked for', async () => {
+  it('returns only the fields that were requested', async () => {
     expect(await list('fields=title,nid&parameters[nid]=2')).toEqual([{ title: 'Node 02', nid: '2' }]);
     const uri = `${portal.url}/api/dataset/node/2`;
     expect(await list('fields=title,uri&parameters[nid]=2')).toEqual([{ title: 'Node 02', uri }]);

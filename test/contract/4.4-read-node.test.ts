@@ -139,7 +139,7 @@ describe('Node', () => {
     expect((await portal.anonymous.send('GET', path)).json()).toEqual(['Access denied for user anonymous']);
   });
 
-  it('is 404 when it does not exist, for anonymous too, with what was asked for escaped', async () => {
+  it('is 404 when it does not exist, for anonymous too, with what was requested escaped', async () => {
     const reply = await portal.anonymous.send('GET', "/api/dataset/node/'");
     expect([reply.status, reply.json()]).toEqual([404, ['Node &#039; could not be found']]);
   });

@@ -106,7 +106,7 @@ describe('Create a node', () => {
     expect((await post({ type: 'dataset', title: 'x'.repeat(256) })).status).toBe(406);
   });
 
-  it('tells an administrator that a type does not exist', async () => {
+  it('reports an administrator that a type does not exist', async () => {
     const reply = await post({ type: 'unknown', title: 'x' }, admin);
     expect([reply.status, reply.json()]).toEqual([406, ['Node type unknown does not exist.']]);
   });
@@ -117,7 +117,7 @@ describe('Create a node', () => {
     expect([reply.status, reply.json()]).toEqual([403, [`Access denied for user ${name}`]]);
   });
 
-  it('tells all faults of the fields at once and keeps nothing', async () => {
+  it('reports all faults of the fields at once and keeps nothing', async () => {
     const before = portal.server.requests().writes;
     const reply = await post({
       type: 'dataset',

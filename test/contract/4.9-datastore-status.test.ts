@@ -21,7 +21,7 @@ describe('Datastore status', () => {
     );
   });
 
-  it('is YAML without an Accept header, and JSON when that is asked for', async () => {
+  it('is YAML without an Accept header, and JSON when that is requested', async () => {
     const { nid } = await createTable(creator);
     expect((await creator.send('GET', path(nid), { headers: { accept: '' } })).text).toMatch(/^---\nclass:/);
     expect((await creator.send('GET', path(nid))).json()).toEqual({

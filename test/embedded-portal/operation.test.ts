@@ -153,7 +153,7 @@ describe('The access log', () => {
 });
 
 describe('GET /healthz', () => {
-  it('tells that the store can be read, whatever Accept says', async () => {
+  it('reports that the store can be read, whatever Accept says', async () => {
     const portal = await startTestPortal();
     const reply = await portal.anonymous.send('GET', '/healthz', { headers: { accept: 'text/html' } });
     expect([reply.status, reply.json()]).toEqual([200, { status: 'ok', profile: 'spec', nodes: 0 }]);
@@ -161,7 +161,7 @@ describe('GET /healthz', () => {
 });
 
 describe('A graceful stop', () => {
-  it('lets requests under way end, and what they were told is there at the next start', async () => {
+  it('lets requests in progress end, and what they were told is there at the next start', async () => {
     const dataDir = tempDir();
     const portal = await startTestPortal({ dataDir });
     const creator = await portal.as('creator');

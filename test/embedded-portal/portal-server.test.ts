@@ -121,7 +121,7 @@ describe('close()', () => {
     await stopAfter(await startPortalServer({ dataDir, log }), async () => undefined);
   });
 
-  it('waits for a request that is under way, not for the connection that it came by', async () => {
+  it('waits for a request in progress, not for the connection that it came by', async () => {
     const server = await startPortalServer({ dataDir: tempDir(), log });
     const { hostname, port } = new URL(server.url);
     const client = connect(Number(port), hostname);

@@ -1,4 +1,4 @@
-// Somebody cancels runs and pauses portals: what is under way ends after its step, nothing is lost, and the next run goes on.
+// Somebody cancels runs and pauses portals: what is in progress ends after its step, nothing is lost, and the next run continues.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reportSchema } from '../../src/model/report.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -66,7 +66,7 @@ const expectWhole = async (place: Place, manifest: string, name: string): Promis
 };
 
 describe('sluice cancel', () => {
-  it('ends a run after the writes that are under way; the next publish does the rest, once', async () => {
+  it('ends a run after the writes in progress; the next publish does the rest, once', async () => {
     const gateway = await openGateway(portal.url);
     const place = makeRemotePlace(gateway.url);
     const manifest = manifestOf(place, 'midway');
@@ -171,7 +171,7 @@ describe('sluice cancel', () => {
   });
 });
 
-it('a manifest of high priority goes before the waiting work of another on its portal', async () => {
+it('a manifest of high priority takes precedence over the waiting work of another on its portal', async () => {
   const gateway = await openGateway(portal.url);
   const { portals } = remoteConfig(gateway.url);
   const place = makeRemotePlace(gateway.url, { portals: { local: { ...portals.local, concurrency: 1 } } });

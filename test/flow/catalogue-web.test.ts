@@ -53,7 +53,7 @@ describe('a catalogue on the web', () => {
     expect([third.code, third.report.counts.dataset]).toEqual([0, { unchanged: 20, done: 1 }]);
   });
 
-  it('whose kept copy is not what it was is fetched anew', async () => {
+  it('whose kept copy is not what it was is fetched again', async () => {
     serve('/kept.json', textOf(3), '"k"');
     const manifest = harvest('kept');
     await place.publish(manifest);

@@ -251,7 +251,7 @@ describe.each(['dkan-7.14', 'dkan-7.18'])('on a portal as %s', (profile) => {
 describe('faulty entries', () => {
   const more = { onMissing: 'delete' };
 
-  it('are told, the others go on; what they published before stays', async () => {
+  it('are reported, the others go on; what they published before stays', async () => {
     const manifest = write(
       'faulty',
       some(4, (index) => ({ distribution: { downloadURL: `https://example.org/f${index}` } })),

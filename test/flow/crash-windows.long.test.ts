@@ -77,7 +77,7 @@ class Series {
 
 /** Tables around these steps are made by steps of their own. */
 const isMade = (id: string): boolean => /prepare|attach/.test(id);
-/** Tables around this step are compared with the version before them. */
+/** Tables around this step are compared with the previous version them. */
 const isGuarded = (id: string): boolean => /guard/.test(id);
 
 /** A write as the windows name it, with the dataset it is for. */

@@ -266,7 +266,7 @@ describe('export of an odd portal', () => {
     expect(all(place)).toContain('datasets/one/data/moved.csv');
   });
 
-  it('writes through no link that stands in the folder', async () => {
+  it('writes through no link that is in the folder', async () => {
     const portal = await startFakePortal([dataset('1', 'One', '11'), withFile('11', '1', 'a.csv')]);
     portal.files.set('a.csv', sends('a\n1'));
     const place = placeFor(portal);

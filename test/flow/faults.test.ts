@@ -184,7 +184,7 @@ describe('a dropped file', () => {
 });
 
 describe('a refused login', () => {
-  it('is tried once, pauses the portal, is told at once, and ends when the password is mended', async () => {
+  it('is tried once, pauses the portal, is reported at once, and ends when the password is fixed', async () => {
     const place = makeRemotePlace(gateway.url);
     writePassword(place.dir, 'a-wrong-password');
     const manifest = manifestOf(place, 'login');

@@ -369,7 +369,7 @@ describe('packed and other tables of the web', () => {
 });
 
 describe('two workers on two hosts', () => {
-  it('fetch what each attaches: a job goes on elsewhere with a fetch of its own', { timeout: 60_000 }, async () => {
+  it('fetch what each attaches: a job continues elsewhere with a fetch of its own', { timeout: 60_000 }, async () => {
     const one = await makeRedisPlace(gateway.url, { sources, ...quickJobs });
     const two = openPlace();
     server.on('/host.csv', fileAnswer('id\n1\n2\n', { etag: '"h1"' }));

@@ -1,4 +1,4 @@
-// Portals that were set back, made anew or exchanged use node ids again: what is not ours is never written to, and what is
+// Portals that were set back, recreated or exchanged use node ids again: what is not ours is never written to, and what is
 // ours comes back.
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -83,7 +83,7 @@ const looks = async (person: Reader, nids: string[]): Promise<unknown[]> =>
     }),
   );
 
-/** Runs what happens on a portal that was made anew and holds nodes of others at our numbers; those must stay as they are. */
+/** Runs what happens on a portal that was recreated and holds nodes of others at our numbers; those must stay as they are. */
 const onNewPortal = async (
   ids: string[],
   story: (world: World, manifest: string, person: Reader) => Promise<void>,
@@ -104,7 +104,7 @@ const onNewPortal = async (
 
 const ours = ['City parks', 'City roads'];
 
-describe('a portal that was made anew', () => {
+describe('a portal that was recreated', () => {
   it('holds a run with changed files, and gets everything when that is decided', () =>
     onNewPortal(['parks', 'roads'], async ({ place }, _manifest, person) => {
       const manifest = write(place, ['parks', 'roads'], { version: 2 });
@@ -124,7 +124,7 @@ describe('a portal that was made anew', () => {
       expect(out).toContain('held');
     }));
 
-  it('is told by verify, node by node', () =>
+  it('is reported by verify, node by node', () =>
     onNewPortal(['parks', 'roads'], async ({ place }, manifest) => {
       const { code, out } = await place.run(['verify', manifest]);
       expect(code).toBe(3);

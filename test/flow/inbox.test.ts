@@ -114,7 +114,7 @@ it('publishes a new version of a name to the same resource, and keeps the old fi
   await waitUntil('two versions in the archive', () => archived('news/news').length === 2);
 });
 
-it('quarantines a faulty file with its reason, and publishes it once it is mended and dropped again', async () => {
+it('quarantines a faulty file with its reason, and publishes it once it is fixed and dropped again', async () => {
   writeFileSync(join(inbox, 'faulty.csv'), 'a,b\n1,2,3\n');
   const folder = join(inbox, '.sluice/quarantine/faulty');
   const name = await waitUntil('the quarantine', () => {

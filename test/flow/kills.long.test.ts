@@ -100,7 +100,7 @@ it('of one process that works, with the portal elsewhere', { timeout: 300_000 },
       return { id, title: `Dataset ${id}`, resources: [{ id: `t${id}`, title: `Table ${id}`, file }] };
     }),
   });
-  // Asked for by a command that is killed itself once the work has begun.
+  // Asked for by a command that is killed itself once the work has started.
   const asked = place.start(['publish', manifest]);
   await waitUntil('the first requests', () => gateway.requests.length > 5);
   expect(await asked.end('SIGKILL')).toBe('SIGKILL');

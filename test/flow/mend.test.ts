@@ -26,7 +26,7 @@ const writesFrom = (from: number): string[] =>
     .filter(isWrite)
     .map(({ path }) => path);
 
-it('are sent mended, stay unchanged, and are told in plan, log, report and verify; others are quarantined', async () => {
+it('are sent fixed, stay unchanged, and are reported in plan, log, report and verify; others are quarantined', async () => {
   const place = makeRemotePlace(gateway.url);
   const files = { export: export1250, sound: 'a,b\r\n1,2\r\n', ragged, plain: 'a\tb\n1\t2\n' };
   for (const [id, content] of Object.entries(files))

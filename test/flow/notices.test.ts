@@ -105,7 +105,7 @@ describe('notices of publish', () => {
 });
 
 describe('notices of a run that the guard holds', () => {
-  it('tell of it once, and that it is well again when the source is whole', async () => {
+  it('tell of it once, and that it has recovered when the source is whole', async () => {
     const hook = await openHook();
     const place = makePlace({ notify: { webhook: { url: hook.url } } });
     const publish = async (datasets: number): Promise<unknown> => {

@@ -1,4 +1,4 @@
-// A portal goes down in mid-run and comes back: the run ends right, everything else goes on, and everybody can see it.
+// A portal goes down in mid-run and comes back: the run ends right, everything else continues, and everybody can see it.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openHook } from '../notify/support/hook.ts';
 import { waitUntil } from '../support/wait-until.ts';

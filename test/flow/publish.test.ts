@@ -119,7 +119,7 @@ describe('publish', () => {
       rows: 2,
     });
 
-    // What failed is mended: only that is sent.
+    // What failed is fixed: only that is sent.
     place.write('data/faulty.csv', 'a,b,c\n1,2,3\n');
     place.write('data/gone.csv', 'x\n1\n');
     const mended = await place.publish(manifest);
@@ -151,7 +151,7 @@ describe('publish', () => {
     expect(emptied.body).toEqual([]);
     expect(emptied.field_tags).toEqual([]);
 
-    // A good file that becomes faulty: the old one stays, and is told as stale.
+    // A good file that becomes faulty: the old one stays, and is reported as stale.
     place.write('data/revenue.csv', 'source;amount\nTaxes;900;1\n');
     const stale = await place.publish(manifest);
     expect(stale.code).toBe(3);
@@ -180,7 +180,7 @@ describe('publish', () => {
     expect(doubles((await reader.list()).filter(({ title }) => title.startsWith('Together')))).toEqual([]);
   });
 
-  it('creates anew what was deleted on the portal by hand, and restores what was edited there', async () => {
+  it('creates again what was deleted on the portal by hand, and restores what was edited there', async () => {
     const place = makeRemotePlace(gateway.url);
     place.write('data/a.csv', 'a\n1\n');
     const content = (title: string) => ({

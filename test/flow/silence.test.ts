@@ -1,4 +1,4 @@
-// Silence that is told: every kind of it is injected into real processes, reported once, and reported as over once.
+// Silence that is reported: every kind of it is injected into real processes, reported once, and reported as over once.
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -84,7 +84,7 @@ describe('a worker', () => {
     expect(toldBy(hook)).toEqual(['overdue overdue-worker', 'overdue-ended']);
   });
 
-  it('that is stopped in its tracks is reported by all others once, and as over when it goes on', async () => {
+  it('that is stopped in its tracks is reported by all others once, and as over when it continues', async () => {
     const { place, hook } = await makeWatched();
     const service = await place.serve();
     const [worker, other] = [await startWorker(place), await startWorker(place)];
@@ -119,7 +119,7 @@ describe('a schedule', () => {
     const triggers = place.keys.triggers;
     await waitUntil('the schedule to fire', () => redis.hexists(triggers, 'n@local'));
     const queues = new Queues(redis, { prefix: 'sluice', attempts: 1, keepLogs: 1, keepMs: 1000 });
-    // A service reads its manifests once more when it has begun to watch them, which would add it again.
+    // A service reads its manifests once more when it has started to watch them, which would add it again.
     await waitUntil('the notice', async () => {
       await queues.runs.removeJobScheduler('schedule.n@local');
       return toldBy(hook).length > 0;
@@ -138,7 +138,7 @@ describe('a schedule', () => {
     });
   });
 
-  it('whose runs never begin since their queue is paused is reported, and as over when that goes on', async () => {
+  it('whose runs never begin since their queue is paused is reported, and as over when that continues', async () => {
     const { place, hook } = await makeWatched();
     const service = await place.serve([scheduled(place)]);
     const redis = place.redis();
@@ -188,7 +188,7 @@ describe('an inbox', () => {
 });
 
 describe('runs and data', () => {
-  /** The newest of what is known of the manifest is served; its runs are asked for by hand. */
+  /** The newest of what is known of the manifest is served; its runs are requested by hand. */
   const serve = async (place: Place, content: object): Promise<{ service: Sluice; run: () => Promise<number> }> => {
     const manifest = place.manifest({ name: 'n', ...content });
     const service = await place.serve([manifest]);

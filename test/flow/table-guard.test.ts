@@ -155,7 +155,7 @@ describe('a ruined version', () => {
     expect(attaches()).toEqual([]);
   });
 
-  it('leaves the good file on a node that has to be made anew', async () => {
+  it('leaves the good file on a node that has to be recreated', async () => {
     const { manifest, nid, uuid } = await holdOne('remade');
     await reader.remove(nid);
     const remade = withReport(await place.run(['publish', manifest, '--refresh', '--json']));

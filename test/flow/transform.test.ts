@@ -53,7 +53,7 @@ const manifestOf = (table: unknown[]): { name: string } & Record<string, unknown
 });
 
 describe('tables made of other files', () => {
-  it('arrive as rows, send nothing twice, and are made anew when their steps change', async () => {
+  it('arrive as rows, send nothing twice, and are recreated when their steps change', async () => {
     const place = makeRemotePlace(gateway.url);
     place.write('data/spending.csv', spending);
     place.write('data/zipped.csv.gz', gzipSync('id;name\n1;Bäume\n2;Wege\n'));
@@ -248,7 +248,7 @@ describe('a file of a kind that the portal refuses', () => {
 });
 
 describe('files of the web', () => {
-  it('are made into tables, asked for once, and made anew when their steps change', async () => {
+  it('are made into tables, asked for once, and recreated when their steps change', async () => {
     const server = await startSources();
     const sources = { allow: ['127.0.0.1'], requestsPerSecond: 0 };
     const place = makeRemotePlace(gateway.url, { sources });

@@ -1,4 +1,4 @@
-// Somebody edits on the portal what we manage: who, when and what is told, and the choice is the operator's.
+// Somebody edits on the portal what we manage: who, when and what is reported, and the choice is the operator's.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { planFileSchema } from '../../src/model/plan-file.ts';
 import type { Report } from '../../src/model/report.ts';
@@ -63,7 +63,7 @@ describe('an edit of a field of ours', () => {
     expect(await titleOf(nid)).toBe('As the person likes it');
   });
 
-  it('holds an update of the same node, and --on-drift overwrite goes on once', async () => {
+  it('holds an update of the same node, and --on-drift overwrite continues once', async () => {
     const manifest = write('once');
     const nid = itemOf((await place.publish(manifest)).report, 'once/one').nid ?? '';
     await person.change(nid, { body: body('By a person') });
@@ -102,7 +102,7 @@ describe('an edit of a field of ours', () => {
   });
 });
 
-it('tags that somebody edited are held, kept beside the others, and overwritten when that is asked for', async () => {
+it('tags that somebody edited are held, kept beside the others, and overwritten when that is requested', async () => {
   const manifest = write('tags', { tags: ['one', 'two'] });
   const nid = itemOf((await place.publish(manifest)).report, 'tags/one').nid ?? '';
   const tagsOf = async (): Promise<string> => JSON.stringify((await reader.read(nid)).field_tags);
@@ -150,7 +150,7 @@ it('an edit of a field that we do not manage is no drift, and stays as it is', a
   expect(await reader.read(nid)).toMatchObject({ title: 'New title', field_author });
 });
 
-it('a node that was deleted on the portal is seen by --refresh and made anew', async () => {
+it('a node that was deleted on the portal is seen by --refresh and recreated', async () => {
   const manifest = write('deleted');
   const nid = itemOf((await place.publish(manifest)).report, 'deleted/one').nid ?? '';
   await person.remove(nid);

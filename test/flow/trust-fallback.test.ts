@@ -60,7 +60,7 @@ const expectGood = async ({ nid, uuid }: ReportItem): Promise<void> => {
   expect((await reader.records(uuid)).map(({ word }) => word)).toEqual(['old', 'old', 'old']);
 };
 
-it('an import that is answered with true and failed brings the good file back, until the bad one is mended', async () => {
+it('an import that is answered with true and failed brings the good file back, until the bad one is fixed', async () => {
   const manifest = write('lies', good);
   await place.publish(manifest);
   write('lies', bad);
@@ -131,7 +131,7 @@ it('an import that never ends is given up with the last attempt, and the good fi
   await expectGood(item);
 }, 60_000);
 
-it('an import that is refused once is asked for again; refused twice, it brings the good file back', async () => {
+it('an import that is refused once is requested again; refused twice, it brings the good file back', async () => {
   const manifest = write('refuses', good);
   await place.publish(manifest);
   const refuse = (times: number): void =>
@@ -153,7 +153,7 @@ it('an import that is refused once is asked for again; refused twice, it brings 
   await expectGood(tableItem(twice.report));
 });
 
-it('rows that the importer is known to drop are told once, and not imported again and again', async () => {
+it('rows that the importer is known to drop are reported once, and not imported again and again', async () => {
   const manifest = write('loses', good);
   await place.publish(manifest);
   // This release loses what shares a block with every 1000th row.
@@ -228,7 +228,7 @@ it('where no copy is at hand, the job says so and leaves what the portal has', a
   expect(log.out).toContain('the previous good file is not kept on this host');
 });
 
-it('a worker killed at every moment of the way back goes on from there', async () => {
+it('a worker killed at every moment of the way back continues from there', async () => {
   const windows = ['attach', 'import', 'verify', 'ledger'].flatMap((step) => [`${step}/begin`, `${step}/end`]);
   const ids = windows.map((window) => `kill-${window.replace('/', '-')}`);
   const writeAll = (content: string): string =>

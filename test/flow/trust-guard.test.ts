@@ -84,7 +84,7 @@ describe('what the manifest no longer names', () => {
     }
   });
 
-  it('is deleted where that is asked for, and made anew when it returns', async () => {
+  it('is deleted where that is requested, and recreated when it returns', async () => {
     const manifest = write('by-delete', some(3), { onMissing: 'delete' });
     const first = (await place.publish(manifest)).report;
     write('by-delete', some(2), { onMissing: 'delete' });

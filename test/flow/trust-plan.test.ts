@@ -157,7 +157,7 @@ describe('plan and apply', () => {
     ).toBe(true);
   });
 
-  it('refuse a removal that is wished again, and what appeared or vanished on the portal', async () => {
+  it('refuse a removal that is wanted again, and what appeared or vanished on the portal', async () => {
     const manifest = write('gone', { more: { onMissing: 'delete' } });
     const first = (await place.publish(manifest)).report;
     write('gone', { only: ['parks', 'roads', 'trees'], titles: { parks: 'P' }, more: { onMissing: 'delete' } });

@@ -167,7 +167,7 @@ describe('rebuild', () => {
 describe('verify', () => {
   const ids = ['title', 'size', 'bytes', 'rows', 'node', 'sound'];
 
-  it('tells every kind of fault in a line of its own and ends with 3; what is sound ends with 0', async () => {
+  it('reports every kind of fault in a line of its own and ends with 3; what is sound ends with 0', async () => {
     const datasets = ids.map((id) => {
       const file = place.write(`data/v-${id}.csv`, 'id,value\n1,abc\n');
       return {

@@ -33,7 +33,7 @@ describe('the next time of a pattern', () => {
     expect(iso(nextDue(schedule({ cron: '30 2 * * *' }), due))).toBe('2026-10-26T01:30:00.000Z');
   });
 
-  it('goes on every quarter of an hour through both nights', () => {
+  it('continues every quarter of an hour through both nights', () => {
     for (const day of ['2026-03-28', '2026-10-24']) {
       const times: number[] = [at(`${day}T22:00:00Z`)];
       while (times.length < 30) times.push(nextDue(schedule({ cron: '*/15 * * * *' }), times.at(-1) ?? 0));

@@ -42,7 +42,7 @@ describe('one address', () => {
 });
 
 describe('a run', () => {
-  it('tells the monitor of the configuration when it begins, and how it ended', async () => {
+  it('reports the monitor of the configuration when it begins, and how it ended', async () => {
     const monitor = await openMonitor();
     const place = makePlace({ notify: { heartbeat: `${monitor.url}/ping` } });
     place.write('t.csv', 'id\n1\n');

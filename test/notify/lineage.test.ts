@@ -85,7 +85,7 @@ describe('a run', () => {
     expect(catalogue.tokens).toEqual(['Bearer t0ken', 'Bearer t0ken']);
   });
 
-  it('that fails is told as failed with codes and no words of others, and no receiver that refuses fails a run', async () => {
+  it('that fails is reported as failed with codes and no words of others, and no receiver that refuses fails a run', async () => {
     const catalogue = await openCatalogue(500);
     const place = makePlace({ lineage: { url: catalogue.url } });
     const resources = [{ id: 't', title: 'T', file: 'missing.csv' }];

@@ -54,12 +54,12 @@ const tell = (reports: (Report | { limited: Report })[]): string[][] => {
 };
 
 describe('a failure', () => {
-  it('is told once, however often the schedule meets it, and told as well again at the end', () => {
+  it('is reported once, however often the schedule meets it, and told as well again at the end', () => {
     const runs = [report([fine('a')]), report([failed('a')]), report([failed('a')]), report([fine('a')])];
     expect(tell([...runs, report([fine('a')])])).toEqual([[], ['run-failed a'], [], ['recovered'], []]);
   });
 
-  it('is told again once it was well in between', () => {
+  it('is reported again once it was well in between', () => {
     const runs = [report([failed('a')]), report([fine('a')]), report([failed('a')])];
     expect(tell(runs)).toEqual([['run-failed a'], ['recovered'], ['run-failed a']]);
   });
@@ -84,7 +84,7 @@ describe('a failure', () => {
     expect(tell(runs)).toEqual([['run-failed a b'], [], [], ['recovered']]);
   });
 
-  it('of a whole run is told, keeps the items open, and ends with the next run that gets as far as planning', () => {
+  it('of a whole run is reported, keeps the items open, and ends with the next run that gets as far as planning', () => {
     const runs = [
       report([failed('a')]),
       report([], reason('manifest')),
@@ -97,7 +97,7 @@ describe('a failure', () => {
 });
 
 describe('a faulty file', () => {
-  it('is told as such, and again only with another fault', () => {
+  it('is reported as such, and again only with another fault', () => {
     const runs = [report([faulty('a', 2)]), report([faulty('a', 2)]), report([faulty('a', 7)]), report([fine('a')])];
     expect(tell(runs)).toEqual([['file-quarantined a'], [], ['file-quarantined a'], ['recovered']]);
   });
@@ -109,19 +109,19 @@ describe('a faulty file', () => {
 });
 
 describe('a held run', () => {
-  it('is told once, as held', () => {
+  it('is reported once, as held', () => {
     const held = () => report([], reason('held'));
     expect(tell([held(), held(), report([fine('a')])])).toEqual([['run-held '], [], ['recovered']]);
   });
 
-  it('differs from held items, which are told with their keys', () => {
+  it('differs from held items, which are reported with their keys', () => {
     const drifted = item('a', 'held', reason('drift'));
     expect(tell([report([drifted, failed('b')])])).toEqual([['run-failed b', 'run-held a']]);
   });
 });
 
 describe('a report that is judged twice', () => {
-  it('is told once: a kill may come between telling and closing the run', () => {
+  it('is reported once: a kill may come between telling and closing the run', () => {
     const twice = report([failed('a')]);
     expect(tell([twice, twice])).toEqual([['run-failed a'], []]);
   });

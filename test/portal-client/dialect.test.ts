@@ -177,7 +177,7 @@ describe('the dialect of a portal', () => {
     expect(learnt).toEqual(['entity']);
   });
 
-  it('is learnt from the first create on an empty entity portal without datastore endpoints', async () => {
+  it('is learned from the first create on an empty entity portal without datastore endpoints', async () => {
     const { portal, learnt, sent } = await open({ dialect: 'entity', datastore: false });
     expect(await failureFrom(portal.createNode({ ...input, fields: license }, calm))).toMatchObject({
       request: { mayHaveHappened: true },
@@ -189,7 +189,7 @@ describe('the dialect of a portal', () => {
     expect(learnt).toEqual(['entity']);
   });
 
-  it('is learnt from the errors of an editing form, and the write is sent once more in it', async () => {
+  it('is learned from the errors of an editing form, and the write is sent once more in it', async () => {
     const { portal, learnt, sent } = await open({ dialect: 'form', datastore: true });
     const fields = { field_frequency: { und: [{ value: 'R/P1W' }] } };
     expect(await portal.createNode({ ...input, fields }, calm)).toEqual({ nid: '1' });
@@ -207,7 +207,7 @@ describe('the dialect of a portal', () => {
     expect(server.requests('GET', '/')).toHaveLength(0);
   });
 
-  it('is what was learnt earlier, without a request', async () => {
+  it('is what was learned earlier, without a request', async () => {
     const { server, portal } = await open({ dialect: 'form' }, { known: 'form' });
     await portal.createNode(input, calm);
     expect(server.requests('GET', '/')).toHaveLength(0);

@@ -82,7 +82,7 @@ describe('the client on the embedded portal', () => {
     expect(sha256(await reply.bytes())).toBe(sha256(file.content));
   });
 
-  it('is told of a uuid that exists, with the nid', async () => {
+  it('is reported of a uuid that exists, with the nid', async () => {
     const portal = openForTest(server.url);
     const wish = dataset();
     const { nid } = await portal.createNode(wish, calm);

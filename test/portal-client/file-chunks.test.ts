@@ -1,4 +1,4 @@
-// The chunks of a file that is sent: what its reader is told when the system fails to read it.
+// The chunks of a file that is sent: what its reader is reported when the system fails to read it.
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -22,7 +22,7 @@ it('gives all bytes in order', async () => {
 });
 
 // The memory of a process begins with pages that nobody may read: the system answers with an I/O error.
-it.runIf(process.platform === 'linux')('tells a failure of the system as that', async () => {
+it.runIf(process.platform === 'linux')('reports a failure of the system as that', async () => {
   const facts = { ...(await stat('/proc/self/mem', { bigint: true })), size: 1000n };
   const read = fileChunks('/proc/self/mem', facts as Awaited<ReturnType<typeof stat>> & typeof facts, faults);
   await expect(read.next()).rejects.toMatchObject({ message: 'unreadable', cause: { code: 'EIO' } });

@@ -130,7 +130,7 @@ describe('an upload', () => {
     expect(text).not.toMatch(/^X-Evil/m);
   });
 
-  it('tells the sha256 of what was sent in one piece', async () => {
+  it('reports the sha256 of what was sent in one piece', async () => {
     const { portal, write } = await setup(() => ({ body: { fid: 7 } }));
     const { sha256 } = await portal.files.attach('4', await write('a,b\n'), calm);
     expect(sha256).toBe(createHash('sha256').update('a,b\n').digest('hex'));

@@ -14,7 +14,7 @@ const start = async (options: SmallPortalOptions = {}) => {
 };
 
 describe('hidden nodes', () => {
-  it('are looked for above, between and below those that lists show', async () => {
+  it('are searched for above, between and below those that lists show', async () => {
     const { portal, node, reads } = await start();
     for (const nid of [2, 4]) node(nid, '1');
     for (const nid of [1, 3, 30]) node(nid, '0');
@@ -25,7 +25,7 @@ describe('hidden nodes', () => {
     expect(reads()).not.toContain(2);
   });
 
-  it('are looked for once, for all who ask', async () => {
+  it('are searched for once, for all who ask', async () => {
     const { portal, node, reads } = await start();
     node(3, '0');
     const both = await Promise.all([portal.hiddenNodes(calm), portal.inNameOf(null).hiddenNodes(calm)]);
@@ -51,7 +51,7 @@ describe('hidden nodes', () => {
     expect([reads(), server.requests('GET', '/api/dataset/node')]).toEqual([[], []]);
   });
 
-  it('are looked for only among the newest where there are too many ids', async () => {
+  it('are searched for only among the newest where there are too many ids', async () => {
     const { portal, node, reads } = await start();
     node(600, '1');
     node(1, '0');
@@ -63,7 +63,7 @@ describe('hidden nodes', () => {
     expect(reads()).toHaveLength(500);
   });
 
-  it('are looked for again when the walk has failed', async () => {
+  it('are searched for again when the walk has failed', async () => {
     let isDown = true;
     const { portal, node } = await start({
       intercept: ({ path }) => (isDown && path.endsWith('/node/7') ? { status: 500, body: 'down' } : undefined),

@@ -102,7 +102,7 @@ describe('a read', () => {
     expect(seen().join()).toContain('page=1');
   });
 
-  it('is given up when the body trickles for ever', async () => {
+  it('is given up when the body trickles forever', async () => {
     const server = await startPlanned((_turn, _seen, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       const timer = setInterval(() => response.write(' '), 50);

@@ -145,7 +145,7 @@ describe('looking up by uuid', () => {
     expect(server.requests('GET', '/api/dataset/node')).toHaveLength(2);
   });
 
-  it('asks beforehand for those that are looked for next, and takes such an answer once', async () => {
+  it('asks beforehand for those that are searched for next, and takes such an answer once', async () => {
     const { server, portal } = await start();
     server.nodes.set('2', { nid: '2', uuid: uuidOf(2), status: '1' });
     const asked = () => server.requests('GET', '/api/dataset/node').length;
@@ -158,7 +158,7 @@ describe('looking up by uuid', () => {
     expect(asked()).toBe(2);
   });
 
-  it('asks anew, whatever was asked beforehand, unless a recent answer will do', async () => {
+  it('asks again, whatever was asked beforehand, unless a recent answer will do', async () => {
     const { server, portal } = await start();
     portal.expectNodes([uuidOf(2)]);
     await vi.waitFor(() => expect(server.requests('GET', '/api/dataset/node')).toHaveLength(1));

@@ -10,7 +10,7 @@ const start = async (options: SmallPortalOptions = {}) => {
 };
 
 describe('probing a portal', () => {
-  it('tells what an entity portal offers, with one login and otherwise reads', async () => {
+  it('reports what an entity portal offers, with one login and otherwise reads', async () => {
     const server = await start();
     const probe = await openForTest(server.url).probe(calm);
     expect(probe).toMatchObject({
@@ -28,7 +28,7 @@ describe('probing a portal', () => {
     ]);
   });
 
-  it('tells what a form portal offers', async () => {
+  it('reports what a form portal offers', async () => {
     const server = await start({
       dialect: 'form',
       intercept: (seen) =>
@@ -92,7 +92,7 @@ describe('probing a portal', () => {
     expect(server.requests('POST', '/api/dataset/user/login')).toHaveLength(1);
   });
 
-  it('goes on to the login where strangers may list nothing', async () => {
+  it('continues to the login where strangers may list nothing', async () => {
     const server = await start({
       intercept: (seen) =>
         seen.headers.cookie === undefined && seen.method === 'GET'

@@ -220,7 +220,7 @@ describe('a 403', () => {
 });
 
 describe('a refused login', () => {
-  it('is asked for once: twenty calls and all later ones fail without another request', async () => {
+  it('is requested once: twenty calls and all later ones fail without another request', async () => {
     const server = await start();
     const told: PortalLoginError[] = [];
     const portal = openForTest(
@@ -347,7 +347,7 @@ describe('an address that is not this API', () => {
 });
 
 describe('a signal', () => {
-  it('ends the wait of its own call only; the shared login goes on for the others', async () => {
+  it('ends the wait of its own call only; the shared login continues for the others', async () => {
     let release = () => {};
     const server = await start({
       intercept: (seen, response) => {

@@ -1,4 +1,4 @@
-// Ids of terms by name: what is put in the place of names, what is learnt, and who is making a term just now.
+// Ids of terms by name: what is put in the place of names, what is learned, and who is making a term just now.
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type NewTerm, type StatedTerms, type TermStore, Terms } from '../../src/portal-client/terms.ts';
 import { Traits } from '../../src/portal-client/traits.ts';
@@ -37,7 +37,7 @@ const newTag = (name: string, index = 0, count = 1): NewTerm => ({
 });
 
 describe('names in fields', () => {
-  it('become ids where these are known, and are told with their place where they are not', async () => {
+  it('become ids where these are known, and are reported with their place where they are not', async () => {
     const terms = termsWith(memory({ 'tags budget': '17', 'format budget': '5' }));
     const other = { body: { und: [{ value: 'x' }] }, field_author: 'me' };
     expect(await terms.resolve({ ...other, ...tags('budget', 'trees') })).toEqual({
@@ -54,7 +54,7 @@ describe('names in fields', () => {
     });
   });
 
-  it('are looked for in their own vocabulary', async () => {
+  it('are searched for in their own vocabulary', async () => {
     const terms = termsWith(memory({ 'tags csv': '17', 'format csv': '5' }));
     const fields = { field_format: { und: [named('csv', 'format')] } };
     expect((await terms.resolve(fields)).fields).toEqual({ field_format: { und: [{ tid: '5', name: 'csv' }] } });
@@ -67,7 +67,7 @@ describe('names in fields', () => {
     expect(store.reads).toBe(0);
   });
 
-  it('have the id that somebody stated, whatever was learnt', async () => {
+  it('have the id that somebody stated, whatever was learned', async () => {
     const stated = { terms: { tags: { budget: '99' } } };
     const { fields } = await termsWith(memory({ 'tags budget': '17' }), stated).resolve(tags('budget'));
     expect(fields).toEqual({ field_tags: { und: [{ tid: '99', name: 'budget' }] } });
@@ -78,7 +78,7 @@ describe('names in fields', () => {
     expect(fresh.map(({ name }) => name)).toEqual(['constructor', 'toString']);
   });
 
-  it('that another worker has learnt meanwhile are known after a fresh look', async () => {
+  it('that another worker has learned meanwhile are known after a fresh look', async () => {
     const store = memory();
     const terms = termsWith(store);
     expect((await terms.resolve(tags('budget'))).fresh).toHaveLength(1);
@@ -125,7 +125,7 @@ describe('the id of a vocabulary', () => {
 });
 
 describe('ids of new terms', () => {
-  it('are learnt from the order of the node that was written with them', async () => {
+  it('are learned from the order of the node that was written with them', async () => {
     const store = memory({ 'tags b': '17' });
     const terms = termsWith(store);
     const { fresh } = await terms.resolve(tags('a', 'b', 'c'));
@@ -135,7 +135,7 @@ describe('ids of new terms', () => {
     expect((await terms.resolve(tags('a', 'c'))).fresh).toEqual([]);
   });
 
-  it('cannot be told where the node holds another number of terms, or none', async () => {
+  it('cannot be reported where the node holds another number of terms, or none', async () => {
     const store = memory();
     const terms = termsWith(store);
     const { fresh } = await terms.resolve(tags('a', 'b'));

@@ -161,7 +161,7 @@ describe('a refused login', () => {
     await failedProbes(3, 'q');
     portal.down.clear();
     await waitUntil('the other portal', () => toy.outcomes('r2'));
-    // A probe of p that was under way while the reason changed may still have come in.
+    // A probe of p in progress while the reason changed may still have come in.
     expect(count('p/probe')).toBeLessThanOrEqual(probes + 1);
     expect((await pauses.state('p'))?.reason.message).toBe('wrong password');
     expect(await toy.queues.portal('p').isPaused()).toBe(true);

@@ -113,7 +113,7 @@ const inPages = (children: ChildJob[], size: number): ChildJob[][] =>
 const inQueue = async (): Promise<number> => (await redis.keys('c:portal.p:r.dataset.*')).length;
 
 describe('a parent that was killed between adding its children and waiting', () => {
-  it.each([[40], [8000]])('goes on once all of its %i children have ended', async (count) => {
+  it.each([[40], [8000]])('continues once all of its %i children have ended', async (count) => {
     const settled = new Settled();
     const children = childrenOf(count);
     await queues.runs.add('run', {}, queues.runOptions('r'));
@@ -131,7 +131,7 @@ describe('a parent that was killed between adding its children and waiting', () 
     expect(await inQueue()).toBe(0);
   });
 
-  it('goes on although its own job was lost with what it knew of its children', async () => {
+  it('continues although its own job was lost with what it knew of its children', async () => {
     const settled = new Settled();
     const children = childrenOf(5);
     await queues.runs.add('run', {}, queues.runOptions('r'));

@@ -31,7 +31,7 @@ const job = async (id: string): Promise<JobLease> => {
   return new JobLease({ key, token, ask, lost: () => undefined });
 };
 
-/** Work that is under way until it is told to end. */
+/** Work in progress until it is told to end. */
 const held = () => {
   const begun = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
@@ -58,7 +58,7 @@ it('one job at a time does work of one name, in this process and elsewhere', asy
   expect(await redis.exists('exclusive:x')).toBe(0);
 });
 
-it('work of another name goes on beside it', async () => {
+it('work of another name continues beside it', async () => {
   const [one, other] = [held(), held()];
   const exclusive = worker();
   const first = exclusive.run('x', await job('1'), calm, one.work);
@@ -86,7 +86,7 @@ it('what the work returns is given back, and a failure leaves no lock', async ()
   expect(await worker().run('x', await job('2'), calm, async () => 8)).toBe(8);
 });
 
-it('a holder that was killed blocks nobody once its job is not its own any more', async () => {
+it('a holder that was killed blocks nobody once its job is no longer its own', async () => {
   const killed = held();
   const former = worker().run('x', await job('killed'), calm, killed.work);
   await killed.begun;
@@ -118,7 +118,7 @@ it('a holder whose job stands is waited for, however long it is silent', async (
   expect(order).toEqual(['ended', 'in']);
 });
 
-it('a job that is not ours any more gets no lock', async () => {
+it('a job that is no longer ours gets no lock', async () => {
   const lease = await job('1');
   await redis.set(lease.key, 'token of another worker');
   const work = vi.fn(async () => undefined);

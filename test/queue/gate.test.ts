@@ -78,7 +78,7 @@ describe('the run gate', () => {
     expect((await gate.request({ ...request(), manifest: 'other' })).starts).toBe('now');
   });
 
-  it('joins the keys of limited requests, and a full request goes before them', async () => {
+  it('joins the keys of limited requests, and a full request takes precedence over them', async () => {
     const first = await gate.request(request());
     const { runId } = await gate.request(request(['city/a']));
     await gate.request(request(['city/b']));

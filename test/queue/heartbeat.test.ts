@@ -39,7 +39,7 @@ it('a worker learns whether it has a portal to itself, at once and when that cha
   await second.heartbeat.stop();
   const gone = performance.now();
   await waitUntil('the first to be alone again', () => !first.heartbeat.limits('city').isShared);
-  // What the other had sent may still be under way for a while.
+  // What the other had sent may still be in progress for a while.
   expect(performance.now() - gone).toBeGreaterThan(2000);
   expect(first.set.map(({ isShared, workers }) => [isShared, workers])).toEqual([
     [false, 1],

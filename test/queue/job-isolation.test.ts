@@ -1,4 +1,4 @@
-// One job of a worker alone: others begin no step meanwhile, and nobody waits for ever.
+// One job of a worker alone: others begin no step meanwhile, and nobody waits forever.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { JobIsolation } from '../../src/queue/trace.ts';
@@ -76,7 +76,7 @@ describe('a job that is alone', () => {
 });
 
 describe('with a step that does not end', () => {
-  it('a job goes on beside it, and lets the others go on after a while', async () => {
+  it('a job continues beside it, and lets the others go on after a while', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const patience = new AbortController();
     const spy = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(patience.signal);

@@ -34,7 +34,7 @@ describe('a parent job', () => {
     expect((await toy.outcomes('r2'))?.['m/ok']).toMatchObject({ state: 'completed' });
   });
 
-  it('goes on, and is not given up, when its lock has run out as it begins to wait', async () => {
+  it('continues, and is not given up, when its lock has run out as it begins to wait', async () => {
     await toy.start('lose-lock-before-waiting');
     await toy.addRun('r9', ['ok']);
     const outcomes = await waitUntil('the run', () => toy.outcomes('r9'));
@@ -48,7 +48,7 @@ describe('a parent job', () => {
     await toy.addRun('r3', [...keys, 'fail']);
     await toy.startUntil(() => ended('r3'), 'kill-before-waiting');
     const starts = await Promise.all(keys.map((key) => toy.redis.get(`toy.starts:${key}`)));
-    // A child that was in work at the kill starts a second time; none that had ended does.
+    // A child that was running at the kill starts a second time; none that had ended does.
     expect(starts.filter((count) => count === '1').length).toBeGreaterThanOrEqual(keys.length - 4);
   });
 

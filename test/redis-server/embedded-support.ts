@@ -43,7 +43,7 @@ export const serversOf = (stateDir: string): number[] => {
 
 const workingFolder = (pid: number): string | null => {
   try {
-    return readlinkSync(`/proc/${pid}/cwd`).replace(/ \(deleted\)$/, ''); // the folder may go before its server
+    return readlinkSync(`/proc/${pid}/cwd`).replace(/ \(deleted\)$/, ''); // the folder may take precedence over its server
   } catch {
     return null; // it ended, or is a zombie
   }

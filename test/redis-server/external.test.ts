@@ -104,7 +104,7 @@ describe('REDIS_URL', () => {
     await client.quit();
   });
 
-  test('it goes before the address of the configuration', async () => {
+  test('it takes precedence over the address of the configuration', async () => {
     const handle = await openRedis(embedded(tempDir(), { env: { REDIS_URL: url }, url: 'redis://127.0.0.1:1' }));
     expect(handle.options).toEqual({ path: redis.options.path });
     await handle.close();
@@ -132,7 +132,7 @@ describe('REDIS_URL', () => {
     server.close();
   });
 
-  test('a login that is refused is told in the words of the server, without the password', async () => {
+  test('a login that is refused is reported in the words of the server, without the password', async () => {
     const admin = new Redis(redis.options);
     await admin.config('SET', 'requirepass', 'right');
     const without = await refusal(reachExternal(url, trying()));

@@ -36,7 +36,7 @@ const refusal = async (found: Promise<unknown>): Promise<RedisMissingError> => {
 };
 
 describe('the order', () => {
-  test('REDIS_SERVER_BIN goes before redis-server on PATH', async () => {
+  test('REDIS_SERVER_BIN takes precedence over redis-server on PATH', async () => {
     const [bin, path] = [emptyFolder(), emptyFolder()];
     server(join(path, 'redis-server'), '7.2.0');
     const chosen = server(join(bin, 'my-redis'), '7.0.8');
@@ -44,7 +44,7 @@ describe('the order', () => {
     expect(await found).toEqual({ path: chosen, name: 'Redis', version: '7.0.8' });
   });
 
-  test('redis-server on PATH goes before valkey-server', async () => {
+  test('redis-server on PATH takes precedence over valkey-server', async () => {
     const path = emptyFolder();
     server(join(path, 'valkey-server'), '8.0.1', 'Valkey');
     const chosen = server(join(path, 'redis-server'), '7.0.15');
@@ -126,7 +126,7 @@ describe('nothing found', () => {
     expect(existsSync(trace)).toBe(false);
   });
 
-  test('a download that fails is told in the words of apt-get and leaves nothing behind', async () => {
+  test('a download that fails is reported in the words of apt-get and leaves nothing behind', async () => {
     const [path, folder] = [emptyFolder(), emptyFolder()];
     script(join(path, 'apt-get'), "echo 'E: Unable to locate package redis-tools' >&2; exit 100");
     script(join(path, 'dpkg'), 'exit 0');

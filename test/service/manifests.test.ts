@@ -52,7 +52,7 @@ describe('the manifests of the service', () => {
       log,
     );
     onTestFinished(() => watch.close());
-    // Written before the watch can have begun.
+    // Written before the watch can have started.
     writeText(dir, 'early.yaml', manifest('early'));
     await waitUntil('the early one', () => names.includes('early'));
     let turn = 0;

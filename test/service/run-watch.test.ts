@@ -46,7 +46,7 @@ const reportOf = ({ runtime }: Opened) => waitUntil('the report', () => runtime.
 
 const child = childId({ kind: 'dataset', runId, ...target, key: 'm/one' });
 
-describe('a run is begun again, and ends as others do,', () => {
+describe('a run is started again, and ends as others do,', () => {
   it('when it waits for children that have all ended', async () => {
     const opened = await open();
     await waitFor(opened, []);
@@ -84,7 +84,7 @@ describe('a run is begun again, and ends as others do,', () => {
     expect((await reportOf(opened)).reason).toBeNull();
   });
 
-  it('when its job stands in no list', async () => {
+  it('when its job is in no list', async () => {
     const opened = await open();
     await waitFor(opened, []);
     await opened.runtime.redis.zrem(opened.runtime.queues.runs.toKey('waiting-children'), runId);

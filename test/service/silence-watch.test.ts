@@ -46,7 +46,7 @@ const pass = async (ms: number, watches: SilenceWatch[]): Promise<void> => {
 };
 
 describe('a clock', () => {
-  it('that jumps ahead, or a host that was suspended, makes nobody silent who goes on', async () => {
+  it('that jumps ahead, or a host that was suspended, makes nobody silent who continues', async () => {
     const watches = [openWatch('start'), openWatch('worker')];
     await pass(0, watches);
     await pass(8 * 3_600_000, watches);
@@ -138,7 +138,7 @@ describe('a thousand manifests', () => {
   });
 });
 
-describe('what is not expected any more', () => {
+describe('what is no longer expected', () => {
   it('is forgotten: by a manifest that says so, and by a service that does not promise it', async () => {
     const member = expectedOf.data('p', 'm/d');
     const inbox = expectedOf.inbox('m');

@@ -62,8 +62,8 @@ const report = (runId: string): StoredReport => {
   return builder.end({ runId, ...target, startedAt: at, endedAt: at, reason: null });
 };
 
-it('a part of a plan whose reply was lost with its connection stands in the plan once', async () => {
-  // Twice in the plan, its jobs were forgotten with one page and added again for the other, for ever.
+it('a part of a plan whose reply was lost with its connection is in the plan once', async () => {
+  // Twice in the plan, its jobs were forgotten with one page and added again for the other, forever.
   const { client, cutAfter, close } = await lossyRedis(redis().options.path ?? '');
   try {
     const cutRuns = new Runs(client, redisKeys('test'), day);

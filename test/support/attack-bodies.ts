@@ -4,7 +4,7 @@ const repeat = (text: string, times: number): string => text.repeat(times);
 const many = (count: number, part: (i: number) => string, separator = ''): string =>
   Array.from({ length: count }, (_, i) => part(i)).join(separator);
 
-/** Nine levels, each naming the one before nine times: 400 million values if it were unfolded. */
+/** Nine levels, each naming the previous one nine times: 400 million values if it were unfolded. */
 const aliasBomb = many(9, (i) => `l${i}: &l${i} [${many(9, () => (i === 0 ? 'x' : `*l${i - 1}`), ',')}]\n`);
 
 const entityBomb = `<!DOCTYPE a [<!ENTITY l0 "lol">${many(9, (i) => `<!ENTITY l${i + 1} "${repeat(`&l${i};`, 10)}">`)}]><a>&l9;</a>`;

@@ -6,7 +6,7 @@ import { TerminalLine } from '../../src/commands/terminal-line.ts';
 /** An {@link Io} whose output can be read. */
 export interface CommandIo {
   io: Io;
-  /** Input of the command; a terminal when `terminal` was asked for. */
+  /** Input of the command; a terminal when `terminal` was requested. */
   input: PassThrough;
   /** What was written so far. */
   out: () => string;

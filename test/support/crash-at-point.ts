@@ -16,11 +16,11 @@ let points = 0;
 
 const strike = (): void => {
   process.kill(victim, 'SIGKILL');
-  // The signal ends this process before it goes on.
+  // The signal ends this process before it continues.
   if (victim === process.pid) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 };
 
-/** Marks every run that is under way as cancelled, over a connection that is no point itself. */
+/** Marks every run in progress as cancelled, over a connection that is no point itself. */
 const cancel = (): void => {
   const script = `
     for _, gate in ipairs(redis.call('SMEMBERS', 'sluice.gates')) do

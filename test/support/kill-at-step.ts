@@ -1,6 +1,6 @@
 // Preload (`node --import`) that kills its own process with SIGKILL at chosen steps of chosen items, each once.
 // KILL_DIR = a folder with one file for each kill: `<dataset id>` holding `<kind>/<step>/begin` or `…/end`. The file
-// goes at the kill; steps of runs, which have no dataset, are looked for in every file.
+// goes at the kill; steps of runs, which have no dataset, are searched for in every file.
 import { readdirSync, readFileSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Trace } from '../../src/model/job.ts';

@@ -11,7 +11,7 @@ import { waitUntil } from './wait-until.ts';
 export interface TestCluster {
   /** Addresses of the masters, as in a Redis URL: `host:port,host:port,host:port`. */
   hosts: string;
-  /** Lets the copy take over from the master of the slot, which goes on as its copy, as managed clusters do for updates. */
+  /** Lets the copy take over from the master of the slot, which continues as its copy, as managed clusters do for updates. */
   handOver(): Promise<void>;
   /** Kills the master that holds the slot; resolves when the copy has taken over. */
   killOwner(): Promise<void>;

@@ -9,7 +9,7 @@ export interface Import {
   /** File below the root, with forward slashes. */
   from: string;
   line: number;
-  /** As it stands in the file. */
+  /** As it is in the file. */
   specifier: string;
   /** The imported file below the root; null for a package. */
   to: string | null;
@@ -27,7 +27,7 @@ export const textOf = (path: string): string => readFileSync(join(root, path), '
 const importPattern =
   /^(?:import|export)\b[^;'"]*?\bfrom\s*'([^']+)'|^import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm;
 
-/** Every import of a file; what stands in comments does not count. */
+/** Every import of a file; what is in comments does not count. */
 export const importsOf = (from: string): Import[] => {
   const text = textOf(from).replaceAll(/\/\*[\s\S]*?\*\//g, (comment) => comment.replaceAll(/[^\n]/g, ' '));
   return [...text.matchAll(importPattern)].map((match) => {

@@ -14,7 +14,7 @@ interface Told {
   title: string;
   /** Content of the file that was attached last. */
   file: string | null;
-  /** True while a request about it is under way: then the new state counts as well as the old one. */
+  /** True while a request about it is in progress: then the new state counts as well as the old one. */
   pending: Told | 'deleted' | null;
   deleted: boolean;
 }
@@ -145,7 +145,7 @@ const lookAtNode = async (session: Session, nid: string): Promise<{ title: strin
   return { title: node.title, file };
 };
 
-/** Serves the store once more and compares it with what was told; then looks for damage and leftovers. */
+/** Serves the store once more and compares it with what was reported; then looks for damage and leftovers. */
 const inspect = async (dataDir: string, told: Map<string, Told>, profile: ProfileName): Promise<string[]> => {
   const faults: string[] = [];
   const server = await startPortalServer({ dataDir, profile, log: createLog({ level: 'silent' }) });

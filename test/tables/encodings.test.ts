@@ -23,7 +23,7 @@ const mended = async (content: Buffer, encoding?: string): Promise<string> => {
 /** Below the header, whose names a mend may have to change. */
 const rowsOf = (text: string): string => text.slice(text.indexOf('\n'));
 
-/** Texts as they stand in the encodings that are made for them. */
+/** Texts as they are in the encodings that are made for them. */
 const cases = Object.entries(languageTexts).flatMap(([language, text]) =>
   written.flatMap((encoding) => {
     const bytes = encoderOf(encoding)(text);

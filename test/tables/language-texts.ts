@@ -1,4 +1,4 @@
-// Rows of tables in many languages, of our own making: what the encodings that are told by evidence are tried on.
+// Rows of tables in many languages, of our own making: what the encodings that are reported by evidence are tried on.
 
 /** By language: lines of cells. */
 export const languageTexts: Record<string, string> = {

@@ -102,7 +102,7 @@ describe('a mend', () => {
     },
   );
 
-  it('reads the letters of the encoding that was told by evidence', async () => {
+  it('reads the letters of the encoding that was reported by evidence', async () => {
     const target = join(dir, 'letters.csv');
     await fixTable(fileOf(Buffer.from('N\xe4me;x\n\x80 5;Stra\xdfe\n', 'latin1')), target);
     expect(readFileSync(target, 'utf8')).toBe('Näme;x\n€ 5;Straße\n');

@@ -31,7 +31,7 @@ it('100,000 items are counted, found and shown', async () => {
   }
 }, 120_000);
 
-it('reading them anew takes no more memory', async () => {
+it('reading them again takes no more memory', async () => {
   const place = await openWebPlace();
   try {
     await writeManyItems(place.runtime, { ...target, count: 20_000 });

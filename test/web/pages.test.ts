@@ -70,7 +70,7 @@ describe('the first page', () => {
 });
 
 describe('what a run has changed', () => {
-  it('is counted on the next page that is asked for', async () => {
+  it('is counted on the next page that is requested', async () => {
     const counted = async (): Promise<string> => (await place.get('/')).body.replaceAll(/<[^>]+>/g, '');
     const sentence = async (text: string): Promise<string | undefined> =>
       (await counted()).includes(text) ? text : undefined;
@@ -292,7 +292,7 @@ describe('what portals, files and addresses say', () => {
   });
 });
 
-describe('work under way', () => {
+describe('work in progress', () => {
   it('is named with its step', async () => {
     const runId = await startWork(place.runtime);
     await new Promise((done) => setTimeout(done, 1100)); // the last view serves for a second
@@ -306,7 +306,7 @@ describe('work under way', () => {
 });
 
 describe('pages that are open', () => {
-  it('are told of changes, a bounded number of them', async () => {
+  it('are reported of changes, a bounded number of them', async () => {
     const at = await openWebPlace();
     try {
       const url = await at.app.listen({ host: '127.0.0.1', port: 0 });

@@ -68,7 +68,7 @@ export const faultPlanSchema = z.strictObject({
 /** See {@link faultPlanSchema}. */
 export type FaultPlan = z.infer<typeof faultPlanSchema>;
 
-const hint = 'fix the lines named above; docs/how-to/rehearse-faults.md shows every fault';
+const hint = 'fix the lines named above; docs/embedded-portal/rehearse-faults.md lists every fault';
 
 /** Reads a file of rules. Throws ConfigError with all its problems, each with line and column. */
 export const readFaults = async (path: string): Promise<FaultPlan> => {

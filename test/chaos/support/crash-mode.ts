@@ -4,7 +4,7 @@
  * `before`, `after`: the process is killed right before the point, or once the reply or the result has come and before
  * anybody has seen it. `withheld`: the reply has come, and the connection breaks instead of delivering it; the process lives.
  * `redis-before`, `redis-after`: Redis is killed there, and started again on its data. `worker-…`: one of two workers is killed.
- * `cancel`: every run under way is cancelled there, and published again; with `-kill` the process is killed soon after.
+ * `cancel`: every run in progress is cancelled there, and published again; with `-kill` the process is killed soon after.
  */
 export const crashModes = [
   'before',

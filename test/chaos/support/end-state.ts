@@ -18,13 +18,13 @@ const targets = ['city', 'inbox'].map((manifest) => ({ manifest, portal: 'local'
 /** Runs that have a record, newest last. */
 export const knownRuns = (site: CrashSite): Promise<string[]> => site.redis.zrange(keys.runs, '0', '-1');
 
-/** True while a run is under way or waits. */
+/** True while a run is in progress or waits. */
 export const isOpen = async (site: CrashSite): Promise<boolean> => {
   const open = await Promise.all(targets.map((target) => site.redis.exists(keys.gate(target))));
   return open.some((count) => count > 0);
 };
 
-/** Reads everything; `before` are the runs that are not to be looked at. */
+/** Reads everything; `before` are the runs that are not to be checked. */
 export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): Promise<EndState> => {
   const { nodes, uuids } = await portalState(site);
   const state: EndState = { ...nodes };

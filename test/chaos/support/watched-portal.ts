@@ -1,4 +1,4 @@
-// A portal whose requests are counted on their way, slow enough that those of several jobs are under way together.
+// A portal whose requests are counted on their way, slow enough that those of several jobs are in progress together.
 import { openSwitchboard, type Seen } from '../../../src/embedded-portal/faults/switchboard.ts';
 import type { Reader } from '../../flow/support/reader.ts';
 import { startPortalProcess } from '../../flow/support/server.ts';
@@ -8,7 +8,7 @@ export interface WatchedPortal {
   url: string;
   /** When each request came, by the clock of `performance`. */
   times: readonly number[];
-  /** `METHOD path` of the requests that were under way when most were. */
+  /** `METHOD path` of the requests in progress when most were. */
   most(): readonly string[];
   /** Reads the portal itself, uncounted. */
   reader(): Promise<Reader>;

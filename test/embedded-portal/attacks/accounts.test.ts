@@ -25,7 +25,7 @@ const livesAfter = async (change: (user: (typeof testUsers)[number]) => object):
 };
 
 describe('A session', () => {
-  it('outlives a restart with the same accounts, also where passwords stand in clear', async () => {
+  it('outlives a restart with the same accounts, also where passwords are in clear', async () => {
     expect(await livesAfter(() => ({}))).toBe(true);
     expect(await livesAfter(() => ({ password: 'pass' }))).toBe(true);
   });

@@ -1,4 +1,4 @@
-// Guesses at passwords: counted before they are looked at, by the address of the client, never against our own workers.
+// Guesses at passwords: counted before they are checked, by the address of the client, never against our own workers.
 import { scryptSync } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -23,7 +23,7 @@ const blockAddress = ({ server }: TestPortal, address = '127.0.0.1'): void => {
 };
 
 describe('Guesses that come at once', () => {
-  it('are bounded like those that come one after the other: of twenty, five are looked at', async () => {
+  it('are bounded like those that come one after the other: of twenty, five are checked', async () => {
     const portal = await startTestPortal();
     const replies = await Promise.all(
       Array.from({ length: 20 }, (_, index) => login(portal, 'creator', `guess ${index}`)),

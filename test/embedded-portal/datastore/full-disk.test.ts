@@ -59,7 +59,7 @@ it.skipIf(!existsSync('/dev/full'))(
   },
 );
 
-it('an import that was noted and never begun is picked up', async () => {
+it('an import that was noted and never started is picked up', async () => {
   const dir = tempDir();
   const d = open(dir, { pickUpMs: 5 });
   const path = d.file('a,b\n1,2\n');

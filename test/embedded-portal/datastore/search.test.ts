@@ -146,7 +146,7 @@ describe('the first rows of a table that was just imported', () => {
   const answers = (from: OpenDatastore, nid: string) =>
     Promise.all(wishes.map((wish) => from.datastore.search({ nid, resourceUuid: 'u', ...wish })));
 
-  it('are those of its file, whatever is asked for', async () => {
+  it('are those of its file, whatever is requested', async () => {
     const dir = tempDir();
     const first = openDatastore(dir);
     await first.attach('1', text);

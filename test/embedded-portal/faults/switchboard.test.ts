@@ -58,7 +58,7 @@ describe('the switchboard', () => {
     expect(await (await send()).text()).toBe(answer.slice(0, Math.floor(answer.length / 2)));
   });
 
-  it('goes on when a connection cannot be accepted', async () => {
+  it('continues when a connection cannot be accepted', async () => {
     let server: Server | undefined;
     const take = (message: unknown): void => {
       if ((message as { server: Server }).server !== portal) ({ server } = message as { server: Server });
@@ -100,7 +100,7 @@ describe('the switchboard', () => {
     expect(await (await send()).json()).toEqual({ ...JSON.parse(answer), data_import: 5 });
   });
 
-  it('pass excepts from the rules below it, times ends a rule, and a delay goes on', async () => {
+  it('pass excepts from the rules below it, times ends a rule, and a delay continues', async () => {
     rules(
       { route: 'GET /free/*', fault: 'pass' },
       { route: '* /**', fault: 'delay', delay: '1ms', upTo: '2ms' },

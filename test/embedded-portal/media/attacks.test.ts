@@ -50,7 +50,7 @@ describe.each(kinds)('%s', (kind) => {
     10_000,
   );
 
-  test('refuses a body over the limit before it is looked at', () => {
+  test('refuses a body over the limit before it is checked', () => {
     const body = Buffer.alloc(defaultParseLimits.bytes + 1, 0x20);
     expect(() => parsers[kind](body)).toThrow(/2000001 bytes; at most 2000000/);
     expect(() => parsers[kind](Buffer.from(soundBodies[kind]), { ...defaultParseLimits, bytes: 10 })).toThrow(

@@ -34,7 +34,7 @@ describe('a suffix', () => {
     expect(bySuffix(suffix, 'application/json')).toEqual({ unsupported: true, vary: false });
   });
 
-  test('is what stands behind the last dot; an empty one and 0 are none', () => {
+  test('is what is behind the last dot; an empty one and 0 are none', () => {
     expect(['7', '7.json', '7.json.xml', '7.', '7.0', '7.5', '.json'].map(splitSuffix)).toEqual([
       { name: '7', suffix: null },
       { name: '7', suffix: 'json' },

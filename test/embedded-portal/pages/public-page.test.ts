@@ -99,7 +99,7 @@ describe('the address of a dataset', () => {
     expect(await addressOf(hidden)).toContain('/resource/');
   });
 
-  it('keeps letters of all scripts, and stands beside /node/<nid>', async () => {
+  it('keeps letters of all scripts, and is beside /node/<nid>', async () => {
     const nid = await dataset('Bäume — 樹木');
     const path = await addressOf(nid);
     expect(path).toContain('%');

@@ -41,7 +41,7 @@ describe('terms of 7.18', () => {
     expect(keywords).toEqual([['harbour'], [''], ['']]);
   });
 
-  it('are made anew for a name that exists, and kept for a number that does', async () => {
+  it('are recreated for a name that exists, and kept for a number that does', async () => {
     const tidOf = (node: Record<string, unknown>): unknown =>
       (node.field_tags as { und: [{ tid: string }] }).und[0].tid;
     const once = tidOf(await datasetWith([tag('again', '2')]));

@@ -117,7 +117,7 @@ const tables = async (user: Caller): Promise<string[]> => {
 };
 
 describe('imports that overlap', () => {
-  it('lose states although every one answers true: rows are there that no state tells of', async () => {
+  it('lose states although every one answers true: rows are there that no state reports', async () => {
     const user = await admin();
     const nids = await tables(user);
     const replies = await Promise.all(nids.map((nid) => importOf(user, nid)));

@@ -12,7 +12,7 @@ export interface Generated {
   profile?: ProfileName;
 }
 
-/** A store that was filled; `serve` opens it under a profile, instead of the one before. */
+/** A store that was filled; `serve` opens it under a profile, instead of the previous one. */
 export interface FilledStore {
   serve(profile: ProfileName): Promise<TestPortal>;
 }

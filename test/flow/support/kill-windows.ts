@@ -32,7 +32,7 @@ export interface Windows {
   writeOf: (passed: Passed) => { what: string; id: string };
 }
 
-/** Publishes again and again until one publish is not killed any more; every window has killed once then. */
+/** Publishes again and again until one publish is no longer killed; every window has killed once then. */
 export const publishThroughKills = async (
   { place, killDir, gateway }: { place: Place; killDir: string; gateway: Gateway },
   manifest: string,

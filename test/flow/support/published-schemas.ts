@@ -161,7 +161,7 @@ const compiled = (schema: object): ValidateFunction => {
   return ajv.compile(schema);
 };
 
-/** Checks a `datapackage.json`; what is wrong stands in `errors`. */
+/** Checks a `datapackage.json`; what is wrong is in `errors`. */
 export const isDataPackage = compiled(dataPackage);
 
 /** Checks a `catalogue.json`. */

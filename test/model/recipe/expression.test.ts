@@ -85,7 +85,7 @@ describe('an expression', () => {
     expect(() => given('a / 0', ['1'])).toThrow('the result of / is not a number');
   });
 
-  it('never runs what stands in it, whatever that is', () => {
+  it('never runs what is in it, whatever that is', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', maxLength: 40 }),

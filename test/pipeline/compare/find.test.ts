@@ -17,7 +17,7 @@ it('a dataset is found by its uuid before all else', async () => {
   expect(await findDataset(city.portal(), wish, { ...byTitle, mapping }, calm)).toEqual({ how: 'uuid', nid: ours.nid });
 });
 
-it('then by the mapping file, then by exact title where that is asked for', async () => {
+it('then by the mapping file, then by exact title where that is requested', async () => {
   const { nid } = await city.make({ type: 'dataset', title: 'Roads' });
   const wish = { key: 'city/roads', uuid: nobody, title: 'Roads', published: true };
   const mapping = new Map([['city/roads', '77']]);
@@ -34,7 +34,7 @@ it('a title with a comma is not read as a list of titles', async () => {
   expect(await findDataset(city.portal(), wish, byTitle, calm)).toEqual({ how: 'title', nid });
 });
 
-it('a draft that lists may hide is looked for by its id', async () => {
+it('a draft that lists may hide is searched for by its id', async () => {
   const { nid, uuid } = await city.make({ type: 'dataset', title: 'Plans', status: 0, log: 'sluice city/plans abc' });
   const wish = { key: 'city/plans', uuid, title: 'Plans', published: false };
   const portal = city.ordinary();
@@ -44,7 +44,7 @@ it('a draft that lists may hide is looked for by its id', async () => {
   expect(await findDataset(portal, other, byIdentity, calm)).toEqual({ how: 'none' });
 });
 
-it('two nodes of one title are told, and none of them is taken', async () => {
+it('two nodes of one title are reported, and none of them is taken', async () => {
   const twins = [
     await city.make({ type: 'dataset', title: 'Trees' }),
     await city.make({ type: 'dataset', title: 'Trees' }),

@@ -1,4 +1,4 @@
-// What a proof says of a node that is as wished, and of each way in which one can differ.
+// What a proof says of a node that is as wanted, and of each way in which one can differ.
 import { expect, it } from 'vitest';
 import { newEntry } from '../../../src/model/ledger-entry.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
@@ -23,7 +23,7 @@ const datasetWish = (uuid: string, more: Partial<NodeWish> = {}): NodeWish => ({
   ...more,
 });
 
-it('a node as wished is live, with the fingerprint of the wish', async () => {
+it('a node as wanted is live, with the fingerprint of the wish', async () => {
   const { nid, uuid } = await city.make({ type: 'dataset', title: 'Parks' });
   const { entry, faults, sent } = await proveNodeOnly(parts(), datasetWish(uuid), found(nid));
   expect(faults).toEqual([]);
@@ -80,7 +80,7 @@ it('a field that the portal is known not to hold is no fault, unless it has chan
   });
 });
 
-it('a node that bears another uuid than the one in the ledger is not ours any more', async () => {
+it('a node that bears another uuid than the one in the ledger is no longer ours', async () => {
   const { nid, uuid } = await city.make({ type: 'dataset', title: 'Parks' });
   const wish = datasetWish(uuid);
   const known = { ...newEntry({ ...wish, kind: 'dataset', uuid: '00000000-0000-4000-8000-000000000001' }), nid };

@@ -11,7 +11,7 @@ import { attachedState, itemOf, useLedger } from './support/job.ts';
 
 const { ledger } = useLedger();
 
-/** `storage` and `data_import`; a list is told one after the other, the last one for ever. */
+/** `storage` and `data_import`; a list is told one after the other, the last one forever. */
 type Told = [number, number];
 
 interface Case {
@@ -22,7 +22,7 @@ interface Case {
 }
 
 interface Given {
-  /** Rows that the search tells of the table; null where the portal offers none. */
+  /** Rows that the search reports the table; null where the portal offers none. */
   total?: number | null;
   actions?: ItemAction[];
   traits?: PortalTraits;
@@ -84,7 +84,7 @@ describe('the import step', () => {
     expect(state.entry.datastore).toBe('imported');
   });
 
-  it('waits for an import that is under way without ordering another', async () => {
+  it('waits for an import in progress without ordering another', async () => {
     const { state, orders } = await prepare([
       [1, 4],
       [1, 6],
@@ -158,7 +158,7 @@ describe('the import step', () => {
     expect(state.entry.datastore).toBe('imported');
   });
 
-  it('tells the portal the comma again after a file with another delimiter', async () => {
+  it('reports the portal the comma again after a file with another delimiter', async () => {
     const refused = {
       sha256: 'b',
       importFingerprint: 'o',
@@ -179,7 +179,7 @@ describe('the import step', () => {
     expect(orders()).toEqual(['DELETE ', 'PUT ', importOrder]);
   });
 
-  it('goes on from an import that was ordered before a kill', async () => {
+  it('continues from an import that was ordered before a kill', async () => {
     const { state, orders } = await prepare([[1, 6]], { intent: { action: 'import', nid: '7', at: 1 } });
     await importFile(state);
     expect(orders()).toEqual([]);
@@ -193,7 +193,7 @@ describe('the import step', () => {
     expect(orders()).toEqual(['DELETE ', importOrder]);
   });
 
-  it('makes rows anew that were counted and found wrong', async () => {
+  it('makes rows again that were counted and found wrong', async () => {
     const { state, orders } = await prepare(
       [
         [1, 2],

@@ -92,7 +92,7 @@ describe('a create', () => {
   });
 
   it.each(['form', 'entity'] as const)(
-    'interrupted on a %s portal that hides it: goes on with the node above the mark',
+    'interrupted on a %s portal that hides it: continues with the node above the mark',
     async (dialect) => {
       const { portal, target, said, wish, write, writes } = await prepare(
         { dialect },
@@ -137,14 +137,14 @@ describe('a node that the ledger names', () => {
   const known = (wish: NodeWish, more: Partial<LedgerEntry> = {}): LedgerEntry =>
     entryOf(wish.key, { nid: '1', vid: '1', live: true, metadataFingerprint: wish.fingerprint, ...more });
 
-  it('is left alone where its row in the listing shows it, as wished', async () => {
+  it('is left alone where its row in the listing shows it, as wanted', async () => {
     const { portal, wish, write, writes } = await prepare();
     portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid }));
     expect(await write(known(wish))).toEqual(known(wish));
     expect([writes(), portal.requests('GET', '/api/dataset/node/')]).toEqual([[], []]);
   });
 
-  it('is not written to when its number was given to another one: it is created anew', async () => {
+  it('is not written to when its number was given to another one: it is created again', async () => {
     const { portal, target, wish, write, writes } = await prepare();
     const other = { uuid: '00000000-0000-4000-8000-000000000098', title: 'Of somebody else', log: '' };
     portal.nodes.set('1', ours(wish, '1', other));
@@ -233,7 +233,7 @@ describe('an update', () => {
       fieldNames: ['field_author', 'body'],
     });
 
-  it('sends what is wished and empties what we sent before and is wished no more', async () => {
+  it('sends what is wanted and empties what we sent before and is wanted no more', async () => {
     const { portal, wish, write, writes } = await prepare({}, { fields: { body: { und: [{ value: 'new' }] } } });
     portal.nodes.set(
       '1',

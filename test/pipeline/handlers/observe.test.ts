@@ -17,7 +17,7 @@ const resource = (key: string, content: string) => {
   return resourceWish(key, { source: { kind: 'file', path, name: 'table.csv' } });
 };
 
-it('files of what was never published are left to their jobs, where that is asked for', async () => {
+it('files of what was never published are left to their jobs, where that is requested', async () => {
   const wishes = [
     datasetWish('m/d', [], { resources: [resource('m/d/old', 'id\n1\n'), resource('m/d/new', 'id\n2\n')] }),
   ];

@@ -46,7 +46,7 @@ it('a rename is planned as no work but its new metadata, with the uuid of its no
   expect(plan.missing.removals).toEqual([]);
 });
 
-it('a new item under a key whose node goes on under another one does not take that node over', async () => {
+it('a new item under a key whose node continues under another one does not take that node over', async () => {
   const known = liveState([datasetWish('m/a', ['new'])]);
   const entry = known.entries.get('m/a/new');
   if (entry) known.entries.set('m/a/new', { ...entry, uuid: uuidOfKey('m/a/old') });
@@ -141,7 +141,7 @@ describe('a link that changed', () => {
     expect(plan).toMatchObject({ removals: [], held: null });
   });
 
-  it('goes on although a faulty entry may be any of those that are missing; one that certainly is faulty stays as it is', async () => {
+  it('continues although a faulty entry may be any of those that are missing; one that certainly is faulty stays as it is', async () => {
     const wishes = [dataset(link('new', 'https://b.example/2.csv'))];
     const possible = await planAll(wishes, known(), { ...options, spares: () => 'possible' });
     expect(possible).toMatchObject({ missing: { renames: [{ to: 'm/a/new' }] }, removals: [] });

@@ -28,14 +28,14 @@ describe('the name of a file behind an address', () => {
     expect(found(named, known)?.source).toEqual(named);
   });
 
-  it('tells whether the keys beside a table of text apply', () => {
+  it('reports whether the keys beside a table of text apply', () => {
     const wish = resourceWish('m/d/r', { source: unsure, reading: { encoding: 'cp1250', mend: 'safe' } });
     const csv = withSource(wish, { ...unsure, name: 'a.csv' });
     expect(csv.recipe).toMatchObject({ steps: [{ encoding: 'cp1250' }], mend: 'safe' });
     expect(withSource(wish, { ...unsure, name: 'a.pdf' })).not.toHaveProperty('recipe');
   });
 
-  it('leaves a recipe that is asked for alone', () => {
+  it('leaves a recipe that is requested alone', () => {
     const recipe = withSource(resourceWish('m/d/r'), { ...unsure, name: 'a.json' }).recipe;
     if (!recipe) throw new Error('no recipe');
     const asked = { ...recipe, asked: true };

@@ -55,7 +55,7 @@ it('new metadata is an update that names the fields', () => {
   expect(plan).toMatchObject({ actions: ['update'], changes: [{ field: 'title', from: 'm/d', to: 'New' }] });
 });
 
-it('an import that is not proven is done again, and an item that is not proven live is looked at', () => {
+it('an import that is not proven is done again, and an item that is not proven live is checked', () => {
   expect(actionsOf(changed('m/d/r', { datastore: 'pending' }))[1]).toEqual(['import']);
   expect(actionsOf(changed('m/d', { live: false }))[0]).toEqual(['verify']);
 });
@@ -68,7 +68,7 @@ it('a draft is proven without being live', () => {
   expect(actionsOf(known, draft)).toEqual([[]]);
 });
 
-it('a new file that cannot be read is told, unless it is left to its job', () => {
+it('a new file that cannot be read is reported, unless it is left to its job', () => {
   const unreadable = { ...nothing, sources: new Map([['m/d/r', null]]) };
   const [resource] = planDataset(wish, unreadable).resources;
   expect(resource).toMatchObject({ why: 'not on the portal yet; its file cannot be read', bytes: 0 });
@@ -103,7 +103,7 @@ it('the listing shows what was edited and what is gone', () => {
   expect(actionsOf({ ...known, listed: new Map([row('m/d', '1', '1'), row('m/d/r', '2', '1')]) })).toEqual([[], []]);
 });
 
-it('a uuid that the listing shows at another node is looked at', () => {
+it('a uuid that the listing shows at another node is checked', () => {
   const listed = new Map(
     ['m/d', 'm/d/r'].map((key, index) => [
       uuidOfKey(key),
@@ -124,7 +124,7 @@ it('a uuid in capitals is found in the listing', () => {
   expect(actionsOf({ ...known, listed: new Map(rows) })).toEqual([[], []]);
 });
 
-it('a list of resources that is not proven is looked at, one in another order is written', () => {
+it('a list of resources that is not proven is checked, one in another order is written', () => {
   const two = datasetWish('m/d', ['a', 'b']);
   const known = liveState([two]);
   const withLinks = (links: string[] | null) => {
@@ -138,7 +138,7 @@ it('a list of resources that is not proven is looked at, one in another order is
   expect(withLinks(['2', '99', '3'])).toMatchObject({ actions: [], why: null });
 });
 
-it('a table that the portal was asked for and that is wrong is imported again, unless its file is sent anyway', () => {
+it('a table whose state was requested and that is wrong is imported again, unless its file is sent anyway', () => {
   const known = { ...liveState([wish]), tables: new Map([['m/d/r', 'its table holds 1 of 2 rows']]) };
   expect(planDataset(wish, known).resources[0]).toMatchObject({
     actions: ['import'],
@@ -169,11 +169,11 @@ const refusedKnowledge = (isReplaced: boolean, more: Partial<LedgerEntry> = {}) 
   return known;
 };
 
-it('a file that could not be imported is not sent again while the good one stands in its place', () => {
+it('a file that could not be imported is not sent again while the good one is in its place', () => {
   expect(actionsOf(refusedKnowledge(true))).toEqual([[], []]);
 });
 
-it('it is sent again when it changes, or what is wished of it does; the good file itself is looked at', () => {
+it('it is sent again when it changes, or what is wanted of it does; the good file itself is checked', () => {
   const known = refusedKnowledge(true);
   known.sources.set('m/d/r', source('c'));
   expect(actionsOf(known)[1]).toEqual(['verify', 'attach', 'import']);

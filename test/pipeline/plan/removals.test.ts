@@ -30,7 +30,7 @@ const knowing = (changes: Record<string, Partial<LedgerEntry>>) => {
   return known;
 };
 
-it('nothing is missing where everything is wished', () => {
+it('nothing is missing where everything is wanted', () => {
   expect(missing(before)).toEqual({ removals: [], renames: [], newly: [], returned: [] });
 });
 
@@ -65,7 +65,7 @@ describe('the grace', () => {
     expect(missing(before.slice(0, 1), grace, since(7)).removals).toEqual(['m/b', 'm/b/one']);
   });
 
-  it('begins anew for an item that came back in between', () => {
+  it('begins again for an item that came back in between', () => {
     const known = knowing({ 'm/b': { missingSince: 1 } });
     expect(missing(before, grace, known).returned).toEqual(['m/b']);
   });
@@ -111,7 +111,7 @@ describe('a rename', () => {
     });
   });
 
-  it('by uuid goes before one by content', () => {
+  it('by uuid takes precedence over one by content', () => {
     const known = liveState([datasetWish('m/a', ['one', 'two'])]);
     known.sources.set('m/a/three', source('a\n1\nm/a/one'));
     const three = resourceWish('m/a/three', { uuid: uuidOfKey('m/a/two') });

@@ -1,4 +1,4 @@
-// Which resource goes on where addresses changed.
+// Which resource continues where addresses changed.
 
 import { describe, expect, it } from 'vitest';
 import type { LedgerEntry, SentNode } from '../../../src/model/ledger-entry.ts';
@@ -36,7 +36,7 @@ const knownOf = (before: DatasetWish[]) => {
   return known;
 };
 
-/** Positions in the new list of what goes on, by positions in the old one; null for what is missing. */
+/** Positions in the new list of what continues, by positions in the old one; null for what is missing. */
 const continued = async (
   before: unknown[],
   after: unknown[],
@@ -55,7 +55,7 @@ const continued = async (
   });
 };
 
-describe('a resource whose address changed goes on', () => {
+describe('a resource whose address changed continues', () => {
   it.each<[string, Distribution[], Distribution[], (number | null)[]]>([
     ['by its title', [at('a.csv', { title: 'T' })], [at('2024/b.csv', { title: 'T' })], [0]],
     [

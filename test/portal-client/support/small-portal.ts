@@ -18,7 +18,7 @@ export interface SmallPortalOptions {
   datastore?: boolean;
   /** Role names of the one account. */
   roles?: Record<string, string>;
-  /** Path the site stands under, such as `/sub`. */
+  /** Path the site is under, such as `/sub`. */
   basePath?: string;
   /** False: the login result has no token, only `/services/session/token` has. */
   tokenInLogin?: boolean;

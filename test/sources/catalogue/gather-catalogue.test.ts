@@ -330,7 +330,7 @@ describe('identity', () => {
     expect(await keysOf(twins.slice(1))).toEqual([...before.slice(1, 4), expect.any(String), expect.any(String)]);
   });
 
-  it('of resources is that of the catalogue: they stand in its order', async () => {
+  it('of resources is that of the catalogue: they are in its order', async () => {
     const distribution = ['z', 'a', 'm'].map((name) => ({
       downloadURL: `https://example.org/${name}.csv`,
       title: name,

@@ -51,7 +51,7 @@ describe('the entries of a catalogue', () => {
     }
   });
 
-  it('are told apart from what stands in other lists', async () => {
+  it('are told apart from what is in other lists', async () => {
     const passed: string[] = [];
     const text =
       '{"record": [{"a": [{}]}, {}], "dataset": [{}], "words": ["x"], "catalog": ["urn:a", {"dataset": [], "theme": [{}]}], "b": {"c": [{}]}, "service": {}}';

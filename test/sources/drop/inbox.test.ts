@@ -130,7 +130,7 @@ describe('a file dropped into the inbox', () => {
     expect(watched.batches.map((batch) => batch.length)).toEqual([2]);
   });
 
-  it('is found by polling on a drive that tells of no events', async () => {
+  it('is found by polling on a drive that reports no events', async () => {
     const folder = tempDir();
     const watched = await openDrop(folder, { poll: true, rescanMs: hour });
     drop(folder, 'budget/a.csv');
@@ -162,7 +162,7 @@ describe('a file dropped into the inbox', () => {
     expect((second?.claimedAt ?? 0) > (first?.claimedAt ?? 0)).toBe(true);
   });
 
-  it('is claimed anew when somebody wrote to it after its claim', async () => {
+  it('is claimed again when somebody wrote to it after its claim', async () => {
     const folder = tempDir();
     const watched = await openDrop(folder, { rescanMs: 200 });
     drop(folder, 'a.csv', 'v1\n');
@@ -340,7 +340,7 @@ describe('what is left alone', () => {
     expect(watched.claims().map(textOf).sort()).toEqual(['three\n', 'two\n']);
   });
 
-  it('is the data of a faulty sidecar, with file, line and column, until that is mended', async () => {
+  it('is the data of a faulty sidecar, with file, line and column, until that is fixed', async () => {
     const folder = tempDir();
     drop(folder, 'budget/dataset.yaml', 'title: Budget\ntag: [money]\n');
     drop(folder, 'budget/a.csv');

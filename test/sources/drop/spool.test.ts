@@ -88,7 +88,7 @@ describe('archiveClaim', () => {
     expect(Object.values(csvBelow(foldersOf(inbox).archive)).sort()).toEqual(['b\n', 'notes\n', 'v2\n']);
   });
 
-  it('does not archive a file that was written to after its claim, but leaves it to be claimed anew', async () => {
+  it('does not archive a file that was written to after its claim, but leaves it to be claimed again', async () => {
     const inbox = tempDir();
     const claim = await spooled(inbox, 'budget/a.csv', 'v1\n', at);
     appendFileSync(claim.path, 'late row\n');

@@ -90,7 +90,7 @@ describe('a fetch', () => {
     expect(whole(await fetcher.toFile(`${server.url}/download`, place(), plain)).fileName).toBe(name);
   });
 
-  it('tells a gone file from one that may come back', async () => {
+  it('reports a gone file from one that may come back', async () => {
     server.on('/gone', (_request, response) => response.writeHead(410).end());
     server.on('/down', (_request, response) => response.writeHead(503).end());
     server.on('/shut', (_request, response) => response.writeHead(403).end('the secret reason'));
@@ -187,7 +187,7 @@ describe('a fetch', () => {
     expect(ports.size).toBeLessThan(5);
   });
 
-  it('tells when the file cannot be stored', async () => {
+  it('reports when the file cannot be stored', async () => {
     server.on('/stored.csv', fileAnswer(table, {}));
     const taken = join(tempDir(), 'taken');
     writeFileSync(taken, '');
@@ -216,7 +216,7 @@ describe('a fetch', () => {
 describe('a known version', () => {
   const known = (validators: Partial<Validators>): Validators => ({ etag: null, lastModified: null, ...validators });
 
-  it('is asked for by its ETag and its date, and stays where it is unchanged', async () => {
+  it('is requested by its ETag and its date, and stays where it is unchanged', async () => {
     const modified = 'Mon, 02 Nov 2026 10:00:00 GMT';
     server.on('/k.csv', fileAnswer(table, { etag: '"k1"', modified }));
     const into = place();
@@ -282,7 +282,7 @@ describe('an interrupted fetch', () => {
     expect(left(into)).toEqual(['table.csv']);
   });
 
-  it('begins anew with the new version when it changed meanwhile', async () => {
+  it('begins again with the new version when it changed meanwhile', async () => {
     const into = place();
     cut('/c.csv', { etag: '"c1"' }, into);
     await failure(fetcher.toFile(`${server.url}/c.csv`, into, plain));
@@ -306,7 +306,7 @@ describe('an interrupted fetch', () => {
     expect(readFileSync(into, 'utf8')).toBe(table);
   });
 
-  it('begins anew when the server answers another range, or none can be had', async () => {
+  it('begins again when the server answers another range, or none can be had', async () => {
     for (const liar of [
       { status: 206, headers: { 'content-range': `bytes 0-9/${table.length}` } },
       {

@@ -105,7 +105,7 @@ describe('fetched files', () => {
     expect([existsSync(old ?? ''), existsSync(fresh ?? '')]).toEqual([false, true]);
   });
 
-  it('are asked for by the type that their name promises', () => {
+  it('are requested by the type that their name promises', () => {
     expect(acceptFor('a.csv')).toBe('text/csv, */*;q=0.5');
     expect(acceptFor('a.bin')).toBe('*/*');
   });

@@ -127,7 +127,7 @@ describe('a fetch', () => {
     expect(inside.asked).toEqual([]);
   });
 
-  it('does not follow redirects for ever', async () => {
+  it('does not follow redirects forever', async () => {
     outside.on('/round.csv', (_request, response) => response.writeHead(307, { location: '/round.csv' }).end());
     expect(await refusal(`${outside.url}/round.csv`)).toContain('redirects more than 3 times');
   });

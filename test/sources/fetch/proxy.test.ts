@@ -48,7 +48,7 @@ describe('a proxy', () => {
     expect(proxy.asked).toEqual([]);
   });
 
-  it('is judged anew at every redirect', async () => {
+  it('is judged again at every redirect', async () => {
     proxy.on('http://far.example/moved.csv', (_request, response) =>
       response.writeHead(302, { location: 'http://inside.example/x.csv' }).end(),
     );
@@ -67,7 +67,7 @@ describe('a proxy', () => {
     expect([proxy.asked.length, server.asked.length]).toEqual([0, 1]);
   });
 
-  it('is not used unless it is asked for', async () => {
+  it('is not used unless it is requested', async () => {
     server.on('/x.csv', fileAnswer('a\n1\n2\n', {}));
     expect(await fetchBy(null, `http://near.example:${server.port}/x.csv`)).toMatchObject({ bytes: 6 });
     expect(proxy.asked).toEqual([]);

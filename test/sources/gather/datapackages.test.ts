@@ -218,7 +218,7 @@ describe('a faulty data package', () => {
     ]);
   });
 
-  it('that is named and not there is told, and nothing counts as missing', async () => {
+  it('that is named and not there is reported, and nothing counts as missing', async () => {
     const { skipped, places } = await gather({}, 'datapackage: [packages/x/datapackage.json]');
     expect(places).toEqual(['x/datapackage.json:1 : there is no such file']);
     expect(skipped.map(({ isKnown }) => isKnown)).toEqual([false]);

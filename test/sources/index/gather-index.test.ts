@@ -119,7 +119,7 @@ datasets:
     expect(wishes[1]?.resources[0]?.source).toMatchObject({ kind: 'url' });
   });
 
-  it('takes headings that the manifest names, and tells of columns it does not use', async () => {
+  it('takes headings that the manifest names, and reports columns it does not use', async () => {
     const { wishes, remarks } = await gather('Nr.|Name|Datei|Notiz|licence\nA 1|Haushalt|h.csv|x|y\n', {
       index: '{ file: ../lists/list.csv, columns: { dataset: Nr., dataset.title: Name, file: Datei } }',
     });

@@ -1,4 +1,4 @@
-// The guard of tables as manifests and the files beside dropped data write it, and as it is wished.
+// The guard of tables as manifests and the files beside dropped data write it, and as it is wanted.
 import { describe, expect, it } from 'vitest';
 import { gatherManifest } from '../../../src/sources/gather/dataset-wish.ts';
 import { loadManifest } from '../../../src/sources/manifest/load.ts';

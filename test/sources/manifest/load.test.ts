@@ -236,7 +236,7 @@ datasets:
 describe('a manifest that is loaded again', () => {
   const text = 'name: m\ndatasets: [{ id: a, title: A }]\n';
 
-  it('is the same while its text is, and read anew when it changed', async () => {
+  it('is the same while its text is, and read again when it changed', async () => {
     const path = writeText(tempDir(), 'm.yaml', text);
     const first = await loadManifest(path);
     expect(await loadManifest(path)).toBe(first);

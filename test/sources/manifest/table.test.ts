@@ -71,7 +71,7 @@ describe('a recipe', () => {
     expect(new Set([one, ...others]).size).toBe(others.length + 1);
   });
 
-  it('tells the fault of a schema or module that cannot be read to its resource alone', async () => {
+  it('reports the fault of a schema or module that cannot be read to its resource alone', async () => {
     expect((await wishOf('{ id: r, file: a.csv, schema: gone.json }')).recipe?.fault).toContain(
       'gone.json cannot be read',
     );

@@ -10,7 +10,7 @@ const server = await startTestRedis();
 afterAll(() => server.close());
 
 const options = { ...server.options, maxRetriesPerRequest: null };
-/** A client with a command under way that waits for `key`. */
+/** A client with a command in progress that waits for `key`. */
 const waiting = async (settings: RedisOptions, key = 'nothing') => {
   const client = new EndableRedis(settings);
   await once(client, 'ready');
@@ -20,7 +20,7 @@ const waiting = async (settings: RedisOptions, key = 'nothing') => {
 const late = { ...options, retryStrategy: () => 600_000 };
 const soon = { ...options, retryStrategy: () => 0 };
 
-test('ends while it waits for its next try, and what was under way is answered', async () => {
+test('ends while it waits for its next try, and what was in progress is answered', async () => {
   const { client, blocked } = await waiting(late);
   client.disconnect(true);
   await once(client, 'reconnecting');
@@ -31,7 +31,7 @@ test('ends while it waits for its next try, and what was under way is answered',
   expect(client.status).toBe('end');
 });
 
-test('ends in the middle of a new connection, and what was under way before is answered', async () => {
+test('ends in the middle of a new connection, and what was in progress before is answered', async () => {
   const { client, blocked } = await waiting(soon);
   const refused = expect(blocked).rejects.toThrow('Connection is closed.');
   client.once('connect', () => client.disconnect());
@@ -40,7 +40,7 @@ test('ends in the middle of a new connection, and what was under way before is a
   expect(client.status).toBe('end');
 });
 
-test('a connection that only breaks is made again, and what was under way goes on', async () => {
+test('a connection that only breaks is made again, and what was in progress continues', async () => {
   const { client, blocked } = await waiting(soon, 'something');
   client.disconnect(true);
   await once(client, 'reconnecting');

@@ -1,4 +1,4 @@
-// Fields that are asked for together are one command, each with its own answer.
+// Fields that are requested together are one command, each with its own answer.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readField as readBuffer } from '../../../src/state/redis/fields.ts';
 import { openTestRedis } from '../../support/redis.ts';
@@ -44,7 +44,7 @@ describe('readField', () => {
     ]);
   });
 
-  it('asks once for what is asked for in one turn, also behind promises that are kept', async () => {
+  it('asks once for what is requested in one turn, also behind promises that are kept', async () => {
     await redis.hset('a', { x: '1', y: '2' });
     await redis.config('RESETSTAT');
     const behind = async (field: string): Promise<string | null> => {

@@ -25,7 +25,7 @@ const mended = (content: Buffer) => {
   return { verdict: inspection.verdict, answer };
 };
 
-/** A row that equals the header only since it was mended is told, but was not left out: the file did not hold it. */
+/** A row that equals the header only since it was mended is reported, but was not left out: the file did not hold it. */
 const leftToMend = ({ kind, mend }: Finding): boolean => mend !== null && kind !== 'repeated-header';
 
 const words = fc.constantFrom(
@@ -99,7 +99,7 @@ const pieces = fc.constantFrom(
 );
 const scraps = fc.array(pieces, { maxLength: 30 }).map((parts) => Buffer.from(parts.join('')));
 
-describe('a file that was mended', () => {
+describe('a file that was fixed', () => {
   it('checks as sound and has nothing left to mend, whatever people did to it', () => {
     const seen = { sound: 0, mendable: 0, faulty: 0 };
     let unsure = 0;
@@ -124,7 +124,7 @@ describe('a file that was mended', () => {
     expect(Math.min(seen.sound, seen.mendable, seen.faulty)).toBeGreaterThan(15);
   });
 
-  it('stays as it is when it is mended again', () => {
+  it('stays as it is when it is fixed again', () => {
     fc.assert(
       fc.property(spoiltTables, (content) => {
         if (mended(content).verdict === 'faulty') return;

@@ -34,8 +34,8 @@ const readBack = async (bytes: Buffer, layout: ReturnType<typeof findLayout>): P
   return rows;
 };
 
-describe('a table in a dialect that is looked for', () => {
-  it('is read back as it was written, whatever stands in its cells', async () => {
+describe('a table in a dialect that is searched for', () => {
+  it('is read back as it was written, whatever is in its cells', async () => {
     const cases = claimed.chain((how) => fc.tuple(fc.constant(how), tables(how.style.letters)));
     await fc.assert(
       fc.asyncProperty(cases, async ([{ delimiter, style, end, bom }, table]) => {

@@ -102,7 +102,7 @@ describe('a table is read by RFC 4180 and every byte is kept', () => {
     expect(placeOf(fault)).toEqual({ code: 'table-ragged', line: 3, column: 3 });
   });
 
-  it('tells the line on which each batch and each row begins', async () => {
+  it('reports the line on which each batch and each row begins', async () => {
     const lines: number[][] = [];
     for await (const batch of readTable(inChunks('a,b\n"1\n",2\n\n3,4\n5,6\n', 8), rfc4180))
       lines.push([batch.firstLine, ...batch.lines]);
@@ -114,7 +114,7 @@ describe('a table is read by RFC 4180 and every byte is kept', () => {
   });
 });
 
-describe('a fault is told with its code, line and column', () => {
+describe('a fault is reported with its code, line and column', () => {
   it.each([
     ['a short row', 'a,b,c\n1,2,3\n4,5\n', { code: 'table-ragged', line: 3, column: undefined }],
     ['a long row', 'a,b\n1,2,3\n4,5\n', { code: 'table-ragged', line: 2, column: undefined }],
@@ -198,7 +198,7 @@ describe('a fault is told with its code, line and column', () => {
     ]);
   });
 
-  it('never shows what stands in the rows', async () => {
+  it('never shows what is in the rows', async () => {
     for (const content of ['a,b\nsecret\n', 'a,b\n"secret\n', 'a,b\nsecret"x,2\n', 'a,b\n"secret"x,2\n']) {
       const fault = await faultOf(content);
       expect(`${fault.message} ${fault.hint}`).not.toContain('secret');

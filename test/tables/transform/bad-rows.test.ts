@@ -5,7 +5,7 @@ import { made, textOf } from './support/made.ts';
 const table = [{ cast: { n: 'integer' } }];
 
 describe('bad rows', () => {
-  it('fail the whole table unless they may be left out; each is told with line and column', async () => {
+  it('fail the whole table unless they may be left out; each is reported with line and column', async () => {
     await expect(made('t.csv', 'n,m\n1,2\nx,2\n3\n', { table })).rejects.toMatchObject({
       code: 'table-rows',
       line: 3,
@@ -14,7 +14,7 @@ describe('bad rows', () => {
     });
   });
 
-  it('are told in part where they are many', async () => {
+  it('are reported in part where they are many', async () => {
     const rows = 'x\n'.repeat(1000);
     await expect(made('t.csv', `n\n${rows}`, { table })).rejects.toMatchObject({
       message: expect.stringMatching(/^100 or more bad rows: nothing is published\n(line .*\n){10}and 80 more$/),

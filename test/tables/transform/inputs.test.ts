@@ -34,7 +34,7 @@ describe('delimited text', () => {
     });
   });
 
-  it('tells an unclosed quote and a row beyond the limit', async () => {
+  it('reports an unclosed quote and a row beyond the limit', async () => {
     await expect(made('t.csv.gz', gzipSync('a,b\n1,"x\n'))).rejects.toMatchObject({ code: 'table-quote' });
     const long = `a\n"${'x'.repeat(5000)}"\n`;
     await expect(made('t.csv.gz', gzipSync(long), {}, { rowBytes: 1000 })).rejects.toMatchObject({
@@ -53,7 +53,7 @@ describe('delimited text', () => {
 });
 
 describe('a header', () => {
-  it('stands below skipped lines of any shape, wherever the bytes are cut', async () => {
+  it('is below skipped lines of any shape, wherever the bytes are cut', async () => {
     const text = 'Report "2026\n\nmade;by;us\r\na;b\n1;2\n';
     const table = [{ skipRows: 2 }, { header: { row: 2 } }];
     expect(await textOf('t.csv', text, { table })).toBe('a,b\n1,2\n');
@@ -62,7 +62,7 @@ describe('a header', () => {
     ).toBe('a,b\n1,2\n');
   });
 
-  it('is trimmed, named anew and renamed', async () => {
+  it('is trimmed, named again and renamed', async () => {
     const table = [{ header: { trim: true, rename: { 'b c': 'd' } } }];
     expect(await textOf('t.csv', ' a ,b   c\n1,2\n', { table })).toBe('a,d\n1,2\n');
     expect(await textOf('t.csv', 'x,x\n1,2\n', { table: [{ header: { names: ['a', 'b'] } }] })).toBe('a,b\n1,2\n');
@@ -90,7 +90,7 @@ describe('an archive', () => {
     });
   });
 
-  it('must be told which table of several', async () => {
+  it('must be reported which table of several', async () => {
     const zip = await zipOf({ 'a.csv': 'a\n1\n', 'b.csv': 'b\n2\n' });
     await expect(made('t.zip', zip, steps)).rejects.toMatchObject({
       code: 'table-input',
@@ -102,7 +102,7 @@ describe('an archive', () => {
     await expect(made('t.zip', zip, { member: 'c.csv' })).rejects.toMatchObject({ code: 'table-input' });
   });
 
-  it('goes as it is when it holds no table and none is asked for', async () => {
+  it('goes as it is when it holds no table and none is requested', async () => {
     const zip = await zipOf({ 'roads.shp': 'x' });
     expect(await made('t.zip', zip)).toMatchObject({
       kind: 'as-is',
@@ -133,7 +133,7 @@ describe('a workbook', () => {
     expect(await textOf('t.xlsx', book, { badRows: 'skip', maxBadRows: 1 })).toBe('a,b\n1,\n,2\n');
   });
 
-  it('must be told which sheet of several, by name or number; hidden ones do not count', async () => {
+  it('must be reported which sheet of several, by name or number; hidden ones do not count', async () => {
     const options = { name: 'One', more: { Two: [['b'], [2]], Three: [['c'], [3]] }, hidden: ['Three'] };
     const book = await workbookOf([['a'], [1]], options);
     const told = expect.stringContaining('2 sheets: "One", "Two", "Three" (hidden)');
@@ -245,7 +245,7 @@ describe('a workbook', () => {
 
 describe('JSON that is no list of objects', () => {
   it.each(['[[1,2],[3,4]]', '[1,2,3]', '["a"]', '[[]]'])(
-    '%s goes as it is, unless a table is asked for',
+    '%s goes as it is, unless a table is requested',
     async (text) => {
       expect(await made('t.json', text)).toMatchObject({ kind: 'as-is', why: expect.stringContaining('no object') });
       await expect(made('t.json', text, steps)).rejects.toMatchObject({ code: 'table-input' });
@@ -285,7 +285,7 @@ describe('JSON', () => {
     });
   });
 
-  it('that is no array goes as it is unless steps are asked for', async () => {
+  it('that is no array goes as it is unless steps are requested', async () => {
     const shapes = '{"type":"FeatureCollection","features":[]}';
     expect(await made('t.json', shapes)).toEqual({ kind: 'as-is', why: 't.json is not an array of rows' });
     const nested = { kind: 'as-is', why: expect.stringContaining('row 1: the value of "a" is a list') };

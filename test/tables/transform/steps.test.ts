@@ -190,7 +190,7 @@ describe('a module of one’s own', () => {
     expect(said).toBe('drop: 1 column of 4');
   });
 
-  it('is loaded anew when it changed, although the thread lives on', async () => {
+  it('is loaded again when it changed, although the thread lives on', async () => {
     const path = module(
       'export default async function* (rows) { for await (const row of rows) yield { v: 1 }; }',
       'a.mjs',

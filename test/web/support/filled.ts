@@ -269,7 +269,7 @@ const writeLog = async (runtime: Runtime, runId: string, key: string, lines: str
   await runtime.redis.rpush(runtime.keys.itemLog(itemId(runId, key)), ...texts);
 };
 
-/** A run under way, with jobs that a worker has. */
+/** A run in progress, with jobs that a worker has. */
 export const startWork = async (runtime: Runtime): Promise<string> => {
   const target = { manifest: 'transport', portal: 'local' };
   const runId = '20261121-140000-work1';
