@@ -262,7 +262,7 @@ const checkConverted = async (
     }
     finding.kind = 'table';
     finding.notes = [
-      ...made.mended.map((line) => `mended: ${line}`),
+      ...made.mended.map((line) => `fixed: ${line}`),
       ...made.said,
       ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : []),
     ];
@@ -271,7 +271,8 @@ const checkConverted = async (
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     finding.inspection = inspection;
     finding.faults.push(...faultsOfTable(inspection, finding.file));
-    const from = made.said.length === 0 ? 'mended on the way' : `converted to CSV from ${plural(made.rowsIn, 'row')}`;
+    const from =
+      made.said.length === 0 ? 'fixed while publishing' : `converted to CSV from ${plural(made.rowsIn, 'row')}`;
     finding.summary = `${from}: ${summaryOfTable(inspection)}`;
     if (finding.faults.length === 0) finding.table = reportOf(inspection);
   } finally {

@@ -85,11 +85,14 @@ export const faultsOfTable = ({ findings }: Inspection, file: string): Fault[] =
 
 const separators = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' } as const;
 
+/** A verdict in the words of `--fix`. */
+export const verdictText = (verdict: Inspection['verdict']): string => (verdict === 'mendable' ? 'fixable' : verdict);
+
 /** One line about a table as a whole. */
 export const summaryOfTable = ({ verdict, rows, columns, delimiter, encoding, findings }: Inspection): string => {
   const remarks = findings.filter(({ code }) => code === null).length;
   const parts = [
-    verdict,
+    verdictText(verdict),
     plural(rows, 'row'),
     plural(columns.length, 'column'),
     `separated by ${separators[delimiter]}`,
@@ -160,6 +163,6 @@ export const candidateLines = ({ findings }: Inspection): string[] =>
 /** What a mend would do, and the command that does it; nothing for a table that is faulty or has nothing to mend. */
 export const mendLines = ({ findings, verdict }: Inspection, file: string): string[] => {
   if (verdict !== 'mendable') return [];
-  const mends = findings.flatMap(({ mend }) => (mend === null ? [] : [`  mend: ${mend}`]));
+  const mends = findings.flatMap(({ mend }) => (mend === null ? [] : [`  fix: ${mend}`]));
   return [...new Set(mends), `  -> sluice check ${file} --fix -o NEW-FILE`];
 };

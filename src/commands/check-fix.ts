@@ -97,7 +97,7 @@ const printReport = (
 };
 
 const linesOf = (path: string, output: string, { mends, rows, unshown, bytes }: FixReport): string[] => [
-  `${path}: ${mends.length === 0 ? 'nothing to mend' : 'mended'}, written to ${output}, ${bytes.toLocaleString('en')} bytes, sound`,
+  `${path}: ${mends.length === 0 ? 'nothing to fix' : 'fixed'}, written to ${output}, ${bytes.toLocaleString('en')} bytes, sound`,
   ...mends.map(({ mend, count }) => `  ${mend}${count > 1 ? ` (${count.toLocaleString('en')} times)` : ''}`),
   ...rows.flatMap(({ line, column, before, after }) => {
     const place = `  line ${line}${column === null ? '' : `, column ${column}`}:`;

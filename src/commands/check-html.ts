@@ -5,7 +5,7 @@ import type { Finding, FindingPlace } from '../tables/inspect/finding.ts';
 import type { Inspection } from '../tables/inspect/inspect-file.ts';
 import { html, type Part, trusted } from '../util/html.ts';
 import { countText } from '../util/plural.ts';
-import type { FileFinding } from './check-finding.ts';
+import { type FileFinding, verdictText } from './check-finding.ts';
 
 const style = `body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
 table{border-collapse:collapse;width:100%;margin:.5rem 0 1.5rem}th,td{text-align:left;padding:.25rem .6rem;border-bottom:1px solid #ddd;vertical-align:top}
@@ -55,7 +55,7 @@ const findingRow = ({ code, hint, mend, candidates = [], count, places }: Findin
     [
       ...(hint ? [hint] : []),
       ...candidates.map(({ key, reads }) => html`<code>${key}</code>: ${reads}`),
-      ...(mend === null ? [] : [html`<em>mend:</em> ${mend}`]),
+      ...(mend === null ? [] : [html`<em>fix:</em> ${mend}`]),
     ],
     '<br>',
   ),
@@ -82,7 +82,7 @@ const inspected = ({ findings, columns, rows, encoding, lineEnds, bytes }: Omit<
 
 const fileSection = ({ file, ok, summary, inspection, faults }: FileFinding): Part => {
   const verdict = inspection?.verdict ?? (ok ? 'sound' : 'faulty');
-  const head = html`<h2>${file}: <span class="${verdict}">${verdict}</span></h2>`;
+  const head = html`<h2>${file}: <span class="${verdict}">${verdictText(verdict)}</span></h2>`;
   if (inspection !== null) return html`${head}\n${inspected(inspection)}`;
   const rows = faults.map(({ line, column, key, message, hint }) => [
     [line, column, key].filter((part) => part !== undefined).join(':'),

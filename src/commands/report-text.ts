@@ -47,7 +47,7 @@ export const itemLines = (items: ReportItem[]): string[] => {
     const state = stateOf(item);
     const line = `  ${item.key.padEnd(keys)}  ${item.outcome.padEnd(outcomes)}  ${state.padEnd(states)}  ${rowsOf(item).padStart(rows)}  ${did}`;
     const rejected = item.rejected ? [`      ${rejectedText(item.rejected)}`] : [];
-    const mended = item.mended.map((line) => `      mended: ${line}`);
+    const mended = item.mended.map((line) => `      fixed: ${line}`);
     const warnings = item.warnings.map((warning) => `      warning: ${warning}`);
     return [
       line.trimEnd(),

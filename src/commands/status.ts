@@ -163,7 +163,7 @@ const keyLines = (entry: KeyStatus): string[] => {
     ...(entry.identifier === null ? [] : [`  identifier ${entry.identifier}`]),
     ...(entry.url ? [`  address ${entry.url}`] : []),
     ...(file ? [file] : []),
-    ...entry.mended.map((line) => `  mended: ${line}`),
+    ...entry.mended.map((line) => `  fixed: ${line}`),
     ...(entry.rejected ? [`  ${rejectedText(entry.rejected)}`] : []),
     ...warningsOf(entry).map((warning) => `  warning: ${warning}`),
     ...(entry.reason ? reasonLines(entry.reason, '  ') : []),

@@ -357,11 +357,7 @@ export class Runtime {
       publicPortal: (name) => this.openPublicPortal(name),
       isShared: async (name) => (await this.#portalWorkers?.isShared(name)) ?? true,
       gather: (request, signal) => gatherSources(request, this.sourceTools(signal), this),
-      holdRun: (run) => this.plans.hold(run),
-      heldRun: (runId) => this.plans.heldRun(runId),
-      forgetHeld: (target) => this.plans.forgetHeld(target),
-      dropHeld: (runId) => this.plans.dropHeld(runId),
-      storedPlan: (id) => this.plans.read(id),
+      plans: this.plans,
       settleDrops: (run, claims) =>
         settleDrops(run, claims, { keep: this.config.inbox.archiveKeep, redis: this.redis, keys: this.keys }),
       requestRun: (request) => this.gate.request(request),

@@ -42,8 +42,8 @@ describe('checking tables', () => {
         'a.csv:1:2: the header cell is empty [table-header]',
         '  | byte 3: a,,c\\n1,2,3\\n',
         '  -> give the column a name',
-        'a.csv: mendable, 1 row, 3 columns, separated by commas',
-        '  mend: columns without a usable name get one, such as "column_2"',
+        'a.csv: fixable, 1 row, 3 columns, separated by commas',
+        '  fix: columns without a usable name get one, such as "column_2"',
         '  -> sluice check a.csv --fix -o NEW-FILE',
       ],
     });
@@ -57,7 +57,7 @@ describe('checking tables', () => {
       code: 0,
       lines: ['a.csv: sound, 3 rows, 1 column, separated by commas', '  columns: Report (text)'],
     });
-    expect((await check(dir, ['a.csv'], { skipRows: '1' })).out).toContain('mendable, 2 rows, 2 columns');
+    expect((await check(dir, ['a.csv'], { skipRows: '1' })).out).toContain('fixable, 2 rows, 2 columns');
     expect((await check(dir, ['a.csv'], { skipRows: '1', fix: true, output: 'b.csv' })).code).toBe(0);
     expect(readFileSync(join(dir, 'b.csv'), 'utf8')).toBe('name;town\nAnn;Bonn\nBob;Ulm\n');
     await expect(check(dir, ['a.csv'], { skipRows: 'two' })).rejects.toThrow(UsageError);
@@ -183,7 +183,7 @@ describe('mending a table', () => {
     const { code, lines } = await check(dir, ['a.csv'], { fix: true, output: 'b.csv', separator: 'comma' });
     expect(code).toBe(0);
     expect(lines).toEqual([
-      'a.csv: mended, written to b.csv, 29 bytes, sound',
+      'a.csv: fixed, written to b.csv, 29 bytes, sound',
       '  the cells are separated by a comma instead of a semicolon',
       '  the byte order mark is removed',
       '  the semicolon at the end of every line is removed',

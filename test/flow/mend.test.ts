@@ -39,7 +39,7 @@ it('are sent fixed, stay unchanged, and are reported in plan, log, report and ve
   });
   expect((await place.run(['plan', manifest])).out).toContain('mend: safe');
   const checked = (await place.run(['check', manifest])).out;
-  expect(checked).toMatch(/export\.csv: mended on the way: sound, 5 rows/);
+  expect(checked).toMatch(/export\.csv: fixed while publishing: sound, 5 rows/);
   expect(checked).toMatch(/sound\.csv: sound, 1 row/);
 
   const { code, report } = await place.publish(manifest);
@@ -56,9 +56,9 @@ it('are sent fixed, stay unchanged, and are reported in plan, log, report and ve
   expect(of('plain')).toMatchObject({ live: true, rows: 1, file: { name: 'plain.tsv' } });
   expect(of('ragged')).toMatchObject({ outcome: 'quarantined', nid: null, reason: { code: 'table-ragged', line: 3 } });
   const log = (await place.run(['log', 'mended/d/export'])).out;
-  expect(log).toMatch(/prepare export\.csv: mended, 5 rows of 2 columns.*\n.*mended: the lines above/);
+  expect(log).toMatch(/prepare export\.csv: fixed, 5 rows of 2 columns.*\n.*fixed: the lines above/);
   expect(log).not.toContain('Plze');
-  expect((await place.run(['status', 'mended/d/export'])).out).toContain('mended: the file is read as Windows-1250');
+  expect((await place.run(['status', 'mended/d/export'])).out).toContain('fixed: the file is read as Windows-1250');
   expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
 
   const from = gateway.requests.length;

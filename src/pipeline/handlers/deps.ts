@@ -1,6 +1,5 @@
 // What handlers work with; the composition root supplies it.
 import type { JobContext, RunData, RunRequest, TriggerData } from '../../model/job.ts';
-import type { PlanFile } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
@@ -14,7 +13,7 @@ import type { WishList } from '../../sources/wish-list.ts';
 import type { Deadlines } from '../../state/deadlines.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { Runs, SettledClaim } from '../../state/runs.ts';
-import type { HeldRun } from '../../state/stored-plans.ts';
+import type { StoredPlans } from '../../state/stored-plans.ts';
 import type { TriggerRecord } from '../../state/targets.ts';
 
 /** Limits that handlers obey. */
@@ -63,6 +62,8 @@ export interface HandlerDeps {
   /** How often runs and something new are expected. */
   deadlines: Pick<Deadlines, 'expect'>;
   settings: HandlerSettings;
+  /** Plans that runs are pinned to, and runs that the guard holds. */
+  plans: StoredPlans;
   /** The last good file of each resource, on this host. */
   kept: KeptFiles;
   /** Files of the web, on this host. */
@@ -77,16 +78,6 @@ export interface HandlerDeps {
   isShared(portal: string): Promise<boolean>;
   /** Gathers the wishes of a manifest as it is now, as far as they are for this run. */
   gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
-  /** A stored plan that a run is pinned to. */
-  storedPlan(id: string): Promise<PlanFile>;
-  /** Remembers a run that the guard holds. */
-  holdRun(run: HeldRun): Promise<void>;
-  /** A held run; NotFoundError when it is no longer held. */
-  heldRun(runId: string): Promise<HeldRun>;
-  /** Forgets the held run of a target, because a later one went through. */
-  forgetHeld(target: Target): Promise<void>;
-  /** Forgets a held run. */
-  dropHeld(runId: string): Promise<unknown>;
   /** Moves dropped files where a closed run puts them; idempotent. */
   settleDrops(run: { manifestPath: string; portal: string }, claims: SettledClaim[]): Promise<void>;
   /** Asks the run gate for a run. */

@@ -2,9 +2,10 @@
 import { HeldError } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import { parentKey } from '../../model/key.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
-import type { DatasetWish } from '../../model/wish.ts';
+import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import { sparedBy } from '../../sources/gather/dataset-wish.ts';
 import { guardOf } from '../../sources/manifest/guard-schema.ts';
 import { expectationsOf, expectedOf } from '../../state/deadlines.ts';
@@ -40,10 +41,10 @@ const planGathered = async (
   gathered: Gathered,
   signal: AbortSignal,
 ): Promise<PlannedCounts> => {
-  const pins = request.plan === null ? null : await deps.storedPlan(request.plan);
+  const pins = request.plan === null ? null : await deps.plans.read(request.plan);
   const isLimited = request.only !== null || gathered.isDrop;
   await deps.deadlines.expect(expectationsOf(request, gathered.manifest.expectMs), Date.now());
-  const released = request.release === null ? null : new Set((await deps.heldRun(request.release)).removals);
+  const released = request.release === null ? null : new Set((await deps.plans.heldRun(request.release)).removals);
   const how: PlanningHow = { gathered, pins, isLimited, released };
   const isAsked = !isLimited && !pins && (await needsRefresh(deps, request));
   let refreshed = isAsked;
@@ -150,8 +151,7 @@ const observer = async (
     };
     const seen = await observe(wishes, remembered, options, signal);
     if (isDoubted) await forgetVersions(deps, request, seen);
-    const known = await forgetRefusals(deps, request, wishes, await forgetTables(deps, request, seen));
-    return learnOfHeld(deps, request, wishes, known);
+    return learnOfTables(deps, request, wishes, seen);
   };
 };
 
@@ -175,39 +175,8 @@ const forgetVersions = async (deps: HandlerDeps, { portal }: RunData, seen: Know
   }
 };
 
-/** Tables that are not as they were imported are recreated by the jobs of their resources. */
-const forgetTables = async (deps: HandlerDeps, { portal }: RunData, known: KnownState): Promise<KnownState> => {
-  const entries = new Map(known.entries);
-  for (const key of known.tables?.keys() ?? []) {
-    const entry = entries.get(key);
-    if (!entry) continue;
-    entries.set(key, { ...entry, datastore: 'pending' });
-    await deps.ledger.put(portal, { ...entry, datastore: 'pending' });
-  }
-  return { ...known, entries };
-};
-
-/** What a portal could not import is tried once more on request: by a retry, or by dropping it again. */
-const forgetRefusals = async (
-  deps: HandlerDeps,
-  request: RunData,
-  wishes: DatasetWish[],
-  known: KnownState,
-): Promise<KnownState> => {
-  const entries = new Map(known.entries);
-  for (const { key, source } of wishes.flatMap(({ resources }) => resources)) {
-    const entry = entries.get(key);
-    if (entry?.refused?.guard !== undefined) continue; // it waits for a decision
-    const isAsked = request.why === 'retry' || (source.kind === 'file' && source.claim !== undefined);
-    if (!entry?.refused || !isAsked) continue;
-    entries.set(key, { ...entry, refused: null });
-    await deps.ledger.put(request.portal, { ...entry, refused: null });
-  }
-  return { ...known, entries };
-};
-
-/** Writes down what was decided about held tables, and which miss something new. */
-const learnOfHeld = async (
+/** Writes down what the plan changes of tables: broken ones, refused ones that are retried, and decisions about held ones. */
+const learnOfTables = async (
   deps: HandlerDeps,
   request: RunData,
   wishes: DatasetWish[],
@@ -217,13 +186,26 @@ const learnOfHeld = async (
   for (const wish of wishes.flatMap(({ resources }) => resources)) {
     const entry = entries.get(wish.key);
     if (!entry) continue;
-    const learned = withDecision(entry, wish, request, Date.now());
+    // A table that is not as it was imported is recreated by the job of its resource.
+    const found = known.tables?.has(wish.key) ? { ...entry, datastore: 'pending' as const } : entry;
+    const learned = withDecision(
+      isRetried(found, wish, request) ? { ...found, refused: null } : found,
+      wish,
+      request,
+      Date.now(),
+    );
     if (learned === entry) continue;
     entries.set(wish.key, learned);
     await deps.ledger.put(request.portal, learned);
   }
   return { ...known, entries };
 };
+
+/** What a portal could not import is retried by request, or by dropping it again; a held table waits for its decision. */
+const isRetried = ({ refused }: LedgerEntry, { source }: ResourceWish, { why }: RunData): boolean =>
+  refused !== null &&
+  refused.guard === undefined &&
+  (why === 'retry' || (source.kind === 'file' && source.claim !== undefined));
 
 /** Asked for, or the last comparison with the portal's own listing is too long ago. */
 const needsRefresh = async (deps: HandlerDeps, request: RunData): Promise<boolean> =>
@@ -243,12 +225,21 @@ const passGuard = async (
     // An empty source never removes anything, released or not.
     const removals = wished === 0 ? [] : keys;
     const why = plan.held;
-    await deps.holdRun({ runId, manifest, portal, manifestPath, removals, plan: request.plan, why, since: Date.now() });
+    await deps.plans.hold({
+      runId,
+      manifest,
+      portal,
+      manifestPath,
+      removals,
+      plan: request.plan,
+      why,
+      since: Date.now(),
+    });
     throw new HeldError(`held by the guard: ${why}`, {
       hint: `nothing was changed; check the source, then \`sluice release ${runId}\` or \`sluice discard ${runId}\``,
     });
   }
-  if (!isLimited && request.release === null && request.plan === null) await deps.forgetHeld(request);
+  if (!isLimited && request.release === null && request.plan === null) await deps.plans.forgetHeld(request);
 };
 
 /** Writes down what the comparison taught. */

@@ -29,7 +29,7 @@ export const runHandler = (deps: HandlerDeps): Handler<'run'> => ({
     const { runId } = job.data;
     const known = await deps.runs.report(runId);
     const report = known ?? (await ((await deps.isCancelled(runId)) ? cancel : work)(deps, job));
-    if (job.data.release !== null && report.reason?.code !== 'cancelled') await deps.dropHeld(job.data.release);
+    if (job.data.release !== null && report.reason?.code !== 'cancelled') await deps.plans.dropHeld(job.data.release);
     await closeRun(deps, job, report);
     return report.counts;
   },

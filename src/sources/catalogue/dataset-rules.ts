@@ -37,7 +37,7 @@ export const datasetRules: readonly Rule[] = [
   {
     from: 'identifier',
     to: '`uuid`, field_additional_info',
-    how: 'Required. Makes the identity, for ever; shown as "Identifier". An object gives its `@id`, else its `notation`. Where there is none, `adms:identifier` or the `@id` of the entry counts.',
+    how: 'Required. Permanent identity; shown as "Identifier". An object gives its `@id`, else its `notation`. Where there is none, `adms:identifier` or the `@id` of the entry counts.',
     take: (value, draft) => draft.addInfo('identifier', 'Identifier', textOf(value) ?? ''),
   },
   {

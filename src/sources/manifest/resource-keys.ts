@@ -113,7 +113,7 @@ const hasCredentials = (text: string): boolean => {
 /** See the head of this file. */
 export const urlShape = {
   url: optional(address, {
-    description: 'Instead of a local file: one that is fetched, and fetched again when it changes.',
+    description: 'Address of a file to fetch instead of a local one; fetched again when it changes.',
     examples: ['https://example.org/spending.csv'],
   }),
   name: optional(
@@ -122,7 +122,7 @@ export const urlShape = {
     }),
     {
       description:
-        'File name on the portal, for a `url`. Default: the end of the address if it looks like a file name, else what its server says.',
+        'File name on the portal, for a `url`. Default: the end of the address if it looks like a file name, else the name that the server sends.',
       examples: ['spending.csv'],
     },
   ),

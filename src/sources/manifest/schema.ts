@@ -97,7 +97,7 @@ export const resourceSchema = z
       description: 'Instead of a file: an API.',
       examples: ['https://example.org/api'],
     }),
-    renamedFrom: optional(id, { description: 'Former id, whose identity it keeps.', examples: ['expenses'] }),
+    renamedFrom: optional(id, { description: 'Former id; the identity is kept.', examples: ['expenses'] }),
     ...resourceShape,
   })
   .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
@@ -109,7 +109,7 @@ export const datasetSchema = z.strictObject({
     examples: ['city-budget-2026'],
   }),
   title: titleSchema,
-  renamedFrom: optional(id, { description: 'Former id, whose identity it keeps.', examples: ['budget-2026'] }),
+  renamedFrom: optional(id, { description: 'Former id; the identity is kept.', examples: ['budget-2026'] }),
   ...datasetShape,
   resources: optional(z.array(resourceSchema), {
     description: 'Files and links of the dataset.',
@@ -191,7 +191,7 @@ export const manifestFileSchema = z
       description: 'Which manifest goes first when several wait for the same portal.',
       examples: ['high'],
     }),
-    renamedFrom: optional(id, { description: 'Former name, whose identities are kept.', examples: ['finance'] }),
+    renamedFrom: optional(id, { description: 'Former name; identities are kept.', examples: ['finance'] }),
     onMissing: optional(z.enum(missingPolicies), {
       default: 'keep',
       description:
@@ -311,7 +311,7 @@ export type ResourceDetails = z.infer<typeof resourceDetailsSchema>;
 export interface ResourceSpec {
   id: string;
   title: string;
-  /** Former id, whose identity it keeps. */
+  /** Former id; the identity is kept. */
   renamedFrom?: string;
   /** True where the id is made of the address, so that another address gives another id. */
   byAddress?: boolean;
@@ -324,7 +324,7 @@ export interface ResourceSpec {
 export interface DatasetSpec {
   id: string;
   title: string;
-  /** Former id, whose identity it keeps. */
+  /** Former id; the identity is kept. */
   renamedFrom?: string;
   details: DatasetDetails;
   resources: ResourceSpec[];
