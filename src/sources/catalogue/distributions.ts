@@ -123,7 +123,7 @@ export const distributionRows: readonly DistributionRow[] = [
   { from: 'description', to: 'body', how: 'Unchanged.' },
   { from: 'format', to: 'field_format', how: 'A term by name, in lower case.' },
   { from: 'mediaType', to: 'field_format', how: 'Where there is no `format`: its common name, such as `csv`.' },
-  { from: 'identifier, @id', to: '`uuid`', how: 'Makes the identity; where there is none, the address does.' },
+  { from: 'identifier, @id', to: '`uuid`', how: 'Permanent identity; without it, the address.' },
 ];
 
 const knownKeys = new Set([
