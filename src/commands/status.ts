@@ -85,7 +85,10 @@ const single404 = async (runtime: Runtime, what: string, options: CommonOptions,
     const state = left ? { state: 'left', reason: left.reason } : { state: 'settling', since: settling?.since };
     if (options.json) say(io, JSON.stringify({ file: path, manifest: view.manifest, ...state }, null, 2));
     else
-      say(io, left ? `${what}: not live: left in the inbox: ${left.reason}` : `${what}: not live yet: still settling`);
+      say(
+        io,
+        left ? `${what}: not live: ignored in the inbox: ${left.reason}` : `${what}: not live yet: still settling`,
+      );
     return exitCodes.someFailed;
   }
   throw new NotFoundError(`no key, file or title matches "${what}"`, {
@@ -335,9 +338,9 @@ const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): string[] =>
 const isoTime = (ms: number): string => new Date(ms).toISOString();
 
 const inboxLines = (view: InboxViewOfService): string[] => [
-  `inbox ${view.folder} (${view.manifest}): ${view.settling.length} settling, ${view.spooled} taken, ${view.left.length} left alone`,
+  `inbox ${view.folder} (${view.manifest}): ${view.settling.length} settling, ${view.spooled} in progress, ${view.left.length} ignored`,
   ...view.settling.slice(0, 10).map((file) => `  settling ${file.path}, ${file.bytes.toLocaleString('en')} bytes`),
-  ...view.left.slice(0, 20).map((file) => `  left ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
+  ...view.left.slice(0, 20).map((file) => `  ignored ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
 ];
 
 /** `sluice status` on the command line. */

@@ -130,7 +130,7 @@ describe('init without questions', () => {
     const path = writeText(dir, 'jobs/inbox.yaml', text);
     const { code, out } = await init(dir);
     expect(code).toBe(0);
-    expect(out).toMatch(/^kept {2}jobs\/inbox\.yaml, which was there already$/m);
+    expect(out).toMatch(/^kept {2}jobs\/inbox\.yaml, which already exists$/m);
     expect(out).toMatch(/drop CSV files into in\/$/m);
     expect(readFileSync(path, 'utf8')).toBe(text);
   });

@@ -115,5 +115,5 @@ it('a service ends as a bug when a reply of Redis is lost, so that each command 
   await sluice.said('sluice is running');
   isArmed = true;
   expect(await sluice.ended).toBe(1);
-  expect(sluice.out()).toContain('out of step');
+  expect(sluice.out()).toContain('out of sync');
 });

@@ -147,7 +147,7 @@ describe('the webhook of a manifest', () => {
     await waitUntil('the end of the notice', async () => (await queues.notices.getFailedCount()) === 1);
     const [job] = await queues.notices.getFailed();
     expect(job?.failedReason).toMatch(
-      /^the webhook at http:\/\/127\.0\.0\.1:\d+ gets no notice: .* is a loopback address/,
+      /^the webhook at http:\/\/127\.0\.0\.1:\d+ is not notified: .* is a loopback address/,
     );
     expect(job?.failedReason).not.toContain('t0ken');
     expect(job?.attemptsMade).toBe(1);

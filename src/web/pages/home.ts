@@ -240,7 +240,7 @@ const inboxesHtml = ({ inboxes }: OverviewView, now: number): Part => {
 ${watched.map(
   ({ manifest, folder, settling, left, spooled }) => html`<li>
 <h3>${manifest} <span class="soft"><bdi>${folder}</bdi></span></h3>
-<p>${settling.length === 0 && spooled === 0 && left.length === 0 ? 'empty' : `${countText(settling.length)} settling, ${countText(spooled)} taken, ${countText(left.length)} left alone`}</p>
+<p>${settling.length === 0 && spooled === 0 && left.length === 0 ? 'empty' : `${countText(settling.length)} settling, ${countText(spooled)} in progress, ${countText(left.length)} ignored`}</p>
 ${filesHtml(settling.map(({ path, bytes, since }) => html`<bdi>${path}</bdi>, ${sizeWords(bytes)}, settling for ${spanText(now - since)}`))}
 ${filesHtml(left.map(({ path, reason }) => html`<bdi>${path}</bdi>: <span dir="auto">${reason}</span>`))}
 </li>

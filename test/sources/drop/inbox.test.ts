@@ -398,7 +398,7 @@ describe('openInbox', () => {
     const { inbox } = await openDrop(folder, { log });
     await inbox.close();
     await openDrop(folder, { log });
-    expect(lines.filter((line) => line.includes('has been made') && line.includes(folder))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('was created') && line.includes(folder))).toHaveLength(1);
   });
 
   it('refuses a spool that belongs to another Redis, and takes nothing', async () => {

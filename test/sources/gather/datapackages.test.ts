@@ -198,7 +198,7 @@ describe('a faulty data package', () => {
       expect.stringMatching(/^b\/.* resources\.4\.path: the resource has no `path`/),
       expect.stringMatching(/^b\/datapackage\.json:6 contributors\.0\.email: must be an e-mail address/),
       expect.stringMatching(/^c\/datapackage\.json:2 : not valid JSON/),
-      expect.stringMatching(/^d\/datapackage\.json:1 name: `sound` is taken: .*a\/datapackage\.json has this name/),
+      expect.stringMatching(/^d\/datapackage\.json:1 name: `sound` is already used by .*a\/datapackage\.json/),
       expect.stringMatching(/^e\/datapackage\.json:3 resources: must have at least 1 entry/),
     ]);
     expect(gathered.skipped.map(({ key, isKnown }) => `${key} ${isKnown}`)).toEqual([

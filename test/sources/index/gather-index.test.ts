@@ -177,7 +177,7 @@ describe('a faulty row', () => {
       '3:2 dataset.title: must be one line',
       expect.stringMatching(/^3:3 license: `cc-bye` is not allowed \(did you mean `cc-by`\?\)/),
       '3:4 contact.email: must be an e-mail address',
-      expect.stringMatching(/^3:6 link: only one of .*; `file` is there, too$/),
+      expect.stringMatching(/^3:6 link: only one of .*; `file` is set, too$/),
       '3:7 dataset.published: must be true or false, not text',
       '5:2 dataset.title: contradicts line 3 of the same dataset; set it once, or the same on every row',
       '6:1 : the resource has no content: it needs one of `file`, `url`, `link`, `api`',

@@ -247,7 +247,10 @@ describe('JSON that is no list of objects', () => {
   it.each(['[[1,2],[3,4]]', '[1,2,3]', '["a"]', '[[]]'])(
     '%s goes as it is, unless a table is requested',
     async (text) => {
-      expect(await made('t.json', text)).toMatchObject({ kind: 'as-is', why: expect.stringContaining('no object') });
+      expect(await made('t.json', text)).toMatchObject({
+        kind: 'as-is',
+        why: expect.stringContaining('not an object'),
+      });
       await expect(made('t.json', text, steps)).rejects.toMatchObject({ code: 'table-input' });
     },
   );
@@ -277,7 +280,7 @@ describe('JSON', () => {
     ['a missing row', '[{"a":1},]', 'row 2 is no JSON'],
     ['an array that is cut off', '[{"a":1},{"a":2}', 'not one complete array'],
     ['text behind the array', '[{"a":1}] x', 'not one complete array'],
-    ['an empty array', '[]', 'holds no rows'],
+    ['an empty array', '[]', 'has no rows'],
   ])('with %s is refused', async (_, text, message) => {
     await expect(made('t.json', text, steps)).rejects.toMatchObject({
       code: 'table-input',

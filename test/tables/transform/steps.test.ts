@@ -207,7 +207,7 @@ describe('a module of one’s own', () => {
 
   it.each([
     ['throws', 'export async function* transform() { throw new Error("no luck"); }', 'failed: no luck'],
-    ['exports nothing', 'export const x = 1;', 'exports no function'],
+    ['exports nothing', 'export const x = 1;', 'does not export a function'],
     ['cannot be read as a program', 'export const = ;', 'failed'],
     ['gives what is no row', 'export async function* transform() { yield 1; }', 'row 1 is not an object'],
     ['gives nothing to iterate', 'export const transform = () => 5;', 'does not return an async iterable'],
