@@ -60,7 +60,7 @@ describe('a ruined version', () => {
     const status = await place.run(['status']);
     expect(status.code).toBe(4);
     expect(status.out).toContain(`${key}: HELD: the portal still serves the previous version`);
-    expect(status.out).toContain('4 rows, 96% fewer than the 100 before (`rows: 20%`)');
+    expect(status.out).toContain('4 rows, 96% fewer than the previous 100 (`rows: 20%`)');
     expect(status.out).toContain(`\`sluice release ${key}\` or \`sluice discard ${key}\``);
     const again = await place.publish(manifest);
     expect(again.code).toBe(4);

@@ -41,7 +41,7 @@ const rowFaults = (rows: number, { rows: share }: TableGuard, versions: readonly
     Math.round((Math.abs(step) / before) * 100),
     step < 0 && rows > 0 ? 99 : Number.POSITIVE_INFINITY,
   );
-  const change = `${count(rows)} ${rows === 1 ? 'row' : 'rows'}, ${percent}% ${step < 0 ? 'fewer' : 'more'} than before (${count(before)})`;
+  const change = `${count(rows)} ${rows === 1 ? 'row' : 'rows'}, ${percent}% ${step < 0 ? 'fewer' : 'more'} than the previous ${count(before)}`;
   return [`${change} (\`rows: ${percentOf(share)}\`)`];
 };
 

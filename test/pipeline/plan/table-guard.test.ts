@@ -104,11 +104,11 @@ const faults = (before: string, now: string, limits: TableGuard): string[] => {
 describe('limits of rows', () => {
   it.each([
     ['as many as the share', 100, 80, []],
-    ['one fewer', 100, 79, ['79 rows, 21% fewer than the 100 before (`rows: 20%`)']],
-    ['one more', 100, 121, ['121 rows, 21% more than the 100 before (`rows: 20%`)']],
+    ['one fewer', 100, 79, ['79 rows, 21% fewer than the previous 100 (`rows: 20%`)']],
+    ['one more', 100, 121, ['121 rows, 21% more than the previous 100 (`rows: 20%`)']],
     ['two of a handful', 5, 3, []],
-    ['three of a handful', 5, 2, ['2 rows, 60% fewer than the 5 before (`rows: 20%`)']],
-    ['the last ones', 2, 0, ['0 rows, 100% fewer than the 2 before (`rows: 20%`)']],
+    ['three of a handful', 5, 2, ['2 rows, 60% fewer than the previous 5 (`rows: 20%`)']],
+    ['the last ones', 2, 0, ['0 rows, 100% fewer than the previous 2 (`rows: 20%`)']],
     ['the first ones', 0, 1000, []],
   ])('%s', (_, before, now, expected) => {
     expect(faults(rowsOf(before, plain), rowsOf(now, plain), { rows: 0.2 })).toEqual(expected);
