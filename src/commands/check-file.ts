@@ -109,8 +109,8 @@ const kindNotes = (name: string): string[] => {
 const checkConvertible = async (path: string, finding: FileFinding, context: CheckContext): Promise<boolean> => {
   const name = basename(path);
   const { encoding, skipRows } = context.reading;
-  const told = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
-  const recipe = recipeOf(told, { kind: 'file', path, name }, 'auto');
+  const reading = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
+  const recipe = recipeOf(reading, { kind: 'file', path, name }, 'auto');
   if (recipe === null) return false;
   await checkConverted({ path, name, recipe }, finding, context);
   return finding.kind === 'table' || extname(path) !== '.json';
@@ -280,5 +280,5 @@ const checkConverted = async (
   }
 };
 
-const rejectedText = ({ rows, told }: { rows: number; told: string[] }): string =>
-  `${plural(rows, 'bad row')} left out: ${told.slice(0, 3).join('; ')}${rows > 3 ? '; …' : ''}`;
+const rejectedText = ({ rows, examples }: { rows: number; examples: string[] }): string =>
+  `${plural(rows, 'bad row')} left out: ${examples.slice(0, 3).join('; ')}${rows > 3 ? '; …' : ''}`;

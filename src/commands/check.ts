@@ -180,8 +180,8 @@ const exitCodeOf = (files: FileFinding[], portal: PortalFinding | null): number 
 };
 
 const fileLines = ({ file, summary, inspection, faults, notes = [] }: FileFinding, full: boolean): string[] => {
-  const told = full ? faults : oneOfEncoding(faults, inspection);
-  const lines = told.flatMap((fault, at) => faultLines(fault, told[at + 1]));
+  const shown = full ? faults : oneOfEncoding(faults, inspection);
+  const lines = shown.flatMap((fault, at) => faultLines(fault, shown[at + 1]));
   const own = faults.length > 0 ? lines : [`${file}: ${summary}`];
   if (inspection === null) return [...own, ...notes.map((note) => `  ${note}`)];
   const columns = full ? columnLines(inspection) : inspection.columns.length > 0 ? [columnsLine(inspection)] : [];

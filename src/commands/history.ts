@@ -11,16 +11,16 @@ import { withRuntimeOf } from './session.ts';
 /** Lists the versions of a table, newest first, with what changed in its columns. */
 export const historyCommand = async (key: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('history', options, io, async (runtime) => {
-    const told = await versionsByPortal(runtime, key);
-    if (told.length === 0) {
+    const found = await versionsByPortal(runtime, key);
+    if (found.length === 0) {
       throw new NotFoundError(`no version of a table "${key}" is known`, { hint: '`sluice status` lists the keys' });
     }
     if (options.json) {
-      const json = told.map(({ portal, versions }) => ({ portal, versions: versions.map(shown).reverse() }));
+      const json = found.map(({ portal, versions }) => ({ portal, versions: versions.map(shown).reverse() }));
       say(io, JSON.stringify(json.length === 1 ? json[0] : json, null, 2));
       return exitCodes.ok;
     }
-    for (const { portal, versions } of told) {
+    for (const { portal, versions } of found) {
       say(io, `${key} on ${portal}: ${plural(versions.length, 'version')}`);
       for (const line of lines(versions)) say(io, line);
     }
@@ -31,13 +31,13 @@ const versionsByPortal = async (
   runtime: Runtime,
   key: string,
 ): Promise<{ portal: string; versions: TableVersion[] }[]> => {
-  const told: { portal: string; versions: TableVersion[] }[] = [];
+  const found: { portal: string; versions: TableVersion[] }[] = [];
   for (const { portal } of await runtime.targetsOfKey(key)) {
     const live = (await runtime.ledger.entry(portal, key))?.version ?? null;
     const versions = versionsOf(await runtime.ledger.formerVersions(portal, key), live);
-    if (versions.length > 0) told.push({ portal, versions });
+    if (versions.length > 0) found.push({ portal, versions });
   }
-  return told;
+  return found;
 };
 
 const shown = ({ at, rows, bytes, columns }: TableVersion) => ({
@@ -65,7 +65,7 @@ const changes = (before: TableVersion | undefined, { columns }: TableVersion): s
   if (before === undefined) return '';
   const then = new Map(before.columns.map(({ name, kind }) => [name, kind]));
   const now = new Map(columns.map(({ name, kind }) => [name, kind]));
-  const told = [
+  const parts = [
     ...columns.filter(({ name }) => !then.has(name)).map(({ name }) => `+${name}`),
     ...before.columns.filter(({ name }) => !now.has(name)).map(({ name }) => `-${name}`),
     ...columns.flatMap(({ name, kind }) => {
@@ -73,7 +73,7 @@ const changes = (before: TableVersion | undefined, { columns }: TableVersion): s
       return former === undefined || former === kind ? [] : [`${name}: ${former} -> ${kind}`];
     }),
   ];
-  return told.length === 0 ? '' : ` (${told.join(', ')})`;
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 };
 
 /** `sluice history` on the command line. */

@@ -145,7 +145,7 @@ const listedItems = 20;
 export class ServiceLines {
   readonly #io: Io;
   /** The failure that was told last of each key, while it lasts. */
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
 
   constructor(io: Io) {
     this.#io = io;
@@ -171,9 +171,9 @@ export class ServiceLines {
   }
 
   #isNews(name: string, sign: string | null): boolean {
-    const before = this.#told.get(name) ?? null;
-    if (sign === null) this.#told.delete(name);
-    else this.#told.set(name, sign);
+    const before = this.#reported.get(name) ?? null;
+    if (sign === null) this.#reported.delete(name);
+    else this.#reported.set(name, sign);
     return sign !== null && sign !== before;
   }
 

@@ -123,7 +123,7 @@ export interface EventReasons {
 interface Judgement {
   /** Null when nothing is wrong any more. */
   incident: Incident | null;
-  told: EventReasons[];
+  news: EventReasons[];
 }
 
 /** True when a report says that something is wrong. */
@@ -136,21 +136,21 @@ export const hasFaults = (report: StoredReport): boolean =>
  * name is gone; otherwise that stays open.
  */
 export const judge = (before: Incident | null, report: StoredReport, isWhole: boolean): Judgement => {
-  if (before?.runId === report.runId) return { incident: before, told: [] };
+  if (before?.runId === report.runId) return { incident: before, news: [] };
   const faults = faultsOf(report);
   const known = before?.open ?? {};
   const open: Incident['open'] = Object.fromEntries(faults.map(({ key, sign }) => [key, sign]));
   const fresh = faults.filter(({ key, sign }) => known[key] !== sign);
   for (const [key, sign] of Object.entries(remaining(known, report, isWhole))) open[key] ??= sign;
-  const told: EventReasons[] = [];
+  const news: EventReasons[] = [];
   for (const event of ['run-failed', 'run-held', 'file-quarantined'] as const) {
     const reasons = fresh.filter((fault) => fault.event === event);
-    if (reasons.length > 0) told.push({ event, reasons: reasons.map(({ key, reason }) => ({ key, reason })) });
+    if (reasons.length > 0) news.push({ event, reasons: reasons.map(({ key, reason }) => ({ key, reason })) });
   }
   if (Object.keys(open).length > 0) {
-    return { incident: { since: before?.since ?? report.endedAt, open, runId: report.runId }, told };
+    return { incident: { since: before?.since ?? report.endedAt, open, runId: report.runId }, news };
   }
-  return { incident: null, told: before ? [{ event: 'recovered', reasons: [] }] : [] };
+  return { incident: null, news: before ? [{ event: 'recovered', reasons: [] }] : [] };
 };
 
 interface Fault {

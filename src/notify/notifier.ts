@@ -1,4 +1,4 @@
-// Decides what is told to whom, once for each incident, and delivers it.
+// Decides who is notified of what, once per incident, and delivers it.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { NotifyConfig } from '../config/config.ts';
@@ -76,8 +76,8 @@ export class Notifier {
     const { notify, isWhole } = await manifest();
     if (!this.#hasChannel(notify)) return;
     const before = text === null ? null : incidentSchema.parse(JSON.parse(text));
-    const { incident, told } = judge(before, report, isWhole);
-    for (const each of told) await this.#send(runNotice(report, each, before), notify);
+    const { incident, news } = judge(before, report, isWhole);
+    for (const each of news) await this.#send(runNotice(report, each, before), notify);
     if (incident) await redis.hset(keys.incidents, field, JSON.stringify(incident));
     else await redis.hdel(keys.incidents, field);
   }
@@ -95,13 +95,13 @@ export class Notifier {
     const { redis, keys } = this.#parts;
     const field = `@${portal}`;
     const text = await redis.hget(keys.incidents, field);
-    const told = text === null ? null : portalToldSchema.parse(JSON.parse(text));
-    if (pause && told?.paused !== sign) {
+    const before = text === null ? null : portalToldSchema.parse(JSON.parse(text));
+    if (pause && before?.paused !== sign) {
       await this.#send(pausedNotice(portal, pause), { email: null, webhook: null });
       await redis.hset(keys.incidents, field, JSON.stringify({ paused: sign, resumed: 0 }));
-    } else if (!pause && last && told?.resumed === 0) {
+    } else if (!pause && last && before?.resumed === 0) {
       await this.#send(resumedNotice(portal, last), { email: null, webhook: null });
-      await redis.hset(keys.incidents, field, JSON.stringify({ ...told, resumed: last.until }));
+      await redis.hset(keys.incidents, field, JSON.stringify({ ...before, resumed: last.until }));
     }
     this.#seen.set(portal, sign);
   }

@@ -89,7 +89,7 @@ export class CircuitBreaker {
     if (now - (this.#reportedAt.get(portal) ?? 0) < reportEveryMs) return;
     this.#reportedAt.set(portal, now);
     await this.#redis.hdel(this.#keys.portal(portal), 'failures', 'doubt', 'confirm').catch((error: unknown) => {
-      this.#log.debug({ portal, err: error }, 'the circuit breaker could not be told');
+      this.#log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
     });
   }
 

@@ -179,9 +179,9 @@ const failureSchema = z.looseObject({ failure: reasonSchema });
 const failureOf = async (queue: Queue, id: string): Promise<ChildOutcome> => {
   const job = await queue.getJob(id);
   if (!job?.finishedOn) return { state: 'lost' };
-  const told = failureSchema.safeParse(job.data);
-  const reason = told.success
-    ? told.data.failure
+  const stored = failureSchema.safeParse(job.data);
+  const reason = stored.success
+    ? stored.data.failure
     : { code: 'bug', message: job.failedReason ?? 'the job failed without a reason', hint: null };
   return { state: 'failed', reason };
 };

@@ -200,12 +200,12 @@ export class QueueWorker {
         log.warn({ action: 'lost' }, lockLost);
         throw new WaitingError(lockLost);
       }
-      const told =
+      const fault =
         cancelled.aborted && !isEngineSignal(error)
           ? await this.#cancel(job, token, context, handler)
           : await this.#sort(error, job, token, context, handler);
       await journal.flush();
-      throw told;
+      throw fault;
     } finally {
       endAlone();
     }

@@ -69,16 +69,16 @@ export const rememberSuccess = async (redis: Redis, keys: RedisKeys, report: Sto
 export const isStale = (last: number | null, afterMs: number | null, now: number = Date.now()): boolean =>
   last !== null && afterMs !== null && now - last > afterMs;
 
-const told = {
+const common = {
   /** Unix milliseconds. */
   at: z.number(),
   due: z.number(),
 };
 
 const triggerRecordSchema = z.discriminatedUnion('did', [
-  z.object({ did: z.literal('run'), ...told, runId: z.string() }),
-  z.object({ did: z.literal('wait'), ...told, until: z.number() }),
-  z.object({ did: z.literal('skip'), ...told, why: z.string() }),
+  z.object({ did: z.literal('run'), ...common, runId: z.string() }),
+  z.object({ did: z.literal('wait'), ...common, until: z.number() }),
+  z.object({ did: z.literal('skip'), ...common, why: z.string() }),
 ]);
 
 /** What a schedule did when it was due: asked for a run, waits, or left the run out. */

@@ -154,8 +154,8 @@ export const fixTable = async (path: string, target: string, options: FixTableOp
   const unfixable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
   if (unfixable !== null) throw unfixable;
   const { rowBytes = defaultRowBytes, separator = inspection.delimiter, encoding, skipRows } = options;
-  const told = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
-  const answer = await fixPool.run({ path, target, rowBytes, separator, inspection, ...told }, options.signal);
+  const reading = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
+  const answer = await fixPool.run({ path, target, rowBytes, separator, inspection, ...reading }, options.signal);
   if (answer.kind === 'mended') return answer.report;
   if (answer.kind === 'unwritable') {
     throw new SourceMissingError(`${target}: the fixed file cannot be written: ${answer.message}`, {

@@ -49,7 +49,7 @@ const tell = (reports: (Report | { limited: Report })[]): string[][] => {
   return reports.map((each) => {
     const judged = 'limited' in each ? judge(incident, each.limited, false) : judge(incident, each, true);
     incident = judged.incident;
-    return judged.told.map(({ event, reasons }) => [event, ...reasons.map(({ key }) => key)].join(' '));
+    return judged.news.map(({ event, reasons }) => [event, ...reasons.map(({ key }) => key)].join(' '));
   });
 };
 

@@ -146,16 +146,16 @@ export const dateFormat = (format: string): DateFormat => {
     for (const [index, token] of read.entries()) token.read(found[index + 1] ?? '', parts);
     return isReal(parts) ? parts : null;
   };
-  const told =
+  const valid =
     (write: (parts: DateParts) => string) =>
     (text: string): string | null => {
       const parts = partsOf(text);
       return parts === null ? null : write(parts);
     };
   return {
-    date: told(dateText),
-    datetime: told((parts) => `${dateText(parts)}T${timeText(parts)}`),
-    time: told(timeText),
+    date: valid(dateText),
+    datetime: valid((parts) => `${dateText(parts)}T${timeText(parts)}`),
+    time: valid(timeText),
   };
 };
 

@@ -67,7 +67,7 @@ const noteRejected = async (
 ): Promise<void> => {
   const where = rejects === null ? 'left out' : `set aside in ${rejects}`;
   await item.note(`  ${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`);
-  for (const line of rejected.told.slice(0, mostReportedRejects)) await item.note(`    ${line}`);
+  for (const line of rejected.examples.slice(0, mostReportedRejects)) await item.note(`    ${line}`);
 };
 
 type UrlSource = Extract<ResourceSource, { kind: 'url' }>;

@@ -123,12 +123,12 @@ export class WorkBuilder {
 
   /** Adds items that a stored plan names and that cannot be done, where nothing else reports them. */
   refuse(moved: ReadonlyMap<string, Reason>): void {
-    const told = new Set([
+    const handled = new Set([
       ...this.work.settled.map(({ key }) => key),
       ...this.work.datasets.map(({ wish }) => wish.key),
     ]);
     for (const [key, reason] of moved) {
-      if (told.has(key)) continue;
+      if (handled.has(key)) continue;
       const kind = kindOfKey(key);
       this.work.settled.push(this.#quiet({ key, uuid: '', title: key }, kind, reason));
     }

@@ -138,7 +138,7 @@ export const watchFolder = async (
 export class Announcer {
   readonly #report: (claims: Claim[]) => Promise<void>;
   readonly #log: Log;
-  readonly #told = new Set<string>();
+  readonly #announced = new Set<string>();
   readonly #failed = new Map<string, Claim>();
   #pending = new Map<string, Claim>();
   #first = Number.POSITIVE_INFINITY;
@@ -156,7 +156,7 @@ export class Announcer {
 
   /** Adds a claim to the present batch unless it was announced before. */
   add(claim: Claim, movedAt: number): void {
-    if (this.#told.has(claim.id) || this.#pending.has(claim.id)) return;
+    if (this.#announced.has(claim.id) || this.#pending.has(claim.id)) return;
     if (this.#pending.size === 0) this.#first = movedAt;
     this.#first = Math.min(this.#first, movedAt);
     this.#pending.set(claim.id, claim);
@@ -165,7 +165,7 @@ export class Announcer {
   /** Puts what could not be announced into the present batch again, and forgets claims that are no longer in the spool. */
   retry(spooled: Claim[], now: number): void {
     const present = new Set(spooled.map((claim) => claim.id));
-    for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
+    for (const id of this.#announced) if (!present.has(id)) this.#announced.delete(id);
     for (const [id, claim] of this.#failed) if (present.has(id)) this.add(claim, now);
     this.#failed.clear();
   }
@@ -184,7 +184,7 @@ export class Announcer {
   async #reportOf(batch: Claim[]): Promise<void> {
     try {
       await this.#report(batch);
-      for (const claim of batch) this.#told.add(claim.id);
+      for (const claim of batch) this.#announced.add(claim.id);
     } catch (error) {
       for (const claim of batch) this.#failed.set(claim.id, claim);
       this.#log.warn({ err: error, claims: batch.length }, 'could not hand over claims; the next rescan retries');

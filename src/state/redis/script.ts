@@ -8,7 +8,7 @@ type RedisValue = string | number | Buffer;
 export class RedisScript {
   readonly #text: string;
   readonly #sha1: string;
-  readonly #told = new WeakSet<Redis>();
+  readonly #known = new WeakSet<Redis>();
 
   constructor(text: string) {
     this.#text = text;
@@ -26,8 +26,8 @@ export class RedisScript {
   }
 
   async #run(redis: Redis, call: (command: string, script: string) => Promise<unknown>): Promise<unknown> {
-    if (!this.#told.has(redis)) {
-      this.#told.add(redis);
+    if (!this.#known.has(redis)) {
+      this.#known.add(redis);
       return call('EVAL', this.#text);
     }
     try {

@@ -150,8 +150,8 @@ export class Findings {
   }
 
   /** Adds one. A kind can be mended only when each of its kind can. */
-  add(kind: FindingKind, told: FindingDetails): void {
-    const { code, line, column, offset, context, message, hint, mend, candidates, count } = told;
+  add(kind: FindingKind, details: FindingDetails): void {
+    const { code, line, column, offset, context, message, hint, mend, candidates, count } = details;
     const place = { line, column: column ?? null, offset: offset ?? null, context: context ?? null, message };
     const known = this.#byKind.get(kind);
     if (known === undefined) {

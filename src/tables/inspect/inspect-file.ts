@@ -102,8 +102,8 @@ const isFinal = (encoding: string): boolean => encoding.startsWith('UTF-') || en
 
 /** The findings of a file that was read in the encoding that evidence decided, and the finding about it. */
 const withEvidence = (read: Inspection, first: Inspection): Inspection => {
-  const told = first.findings.filter(({ kind }) => kind === 'other-encoding');
-  const findings = [...told, ...read.findings.filter(({ kind }) => kind !== 'other-encoding')].sort(byPlace);
+  const unclear = first.findings.filter(({ kind }) => kind === 'other-encoding');
+  const findings = [...unclear, ...read.findings.filter(({ kind }) => kind !== 'other-encoding')].sort(byPlace);
   return { ...read, encoding: first.encoding, findings, verdict: verdictOf(findings) };
 };
 

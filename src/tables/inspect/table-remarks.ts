@@ -34,11 +34,11 @@ export const tableRemarks = (findings: Findings, read: TableRead): void => {
 
 const unclear = (findings: Findings, { layout: { candidates = [] } }: TableRead): void => {
   if (candidates.length === 0) return;
-  const told = candidates.map((one) => {
+  const described = candidates.map((one) => {
     const reads = one.header.map((cell) => Buffer.from(cell, 'latin1').toString('utf8')).join(' | ');
     return { key: keyOf(one, candidates), reads };
   });
-  findings.add('layout-unclear', { ...detailsOf(unclearLayout(candidates)), candidates: told });
+  findings.add('layout-unclear', { ...detailsOf(unclearLayout(candidates)), candidates: described });
 };
 
 const leftOut = 'the lines above the header are left out';

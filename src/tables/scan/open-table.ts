@@ -102,20 +102,20 @@ export const openTable = (options: OpenOptions): OpenTable => {
   const skipped =
     options.skipRows === undefined ? null : { lines: options.skipRows, skipper: new LineSkipper(options.skipRows) };
   const facts = { signature: signatureOf(head), bom: false, decodedFrom: null, skipped };
-  const told = { delimiter: options.delimiter, isHeader: skipped !== null };
+  const known = { delimiter: options.delimiter, isHeader: skipped !== null };
   const wide = options.encoding === undefined ? wideOf(head) : { encoding: options.encoding, marked: false };
   if (wide !== null && wide.encoding !== 'UTF-32') {
     const text = decoded(following(head, raw), wide.encoding, options.fatal ?? false);
     const chunks = skipped === null ? text : withoutLines(text, skipped.skipper);
     const first = chunks.next().value ?? Buffer.alloc(0);
-    const layout = findLayout(first.subarray(0, sniffBytes), whole, told);
+    const layout = findLayout(first.subarray(0, sniffBytes), whole, known);
     return { ...facts, bom: wide.marked, decodedFrom: wide.encoding, layout, chunks: following(first, chunks) };
   }
   const bom = hasBom(head);
   const text = following(head.subarray(bom ? 3 : 0), raw);
   const chunks = skipped === null ? text : withoutLines(text, skipped.skipper);
   const first = chunks.next().value ?? Buffer.alloc(0);
-  const layout = findLayout(first.subarray(0, sniffBytes), whole, told);
+  const layout = findLayout(first.subarray(0, sniffBytes), whole, known);
   return { ...facts, bom, decodedFrom: wide?.encoding ?? null, layout, chunks: following(first, chunks) };
 };
 

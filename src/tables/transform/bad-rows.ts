@@ -27,7 +27,7 @@ interface BadRowCount {
   rows: number;
   violations: number;
   /** Lines about the first of them. */
-  told: string[];
+  examples: string[];
 }
 
 /** See the head of this file. */
@@ -37,7 +37,7 @@ export class BadRows {
   readonly #path: string;
   #columns: string[] = [];
   #file: CsvFile | null = null;
-  readonly #count: BadRowCount = { rows: 0, violations: 0, told: [] };
+  readonly #count: BadRowCount = { rows: 0, violations: 0, examples: [] };
 
   /** `path`: file for rejected rows, which is made with the first of them. */
   constructor({ badRows, maxBadRows }: Pick<TableRecipe, 'badRows' | 'maxBadRows'>, path: string) {
@@ -70,7 +70,7 @@ export class BadRows {
     this.#count.rows++;
     this.#count.violations += violations.length;
     for (const violation of violations) {
-      if (this.#count.told.length < mostReported) this.#count.told.push(describe(row, violation));
+      if (this.#count.examples.length < mostReported) this.#count.examples.push(describe(row, violation));
     }
     if (this.#policy === 'fail' && this.#count.rows >= enough) throw this.#fault(null);
     if (this.#policy === 'quarantine') this.#write(row, violations);
@@ -100,13 +100,14 @@ export class BadRows {
   }
 
   #fault(rowsRead: number | null): TableRowsError {
-    const { rows, violations, told } = this.#count;
+    const { rows, violations, examples } = this.#count;
     const of = rowsRead === null ? `${rows} or more bad rows` : `${plural(rows)} of ${rowsRead.toLocaleString('en')}`;
     const allowed = this.#policy === 'fail' ? '' : `, more than ${this.#allowed()}`;
-    const more = violations > told.length ? [`and ${(violations - told.length).toLocaleString('en')} more`] : [];
-    const line = /^line (\d+)/.exec(told[0] ?? '')?.[1];
+    const more =
+      violations > examples.length ? [`and ${(violations - examples.length).toLocaleString('en')} more`] : [];
+    const line = /^line (\d+)/.exec(examples[0] ?? '')?.[1];
     return new TableRowsError(
-      [`${of}${allowed}: nothing is published`, ...told.slice(0, 10), ...moreOf(told, more)].join('\n'),
+      [`${of}${allowed}: nothing is published`, ...examples.slice(0, 10), ...moreOf(examples, more)].join('\n'),
       {
         ...(line === undefined ? {} : { line: Number(line) }),
         hint:
@@ -124,8 +125,8 @@ export class BadRows {
   }
 }
 
-const moreOf = (told: string[], more: string[]): string[] => {
-  const cut = told.length - 10;
+const moreOf = (examples: string[], more: string[]): string[] => {
+  const cut = examples.length - 10;
   if (cut <= 0) return more;
   return more.length > 0 ? more : [`and ${cut} more`];
 };

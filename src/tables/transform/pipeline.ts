@@ -67,7 +67,7 @@ export const pipelineOf = async (
   tools: StepTools,
 ): Promise<Pipeline> => {
   const { batchMs = mostBatchMs } = tools;
-  const told: (() => string)[] = [];
+  const summaries: (() => string)[] = [];
   const closing: (() => void)[] = [];
   let rowsRead = 0;
   let here: Table = {
@@ -84,7 +84,7 @@ export const pipelineOf = async (
   };
   const add = (step: RowStep): void => {
     pending.push(step);
-    told.push(() => step.summary());
+    summaries.push(() => step.summary());
     closing.push(() => step.close?.());
   };
   try {
@@ -99,7 +99,7 @@ export const pipelineOf = async (
             ? await pluginStage(here, step.transform ?? '', tools)
             : sortStage(here, step.sort, tools);
         here = { columns: stage.columns, batches: stage.batches };
-        told.push(stage.summary);
+        summaries.push(stage.summary);
         closing.push(stage.close);
       }
     }
@@ -111,7 +111,7 @@ export const pipelineOf = async (
   }
   return {
     ...here,
-    summary: () => told.map((report) => report()),
+    summary: () => summaries.map((report) => report()),
     rowsRead: () => rowsRead,
     close: () => {
       for (const close of closing) close();

@@ -31,7 +31,7 @@ export interface MadeTable {
   rowsIn: number;
   rowsOut: number;
   /** Rows that were left out as bad, and lines about the first of them. */
-  rejected: { rows: number; told: string[] };
+  rejected: { rows: number; examples: string[] };
   /** What was done, a line a step. */
   said: string[];
   /** What was mended, a line each; no row contents. */
@@ -123,7 +123,7 @@ const mend = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Prep
     columns: columns.slice(0, columns.length - facts.emptyTail).map(({ name }) => name),
     rowsIn: rows,
     rowsOut: rows,
-    rejected: { rows: 0, told: [] },
+    rejected: { rows: 0, examples: [] },
     said: [],
     mended: mends,
     reading: { delimiter, skipRows: 0 },
@@ -158,13 +158,13 @@ const make = async (
     }
     const rowsIn = pipeline.rowsRead();
     bad.end(rowsIn);
-    const { rows, told } = bad.count;
+    const { rows, examples } = bad.count;
     return {
       ...file.end(),
       columns: pipeline.columns,
       rowsIn,
       rowsOut,
-      rejected: { rows, told },
+      rejected: { rows, examples },
       said: [...said, ...pipeline.summary()],
       reading: { delimiter: ',', ...(setsHeader(recipe) ? { skipRows: 0 } : {}) },
     };

@@ -175,11 +175,11 @@ const markHeight = { fine: 12, failed: 28, held: 20, running: 28 } as const;
 
 const stripLabel = (runs: RunBrief[]): string => {
   const marks = Map.groupBy(runs, markOf);
-  const told = (['failed', 'held', 'running'] as const).flatMap((mark) => {
+  const parts = (['failed', 'held', 'running'] as const).flatMap((mark) => {
     const count = marks.get(mark)?.length ?? 0;
     return count === 0 ? [] : [`${count} ${mark === 'failed' ? 'with failures' : mark}`];
   });
-  return `The last ${plural(runs.length, 'run')}: ${told.join(', ') || 'all fine'}`;
+  return `The last ${plural(runs.length, 'run')}: ${parts.join(', ') || 'all fine'}`;
 };
 
 /** Oldest left; what went wrong is taller, too, for who does not see colours. */

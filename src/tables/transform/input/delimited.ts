@@ -70,8 +70,8 @@ const layoutOf = async (bytes: Bytes, { encoding, delimiter, skip }: ReadingOpti
     if (head.length > sniffBytes) break;
   }
   refuseWide(head);
-  const told = { delimiter: delimiter ?? undefined, isHeader: skip !== null };
-  return findLayout(head.subarray(0, sniffBytes), head.length <= sniffBytes, told);
+  const known = { delimiter: delimiter ?? undefined, isHeader: skip !== null };
+  return findLayout(head.subarray(0, sniffBytes), head.length <= sniffBytes, known);
 };
 
 /** Bytes without the first lines. */

@@ -136,9 +136,9 @@ const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table
   const { encoding = null, delimiter = null, skipRows, header = {} } = readingOf(recipe.steps);
   const hasHeaderRow = skipRows !== undefined || header.row !== undefined;
   const skip = hasHeaderRow ? (skipRows ?? 0) + (header.row ?? 1) - 1 : null;
-  const told: ReadingOptions = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits };
-  const mended = recipe.mend === undefined ? null : await mendedText(bytes, told, options);
-  const [source, reading] = mended === null ? [bytes, told] : [mended.bytes, { ...told, ...mended.reading }];
+  const given: ReadingOptions = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits };
+  const mended = recipe.mend === undefined ? null : await mendedText(bytes, given, options);
+  const [source, reading] = mended === null ? [bytes, given] : [mended.bytes, { ...given, ...mended.reading }];
   return withHeader(await openDelimited(source, reading, said), header, { limits, said });
 };
 
@@ -154,12 +154,12 @@ const mendedText = async (
   const isPacked = /\.(?:gz|zip)$/i.test(name);
   const [path, target] = [isPacked ? `${into}.raw` : file, mendedPath(into)];
   if (isPacked) await writeFile(path, bytes());
-  const told = {
+  const given = {
     ...(encoding === null || encoding === 'utf-8' ? {} : { encoding }),
     ...(delimiter === null ? {} : { delimiter }),
     ...(skip === null ? {} : { skipRows: skip }),
   };
-  const mended = mendSafely({ path, rowBytes: limits.rowBytes, cancelled, ...told }, target);
+  const mended = mendSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, target);
   if (isPacked) await rm(path);
   if (mended === null) return null;
   onMended(mended.mends);
