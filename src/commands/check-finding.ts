@@ -10,9 +10,6 @@ import type { Inspection as WholeInspection } from '../tables/inspect/inspect-fi
 import { plural } from '../util/plural.ts';
 import type { Io } from './io.ts';
 
-/** What a file was taken for. */
-type FileKind = 'table' | 'manifest' | 'config' | 'catalogue' | 'package' | 'other';
-
 /** One fault with its place; line and column count from 1 and are absent where the file as a whole is meant. */
 export interface Fault {
   code: ErrorCode;
@@ -33,7 +30,7 @@ export interface Fault {
 /** What was found in one file. */
 export interface FileFinding {
   file: string;
-  kind: FileKind;
+  kind: 'table' | 'manifest' | 'config' | 'catalogue' | 'package' | 'other';
   ok: boolean;
   /** One line about a sound file. */
   summary: string | null;

@@ -15,7 +15,7 @@ import { exitCodes } from './exit-code.ts';
 import { type Io, say } from './io.ts';
 
 /** Names of separators on the command line. */
-export const separatorNames: Record<string, Delimiter> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
+const separatorNames: Record<string, Delimiter> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
 
 /** Options of a fix. */
 export interface FixOptions {

@@ -17,7 +17,7 @@ export interface DirectManifest {
 }
 
 /** Where a manifest is made, and for what. */
-export interface DirectOptions {
+interface DirectOptions {
   config: Pick<Config, 'stateDir' | 'portal' | 'portals'>;
   cwd: string;
   /** True: it is written beside the other manifests, to be edited. */

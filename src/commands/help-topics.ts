@@ -76,7 +76,7 @@ export interface JsonSchema {
 }
 
 /** One key of a file. */
-export interface SchemaKey {
+interface SchemaKey {
   /** Dotted; list entries as `[]`, members of a mapping as `<name>`. */
   path: string;
   /** Such as `text` or `duration`. */

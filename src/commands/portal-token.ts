@@ -7,13 +7,13 @@ import { type Io, say, warn } from './io.ts';
 import { chosenEmbedded, type PortalChoice, storeDirOf } from './portal-settings.ts';
 
 /** What `sluice portal token` does. */
-export type TokenAction =
+type TokenAction =
   | { action: 'add'; user: string; label?: string }
   | { action: 'list' }
   | { action: 'revoke'; id: string };
 
 /** Options of `sluice portal token`. */
-export interface TokenOptions extends PortalChoice {
+interface TokenOptions extends PortalChoice {
   json?: boolean;
 }
 

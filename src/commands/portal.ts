@@ -76,8 +76,6 @@ const rehearse = async (
   return switchboard;
 };
 
-type Served = Omit<PortalServerOptions, 'log'>;
-
 /**
  * The settings of the configuration with the options before them. The account of sluice's own workers is added where a file
  * describes the portal, so that they can work on the store while it is served here, but not to what a seed prescribes.
@@ -86,7 +84,7 @@ const settingsOf = async (
   { portal, fromFile }: ChosenEmbedded,
   options: PortalCommandOptions,
   io: Io,
-): Promise<Served & { host: string; port: number; profile: ProfileName }> => {
+): Promise<Omit<PortalServerOptions, 'log'> & { host: string; port: number; profile: ProfileName }> => {
   const { host, port, profile, users, seed, races } = options;
   const isShared = fromFile && seed === undefined;
   const settings = isShared ? (await embeddedPortal(portal)).options : serverSettings(portal);

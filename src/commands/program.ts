@@ -64,7 +64,7 @@ const completion: CommandDeclaration = {
 };
 
 /** How a program loads and runs its commands. */
-export interface ProgramOptions {
+interface ProgramOptions {
   /** True for a command whose declaration is loaded; the others are only listed. */
   isLoaded: (name: string) => boolean;
   /** Called with the command that was typed; it resolves with the exit code. */

@@ -33,7 +33,7 @@ const stateOf = (item: ReportItem): string => {
 const takenDown: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);
 
 /** Items as an aligned table, each with its reason below it. */
-export const itemLines = (items: ReportItem[]): string[] => {
+const itemLines = (items: ReportItem[]): string[] => {
   const widthOf = (of: (item: ReportItem) => string): number =>
     Math.min(
       60,

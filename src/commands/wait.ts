@@ -11,7 +11,7 @@ import { plural } from '../util/plural.ts';
 import type { Io } from './io.ts';
 
 /** How to wait. */
-export interface WaitOptions {
+interface WaitOptions {
   /** Show progress on standard error. */
   progress: boolean;
   /**

@@ -57,7 +57,7 @@ const webProblems = (document: YamlDocument, web: Record<string, unknown>): File
 };
 
 /** What is wrong with a web address; null when it is sound. Never repeats the address. */
-export const webAddressFault = (address: string): string | null =>
+const webAddressFault = (address: string): string | null =>
   /^https?:$/.test(parsed(address)?.protocol ?? '')
     ? null
     : 'must be a full address that begins with http:// or https://';

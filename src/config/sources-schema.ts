@@ -50,11 +50,8 @@ export const sourcesFileSchema = z
   })
   .meta({ description: 'How files and catalogues are fetched from the web.' });
 
-/** See {@link sourcesFileSchema}. */
-type SourcesFile = z.infer<typeof sourcesFileSchema>;
-
 /** Resolves a checked `sources:`: its defaults, in plain numbers. */
-export const resolveSources = (file: SourcesFile = {}) => {
+export const resolveSources = (file: z.infer<typeof sourcesFileSchema> = {}) => {
   const { allow = [], ...rest } = file;
   const { maxSize, maxRedirects, connect, headers, body, requestsPerSecond, proxy } = { ...defaults.sources, ...rest };
   return {

@@ -164,7 +164,7 @@ export type DatasetMetadata = z.infer<typeof datasetMetadataSchema>;
 export type ResourceMetadata = z.infer<typeof resourceMetadataSchema>;
 
 /** A fault between keys that are sound one by one; `path` leads from the dataset to the key at fault. */
-export interface MetadataFault {
+interface MetadataFault {
   path: string[];
   message: string;
 }

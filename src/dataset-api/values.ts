@@ -20,10 +20,10 @@ export const licenses = {
 } as const;
 
 /** A code of {@link licenses}. */
-export type License = keyof typeof licenses;
+type License = keyof typeof licenses;
 
 /** How often data is renewed: the code of entity portals, plain words for it, and the integer of form portals. */
-export interface Frequency {
+interface Frequency {
   code: string;
   words: readonly string[];
   /** Option of the editing form (recorded-behaviour 8a); null where the form has none. */

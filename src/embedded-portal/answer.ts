@@ -24,7 +24,7 @@ export interface Answer {
 }
 
 /** How a body is written beside its value. */
-export interface BodyStyle {
+interface BodyStyle {
   style: WriteStyle;
   callback?: unknown;
 }
@@ -91,7 +91,7 @@ const serviceHeaders = {
 };
 
 /** What of an answer depends on portal and request. */
-export interface SendOptions {
+interface SendOptions {
   /** Most characters of a reason phrase. */
   longestReason: number;
   /** True: the connection ends with this answer. */

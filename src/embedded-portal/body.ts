@@ -10,7 +10,7 @@ import type { Profile } from './profiles/profile.ts';
 import { Refusal } from './refusal.ts';
 
 /** A body that has been read. */
-export interface ReadBody {
+interface ReadBody {
   value: unknown;
   files: UploadedFile[];
 }

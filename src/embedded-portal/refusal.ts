@@ -2,7 +2,7 @@
 import { escapeHtml } from '../util/html.ts';
 
 /** What a {@link Refusal} may carry beside status and message. */
-export interface RefusalDetails {
+interface RefusalDetails {
   /** The value to format as body; `[message]` (one-element list) when absent. */
   body?: unknown;
   /** True for routes and formats that do not exist: the body is empty and the type text/html, whatever was requested. */

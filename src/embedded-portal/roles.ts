@@ -2,7 +2,7 @@
 import type { Permission } from '../dataset-api/permissions.ts';
 
 /** A role: its number and what it may do. */
-export interface Role {
+interface Role {
   rid: number;
   permissions: readonly Permission[];
 }

@@ -2,7 +2,7 @@
 import type { Reason } from './report.ts';
 
 /** What an error carries beside its message. */
-export interface ErrorDetails {
+interface ErrorDetails {
   /** One sentence that says what to do now. */
   hint?: string;
   cause?: unknown;

@@ -13,7 +13,7 @@ import { scheduleSchema } from './schedule-times.ts';
 export const exportedFiles = ['changed', 'all', 'none'] as const;
 
 /** How a portal is exported. */
-export const exportSchema = z.object({
+const exportSchema = z.object({
   /** Absolute path of the folder. */
   folder: z.string(),
   files: z.enum(exportedFiles),
@@ -60,7 +60,7 @@ const requestData = {
 export const runRequestSchema = z.object(requestData);
 
 /** What a worker was doing for a job, for the poison rule and for people who look. */
-export const traceSchema = z.object({
+const traceSchema = z.object({
   /** Steps in progress: by item key, or by '' for the job itself. */
   steps: z.record(z.string(), z.string()),
   /** Keys of items that a worker was killed in, until they are started again. */
@@ -91,7 +91,7 @@ export const triggerDataSchema = z.object({
 });
 
 /** One execution of a manifest. */
-export const runDataSchema = z.object({
+const runDataSchema = z.object({
   kind: z.literal('run'),
   runId: z.string(),
   ...requestData,
@@ -119,7 +119,7 @@ export const datasetDataSchema = z.object({
 });
 
 /** Prove that the tables of some resources are whole, after everything was sent. */
-export const proveDataSchema = z.object({ kind: z.literal('prove'), ...childData, keys: z.array(z.string()) });
+const proveDataSchema = z.object({ kind: z.literal('prove'), ...childData, keys: z.array(z.string()) });
 
 /** Data of a `trigger` job. */
 export type TriggerData = z.infer<typeof triggerDataSchema>;

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 
 /** Namespace of all uuids that sluice sends; never changes, because a changed namespace would duplicate every node. */
-export const identityNamespace = '6f1c9b52-8a4e-5d37-9c06-2b7e41d0a3f8';
+const identityNamespace = '6f1c9b52-8a4e-5d37-9c06-2b7e41d0a3f8';
 
 const uuidBytes = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex');
 

@@ -27,7 +27,7 @@ export interface JobWriter {
 }
 
 /** How a lease knows whether its lock still stands. */
-export interface LeaseParts {
+interface LeaseParts {
   /** Redis key of the job's lock, and the token it holds while the job is ours. */
   key: string;
   token: string;

@@ -21,7 +21,7 @@ export const sourceFingerprintSchema = z.object({
 export type SourceFingerprint = z.infer<typeof sourceFingerprintSchema>;
 
 /** The file of a resource as the portal holds it. */
-export const portalFileSchema = z.object({
+const portalFileSchema = z.object({
   fid: z.string(),
   /** File name as the portal made it. */
   name: z.string(),
@@ -47,7 +47,7 @@ export const goodFileSchema = portalFileSchema.extend({
 export type GoodFile = z.infer<typeof goodFileSchema>;
 
 /** A file that a portal did not take or could not import, or that the guard of its table held. */
-export const refusedFileSchema = z.object({
+const refusedFileSchema = z.object({
   /** sha256 of the source, and fingerprint of what was wanted of it (`importFingerprint`, `guardFingerprint`): the same is not tried again. */
   sha256: z.string(),
   importFingerprint: z.string(),
@@ -61,7 +61,7 @@ export const refusedFileSchema = z.object({
 });
 
 /** What is known of the address that a file was fetched from. */
-export const fetchedFromSchema = z.object({
+const fetchedFromSchema = z.object({
   url: z.string(),
   /** The validators its server gave for the version that was fetched, to ask for another one only; see `fetch/policy.ts`. */
   etag: z.string().nullable(),

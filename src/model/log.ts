@@ -10,7 +10,7 @@ export type Log = Logger;
 const redacted = ['password', 'token', 'cookie', 'authorization', 'sessid', 'set-cookie', 'x-csrf-token'];
 
 /** How the root logger is made. */
-export interface LogOptions {
+interface LogOptions {
   level: string;
   /** Where lines go; standard output when absent. */
   destination?: Writable;

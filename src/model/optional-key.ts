@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 
 /** What the documentation says of a key; `default` is what holds where it is left out. */
-export interface KeyDocs {
+interface KeyDocs {
   default?: unknown;
   description: string;
   examples?: unknown[];

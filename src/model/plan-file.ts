@@ -4,13 +4,13 @@ import { removalModes } from './policy.ts';
 import { reasonSchema } from './report.ts';
 
 /** What a plan can ask of an item. `fetch` fetches a file and sends it if it is another one; `verify` reads only. */
-export const plannedActions = ['create', 'update', 'fetch', 'attach', 'import', 'verify', ...removalModes] as const;
+const plannedActions = ['create', 'update', 'fetch', 'attach', 'import', 'verify', ...removalModes] as const;
 
 /** See {@link plannedActions}. */
 export type PlannedAction = (typeof plannedActions)[number];
 
 /** One item of a plan file. */
-export const planFileItemSchema = z.object({
+const planFileItemSchema = z.object({
   key: z.string(),
   kind: z.enum(['dataset', 'resource']),
   title: z.string(),

@@ -26,10 +26,10 @@ export type Schedule = z.infer<typeof scheduleSchema>;
 export const missedAfterMs = 60_000;
 
 /** What is to be done with a run that is due. */
-export type Decision = { do: 'run' } | { do: 'wait'; until: number; why: string } | { do: 'skip'; why: string };
+type Decision = { do: 'run' } | { do: 'wait'; until: number; why: string } | { do: 'skip'; why: string };
 
 /** What a decision is about. */
-export interface Due {
+interface Due {
   /** Name of the target, for its jitter. */
   target: string;
   /** When the run was due; of one that waited, when its waiting ended. */

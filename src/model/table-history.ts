@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /** What most values of a column are; `mixed` where no kind makes up three quarters of them. */
-export const columnKinds = [
+const columnKinds = [
   'number',
   'local number',
   'code',
@@ -94,7 +94,7 @@ export const formerVersionsSchema = z.object({
 export type FormerVersions = z.infer<typeof formerVersionsSchema>;
 
 /** Versions that are kept of a table, with the one that is live. */
-export const keptVersions = 100;
+const keptVersions = 100;
 
 /** Columns that are kept of a version, and compared; few portals take more. */
 export const keptColumns = 1000;

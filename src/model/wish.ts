@@ -11,7 +11,7 @@ export const nodeFieldsSchema = z.record(z.string(), z.unknown());
 export type NodeFields = z.infer<typeof nodeFieldsSchema>;
 
 /** Where the content of a resource comes from: a file that is sent, from here or fetched, or an address that is only pointed at. */
-export const resourceSourceSchema = z.discriminatedUnion('kind', [
+const resourceSourceSchema = z.discriminatedUnion('kind', [
   /** `path` is absolute; `name` is the file name the portal shall see; `claim` names the spooled drop it came from; `url` the address it was fetched from. */
   z.object({
     kind: z.literal('file'),
@@ -40,7 +40,7 @@ export const isOfWeb = (source: ResourceSource): boolean =>
   source.kind === 'url' || (source.kind === 'file' && source.url !== undefined);
 
 /** Keys that are beside a table of text, and are no matter of other files. */
-export const readingKeysSchema = z.object({
+const readingKeysSchema = z.object({
   encoding: z.enum(encodings).exactOptional(),
   skipRows: z.int().nonnegative().exactOptional(),
   mend: z.enum(['safe', 'off']).exactOptional(),

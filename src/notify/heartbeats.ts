@@ -11,7 +11,7 @@ const [callMs, drainMs] = [5000, 8000];
 const mostCalls = 200;
 
 /** One call. */
-export interface HeartbeatCall {
+interface HeartbeatCall {
   heartbeat: Heartbeat;
   /** Of whom: calls of one are made one after the other. */
   target: string;

@@ -16,8 +16,7 @@ export const noticeEvents = {
   test: 'Sent by `sluice notices test`.',
 } as const;
 
-/** See {@link noticeEvents}. */
-export type NoticeEvent = keyof typeof noticeEvents;
+type NoticeEvent = keyof typeof noticeEvents;
 
 const eventNames = Object.keys(noticeEvents) as [NoticeEvent, ...NoticeEvent[]]; // its own keys
 

@@ -21,21 +21,18 @@ import {
 } from './notice.ts';
 
 /** One notice to one channel, as it waits in the queue. Recipients are null where the configuration names them. */
-export const noticeJobSchema = z.discriminatedUnion('channel', [
+const noticeJobSchema = z.discriminatedUnion('channel', [
   z.object({ channel: z.literal('webhook'), url: z.string().nullable(), notice: noticeSchema }),
   z.object({ channel: z.literal('email'), to: z.array(z.string()).nullable(), notice: noticeSchema }),
 ]);
 
-/** See {@link noticeJobSchema}. */
-export type NoticeJob = z.infer<typeof noticeJobSchema>;
-
 /** What a notifier works with. */
-export interface NotifierParts {
+interface NotifierParts {
   redis: Redis;
   keys: RedisKeys;
   config: NotifyConfig;
   /** Puts a notice into the durable queue; the same id again changes nothing. */
-  enqueue: (id: string, job: NoticeJob) => Promise<void>;
+  enqueue: (id: string, job: z.infer<typeof noticeJobSchema>) => Promise<void>;
   /** Posts to addresses that manifests name: whoever writes one need not be trusted with the network. */
   post: Post;
   log: Log;

@@ -29,12 +29,12 @@ export interface PortalTable {
 }
 
 /** Rows of a table as one request gives them, by the names of its columns. */
-export interface TableRows extends PortalTable {
+interface TableRows extends PortalTable {
   records: Record<string, unknown>[];
 }
 
 /** How a portal shall read a table file (spec 2.7, `configurable_properties`). */
-export interface TableDialectSettings {
+interface TableDialectSettings {
   delimiter: string;
   quote: string;
   escape?: string;

@@ -8,7 +8,7 @@ import { bodyOf, nodeRowsSchema, type PortalNode } from './replies.ts';
 import type { Traits } from './traits.ts';
 
 /** What the choice is made with. */
-export interface DialectParts {
+interface DialectParts {
   /** What a person set. */
   set: 'auto' | Dialect;
   traits: Traits;

@@ -11,7 +11,7 @@ export type Dialect = 'entity' | 'form';
 type Item = Record<string, unknown>;
 
 /** Node fields ready to be sent, with what could not be said; any problem means that nothing should be sent. */
-export interface ShapedFields {
+interface ShapedFields {
   fields: NodeFields;
   /** Why a field cannot be sent, by its name; it is left out then. */
   problems: Record<string, string[]>;

@@ -186,7 +186,7 @@ export const isForbidden = (error: unknown): boolean =>
 export const byNid = { column: 'nid', direction: 'ASC' } as const;
 
 /** The query of a list request, encoded. */
-export const queryString = ({ fields, parameters, page, pageSize, orderBy }: ListQuery): string => {
+const queryString = ({ fields, parameters, page, pageSize, orderBy }: ListQuery): string => {
   const query = new URLSearchParams();
   if (fields !== undefined) query.set('fields', fields.join(','));
   for (const [column, value] of Object.entries(parameters ?? {})) {

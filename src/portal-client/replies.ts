@@ -34,7 +34,7 @@ export const portalNodeSchema = z.looseObject({
 export type PortalNode = z.infer<typeof portalNodeSchema>;
 
 /** A row of the node list: columns of the node table, no fields (recorded behaviour 6). */
-export const nodeRowSchema = z.looseObject({
+const nodeRowSchema = z.looseObject({
   nid: id,
   vid: text,
   uuid: text,

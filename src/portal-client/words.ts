@@ -2,7 +2,7 @@
 import { isObject, parsedJson } from '../util/json.ts';
 
 /** What is known of a reply before anybody judges it. */
-export interface ReplyText {
+interface ReplyText {
   /** Reason phrase of the status line. */
   reason: string;
   /** The whole body as text. */

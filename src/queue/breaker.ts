@@ -8,7 +8,7 @@ import { RedisScript } from '../state/redis/script.ts';
 import type { PortalPauses } from './pause.ts';
 
 /** When a portal counts as down, and how often it is asked then. */
-export interface BreakerSettings {
+interface BreakerSettings {
   /** Passing faults in a row. */
   failures: number;
   /** Milliseconds before the first probe; doubled for each further one. */

@@ -22,7 +22,7 @@ interface JobPages extends Omit<ChildPages, 'page' | 'priority'> {
 }
 
 /** The job that waits for children, in the hands of this worker. */
-export interface ParentJob {
+interface ParentJob {
   parent: Job;
   token: string;
   queues: Queues;

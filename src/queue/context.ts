@@ -9,7 +9,7 @@ import { poisonOf } from './retry.ts';
 import type { JobTrace } from './trace.ts';
 
 /** What the context of a job is made of. */
-export interface ContextParts<K extends JobKind> {
+interface ContextParts<K extends JobKind> {
   job: Job;
   token: string;
   /** The job's data, which `save` replaces. */

@@ -25,7 +25,7 @@ export interface AgreedLimits extends PortalLimits {
 }
 
 /** Told of each portal whose limits changed. */
-export type OnLimits = (portal: string, limits: AgreedLimits) => Promise<void>;
+type OnLimits = (portal: string, limits: AgreedLimits) => Promise<void>;
 
 const heartbeatSchema = z.object({
   host: z.string(),
@@ -37,10 +37,10 @@ const heartbeatSchema = z.object({
 });
 
 /** A live worker process. */
-export type Heartbeat = z.infer<typeof heartbeatSchema>;
+type Heartbeat = z.infer<typeof heartbeatSchema>;
 
 /** How often a worker reports that it lives, and after how long it counts as gone, milliseconds. */
-export const heartbeatMs = 1000;
+const heartbeatMs = 1000;
 const goneMs = 4000;
 
 /** Workers that gave a sign of life in the last seconds; those that were killed drop out by themselves. */

@@ -12,7 +12,7 @@ const maxBackoffMs = 15 * 60_000;
 const drainMs = 5000;
 
 /** Milliseconds: pause before the second attempt (doubled each time), lock of a delivery, check for dead workers. */
-export interface NoticeSettings {
+interface NoticeSettings {
   backoffMs: number;
   lockMs: number;
   stalledCheckMs: number;

@@ -8,7 +8,7 @@ import { RedisScript } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
 /** Why and since when a portal is paused. */
-export const pauseSchema = z.object({
+const pauseSchema = z.object({
   reason: reasonSchema,
   /** Unix milliseconds. */
   since: z.number().int(),
@@ -23,7 +23,7 @@ export const pauseSchema = z.object({
 export type Pause = z.infer<typeof pauseSchema>;
 
 /** A pause that has ended. */
-export const endedPauseSchema = z.object({
+const endedPauseSchema = z.object({
   reason: reasonSchema,
   /** Unix milliseconds. */
   since: z.number().int(),

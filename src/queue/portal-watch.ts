@@ -13,7 +13,7 @@ import type { EndedPause, Pause, PortalPauses } from './pause.ts';
 const isDown = (error: unknown): boolean => isOutage(error) || error instanceof PortalNotApiError;
 
 /** What the watch is made of. */
-export interface PortalWatchParts {
+interface PortalWatchParts {
   redis: Redis;
   keys: RedisKeys;
   pauses: PortalPauses;

@@ -15,7 +15,7 @@ import type { PortalPauses } from './pause.ts';
 import type { Queues } from './queues.ts';
 
 /** What the watch is made of. */
-export interface RunWatchParts {
+interface RunWatchParts {
   redis: Redis;
   keys: RedisKeys;
   queues: Queues;
@@ -31,7 +31,7 @@ export interface RunWatchParts {
 }
 
 /** A run that nothing moves, as any worker found it last. */
-export interface StuckRun {
+interface StuckRun {
   /** When it was last found so, Unix milliseconds. */
   at: number;
   why: string;

@@ -30,7 +30,7 @@ import { isEngineSignal, JobIsolation, JobTrace } from './trace.ts';
 export type Handlers = { [K in JobKind]: Handler<K> };
 
 /** What a worker is made of. */
-export interface WorkerParts {
+interface WorkerParts {
   queue: string;
   concurrency: number;
   queues: Queues;

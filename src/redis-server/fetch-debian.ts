@@ -12,7 +12,7 @@ interface DebianTools {
 }
 
 /** What to fetch into: the server ends in `<folder>/server/redis-server`. */
-export interface FetchOptions {
+interface FetchOptions {
   folder: string;
   env: NodeJS.ProcessEnv;
   tools: DebianTools;

@@ -6,7 +6,7 @@ import { isNewEnough, oldestRedis, parseVersionLine, type ServerVersion } from '
 import { debianRoute, fetchFromDebian, findOnPath, runTool } from './fetch-debian.ts';
 
 /** A server program that is new enough. */
-export interface RedisBinary extends ServerVersion {
+interface RedisBinary extends ServerVersion {
   path: string;
 }
 

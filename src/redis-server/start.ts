@@ -9,7 +9,7 @@ import { pingState, queryServer } from '../state/redis/connection.ts';
 import { isRunning, markProcess, type ProcessMark } from './server-record.ts';
 
 /** How the server is run. */
-export interface ServerSettings {
+interface ServerSettings {
   binary: string;
   /** Where the append-only file lies. */
   dataDir: string;

@@ -170,7 +170,7 @@ export const ask = async (
 };
 
 /** What became of the wish to cancel a run: `held` ones are discarded, and `ended` ones are as they ended. */
-export interface CancelAnswer {
+interface CancelAnswer {
   run: RequestedRun;
   state: 'ending' | 'held' | 'ended';
 }

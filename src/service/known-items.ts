@@ -37,7 +37,7 @@ export const itemStateOf = ({ key, live, reason, removed, nid }: IndexedEntry): 
 };
 
 /** An item in brief. */
-export interface KnownItem {
+interface KnownItem {
   title: string;
   /** Name of its file where it comes from, or on the portal. */
   file: string | null;

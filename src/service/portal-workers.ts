@@ -20,7 +20,7 @@ import { type Handlers, QueueWorker } from '../queue/worker.ts';
 const runConcurrency = 4;
 
 /** What the workers of a process are made of. */
-export interface PortalWorkersParts {
+interface PortalWorkersParts {
   config: Config;
   log: Log;
   redis: Redis;

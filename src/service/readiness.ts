@@ -5,7 +5,7 @@ import { isUsable, readInboxViews } from './inboxes.ts';
 import type { Runtime } from './runtime.ts';
 
 /** One thing that publishing needs. */
-export interface ReadyCheck {
+interface ReadyCheck {
   /** `redis`, `portal city` or `inbox /data/in`. */
   name: string;
   /** Null: it is ready. */

@@ -5,7 +5,7 @@ import { type Html, html, trusted } from '../util/html.ts';
 import { countText } from '../util/plural.ts';
 
 /** A report in pieces, with what it is sent as. */
-export interface FormattedReport {
+interface FormattedReport {
   contentType: string;
   pieces: Iterable<string>;
 }

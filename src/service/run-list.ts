@@ -19,7 +19,7 @@ export interface RunBrief {
 }
 
 /** How a run went as a whole. */
-export type RunMark = 'fine' | 'failed' | 'held' | 'running';
+type RunMark = 'fine' | 'failed' | 'held' | 'running';
 
 /** See {@link RunMark}. */
 export const markOf = ({ state, fates, code }: RunBrief): RunMark => {

@@ -12,7 +12,7 @@ import type { Ledger } from '../state/ledger.ts';
 import { type Expected, expectedIn, inWords, type OverdueParts } from './overdue.ts';
 
 /** What the watch is made of. */
-export interface SilenceWatchParts extends OverdueParts {
+interface SilenceWatchParts extends OverdueParts {
   ledger: Ledger;
   notifier: Pick<Notifier, 'send'>;
   /** What this process is, as other processes see it. */

@@ -103,13 +103,13 @@ const listed = <T extends { wishes: DatasetWish[] }>(gathered: T): Omit<T, 'wish
 });
 
 /** Where the verdicts of portals on dropped files are kept. */
-export interface VerdictStore {
+interface VerdictStore {
   redis: Redis;
   keys: RedisKeys;
 }
 
 /** How dropped files leave the spool. */
-export interface SettleOptions extends VerdictStore {
+interface SettleOptions extends VerdictStore {
   /** Versions of each that stay in the archive. */
   keep: number;
 }

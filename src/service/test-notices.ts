@@ -11,7 +11,7 @@ import { configuredFetcher } from './configured-fetcher.ts';
 import { loadManifests } from './manifests.ts';
 
 /** What came of one channel. */
-export interface TestedChannel {
+interface TestedChannel {
   channel: 'webhook' | 'email' | 'heartbeat';
   /** Origin of the address, or the recipients: what may be shown. */
   to: string;

@@ -32,7 +32,7 @@ export interface Deadline {
 }
 
 /** What is expected again and again; `everyMs` null: not any more. */
-export interface Expectation {
+interface Expectation {
   member: string;
   everyMs: number | null;
 }

@@ -10,7 +10,7 @@ const keepSeconds = 30 * 24 * 3600;
 const verdictSchema = reasonSchema.nullable();
 
 /** Verdicts of portals on a claim: null where it was published, else why not. */
-export type Verdicts = ReadonlyMap<string, Reason | null>;
+type Verdicts = ReadonlyMap<string, Reason | null>;
 
 /**
  * Writes down what a portal made of a claim; returns the verdicts of all portals that have spoken. Of several that speak at

@@ -20,7 +20,7 @@ import { pack, unpack, unpackHead, withOwnUuid, withoutOwnUuid } from './packed.
 import { fieldsOf, readField, writeFields } from './redis/fields.ts';
 
 /** What is known of one key. */
-export interface KnownItem {
+interface KnownItem {
   entry: LedgerEntry | null;
   intent: Intent | null;
 }

@@ -27,7 +27,7 @@ import { type RunSummary, runSummarySchema, summaryOf } from './run-summary.ts';
 import { rememberRun } from './targets.ts';
 
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
-export const datasetWorkSchema = z.object({
+const datasetWorkSchema = z.object({
   wish: datasetWishSchema.omit({ resources: true }),
   why: z.string(),
   /** Node id as the run found it in the ledger; when the node turns out to be another one, all resources have work. */
@@ -51,7 +51,7 @@ export const datasetWorkSchema = z.object({
 });
 
 /** The planned work on one resource. */
-export const resourceWorkSchema = z.object({
+const resourceWorkSchema = z.object({
   wish: resourceWishSchema,
   why: z.string(),
   /** The file as the run saw it; null when it could not be read, or was left to the job. */
@@ -62,7 +62,7 @@ export const resourceWorkSchema = z.object({
 });
 
 /** A table that was ordered to be imported, and what its proof is held against. */
-export const unprovenSchema = z.object({
+const unprovenSchema = z.object({
   nid: z.string(),
   uuid: z.string(),
   /** Rows and columns of the file. */
@@ -81,7 +81,7 @@ export type Unproven = z.infer<typeof unprovenSchema>;
 const sent = 'sent';
 
 /** What a run has done to an item so far. */
-export const itemRecordSchema = z.object({
+const itemRecordSchema = z.object({
   actions: z.array(z.enum(itemActions)),
   /** Its table, while that is not proven to be whole; the item ends with the proof. */
   unproven: unprovenSchema.nullable().default(null),

@@ -7,7 +7,7 @@ import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
 import type { RedisKeys, Target } from '../model/redis-keys.ts';
 
 /** A run that the guard holds: nothing of it was done. */
-export const heldRunSchema = z.object({
+const heldRunSchema = z.object({
   runId: z.string(),
   manifest: z.string(),
   portal: z.string(),

@@ -139,7 +139,7 @@ const firstFault = (findings: Finding[]): TableFaultError | null => {
 };
 
 /** Where a mended table is to be written. */
-export interface FixTableOptions extends CheckOptions {
+interface FixTableOptions extends CheckOptions {
   /** The separator of the mended table; that of the table as it is when absent. */
   separator?: Delimiter | undefined;
 }

@@ -31,7 +31,7 @@ export class SilentError extends Error {}
 const stopMs = 10_000;
 
 /** What a pool runs. */
-export interface PoolOptions {
+interface PoolOptions {
   /** Worker file beside the module `of` without its extension: `.ts` in the source, `.js` in `dist/`. */
   file: string;
   /** `import.meta.url` of the module that opens the pool. */

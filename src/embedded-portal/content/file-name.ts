@@ -21,7 +21,7 @@ const documents = new Set(
 );
 
 /** The last extension of a name, lower case; empty without one. */
-export const extensionOf = (name: string): string => {
+const extensionOf = (name: string): string => {
   const dot = name.lastIndexOf('.');
   return dot <= 0 ? '' : name.slice(dot + 1).toLowerCase();
 };

@@ -1,16 +1,16 @@
 // Well-known text: read in one pass, every character looked at once; what kind of geometry it is, its centroid and its bounds.
 
 /** A point as WKT writes it: x is the longitude. */
-export type Point = readonly [x: number, y: number];
+type Point = readonly [x: number, y: number];
 
 /** A geometry; `parts` are its rings, lines or single points. */
-export interface Geometry {
+interface Geometry {
   type: string;
   parts: Point[][];
 }
 
 /** Longest text that is read, in characters. */
-export const longestWkt = 1_000_000;
+const longestWkt = 1_000_000;
 
 const deepest = 8;
 
@@ -108,7 +108,7 @@ const readGeometry = (reader: Reader, parts: Point[][], depth: number): string |
 };
 
 /** The geometry in a text such as `POINT (10 20)` or `SRID=4326;POLYGON ((…))`; null when it holds none, or is too long. */
-export const parseWkt = (text: string): Geometry | null => {
+const parseWkt = (text: string): Geometry | null => {
   if (text.length > longestWkt) return null;
   const reader = new Reader(text);
   reader.take(blanks);
@@ -119,7 +119,7 @@ export const parseWkt = (text: string): Geometry | null => {
 };
 
 /** What a `field_spatial` item says beside the text (recorded behaviour 8). Numbers have six significant digits. */
-export interface GeometryFacts {
+interface GeometryFacts {
   geo_type: string;
   lat: string;
   lon: string;

@@ -133,11 +133,8 @@ const builders: Record<
   remote: readRemote,
 };
 
-/** Kinds whose items need the store to be read: terms, references, files. */
-export type LinkedKind = 'term' | 'node' | 'file' | 'group';
-
 /** True for the kinds whose items point to something in the store. */
-export const isLinked = (kind: FieldKind): kind is LinkedKind =>
+export const isLinked = (kind: FieldKind): kind is 'term' | 'node' | 'file' | 'group' =>
   kind === 'term' || kind === 'node' || kind === 'file' || kind === 'group';
 
 /**

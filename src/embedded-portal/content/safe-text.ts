@@ -4,7 +4,7 @@ import sanitizeHtml from 'sanitize-html';
 import { escapeHtml } from '../../util/html.ts';
 
 /** The text formats of the portal; any other is unknown. */
-export type TextFormat = 'html' | 'plain_text';
+type TextFormat = 'html' | 'plain_text';
 
 /** True for a known format. */
 export const isTextFormat = (format: unknown): format is TextFormat => format === 'html' || format === 'plain_text';

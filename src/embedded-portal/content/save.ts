@@ -8,7 +8,7 @@ import { aliasOf, releaseAlias } from './alias.ts';
 import { type Field, isNodeType, type NodeType } from './fields.ts';
 
 /** A node as a request read it, with what it referred to. */
-export interface Copy {
+interface Copy {
   node: StoredNode;
   targets: number[];
 }
@@ -17,7 +17,7 @@ export interface Copy {
 export type Copies = ReadonlyMap<number, Copy>;
 
 /** Who changes something, when (Unix seconds), and what the request had read by then. */
-export interface Change {
+interface Change {
   uid: number;
   now: number;
   copies: Copies;

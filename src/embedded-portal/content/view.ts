@@ -19,7 +19,7 @@ const nodeRdf = {
 };
 
 /** What a view is made of beside the node. */
-export interface NodeParts {
+interface NodeParts {
   profile: Profile;
   fields: readonly Field[];
   baseUrl: string;

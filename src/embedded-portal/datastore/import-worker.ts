@@ -20,7 +20,7 @@ export interface ImportTask {
 }
 
 /** A table that was imported. */
-export interface ImportedTable {
+interface ImportedTable {
   rows: number;
   columns: string[];
 }

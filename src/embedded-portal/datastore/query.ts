@@ -39,7 +39,7 @@ export interface SearchPlan {
 }
 
 /** Most records of one answer. */
-export const mostRecords = 10_000;
+const mostRecords = 10_000;
 
 const defaultLimit = 10;
 

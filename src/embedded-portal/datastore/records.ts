@@ -60,9 +60,6 @@ export interface DatastoreRecord {
   table: TablePointer | null;
 }
 
-/** The state that a record can be put into without touching its table. */
-export type PlainState = Exclude<DatastoreRecord['state'], 'imported' | 'failed'>;
-
 const pointerOf = (row: Record<string, unknown>): TablePointer | null =>
   row.table_file === null
     ? null
@@ -130,7 +127,7 @@ export class DatastoreRecords {
     this.#sql.putFile.run({ nid, fid, path, filename, mime: String(mime) });
   }
 
-  setState(nid: string, state: PlainState): void {
+  setState(nid: string, state: Exclude<DatastoreRecord['state'], 'imported' | 'failed'>): void {
     this.#sql.setState.run(state, nid);
   }
 

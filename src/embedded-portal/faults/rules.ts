@@ -27,7 +27,7 @@ const rule = <F extends string, S extends z.core.$ZodLooseShape>(fault: F, more:
   z.strictObject({ ...common, fault: z.literal(fault), ...more });
 
 /** One rule. Rules are tried in order; the first whose draw hits decides, but a `delay` continues to the next rules. */
-export const faultRuleSchema = z.discriminatedUnion('fault', [
+const faultRuleSchema = z.discriminatedUnion('fault', [
   /** No fault, and no further rule: an exception to the rules below it. */
   rule('pass', {}),
   /** Held back before the portal gets it; with `upTo`, a time between both. */
@@ -80,7 +80,7 @@ export const readFaults = async (path: string): Promise<FaultPlan> => {
 };
 
 /** What happens to one request. */
-export interface Draw {
+interface Draw {
   /** Milliseconds to hold the request back. */
   delayMs: number;
   /** The rule that decides; null when the request passes unharmed. */

@@ -182,7 +182,7 @@ const listen = async (server: Server, host: string, port: number): Promise<strin
 };
 
 /** A whole answer of the portal. */
-export interface Forwarded {
+interface Forwarded {
   status: number;
   reason: string;
   headers: OutgoingHttpHeaders;
@@ -196,7 +196,7 @@ const carried = (headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !perConnection.has(name)));
 
 /** Sends the request to the portal; resolves with the head of its answer. Every request has a connection of its own. */
-export const forward = (incoming: IncomingMessage, target: string): Promise<IncomingMessage> =>
+const forward = (incoming: IncomingMessage, target: string): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const { method, url = '/' } = incoming;
     const headers = carried({ ...incoming.headers });
@@ -207,7 +207,7 @@ export const forward = (incoming: IncomingMessage, target: string): Promise<Inco
   });
 
 /** Reads an answer to its end: then the portal has done what was requested. */
-export const answerOf = async (answer: IncomingMessage): Promise<Forwarded> => {
+const answerOf = async (answer: IncomingMessage): Promise<Forwarded> => {
   const chunks: Buffer[] = [];
   for await (const chunk of answer) chunks.push(chunk as Buffer); // no encoding is set
   return {

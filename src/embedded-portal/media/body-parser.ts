@@ -1,7 +1,7 @@
 // What every reader of request bodies shares: how much a body may ask for, and the error for what it cannot read.
 
 /** Where in the body a fault is. Lines and columns count from 1, offsets (in bytes) from 0. */
-export interface FaultPosition {
+interface FaultPosition {
   line?: number | undefined;
   column?: number | undefined;
   offset?: number | undefined;

@@ -11,7 +11,7 @@ import { parseYaml, writeYaml } from './yaml.ts';
 export type FormatName = 'bencode' | 'json' | 'jsonp' | 'php' | 'xml' | 'yaml';
 
 /** One response format. */
-export interface Format {
+interface Format {
   name: FormatName;
   /** The first is sent when the path suffix chose the format. */
   mimeTypes: readonly [string, ...string[]];

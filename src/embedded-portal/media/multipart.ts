@@ -24,13 +24,13 @@ export interface UploadedFile {
 }
 
 /** What a multipart body held. */
-export interface MultipartBody {
+interface MultipartBody {
   fields: FormTree;
   files: UploadedFile[];
 }
 
 /** How a multipart body is read. */
-export interface MultipartOptions {
+interface MultipartOptions {
   /** Where file parts grow. */
   dir: string;
   /** Makes the names in `dir` durable. */

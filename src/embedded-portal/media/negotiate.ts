@@ -10,7 +10,7 @@ interface Range {
 }
 
 /** What a header chose: a type and how well it fits, nothing, or a range that is no MIME type. */
-export type MimeMatch = { type: string; fitness: number } | { type: null } | { malformed: string };
+type MimeMatch = { type: string; fitness: number } | { type: null } | { malformed: string };
 
 const qualityOf = (parameters: string[]): number => {
   const given = parameters.map((part) => /^\s*q\s*=(.*)$/.exec(part)?.[1]?.trim()).find((q) => q !== undefined);
@@ -40,7 +40,7 @@ const fitnessOf = (range: Range, mimeType: string): number => {
  * `preferred` wins where both are equal. Types are case-sensitive, `*` is any type, parameters other than q are ignored, empty ranges are skipped.
  * Source: recorded behaviour 3.
  */
-export const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
+const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
   const ranges: Range[] = [];
   for (const part of header.split(',')) {
     if (part.trim() === '') continue;
@@ -85,7 +85,7 @@ export const specDatastoreDefaults: DefaultFormats = { none: 'yaml', any: 'yaml'
 export const recordedDefaults: DefaultFormats = { none: 'json', any: 'yaml', prefersJson: false };
 
 /** What a request says about its format. */
-export interface FormatWish {
+interface FormatWish {
   /** The suffix of the last path part, `null` for none (see `splitSuffix`). */
   suffix: string | null;
   accept: string | undefined;
@@ -93,7 +93,7 @@ export interface FormatWish {
 }
 
 /** A format with its Content-Type, or why there is none: no such format (406), or a range that is no MIME type. */
-export type FormatChoice =
+type FormatChoice =
   | { format: FormatName; contentType: string /** send `Vary: Accept` */; vary: boolean }
   | { unsupported: true; vary: boolean }
   | { malformed: string; vary: boolean };
@@ -149,7 +149,7 @@ export const splitSuffix = (part: string): { name: string; suffix: string | null
   return { name: part.slice(0, dot), suffix: suffix === '' || suffix === '0' ? null : suffix };
 };
 /** What a Content-Type chose: a reader, none (406), or a type that is no MIME type. */
-export type ParserChoice<P> = { type: string; parser: P } | { unsupported: string } | { malformed: string };
+type ParserChoice<P> = { type: string; parser: P } | { unsupported: string } | { malformed: string };
 
 const formType = 'application/x-www-form-urlencoded';
 

@@ -155,7 +155,7 @@ const trimStart = (text: string): string => {
 };
 
 /** Takes the blanks at the end away, as PHP's rtrim(). */
-export const trimEnd = (text: string): string => {
+const trimEnd = (text: string): string => {
   let end = text.length;
   while (end > 0 && phpBlanks.includes(text.charAt(end - 1))) end -= 1;
   return text.slice(0, end);

@@ -34,7 +34,7 @@ ${page < pages ? link(page + 1, 'next', 'Older') : null}
 };
 
 /** The list of published datasets, 20 a page, newest first; null for a page that does not exist. `page` counts from 1. */
-export const homeText = (call: Call, page: number): string | null => {
+const homeText = (call: Call, page: number): string | null => {
   const { publicNodes } = call.portal.store;
   const total = publicNodes.count();
   const pages = Math.max(1, Math.ceil(total / pageSize));

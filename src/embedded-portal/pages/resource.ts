@@ -123,14 +123,14 @@ const answerSchema = z.object({
 });
 
 /** What is in the datastore of a resource: how many rows, and the first of them. */
-export interface Preview {
+interface Preview {
   total: number;
   columns: string[];
   rows: string[][];
 }
 
 /** The first rows of a resource, 20 at most; null where nothing is imported. */
-export const readPreview = async ({ datastore }: Portal, node: StoredNode): Promise<Preview | null> => {
+const readPreview = async ({ datastore }: Portal, node: StoredNode): Promise<Preview | null> => {
   const wish = { nid: String(node.nid), resourceUuid: node.uuid, limit: mostRows };
   const answer = await datastore.search(wish).catch((error: unknown) => {
     if (error instanceof Refusal && error.status === 404) return null;
@@ -157,7 +157,7 @@ const cellHtml = (tag: 'th' | 'td', cell: string, isEnd: boolean): Html => {
 };
 
 /** The preview as a table that scrolls sideways by itself; long cells and columns beyond the fortieth are left out. */
-export const previewHtml = (preview: Preview): Html => {
+const previewHtml = (preview: Preview): Html => {
   const { total, columns, rows } = preview;
   const shown = columns.slice(0, mostColumns);
   const ends = shown.map((_, index) => numeric(preview, index));

@@ -140,7 +140,7 @@ const harvestDates = ({ node, type, now }: ReadContext, changes: FieldChanges): 
 };
 
 /** Fields as the editing form of release C sees them; `errors` are those of the core properties. Throws 406 with all errors. */
-export const readFormFields = (
+const readFormFields = (
   body: Record<string, unknown>,
   context: ReadContext,
   errors: Record<string, string>,

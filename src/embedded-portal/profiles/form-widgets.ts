@@ -51,7 +51,7 @@ const placed = (
 };
 
 /** What a widget made of its input: new items, or null where it saw nothing; errors by element. */
-export interface Seen {
+interface Seen {
   items: RawItem[] | null;
   errors?: Record<string, string>;
 }

@@ -7,7 +7,7 @@ import { answerLength, takeWithin } from '../datastore/query.ts';
 import type { SearchFaults } from './profile.ts';
 
 /** A table as the recorded import left it. */
-export interface RecordedTable {
+interface RecordedTable {
   columns: string[];
   rows: { id: string; cells: (string | null)[] }[];
 }

@@ -15,8 +15,6 @@ export class SimpleParseError extends Error {
   }
 }
 
-type State = 'start' | 'plain' | 'quoted' | 'closed';
-
 const isEnd = (char: string): boolean => char === '\n' || char === '\r';
 
 /** Reads records block by block: delimiter, quote and escape are single characters. */
@@ -24,7 +22,7 @@ export class SimpleParser {
   readonly #delimiter: string;
   readonly #quote: string;
   readonly #escape: string;
-  #state: State = 'start';
+  #state: 'start' | 'plain' | 'quoted' | 'closed' = 'start';
   #escaped = false;
   #afterReturn = false;
   #field = '';

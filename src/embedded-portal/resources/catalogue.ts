@@ -14,7 +14,7 @@ import type { StoredNode } from '../store/nodes.ts';
 import type { Term } from '../store/terms.ts';
 
 /** The uuid of a term: made of its number, so that it stays. */
-export const termUuid = ({ tid }: Term): string => {
+const termUuid = ({ tid }: Term): string => {
   const hex = createHash('sha256').update(`term ${tid}`).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 };

@@ -7,7 +7,7 @@ import { PortalStoreError } from '../../model/errors.ts';
 import { syncPath } from './writer.ts';
 
 /** What a backup holds. */
-export interface BackupFacts {
+interface BackupFacts {
   nodes: number;
   files: number;
   tables: number;

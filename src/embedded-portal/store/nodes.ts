@@ -56,7 +56,7 @@ export interface StoredNode {
 }
 
 /** What a new node is made of. */
-export type NewNode = Omit<StoredNode, 'nid' | 'vid' | 'tnid' | 'translate'>;
+type NewNode = Omit<StoredNode, 'nid' | 'vid' | 'tnid' | 'translate'>;
 
 const toNode = (row: Record<string, unknown>): StoredNode => {
   const { fields, ...rest } = row;

@@ -2,9 +2,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { prepareAll, type Statements } from './statements.ts';
 
-/** Machine names of the vocabularies. */
-export type Vocabulary = 'tags' | 'format' | 'dkan_topics';
-
 /** A term. */
 export interface Term {
   tid: number;

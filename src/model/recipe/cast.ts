@@ -4,10 +4,9 @@ import { optional } from '../optional-key.ts';
 import { type DateFormat, dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
 
 /** What a cell can be cast to. */
-export const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datetime', 'time'] as const;
+const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datetime', 'time'] as const;
 
-/** See {@link castTypes}. */
-export type CastType = (typeof castTypes)[number];
+type CastType = (typeof castTypes)[number];
 
 const scalar = z.union([z.string(), z.number(), z.boolean()], {
   error: 'must be text, a number, or true or false',
@@ -55,14 +54,11 @@ export const castSchema = z.union([castName, castObject]).superRefine((cast, con
   context.addIssue({ code: 'custom', message: `must be one of ${castTypes.join(', ')}, or a mapping with \`to\`` });
 });
 
-/** See {@link castSchema}. */
-export type Cast = z.infer<typeof castSchema>;
-
 /** A compiled cast: the new text of a cell that is not empty, or null when it does not fit. */
 export type CastCell = (cell: string) => string | null;
 
 /** Compiles a cast. Digits are never lost: numbers are rewritten as text, not computed. */
-export const compileCast = (cast: Cast): CastCell => {
+export const compileCast = (cast: z.infer<typeof castSchema>): CastCell => {
   const wanted = typeof cast === 'string' ? { to: cast } : cast;
   const { to } = wanted;
   switch (to) {

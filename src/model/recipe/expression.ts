@@ -18,7 +18,7 @@ export type Expression =
   | { kind: 'and' | 'or'; left: Expression; right: Expression };
 
 /** Functions with the number of arguments they take. */
-export const functions = {
+const functions = {
   lower: [1, 1],
   upper: [1, 1],
   trim: [1, 1],

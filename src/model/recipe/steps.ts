@@ -95,7 +95,7 @@ const splitSchema = z.strictObject({
 });
 
 /** True for text that can be compiled as a regular expression. */
-export const isPattern = (pattern: string): boolean => {
+const isPattern = (pattern: string): boolean => {
   try {
     new RegExp(pattern, 'u');
     return true;
@@ -172,7 +172,7 @@ export const inputSteps = ['encoding', 'delimiter', 'skipRows', 'header'] as con
 const stepKeys = Object.keys(stepShape);
 
 /** One step: a mapping with exactly one key. */
-export const stepSchema = z
+const stepSchema = z
   .strictObject(stepShape)
   .refine((step) => Object.keys(step).length === 1, {
     error: `a step has exactly one key, one of ${stepKeys.join(', ')}; put a dash before each`,

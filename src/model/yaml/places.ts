@@ -11,7 +11,7 @@ import {
 } from 'js-yaml';
 
 /** A child of a place: where its key (or list item) starts, and the place of its value. */
-export interface Child {
+interface Child {
   key: number;
   value: Position;
 }
@@ -50,7 +50,7 @@ export class Position {
 }
 
 /** A fault that the parser accepts and we do not. */
-export interface Fault {
+interface Fault {
   path: PropertyKey[];
   message: string;
   end: 'key' | 'value';

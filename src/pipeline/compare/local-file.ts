@@ -41,7 +41,7 @@ export interface PreparedFile extends SentFile {
 }
 
 /** Where and within which limits a table is made. */
-export type PrepareHow = Pick<PrepareOptions, 'folder' | 'label' | 'rejects' | 'maxBytes' | 'rowBytes'> & {
+type PrepareHow = Pick<PrepareOptions, 'folder' | 'label' | 'rejects' | 'maxBytes' | 'rowBytes'> & {
   signal: AbortSignal;
 };
 
@@ -81,7 +81,7 @@ export const prepareFile = async (
 };
 
 /** A fetched file as the source of a resource on this host. */
-export interface FileHere {
+interface FileHere {
   file: Extract<ResourceSource, { kind: 'file' }>;
   source: SourceFingerprint;
   fetched: FetchedFrom;

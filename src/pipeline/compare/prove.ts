@@ -22,7 +22,7 @@ export interface Proof {
 }
 
 /** What a proof is made with. */
-export interface ProofParts {
+interface ProofParts {
   portal: Portal;
   /** True: the file is downloaded and hashed. */
   content: boolean;
@@ -30,7 +30,7 @@ export interface ProofParts {
 }
 
 /** The node that shall be proven. */
-export interface ProvenNid {
+interface ProvenNid {
   nid: string;
   /** What the ledger knows of the item; undefined where the node was found otherwise. */
   known: LedgerEntry | undefined;
@@ -165,7 +165,7 @@ const hasColumns = ({ columns }: TableSize, wanted: number | null): boolean =>
   columns === null || wanted === null || columns === wanted;
 
 /** What a table was proven to hold; `fault` says in what it differs from the file, null where it does not. */
-export interface ProvenTable {
+interface ProvenTable {
   rows: number;
   rowsDropped: number;
   fault: string | null;

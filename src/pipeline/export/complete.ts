@@ -9,7 +9,7 @@ import type { ExportedPortal } from './package.ts';
 import type { DatasetRecord, ExportedNode } from './record.ts';
 
 /** With what records are completed. */
-export interface CompleteTools {
+interface CompleteTools {
   portal: Portal;
   about: ExportedPortal;
   /** Folder of the export. */

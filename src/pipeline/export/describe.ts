@@ -13,7 +13,7 @@ import { isObject } from '../../util/json.ts';
 import type { DatasetRecord, ExportedNode, Finding } from './record.ts';
 
 /** A node as a manifest says it. */
-export interface Described<Metadata> {
+interface Described<Metadata> {
   title: string;
   published: boolean;
   /** Everything that friendly keys can say, for people and catalogues. */
@@ -26,7 +26,7 @@ export interface Described<Metadata> {
 }
 
 /** Names of what nodes refer to by number. */
-export type Names = Pick<DatasetRecord, 'terms' | 'groups'>;
+type Names = Pick<DatasetRecord, 'terms' | 'groups'>;
 
 /** Fields that a portal fills in itself, or that are written in another way than as a field. */
 const ownFields = new Set([

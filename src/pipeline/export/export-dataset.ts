@@ -24,7 +24,7 @@ import { type ExportedPortal, packageOf } from './package.ts';
 import { cleanNode, type DatasetRecord, type ExportedNode, type ExportedResource, type Finding } from './record.ts';
 
 /** What to export. */
-export interface DatasetOrder {
+interface DatasetOrder {
   order: ExportOrder;
   /** Name of its folder. */
   folder: string;
@@ -45,7 +45,7 @@ export interface ExportTools {
 }
 
 /** What came of it. */
-export interface ExportedDataset {
+interface ExportedDataset {
   record: DatasetRecord;
   /** Files that another version has replaced. */
   replaced: string[];

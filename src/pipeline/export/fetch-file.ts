@@ -9,7 +9,7 @@ import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';
 
 /** What files are fetched with. */
-export interface FileTools {
+interface FileTools {
   portal: Portal;
   fetcher: Fetcher;
   /** Folder of the dataset. */

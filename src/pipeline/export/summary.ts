@@ -6,7 +6,7 @@ import { catalogueEntry, type ExportedPortal, findingsOf, manifestEntry } from '
 import type { DatasetRecord, ExportedNode, FindingCode } from './record.ts';
 
 /** Names of these files. */
-export const summaryNames = {
+const summaryNames = {
   catalogue: 'catalogue.json',
   manifest: 'manifest.yaml',
   findings: 'findings.json',

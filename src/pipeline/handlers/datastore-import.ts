@@ -144,7 +144,7 @@ const formatStatus = (status: DatastoreNumbers | null): string =>
   status === null ? 'nothing' : `${datastoreState(status)} (${status.storage}, ${status.data_import})`;
 
 /** True when the portal's table has the rows and columns of the file. */
-export const isWhole = async ({ target, table, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
+const isWhole = async ({ target, table, entry }: ResourceState, signal: AbortSignal): Promise<boolean> => {
   if (!table || table.rows === 0) return false;
   const size = (await target.portal.datastore.tableSizes([entry.uuid], signal)).get(entry.uuid);
   return !!size && hasShape(size, { rows: table.rows, columns: table.columns.length });

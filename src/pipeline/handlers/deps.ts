@@ -17,7 +17,7 @@ import type { StoredPlans } from '../../state/stored-plans.ts';
 import type { TriggerRecord } from '../../state/targets.ts';
 
 /** Limits that handlers obey. */
-export interface HandlerSettings {
+interface HandlerSettings {
   /** Longest wait for one datastore import, milliseconds. */
   importTimeoutMs: (portal: string) => number;
   /** True where a portal takes imports concurrently, so that its states need not be checked again. */

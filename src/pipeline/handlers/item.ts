@@ -7,7 +7,7 @@ import type { ItemAction, ItemOutcome, Reason, ReportItem } from '../../model/re
 import type { ItemRecord, Runs, Unproven } from '../../state/runs.ts';
 
 /** How an item ended, beside what its ledger entry says. */
-export interface ItemEnd {
+interface ItemEnd {
   outcome: ItemOutcome;
   reason: Reason | null;
   /** Of a table that was held in this run. */
@@ -15,7 +15,7 @@ export interface ItemEnd {
 }
 
 /** Where an item belongs, and the attempt that works on it. */
-export type ItemJob = Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
+type ItemJob = Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
 
 /** The work on one item in one attempt; what it did is kept over attempts, kills and workers. */
 export class Item {

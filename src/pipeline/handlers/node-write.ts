@@ -206,7 +206,7 @@ const noOrphan = { field_orphan: { und: [{ value: '0' }] } };
 const sentOf = (wish: NodeWish): SentNode => ({ title: wish.title, published: wish.published, fields: wish.fields });
 
 /** What of a node's edits is to stay, and what is overwritten. */
-export interface Edits {
+interface Edits {
   kept: ReadonlySet<string>;
   edited: string[];
   sent: SentNode | null;

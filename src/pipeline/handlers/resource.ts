@@ -15,7 +15,7 @@ import type { ResourceState, ResourceStep } from './resource-state.ts';
 import { atCreation, nodeWishOf, resourceSteps } from './resource-steps.ts';
 
 /** How a resource is published. */
-export interface ResourceMode {
+interface ResourceMode {
   /** See {@link ResourceState.datasetNid}. */
   datasetNid: string | null;
   /** See {@link ResourceState.provesNow}. */

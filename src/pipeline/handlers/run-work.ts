@@ -17,7 +17,7 @@ import { itemOfEntry, outcomeOf } from './item.ts';
 import type { PlannedPage } from './target-plan.ts';
 
 /** How the work of a run is collected. */
-export interface WorkOptions {
+interface WorkOptions {
   request: RunData;
   onDrift: OnDrift;
   /** True for a run that does a stored plan: a dataset without planned actions is not written, whatever it wishes now. */

@@ -11,7 +11,7 @@ import {
 } from '../../model/table-history.ts';
 
 /** What a new version is held against. */
-export interface GuardedBy {
+interface GuardedBy {
   guard: TableGuard;
   live: LiveVersion;
   /** All versions that are known, the live one last. */

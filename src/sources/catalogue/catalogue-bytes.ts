@@ -11,7 +11,7 @@ import type { Fetcher } from '../fetch/fetch.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
 
 /** What catalogues of the web are fetched with. */
-export interface CatalogueTools {
+interface CatalogueTools {
   fetcher: Pick<Fetcher, 'toFile'>;
   /** Folder for fetched catalogues; made when it is needed. */
   cacheDir: string;

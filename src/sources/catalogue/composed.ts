@@ -5,14 +5,11 @@ import { isObject } from '../../util/json.ts';
 import type { Draft } from './draft.ts';
 import { addressText, listOf, textOf, webAddressOf } from './values.ts';
 
-/** The end of a part of time, for dates that name only a year or month. */
-type Edge = 'begin' | 'end';
-
 /**
  * `2016`, `2016-11`, `20161115`, `2016-11-15`, `2016-11-15T14:30:48.000Z`, `11/15/2016` as `2016-11-15` or
  * `2016-11-15T14:30:48` (UTC where the text has a zone); null for anything else.
  */
-export const dayOf = (text: string, edge: Edge = 'begin'): string | null => {
+export const dayOf = (text: string, edge: 'begin' | 'end' = 'begin'): string | null => {
   const plain = text.trim();
   const american = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(plain);
   if (american) return realDay(american[3], american[1], american[2]);

@@ -9,7 +9,7 @@ import { areaOf } from './places.ts';
 import { addressText, identifierOf, listOf, oneLine, textOf, textsOf, webAddressOf } from './values.ts';
 
 /** One row of the mapping. */
-export interface Rule {
+interface Rule {
   /** Key of the entry. */
   from: string;
   /** Field of the portal. */

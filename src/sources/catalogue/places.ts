@@ -3,7 +3,7 @@ import { isObject } from '../../util/json.ts';
 import { textOf } from './values.ts';
 
 /** An area as the friendly key `spatial` takes it. */
-export interface Area {
+interface Area {
   wkt?: string;
   label?: string;
 }

@@ -25,10 +25,8 @@ const recordSchema = z.object({
   fingerprint: sourceFingerprintSchema,
 });
 
-type ClaimRecord = z.infer<typeof recordSchema>;
-
 /** A dropped file that was taken out of the inbox, whole and hashed. `path` is absolute and lies in the spool. */
-export interface Claim extends ClaimRecord {
+export interface Claim extends z.infer<typeof recordSchema> {
   path: string;
 }
 

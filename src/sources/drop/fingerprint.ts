@@ -16,7 +16,7 @@ import {
 } from '../../util/file-calls.ts';
 
 /** A hash is trusted without reading again when it was made at least this long (ms) after the file last changed. */
-export const quietMs = 2000;
+const quietMs = 2000;
 
 const chunkBytes = 1024 * 1024;
 

@@ -17,7 +17,7 @@ import { listClaims } from './spool.ts';
 import { adoptUnfinished } from './take.ts';
 
 /** What an inbox shows of itself. Paths are relative to the inbox, with `/`. */
-export interface InboxState {
+interface InboxState {
   /** Files that must stand still for a while longer; `since` is when they were last seen to move, Unix ms. */
   settling: { path: string; bytes: number; since: number }[];
   /** What is not taken as it stands, and why. */
@@ -36,7 +36,7 @@ export interface Inbox {
 }
 
 /** How an inbox is opened. */
-export interface InboxOptions {
+interface InboxOptions {
   manifest: DropManifest;
   settings: Config['inbox'];
   /** Pairs the spool with one Redis. */

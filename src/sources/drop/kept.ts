@@ -23,7 +23,7 @@ export interface KeptFor {
 }
 
 /** A file to keep. */
-export interface FileToKeep {
+interface FileToKeep {
   path: string;
   sha256: string;
   /** Stat facts of the file when its sha256 was made. */

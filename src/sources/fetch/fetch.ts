@@ -27,7 +27,7 @@ import {
 export type { Fetched, FetchOptions, FetchPolicy, Validators } from './policy.ts';
 
 /** What a look at an address finds out without fetching it. */
-export type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | null; validators: Validators };
+type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | null; validators: Validators };
 
 /** Opens a fetcher; nothing is sent before its first call. `lookup` takes the place of the system's name service. */
 export const openFetcher = (policy: FetchPolicy, tools: { lookup?: LookupFunction } = {}): Fetcher =>

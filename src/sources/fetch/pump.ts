@@ -8,7 +8,7 @@ import type { Part } from './part.ts';
 import type { FetchPolicy } from './policy.ts';
 
 /** Where the bytes come from, what they pass, and where they go. */
-export interface Flow {
+interface Flow {
   answer: Answer;
   /** Take off the encodings, in their order. */
   decoders: Transform[];
@@ -20,7 +20,7 @@ export interface Flow {
 }
 
 /** What bounds the flow, and who learns how far it is. */
-export interface PumpOptions {
+interface PumpOptions {
   limits: Pick<FetchPolicy, 'maxBytes' | 'bodyMs'>;
   signal: AbortSignal;
   report: ((line: string) => void) | undefined;

@@ -23,7 +23,7 @@ export interface DroppedFile {
 }
 
 /** What claims ask for. Every claim is in exactly one place: in a wish (its source names it), superseded, or refused. */
-export interface GatheredDrop<File extends DroppedFile> {
+interface GatheredDrop<File extends DroppedFile> {
   wishes: DatasetWish[];
   /** Older claims of a resource that a newer one replaces, whether or not that one is refused. */
   superseded: File[];

@@ -25,7 +25,7 @@ export interface IndexRow {
 }
 
 /** What the file holds. */
-export interface IndexRows {
+interface IndexRows {
   /** Names of the columns; of JSON lines those of all rows. */
   headings: string[];
   rows: IndexRow[];

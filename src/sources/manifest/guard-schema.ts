@@ -36,7 +36,7 @@ export const tableGuardShape = {
 const tableGuardFileSchema = z.strictObject(tableGuardShape);
 
 /** A guard as it is in a file. */
-export type TableGuardFile = z.infer<typeof tableGuardFileSchema>;
+type TableGuardFile = z.infer<typeof tableGuardFileSchema>;
 
 /** The key of a resource. */
 export const resourceGuard = optional(tableGuardFileSchema, {

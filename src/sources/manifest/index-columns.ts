@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { datasetSchema, resourceSchema } from './schema.ts';
 
 /** How the text of a cell becomes the value of a key. */
-export type CellKind = 'text' | 'list' | 'boolean' | 'number' | 'other';
+type CellKind = 'text' | 'list' | 'boolean' | 'number' | 'other';
 
 /** What a column is about. */
 export interface IndexColumn {

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { type RedisConnectionOptions, withConnection } from './connection.ts';
 
 /** Where a node listens. */
-export interface ClusterNode {
+interface ClusterNode {
   host: string;
   port: number;
 }

@@ -76,11 +76,8 @@ export const queryServer = (options: RedisConnectionOptions, timeoutMs: number):
     };
   });
 
-/** `ready` answers PING, if only with a complaint about its disk; `loading` is reading its data; `silent` does not answer. */
-type Pulse = 'ready' | 'loading' | 'silent';
-
 /** Feels whether a server behind a socket lives; never rejects. */
-export const pingState = async (socket: string, timeoutMs = 1_000): Promise<Pulse> => {
+export const pingState = async (socket: string, timeoutMs = 1_000): Promise<'ready' | 'loading' | 'silent'> => {
   try {
     await withConnection({ path: socket }, timeoutMs, (client) => client.ping());
     return 'ready';

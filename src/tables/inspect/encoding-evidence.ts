@@ -104,11 +104,8 @@ const joining = new Set([...'’·–­ー・´', '\u00a0', '\u00ad']);
 /** Symbols that no word begins with. */
 const closing = new Set('²³½¼¾µ©®™×ªº…”’');
 
-/** Classes of characters. */
-type Class = 'plain' | 'letter' | 'symbol';
-
 interface Shape {
-  kind: Class;
+  kind: 'plain' | 'letter' | 'symbol';
   /** The letter in small. */
   letter: number;
   upper: boolean;

@@ -6,7 +6,7 @@ import { isPlainly, type Reading, readingsOf } from './encoding-evidence.ts';
 import { type Candidate, detailsOf, type Findings } from './finding.ts';
 
 /** An encoding by its title, such as `Windows-1250`; `mixed`: UTF-8 and another one; `unknown`: no evidence for one. */
-export interface EncodingVerdict {
+interface EncodingVerdict {
   encoding: string;
   /** Of an unknown one: which it may be, the likeliest first. */
   candidates: Candidate[];

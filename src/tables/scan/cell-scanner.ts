@@ -51,9 +51,6 @@ const lf = 10;
 const cr = 13;
 const space = 32;
 
-/** Where the scanner stands: `padded` at spaces behind a closing quote, `skipping` inside a row that is too large to be kept. */
-type State = 'start' | 'bare' | 'quoted' | 'escaped' | 'closed' | 'padded' | 'skipping';
-
 const doubled = (numbers: Int32Array): Int32Array => {
   const larger = new Int32Array(numbers.length * 2);
   larger.set(numbers);
@@ -102,7 +99,7 @@ export class CellScanner implements CellMemory {
   readonly #delimiter: number;
   readonly #doubles: boolean;
   readonly #rowBytes: number;
-  #state: State = 'start';
+  #state: 'start' | 'bare' | 'quoted' | 'escaped' | 'closed' | 'padded' | 'skipping' = 'start';
   #end = 0;
   #at = 0;
   #cells = 0;

@@ -164,7 +164,7 @@ const unclosedQuote = (open: CellPosition): TableFaultError =>
   );
 
 /** Text follows a closing quote; the quote that opened is at `open`. */
-export const textAfterQuote = (open: CellPosition, close: CellPosition): TableFaultError =>
+const textAfterQuote = (open: CellPosition, close: CellPosition): TableFaultError =>
   open.line === close.line
     ? new TableFaultError(
         `text follows the closing quote of this cell`,
@@ -180,7 +180,7 @@ export const textAfterQuote = (open: CellPosition, close: CellPosition): TableFa
       );
 
 /** A quote stands inside a cell that does not begin with one. */
-export const strayQuote = (place: CellPosition): TableFaultError =>
+const strayQuote = (place: CellPosition): TableFaultError =>
   new TableFaultError(
     `the cell contains a quote but does not begin with one`,
     { code: 'table-quote', ...place },
@@ -198,7 +198,7 @@ const spacedQuote = (place: CellPosition): TableFaultError =>
   );
 
 /** A row is larger than the limit; `open` where a quoted cell was still open. */
-export const oversizeRow = (line: number, open: CellPosition | null, limit: number): TableFaultError => {
+const oversizeRow = (line: number, open: CellPosition | null, limit: number): TableFaultError => {
   const size = limit >= 1e6 ? `${Math.round(limit / 1e6)} MB` : `${limit} bytes`;
   return open === null
     ? new TableFaultError(

@@ -78,7 +78,7 @@ const [empty, text] = [kindNumber('empty'), kindNumber('text')];
 const year = /^(?:1[6-9]|20)\d\d$/;
 
 /** What the rows below a header say about it. */
-export interface HeaderEvidence {
+interface HeaderEvidence {
   /** Columns that hold numbers, dates or the like in every row below, and a name in the header. */
   named: number;
   /** Those of which the header has a value like all others. */

@@ -14,7 +14,7 @@ export interface Layout {
 }
 
 /** What was given of a layout. */
-export interface LayoutTold {
+interface LayoutTold {
   delimiter?: Delimiter | undefined;
   /** True where the first row is the header. */
   isHeader?: boolean;

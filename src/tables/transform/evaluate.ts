@@ -2,7 +2,7 @@
 import type { Expression, FunctionName } from '../../model/recipe/expression.ts';
 
 /** A value while an expression is worked out. */
-export type Value = string | number | boolean;
+type Value = string | number | boolean;
 
 /** A row for which an expression has no value: a bad row. */
 export class NoValue extends Error {}

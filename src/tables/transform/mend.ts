@@ -24,7 +24,7 @@ const safeKinds: ReadonlySet<FindingKind> = new Set<FindingKind>([
 ]);
 
 /** A mended text. */
-export interface Mended {
+interface Mended {
   /** What was mended, a line each; no row contents. */
   mends: string[];
   report: Pick<FixReport, 'bytes' | 'sha256'>;

@@ -17,7 +17,7 @@ import { plural } from '../../util/plural.ts';
 import { itemPath, type Page, runPath, tokenField } from './layout.ts';
 
 /** An action with what it is about, ready to be confirmed. */
-export interface Prepared {
+interface Prepared {
   /** A question. */
   title: string;
   /** What will happen. */
@@ -52,7 +52,7 @@ const knownTarget = async ({ runtime, overview }: ActionTools, name: string): Pr
 const heldOr = async ({ runtime }: ActionTools, runId: string) => runtime.plans.heldRun(runId);
 
 /** The actions by their names in addresses. @throws UsageError and NotFoundError where an action is not possible */
-export const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => Promise<Prepared>>> = {
+const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => Promise<Prepared>>> = {
   'run-now': async (tools, of) => {
     const target = await knownTarget(tools, of('target'));
     const { manifest, portal, manifestPath } = target;

@@ -25,7 +25,7 @@ export interface Page {
 }
 
 /** A page as text. */
-export const pageText = ({ title, live, fixed = null, query = '', bare = false, logout = null }: Page): string =>
+const pageText = ({ title, live, fixed = null, query = '', bare = false, logout = null }: Page): string =>
   html`<!doctype html>
 <html lang="en">
 <head>

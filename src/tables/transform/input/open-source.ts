@@ -16,13 +16,13 @@ import { isJsonArray, openJson } from './json-rows.ts';
 import { openWorkbook } from './workbook.ts';
 
 /** A source that was opened. */
-export interface Opened {
+interface Opened {
   table: Table;
   close: () => void;
 }
 
 /** What a source is opened with. */
-export interface OpenOptions {
+interface OpenOptions {
   path: string;
   /** Name that decides its kind. */
   name: string;

@@ -1,7 +1,7 @@
 // Dates in workbooks: numbers that only their style marks as dates.
 
 /** What a number stands for. */
-export type Shows = 'date' | 'datetime' | 'time' | 'duration';
+type Shows = 'date' | 'datetime' | 'time' | 'duration';
 
 /** Numbers of the built-in formats that show dates (ECMA-376 part 1, 18.8.30). */
 const builtIn = new Map<number, Shows>([
