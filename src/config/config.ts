@@ -15,12 +15,8 @@ import { resolveWeb } from './web-schema.ts';
  * A password is in clear, for the login. Null only for an embedded portal without one: then the password that it made itself
  * is meant. JSON.stringify, util.inspect and the log show `[redacted]` instead, also of a spread copy (see `redacting`).
  */
-interface Passworded {
-  password: string | null;
-}
-
 /** A portal that `start` runs itself. */
-export type EmbeddedPortalConfig = ReturnType<typeof embeddedPortal> & Passworded;
+export type EmbeddedPortalConfig = ReturnType<typeof embeddedPortal> & { password: string | null };
 
 /** A portal of either kind. */
 export type PortalConfig = EmbeddedPortalConfig | ReturnType<typeof remotePortal>;

@@ -9,12 +9,6 @@ import { chooseParser } from './media/negotiate.ts';
 import type { Profile } from './profiles/profile.ts';
 import { Refusal } from './refusal.ts';
 
-/** A body that has been read. */
-interface ReadBody {
-  value: unknown;
-  files: UploadedFile[];
-}
-
 /** Status and words for a malformed body, by type. */
 const faults: Record<string, { status: number; words: string }> = {
   'application/json': { status: 400, words: 'Invalid JSON.' },
@@ -113,7 +107,7 @@ export const readBody = async (
   request: IncomingMessage,
   portal: Portal,
   { keepFiles }: { keepFiles: boolean },
-): Promise<ReadBody> => {
+): Promise<{ value: unknown; files: UploadedFile[] }> => {
   const { type, parser } = chosenParser(request, portal.profile);
   if (portal.profile.isUnread(type, request.method ?? '')) return { value: null, files: [] };
   const release = guardPace(request, portal.limits);

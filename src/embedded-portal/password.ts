@@ -6,13 +6,7 @@ import { Refusal } from './refusal.ts';
 const cost = { N: 32_768, r: 8, p: 3 } as const;
 const keyBytes = 32;
 
-interface Cost {
-  N: number;
-  r: number;
-  p: number;
-}
-
-const derive = (password: string, salt: Buffer, { N, r, p }: Cost) =>
+const derive = (password: string, salt: Buffer, { N, r, p }: { N: number; r: number; p: number }) =>
   new Promise<Buffer>((resolve, reject) => {
     scrypt(password.normalize('NFC'), salt, keyBytes, { N, r, p, maxmem: 256 * N * r }, (error, key) => {
       if (error === null) resolve(key);

@@ -148,12 +148,6 @@ const missing = (file: PortalFile, cause: unknown): SourceMissingError =>
 
 const chunkBytes = 256 * 1024;
 
-/** What is thrown when the file is not the one it was, and when the system fails to read it. */
-interface ChunkFaults {
-  changed: () => Error;
-  unreadable: (cause: unknown) => Error;
-}
-
 /**
  * The bytes of a file, in chunks whose memory is used again four chunks later: the consumer must be done with a chunk
  * before it asks for the fourth next one. undici asks for the next one only when the socket has taken the previous one
@@ -164,7 +158,7 @@ interface ChunkFaults {
 export async function* fileChunks(
   path: string,
   facts: BigIntStats,
-  { changed, unreadable }: ChunkFaults,
+  { changed, unreadable }: { changed: () => Error; unreadable: (cause: unknown) => Error },
 ): AsyncGenerator<Buffer> {
   const bytes = Number(facts.size);
   const handle = await open(path).catch(() => {

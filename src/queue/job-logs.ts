@@ -26,12 +26,6 @@ end
 const deflate = promisify<zlib.InputType, Buffer>(zlib.deflate);
 const inflate = promisify<zlib.InputType, Buffer>(zlib.inflate);
 
-/** The log of an item as far as it is packed, and in how many chunks of its run that was searched for. */
-interface PackedLog {
-  lines: string[];
-  chunks: number;
-}
-
 /**
  * Reads logs and removes jobs. The logs of items are lists of our own; those of items that have ended are packed together.
  * All of them expire by themselves.
@@ -40,7 +34,7 @@ export class JobLogs {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
   readonly #queues: Queues;
-  readonly #packed = new BoundedMap<string, PackedLog>(100);
+  readonly #packed = new BoundedMap<string, { lines: string[]; chunks: number }>(100);
 
   constructor(redis: Redis, keys: RedisKeys, queues: Queues) {
     this.#redis = redis;

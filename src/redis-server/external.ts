@@ -12,12 +12,6 @@ import {
   withConnection,
 } from '../state/redis/connection.ts';
 
-/** An external server that answered. */
-interface ExternalRedis {
-  options: RedisConnectionOptions;
-  describe: string;
-}
-
 /** How an external server is tried. */
 interface ReachOptions {
   log: Log;
@@ -35,7 +29,7 @@ interface ReachOptions {
 export const reachExternal = async (
   url: string,
   { log, prefix, timeoutMs = 10_000 }: ReachOptions,
-): Promise<ExternalRedis> => {
+): Promise<{ options: RedisConnectionOptions; describe: string }> => {
   const servers = parseRedisUrl(url);
   const where = servers.map(placeOf).join(', ');
   const { version, policy, isCluster } = await queryFirst(servers, where, timeoutMs);

@@ -19,12 +19,6 @@ import { type FormerVersions, formerVersionsSchema } from '../model/table-histor
 import { pack, unpack, unpackHead, withOwnUuid, withoutOwnUuid } from './packed.ts';
 import { fieldsOf, readField, writeFields } from './redis/fields.ts';
 
-/** What is known of one key. */
-interface KnownItem {
-  entry: LedgerEntry | null;
-  intent: Intent | null;
-}
-
 /** What is recorded together with an entry. */
 interface SettledWith {
   /** What was sent by the write. */
@@ -102,7 +96,7 @@ export class Ledger {
   }
 
   /** Entry and open intent of a key as of one moment. */
-  async known(portal: string, key: string): Promise<KnownItem> {
+  async known(portal: string, key: string): Promise<{ entry: LedgerEntry | null; intent: Intent | null }> {
     await this.#caughtUp();
     const target = targetOf(portal, key);
     const [entry, intent] = await Promise.all([

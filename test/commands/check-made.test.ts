@@ -59,7 +59,7 @@ datasets:
     expect(lines.filter((line) => line.startsWith('data.csv: converted to CSV'))).toEqual([
       'data.csv: converted to CSV from 2 rows: sound, 1 row, 2 columns, separated by commas',
     ]);
-    expect(out).toContain('1 bad row left out: line 4, column 2 ("n"): is no whole number');
+    expect(out).toContain('1 bad row left out: line 4, column 2 ("n"): is not a valid whole number');
     const { files } = JSON.parse((await check(dir, ['m.yaml'], true)).out);
     expect(files[0].sources).toEqual([1, 2, 3].map(() => join(dir, 'data.csv')));
   });

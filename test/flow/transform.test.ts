@@ -155,10 +155,12 @@ describe('tables made of other files', () => {
       rejected: { rows: 2, path: rejects },
     });
     expect(readFileSync(rejects, 'utf8')).toBe(
-      'line,reason,id,amount\n10,amount: is no whole number,8,abc\n11,"the row has 1 cell, the header has 2",9\n',
+      'line,reason,id,amount\n10,amount: is not a valid whole number,8,abc\n11,"the row has 1 cell, the header has 2",9\n',
     );
     expect((await place.run(['status', 'bad/d/r'])).out).toContain(`2 bad rows set aside in ${rejects}`);
-    expect((await place.run(['log', 'bad/d/r'])).out).toContain('line 10, column 2 ("amount"): is no whole number');
+    expect((await place.run(['log', 'bad/d/r'])).out).toContain(
+      'line 10, column 2 ("amount"): is not a valid whole number',
+    );
 
     const told = (await place.run(['log', 'bad/d/r'])).out + (await place.run(['status', '--json'])).out;
     expect(told).not.toContain('abc'); // the content of tables is for the file of rejects alone

@@ -7,14 +7,8 @@ import type { Store } from '../store/open.ts';
 import { aliasOf, releaseAlias } from './alias.ts';
 import { type Field, isNodeType, type NodeType } from './fields.ts';
 
-/** A node as a request read it, with what it referred to. */
-interface Copy {
-  node: StoredNode;
-  targets: number[];
-}
-
 /** What a request read when it began, by nid; empty where it cannot have changed meanwhile. */
-export type Copies = ReadonlyMap<number, Copy>;
+export type Copies = ReadonlyMap<number, { node: StoredNode; targets: number[] }>;
 
 /** Who changes something, when (Unix seconds), and what the request had read by then. */
 interface Change {

@@ -97,15 +97,9 @@ const download = async (tools: FileTools, upload: Upload, into: string): Promise
   return { code: 'file-unreachable', message: `${upload.name}: more than ${mostRedirects} redirects` };
 };
 
-interface Taken {
-  upload: Upload;
-  into: string;
-  path: string;
-}
-
 const take = async (
   { status, headers, body }: FileReply,
-  { upload, into, path }: Taken,
+  { upload, into, path }: { upload: Upload; into: string; path: string },
 ): Promise<Written | Finding | { location: string }> => {
   const location = [headers.location].flat()[0];
   if (status >= 300 && status < 400 && location !== undefined) return { location };

@@ -4,12 +4,6 @@ import { CatalogueFaultError, errorMessage } from '../../model/errors.ts';
 
 const newline = 10;
 
-/** A place in a text; both count from 1, columns in characters. */
-interface Position {
-  line: number;
-  column: number;
-}
-
 /** Counts lines while chunks go by. Offsets that are requested must not go back behind the line of the last one. */
 class LineCounter {
   #chunk: Uint8Array = new Uint8Array();
@@ -32,7 +26,7 @@ class LineCounter {
   }
 
   /** The place of a byte of the present chunk; of a byte before it, the beginning of the chunk. */
-  at(offset: number): Position {
+  at(offset: number): { line: number; column: number } {
     this.#forward(offset);
     const from = Math.max(0, this.#lineStart - this.#base);
     const inChunk = length(this.#chunk.subarray(from, Math.max(from, offset - this.#base)));

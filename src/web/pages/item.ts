@@ -187,14 +187,7 @@ ${versions.map(
 )}</tbody>
 </table></div>`;
 
-/** What a step or note left in a log. */
-interface LogLine {
-  at: string;
-  text: string;
-  ms: number | null;
-}
-
-const lineOf = (line: string): LogLine => {
+const lineOf = (line: string): { at: string; text: string; ms: number | null } => {
   const [, at = '', text = line, ms] = /^(\S+Z) (.*?)(?: \((\d+) ms\))?$/s.exec(line) ?? [];
   return { at, text, ms: ms === undefined ? null : Number(ms) };
 };

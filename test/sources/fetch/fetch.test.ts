@@ -390,7 +390,7 @@ describe('encoded content', () => {
     );
     const error = await failure(fetcher.toFile(`${server.url}/b.csv`, place(), plain));
     expect(error).toBeInstanceOf(SourceUnreachableError);
-    expect(error.message).toContain('ends too early');
+    expect(error.message).toContain('is truncated');
   });
 
   it('that is a bomb is refused, by size and by ratio', async () => {
@@ -478,6 +478,6 @@ describe('a file that is not wanted', () => {
   it('is refused when its type cannot be a table', async () => {
     server.on('/pic', fileAnswer('\x89PNG', { type: 'image/png' }));
     const error = await failure(fetcher.toFile(`${server.url}/pic`, place(), { ...plain, name: 'spending.csv' }));
-    expect(error.message).toContain('is of type image/png, not what spending.csv should hold');
+    expect(error.message).toContain('is of type image/png, which does not match spending.csv');
   });
 });

@@ -10,7 +10,7 @@ describe('bad rows', () => {
       code: 'table-rows',
       line: 3,
       message:
-        '2 bad rows of 3: nothing is published\nline 3, column 1 ("n"): is no whole number\nline 4: the row has 1 cell, the header has 2',
+        '2 bad rows of 3: nothing is published\nline 3, column 1 ("n"): is not a valid whole number\nline 4: the row has 1 cell, the header has 2',
     });
   });
 
@@ -46,7 +46,8 @@ describe('bad rows', () => {
     });
     expect(result).toMatchObject({
       text: 'N,d\n1,ok\n',
-      rejects: 'line,reason,n,d\n4,N: is no whole number,x;y,"a\nb"\n6,"the row has 1 cell, the header has 2",7\n',
+      rejects:
+        'line,reason,n,d\n4,N: is not a valid whole number,x;y,"a\nb"\n6,"the row has 1 cell, the header has 2",7\n',
     });
   });
 
