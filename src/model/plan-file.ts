@@ -15,17 +15,25 @@ const planFileItemSchema = z.object({
   kind: z.enum(['dataset', 'resource']),
   title: z.string(),
   uuid: z.string(),
+  /** Node and revision the plan was made for; null where there is none yet. */
   nid: z.string().nullable(),
   vid: z.string().nullable(),
+  /** Empty when nothing has to be done. */
   actions: z.array(z.enum(plannedActions)),
+  /** Null when nothing has to be done. */
   why: z.string().nullable(),
+  /** Bytes of the file that would be sent. */
   bytes: z.number().int(),
   changes: z.array(z.looseObject({ field: z.string() })),
+  /** Fingerprints the plan was made for. */
   metadata: z.string().nullable(),
   sha256: z.string().nullable(),
   /** What its server calls the version of a file that is fetched, where the plan was made for one. */
   version: z.string().exactOptional(),
 });
+
+/** See {@link planFileItemSchema}. */
+export type PlanFileItem = z.infer<typeof planFileItemSchema>;
 
 /** A plan as `sluice plan -o` writes it and `sluice apply` takes it. */
 export const planFileSchema = z.object({

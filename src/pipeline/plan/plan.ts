@@ -1,7 +1,7 @@
 // Compares wishes with the ledger (and, when asked, with the portal's own listing): what has to be done, and why. Pure.
 import { hash } from 'node:crypto';
 import type { LedgerEntry, PortalFile, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
-import type { PlannedAction } from '../../model/plan-file.ts';
+import type { PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { type DatasetWish, type NodeFields, type ResourceWish, sentName } from '../../model/wish.ts';
 import { type FieldChange, nodeChanges } from './changes.ts';
@@ -17,27 +17,9 @@ export interface ListedNode {
 }
 
 /** What the plan says of one dataset or resource. */
-export interface PlannedItem {
-  key: string;
-  kind: 'dataset' | 'resource';
-  title: string;
-  uuid: string;
-  /** Node and revision the plan was made for; null where there is none yet. */
-  nid: string | null;
-  vid: string | null;
-  /** Empty when nothing has to be done. */
-  actions: PlannedAction[];
-  /** Null when nothing has to be done. */
-  why: string | null;
-  /** Bytes of the file that would be sent. */
-  bytes: number;
+export interface PlannedItem extends Omit<PlanFileItem, 'changes'> {
   /** Field by field, for updates. */
   changes: FieldChange[];
-  /** Fingerprints the plan was made for. */
-  metadata: string | null;
-  sha256: string | null;
-  /** What its server calls the version of a file that would be fetched, where it is known. */
-  version?: string;
 }
 
 /** The plan for one dataset and its resources. */

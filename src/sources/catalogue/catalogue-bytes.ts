@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { SourceMissingError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
+import { validatorsSchema } from '../fetch/policy.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
 
 /** What catalogues of the web are fetched with. */
@@ -23,11 +24,7 @@ const noteSchema = z.object({
   url: z.string(),
   /** Of the bytes; names the file beside the note. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  validators: z.object({
-    etag: z.string().nullable(),
-    lastModified: z.string().nullable(),
-    finalUrl: z.string().exactOptional(),
-  }),
+  validators: validatorsSchema,
 });
 
 /**

@@ -1,5 +1,6 @@
 // What a fetch may do, what comes of it, and its errors. Query strings are never shown: they hold keys.
 
+import { z } from 'zod';
 import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { certificateFault, innermostFault } from '../../util/http.ts';
@@ -30,14 +31,17 @@ export interface ProxyPolicy {
   no: string;
 }
 
-/** What a server gave to recognise this version again (RFC 9110 section 8.8). */
-export interface Validators {
-  etag: string | null;
+/** Validators of a version (RFC 9110 section 8.8). */
+export const validatorsSchema = z.object({
+  etag: z.string().nullable(),
   /** As the server wrote it; null as well where it is too young to be trusted. */
-  lastModified: string | null;
+  lastModified: z.string().nullable(),
   /** Where the redirects ended, without the query: the validators mean nothing elsewhere. */
-  finalUrl?: string;
-}
+  finalUrl: z.string().exactOptional(),
+});
+
+/** See {@link validatorsSchema}. */
+export type Validators = z.infer<typeof validatorsSchema>;
 
 /** How one fetch is done. */
 export interface FetchOptions {
