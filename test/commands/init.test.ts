@@ -119,7 +119,7 @@ describe('init without questions', () => {
     const dir = tempDir();
     const path = writeText(dir, 'config/city.example.password', 'old\n');
     const options = { url: 'http://city.example', username: 'ann' };
-    await expect(init(dir, options, { SLUICE_PASSWORD: secret })).rejects.toThrow(/exists already/);
+    await expect(init(dir, options, { SLUICE_PASSWORD: secret })).rejects.toThrow(/already exists/);
     expect(readFileSync(path, 'utf8')).toBe('old\n');
     expect(readdirSync(join(dir, 'config'))).toEqual(['city.example.password']);
   });

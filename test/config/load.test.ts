@@ -41,7 +41,7 @@ describe('web', () => {
     async (key) => {
       const [problem, ...more] = await problemsOf(load(`web:\n  ${key}\n`));
       expect(more).toEqual([]);
-      expect(problem).toMatch(/^2:\d+ web\..*: set `web\.password`/);
+      expect(problem).toMatch(/^2:\d+ web\..*: also set `web\.password`/);
       const { web } = await load(`web:\n  ${key}\n  password: \${WEB_PASSWORD}\n`, { WEB_PASSWORD: 'hidden-word' });
       expect(web.password).toBe('hidden-word');
       expect(inspect(web) + JSON.stringify(web)).not.toContain('hidden-word');

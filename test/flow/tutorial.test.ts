@@ -44,12 +44,12 @@ const type = async (commands: string, cwd: string): Promise<{ code: number; out:
 /** Without what differs from run to run: names of runs, times, the port of the portal, and line breaks that times move. */
 const lasting = (text: string): string =>
   text
+    .replaceAll(/\n\s*/g, ' ')
     .replaceAll(/\d{8}-\d{6}-\w+/g, 'RUN')
     .replaceAll(/in \d+\.\d s/g, 'in N s')
     .replaceAll(/20\d\d-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/127\.0\.0\.1:\d+/g, 'PORTAL')
-    .replaceAll(/(?<=admin is )\S+/g, 'PASSWORD')
-    .replaceAll(/\n\s*/g, ' ');
+    .replaceAll(/(?<=admin is )\S+/g, 'PASSWORD');
 
 const shows = (screen: string | null, out: string): void => {
   if (screen === null) return;

@@ -24,7 +24,7 @@ describe('what steers a terminal or turns the direction of a text', () => {
 
   it('reaches no line that a command writes', () => {
     const stdout = new PassThrough();
-    say({ stdout } as unknown as Io, `title "${steering}"`);
+    say({ stdout, columns: null } as unknown as Io, `title "${steering}"`);
     expect(String(stdout.read())).toBe('title "a[2Jbcde\nf\tg"\n');
   });
 });

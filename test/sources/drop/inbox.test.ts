@@ -306,7 +306,7 @@ describe('what is left alone', () => {
     for (const prefix of ['early', 'late']) {
       expect(left[`${prefix}-set/deeper/a.csv`]).toContain('deeper');
       expect(left[`${prefix}.xlsx`]).toContain('**/*.csv');
-      expect(left[`${prefix}-set/数数数.csv`]).toContain('no id');
+      expect(left[`${prefix}-set/数数数.csv`]).toContain('cannot derive an id');
       expect(left[`${prefix}-link.csv`]).toContain('symbolic link');
       expect(left[`${prefix}-folder`]).toContain('symbolic link');
       expect(left[`${prefix}-pipe.csv`]).toContain('no regular file');

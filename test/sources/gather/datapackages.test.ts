@@ -101,9 +101,9 @@ datasets:
     const { dir, remarks } = await gather({ budget: pack });
     expect(remarks.map((remark) => remark.slice(join(dir, 'packages/budget/').length))).toEqual([
       expect.stringMatching(/^datapackage\.json:\d+: licenses\.1: `MIT` is ignored: portals have no code for it$/),
-      expect.stringMatching(/contributors\.2: `Bob Wrangler` is not taken over$/),
+      expect.stringMatching(/contributors\.2: `Bob Wrangler` is ignored$/),
       expect.stringMatching(/sources\.1: is ignored, because it has no address$/),
-      expect.stringMatching(/image: is not taken over$/),
+      expect.stringMatching(/image: is ignored$/),
       expect.stringMatching(
         /resources\.0\.schema\.fields\.1: cells of this field are not checked: type: `geopoint` is not allowed/,
       ),

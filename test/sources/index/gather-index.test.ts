@@ -181,7 +181,7 @@ describe('a faulty row', () => {
       '3:7 dataset.published: must be true or false, not text',
       '5:2 dataset.title: contradicts line 3 of the same dataset; set it once, or the same on every row',
       '6:1 : the resource has no content: it needs one of `file`, `url`, `link`, `api`',
-      expect.stringMatching(/^8:1 id: `b` is taken: the resource on line 7 has this id/),
+      expect.stringMatching(/^8:1 id: `b` is already used: the resource on line 7 has this id/),
     ]);
     expect(gathered.skipped.map(({ key, isKnown }) => [key, isKnown])).toEqual([
       ['m/bad', true],
@@ -209,7 +209,7 @@ describe('a faulty row', () => {
     ]);
     const lines = await gather('{"dataset":"a","file":"a.csv"}\n{"dataset":\n[1]\n', { file: 'l.ndjson' });
     expect(lines.wishes.map(({ key }) => key)).toEqual(['m/a']);
-    expect(faults(lines)[0]).toMatch(/^2:1 : is no JSON: /);
+    expect(faults(lines)[0]).toMatch(/^2:1 : is not JSON: /);
     expect(faults(lines)[1]).toBe('3:1 : is not a JSON object');
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     const nested = await gather(`{"dataset":"a","file":"a.csv","dataset.fields":{"x":${deep}}}\n`, { file: 'd.jsonl' });
@@ -228,7 +228,9 @@ describe('an index that cannot be read', () => {
   it('is refused as a whole, so that nothing seems to be missing', async () => {
     const refused = (text: string | Uint8Array, given?: Given): Promise<string[]> => problemsOf(gather(text, given));
     expect(await refused('')).toEqual([expect.stringMatching(/the index is empty/)]);
-    expect(await refused('dataset,file\na,"b.csv\n')).toEqual([expect.stringMatching(/no CSV: Quote Not Closed/)]);
+    expect(await refused('dataset,file\na,"b.csv\n')).toEqual([
+      expect.stringMatching(/not valid CSV: Quote Not Closed/),
+    ]);
     expect(await refused(Buffer.from('dataset,file\n\xfc,b.csv\n', 'latin1'))).toEqual([
       expect.stringMatching(/not UTF-8: save it as "CSV UTF-8"/),
     ]);

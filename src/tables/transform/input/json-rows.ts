@@ -71,7 +71,7 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
   try {
     value = JSON.parse(text, keepDigits);
   } catch (cause) {
-    throw new TableInputError(`row ${row} is no JSON`, {
+    throw new TableInputError(`row ${row} is not JSON`, {
       line: row,
       hint: 'fix the file; each row is one object such as {"id": 1, "name": "Parks"}',
       cause,
