@@ -89,7 +89,7 @@ describe('in mid-run', () => {
     });
     const { code, out, err } = await place.run(['publish', manifest]);
     expect(code, out).toBe(3);
-    expect(err).toMatch(/emptied@local: Redis no longer has a record of run \S+ any more\n-> .*sluice rebuild/);
+    expect(err).toMatch(/emptied@local: Redis no longer has a record of run \S+\n-> .*sluice rebuild/);
     expect((await place.publish(manifest)).code).toBe(0);
     await expectAll('emptied');
   });

@@ -309,7 +309,7 @@ describe('what is left alone', () => {
       expect(left[`${prefix}-set/数数数.csv`]).toContain('cannot derive an id');
       expect(left[`${prefix}-link.csv`]).toContain('symbolic link');
       expect(left[`${prefix}-folder`]).toContain('symbolic link');
-      expect(left[`${prefix}-pipe.csv`]).toContain('no regular file');
+      expect(left[`${prefix}-pipe.csv`]).toContain('not a regular file');
     }
     expect(watched.claims()).toEqual([]);
     expect(existsSync(join(outside, 'secret.csv'))).toBe(true);
