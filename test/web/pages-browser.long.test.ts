@@ -30,20 +30,31 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
   let browser: Browser;
   let filled: WebPlace;
   let empty: WebPlace;
+  let closed: WebPlace;
   let known: Filled;
   let work: string;
-  const urls = { filled: '', empty: '' };
+  const urls = { filled: '', empty: '', closed: '' };
   beforeAll(async () => {
-    [browser, filled, empty] = await Promise.all([startBrowser(), openWebPlace(), openWebPlace()]);
+    [browser, filled, empty, closed] = await Promise.all([
+      startBrowser(),
+      openWebPlace(),
+      openWebPlace(),
+      openWebPlace(
+        { web: { port: 0, username: 'ann', password: { file: 'password' } } },
+        { password: 'correct horse' },
+      ),
+    ]);
     known = await fill(filled.runtime);
     await writeWorker(empty.runtime);
     work = await startWork(filled.runtime);
     urls.filled = await filled.app.listen({ host: '127.0.0.1', port: 0 });
     urls.empty = await empty.app.listen({ host: '127.0.0.1', port: 0 });
+    urls.closed = await closed.app.listen({ host: '127.0.0.1', port: 0 });
+    await filled.runtime.redis.set(filled.runtime.keys.run('broken'), 'no record of a run');
   });
   afterAll(async () => {
     await browser?.close();
-    await Promise.all([filled?.close(), empty?.close()]);
+    await Promise.all([filled?.close(), empty?.close(), closed?.close()]);
   });
 
   const onPage = async (look: Look, use: (page: Page) => Promise<void>): Promise<void> => {
@@ -51,7 +62,9 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     const page = await context.newPage();
     const faults: string[] = [];
     page.on('console', (message) => {
-      if (message.type() === 'error') faults.push(message.text());
+      // The browser reports the status of a page that says itself what is wrong.
+      const isStatus = message.location().url === page.url() && /status of (403|404|500)/.test(message.text());
+      if (message.type() === 'error' && !isStatus) faults.push(message.text());
     });
     page.on('pageerror', (error) => faults.push(String(error)));
     try {
@@ -62,7 +75,7 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     }
   };
 
-  const addresses: [name: string, address: () => string][] = [
+  const addresses: [name: string, address: () => string, status?: number][] = [
     ['home', () => `${urls.filled}/`],
     ['search', () => `${urls.filled}/?q=table`],
     ['item', () => `${urls.filled}/item/${known.live}`],
@@ -76,21 +89,45 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     ['runs', () => `${urls.filled}/runs/city-open-data@local`],
     ['confirm', () => `${urls.filled}/act/release?run=${known.heldRun}`],
     ['empty', () => `${urls.empty}/`],
+    ['login', () => `${urls.closed}/`],
+    ['nowhere', () => `${urls.filled}/nowhere`, 404],
+    ['no-item', () => `${urls.filled}/item/of/nobody`, 404],
+    ['broken', () => `${urls.filled}/run/broken`, 500],
   ];
 
+  const expectSound = async (page: Page, look: Look): Promise<void> => {
+    expect(await axeFaults(page)).toEqual([]);
+    const { width } = looks[look].viewport;
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  };
+
   describe.each(Object.keys(looks) as Look[])('%s', (look) => {
-    it.each(addresses)('%s has no fault that axe finds, and fits the width', async (name, address) => {
+    it.each(addresses)('%s has no fault that axe finds, and fits the width', async (name, address, status = 200) => {
       await onPage(look, async (page) => {
         const reply = await page.goto(address(), { waitUntil: 'domcontentloaded' });
-        expect(reply?.status()).toBe(200);
-        expect(await axeFaults(page)).toEqual([]);
-        const { width } = looks[look].viewport;
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+        expect(reply?.status()).toBe(status);
+        await expectSound(page, look);
         if (pictures === undefined) return;
         const isDocumentation = pictures.endsWith('docs/images');
         if (isDocumentation && !documented.includes(`${name}-${look}`)) return;
         mkdirSync(pictures, { recursive: true });
         await page.screenshot({ path: join(pictures, `${name}-${look}.png`), fullPage: !isDocumentation });
+      });
+    });
+
+    it('forms that are refused say so, without a fault that axe finds', async () => {
+      await onPage(look, async (page) => {
+        await page.goto(`${urls.filled}/act/pause?portal=local`);
+        await page.evaluate("document.querySelector('main input[name=token]').value = 'outdated'");
+        await page.click('main button.main');
+        await page.waitForSelector('h1:has-text("Nothing was done")');
+        await expectSound(page, look);
+        await page.goto(`${urls.closed}/login`);
+        await page.fill('#username', 'ann');
+        await page.fill('#password', 'wrong');
+        await page.click('main button');
+        await page.waitForSelector('[role=alert]:has-text("Name or password is wrong.")');
+        await expectSound(page, look);
       });
     });
   });
@@ -101,6 +138,28 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
       const { outlineStyle, outlineWidth } = getComputedStyle(element);
       return { name: element.innerText || element.getAttribute('aria-label') || element.tagName, outline: outlineStyle + ' ' + outlineWidth, href: element.getAttribute('href') };
     })()`);
+
+  it('by keyboard alone somebody logs in, and out again', async () => {
+    await onPage('light', async (page) => {
+      await page.goto(`${urls.closed}/item/a/b`);
+      expect(page.url()).toBe(`${urls.closed}/login`);
+      const reach = async (id: string): Promise<void> => {
+        for (let tabs = 0; tabs < 10; tabs++) {
+          await page.keyboard.press('Tab');
+          expect((await focused(page)).outline).toBe('solid 3px');
+          if ((await page.evaluate('document.activeElement.id || document.activeElement.innerText')) === id) return;
+        }
+        throw new Error(`nothing is called ${id}`);
+      };
+      await reach('username');
+      await page.keyboard.type('ann');
+      await reach('password');
+      await page.keyboard.type('correct horse');
+      await Promise.all([page.waitForURL(`${urls.closed}/`), page.keyboard.press('Enter')]);
+      await reach('Log out');
+      await Promise.all([page.waitForURL(`${urls.closed}/login`), page.keyboard.press('Enter')]);
+    });
+  });
 
   it('by keyboard alone a held run is discarded, and the focus is always seen', async () => {
     await onPage('light', async (page) => {

@@ -35,7 +35,7 @@ const pageText = ({ title, live, fixed = null, query = '', bare = false, logout 
 <title>${title === '' ? 'sluice' : `${title} | sluice`}</title>
 <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/assets/pages.css">
-<script src="/assets/refresh.js" type="module"></script>
+${bare ? null : html`<script src="/assets/refresh.js" type="module"></script>`}
 </head>
 <body>
 <a class="skip" href="#main">Skip to content</a>

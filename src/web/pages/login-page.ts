@@ -17,7 +17,8 @@ export const loginRoutes = (app: FastifyInstance, { config }: Runtime, logins: L
     logins.sessionOf(request) ? reply.redirect('/', 303) : send(reply, loginPage(null)),
   );
   app.post('/login', (request, reply) => {
-    if (!isOwnOrigin(request, publicUrl)) return reply.code(403).send('This form was sent from another site.\n');
+    if (!isOwnOrigin(request, publicUrl))
+      return send(reply, loginPage('That form was sent from another site: log in here.'), 403);
     const form = formOf(request);
     const given = { username: form.get('username') ?? '', password: form.get('password') ?? '' };
     const found = logins.logIn(given, request.ip);
