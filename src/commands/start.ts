@@ -26,7 +26,7 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
       runtime,
       manifests.map((path) => resolve(io.cwd, path)),
     );
-    const web = await serveWeb(runtime); // first: a port that is taken ends it before any work begins
+    const web = await serveWeb(runtime, () => service.targets); // first: a port that is taken ends it before any work begins
     const close = async (): Promise<void> => {
       await service.close();
       await web.close();

@@ -73,11 +73,14 @@ export class Overview {
   readonly items: KnownItems;
   readonly runs: RunList;
   readonly #runtime: Runtime;
+  readonly #served: () => readonly KnownTarget[];
   #last: { at: number; view: Promise<OverviewView> } | null = null;
   #idle: NodeJS.Timeout | null = null;
 
-  constructor(runtime: Runtime) {
+  /** `served`: what the service of this process serves. */
+  constructor(runtime: Runtime, served: () => readonly KnownTarget[] = () => []) {
     this.#runtime = runtime;
+    this.#served = served;
     this.items = new KnownItems(runtime.ledger);
     this.runs = new RunList(runtime);
   }
@@ -110,9 +113,11 @@ export class Overview {
     );
   }
 
-  /** What the service runs by the clock. */
-  async scheduled(): Promise<KnownTarget[]> {
-    return [...(await keptSchedules(this.#runtime.queues)).values()].map(({ request }) => request);
+  /** What was ever run, what runs by the clock, and what the service serves; a target may stand there several times. */
+  async targets(): Promise<KnownTarget[]> {
+    const { ledger, queues } = this.#runtime;
+    const [known, schedules] = await Promise.all([ledger.targets(), keptSchedules(queues)]);
+    return [...known, ...[...schedules.values()].map(({ request }) => request), ...this.#served()];
   }
 
   /** Has the next question answered again: somebody has just changed something. */
@@ -139,11 +144,14 @@ export class Overview {
       whatIsOverdue(runtime, mostOverdue, now),
       runtime.hasWorkers(),
     ]);
+    const wereRun = new Set(known.map(targetName));
     const all = new Map<string, Target>();
-    for (const target of [...known, ...[...schedules.values()].map(({ request }) => request)]) {
-      const { manifest, portal } = target;
-      all.set(targetName(target), { manifest, portal });
-    }
+    for (const { manifest, portal } of [
+      ...known,
+      ...[...schedules.values()].map(({ request }) => request),
+      ...this.#served(),
+    ])
+      all.set(targetName({ manifest, portal }), { manifest, portal });
     const targets = await Promise.all(
       [...all].sort().map(async ([name, target]): Promise<TargetView> => {
         const kept = schedules.get(name);
@@ -151,7 +159,7 @@ export class Overview {
         const sign = signOf(last.get(name), current);
         return {
           ...target,
-          counts: (await this.items.latest(target, sign))?.counts ?? null,
+          counts: wereRun.has(name) ? ((await this.items.latest(target, sign))?.counts ?? null) : {},
           next: kept ? { at: nextStart(kept.schedule, name, kept, now), timezone: kept.schedule.timezone } : null,
           runs: (runs.get(name) ?? []).slice(0, stripRuns),
           current,

@@ -7,7 +7,7 @@ import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { expectationsOf, expectedOf } from '../state/deadlines.ts';
 import { Inboxes } from './inboxes.ts';
 import { loadManifests, watchManifests } from './manifests.ts';
-import type { Runtime } from './runtime.ts';
+import type { KnownTarget, Runtime } from './runtime.ts';
 
 /** A running service. */
 export class Service {
@@ -15,12 +15,18 @@ export class Service {
   readonly #patterns: string[];
   readonly #inboxes: Inboxes;
   #watch: { close(): Promise<void> } | null = null;
+  #targets: KnownTarget[] = [];
 
   /** `extra`: absolute paths or patterns of manifests beside those of the configuration. */
   constructor(runtime: Runtime, extra: string[]) {
     this.#runtime = runtime;
     this.#patterns = [...new Set([...runtime.config.manifests, ...extra])];
     this.#inboxes = new Inboxes(runtime);
+  }
+
+  /** What it serves, whether it was ever run or not. */
+  get targets(): readonly KnownTarget[] {
+    return this.#targets;
   }
 
   /** Starts everything and returns the manifests it serves. */
@@ -46,6 +52,9 @@ export class Service {
   async #readManifests(): Promise<Manifest[]> {
     const manifests = await loadManifests(this.#patterns, this.#runtime.log);
     const known = manifests.flatMap((manifest) => this.#served(manifest));
+    this.#targets = known.flatMap((manifest) =>
+      portalsOf(manifest).map((portal) => ({ manifest: manifest.name, portal, manifestPath: manifest.path })),
+    );
     for (const line of await syncSchedules(
       this.#runtime.queues,
       known.flatMap((manifest) => this.#schedulesOf(manifest)),

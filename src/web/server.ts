@@ -5,7 +5,7 @@ import { type FastifyInstance, fastify } from 'fastify';
 import { isLoopback, urlHost } from '../config/addresses.ts';
 import { UsageError } from '../model/errors.ts';
 import { Overview } from '../service/overview.ts';
-import type { Runtime } from '../service/runtime.ts';
+import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { endConnectionsOnClose } from '../util/http.ts';
 import { healthPart, metricsPart, readyPart } from './monitoring.ts';
 import { pagesPart } from './pages/pages.ts';
@@ -25,9 +25,9 @@ export interface WebServer {
 /** File in the state folder that holds the address of the health check while the service runs. */
 export const healthFile = (stateDir: string): string => join(stateDir, 'health.address');
 
-/** The server with all its parts, not listening yet. */
-export const webApp = async (runtime: Runtime): Promise<FastifyInstance> => {
-  const context: WebContext = { runtime, overview: new Overview(runtime) };
+/** The server with all its parts, not listening yet. `served`: what the service serves. */
+export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarget[]): Promise<FastifyInstance> => {
+  const context: WebContext = { runtime, overview: new Overview(runtime, served) };
   const { log, config } = runtime;
   const app = fastify({ logger: false, bodyLimit: 64 * 1024, requestTimeout: 30_000, forceCloseConnections: 'idle' });
   endConnectionsOnClose(app);
@@ -47,9 +47,9 @@ export const webApp = async (runtime: Runtime): Promise<FastifyInstance> => {
 };
 
 /** Listens where `web` of the configuration says; UsageError where it cannot. */
-export const serveWeb = async (runtime: Runtime): Promise<WebServer> => {
+export const serveWeb = async (runtime: Runtime, served?: () => readonly KnownTarget[]): Promise<WebServer> => {
   const { stateDir, web } = runtime.config;
-  const app = await webApp(runtime);
+  const app = await webApp(runtime, served);
   // With a Redis and portals elsewhere nothing else needs the state folder.
   await mkdir(stateDir, { recursive: true });
   const url = await listen(app, web);

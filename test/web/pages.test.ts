@@ -1,6 +1,9 @@
 // The pages over plain HTTP: what they say, what they do, and what nobody gets past them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { plainRequest } from '../../src/model/job.ts';
 import { reportSchema } from '../../src/model/report.ts';
+import { syncSchedules } from '../../src/queue/schedules.ts';
+import { webApp } from '../../src/web/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Filled, faults, fill, itemOf, noon, startWork, writeItems, writeRun } from './support/filled.ts';
 import { openWebPlace, type WebPlace } from './support/web-place.ts';
@@ -45,6 +48,30 @@ describe('the first page', () => {
     expect(text).toContain('1 failed');
     expect(text).toMatch(/next run 03:15/);
     expect(body).toContain('aria-label="The last 30 runs: 5 with failures"');
+  });
+
+  it('lists what the service serves before its first run, which it can begin', async () => {
+    const fresh = await openWebPlace();
+    const [byHand, nightly] = ['by-hand', 'nightly'].map((manifest) => {
+      return { manifest, portal: 'local', manifestPath: `/srv/${manifest}.yaml` };
+    });
+    if (!byHand || !nightly) throw new Error('no manifests');
+    const schedule = { cron: '15 3 * * *', timezone: 'UTC', jitterMs: 0, window: null, catchUp: 'once' } as const;
+    await syncSchedules(fresh.runtime.queues, [
+      { request: { ...nightly, ...plainRequest, why: 'schedule', only: null }, schedule },
+    ]);
+    const app = await webApp(fresh.runtime, () => [byHand, nightly]);
+    try {
+      const get = async (url: string) => (await app.inject({ url, headers: { host: '127.0.0.1' } })).body;
+      const text = (await get('/')).replaceAll(/<[^>]+>/g, '');
+      expect(text).toMatch(/by-hand\s+never run\s+Run now/);
+      expect(text).toMatch(/nightly\s+never run, next run 03:15 UTC\s+Run now/);
+      expect(await get('/act/run-now?target=by-hand%40local')).toContain('/srv/by-hand.yaml');
+      expect(await get('/runs/by-hand%40local')).toContain('by-hand@local');
+    } finally {
+      await app.close();
+      await fresh.close();
+    }
   });
 
   it('names what is paused, held, overdue and settling', async () => {

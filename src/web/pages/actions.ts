@@ -1,6 +1,6 @@
 // What can be done from the pages: each action first says what will happen, then does it.
 import { NotFoundError, UsageError } from '../../model/errors.ts';
-import { type Target, targetName } from '../../model/redis-keys.ts';
+import { targetName } from '../../model/redis-keys.ts';
 import {
   cancelRun,
   discard,
@@ -40,9 +40,8 @@ type Parameters = (name: string) => string;
 
 const firstRun = (runs: RequestedRun[]): string => (runs[0] ? runPath(runs[0].runId) : '/');
 
-const knownTarget = async ({ runtime, overview }: ActionTools, name: string): Promise<KnownTarget> => {
-  const isMeant = (target: Target): boolean => targetName(target) === name;
-  const known = (await runtime.ledger.targets()).find(isMeant) ?? (await overview.scheduled()).find(isMeant);
+const knownTarget = async ({ overview }: ActionTools, name: string): Promise<KnownTarget> => {
+  const known = (await overview.targets()).find((target) => targetName(target) === name);
   if (known) return known;
   throw new NotFoundError(`no key, file or title matches "${name}"`, {
     hint: 'the first page lists manifests and portals',

@@ -127,7 +127,7 @@ ${runs.length === 0 ? null : html`<a class="strip" href="${path}" aria-label="${
 };
 
 /** `412 of 415 live, 2 quarantined, 1 held, next run 03:15`. */
-const sentenceHtml = ({ counts, next }: TargetView, now: number): Part => {
+const sentenceHtml = ({ counts, next, runs, current }: TargetView, now: number): Part => {
   const when = next && html`, next run ${nextHtml(next, now)}`;
   if (counts === null) return html`<span class="soft">counting …</span>${when}`;
   const { live = 0, removed = 0 } = counts;
@@ -138,7 +138,9 @@ const sentenceHtml = ({ counts, next }: TargetView, now: number): Part => {
   const total = rest.reduce((sum, [, count]) => sum + count, live);
   const all =
     total === 0
-      ? 'nothing published'
+      ? runs.length === 0 && current === null
+        ? 'never run'
+        : 'nothing published'
       : live === total
         ? `all ${countText(total)} live`
         : `${countText(live)} of ${countText(total)} live`;
