@@ -53,7 +53,7 @@ import { Lineage } from './lineage.ts';
 import { PortalAccess } from './portal-access.ts';
 import { PortalWorkers } from './portal-workers.ts';
 import { SilenceWatch } from './silence-watch.ts';
-import { gatherSources, type SourceTools, settleDrops } from './sources.ts';
+import { gatherSources, leaveDrops, type SourceTools, settleDrops } from './sources.ts';
 
 /** What a runtime is opened with. */
 export interface RuntimeOptions {
@@ -358,6 +358,7 @@ export class Runtime {
       isShared: async (name) => (await this.#portalWorkers?.isShared(name)) ?? true,
       gather: (request, signal) => gatherSources(request, this.sourceTools(signal), this),
       plans: this.plans,
+      leaveDrops: (run, reason) => leaveDrops(run, reason, this),
       settleDrops: (run, claims) =>
         settleDrops(run, claims, { keep: this.config.inbox.archiveKeep, redis: this.redis, keys: this.keys }),
       requestRun: (request) => this.gate.request(request),

@@ -21,7 +21,7 @@ import { gatherIndex } from '../sources/index/gather-index.ts';
 import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type DropManifest, isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { WishList } from '../sources/wish-list.ts';
-import { forgetVerdicts, readVerdicts, recordVerdict } from '../state/drop-verdicts.ts';
+import { forgetVerdicts, readVerdicts, recordVerdict, type Verdicts, withdrawVerdict } from '../state/drop-verdicts.ts';
 import type { Ledger } from '../state/ledger.ts';
 import type { SettledClaim } from '../state/runs.ts';
 
@@ -55,7 +55,8 @@ const nothing = { superseded: [], refused: [], skipped: [], remarks: [] };
 
 /**
  * What a run is for: the wishes of its manifest as it is now. A dropped file that its portal has spoken about, and that
- * waits for other portals, is none of it unless it is requested again: it may leave the spool at any moment.
+ * waits for other portals, is none of it unless it is requested again: it may leave the spool at any moment. One whose run
+ * was cancelled is left to runs that somebody asks for.
  */
 export const gatherSources = async (
   { manifestPath, portal, why }: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>,
@@ -64,11 +65,14 @@ export const gatherSources = async (
 ): Promise<Gathered> => {
   const manifest = await loadManifest(manifestPath);
   const gathered = await gatherManifestSources(manifest, tools);
-  if (!isDropManifest(manifest) || !isShared(manifest, portal) || why === 'retry') return gathered;
+  if (!isDropManifest(manifest) || why === 'retry') return gathered;
   const verdicts = await Promise.all(
     (await claimsOf(manifest)).map(async ({ id }) => ({ id, by: await readVerdicts(store.redis, store.keys, id) })),
   );
-  const spoken = new Set(verdicts.flatMap(({ id, by }) => (by.has(portal) ? [id] : [])));
+  const left = isShared(manifest, portal) ? hasSpoken : () => false;
+  const isLeft = (by: Verdicts): boolean => left(by, portal) || (why === 'drop' && isCancelled(by, portal));
+  const spoken = new Set(verdicts.flatMap(({ id, by }) => (isLeft(by) ? [id] : [])));
+  if (spoken.size === 0) return gathered;
   const isOpen = ({ source }: ResourceWish): boolean =>
     source.kind !== 'file' || source.claim === undefined || !spoken.has(source.claim);
   const wishes = (await gathered.wishes.all()).flatMap((wish) => {
@@ -101,6 +105,12 @@ const listed = <T extends { wishes: DatasetWish[] }>(gathered: T): Omit<T, 'wish
   ...gathered,
   wishes: WishList.of(gathered.wishes),
 });
+
+const isCancelled = (verdicts: Verdicts, portal: string): boolean => verdicts.get(portal)?.code === 'cancelled';
+
+/** True when the portal has published the file or refused it. */
+const hasSpoken = (verdicts: Verdicts, portal: string): boolean =>
+  verdicts.has(portal) && !isCancelled(verdicts, portal);
 
 /** Where the verdicts of portals on dropped files are kept. */
 interface VerdictStore {
@@ -137,27 +147,44 @@ export const settleDrops = async (
   for (const { claim: id, reason, mended = [] } of settled) {
     const claim = claims.get(id);
     if (!claim) continue; // settled before a kill
-    if (reason && passingReasons.has(reason.code)) continue;
+    if (reason && passingReasons.has(reason.code)) {
+      if (reason.code === 'cancelled') await recordVerdict(redis, keys, id, { portal, reason });
+      else await withdrawVerdict(redis, keys, id, portal);
+      continue;
+    }
     const verdicts = shared ? await recordVerdict(redis, keys, id, { portal, reason }) : new Map([[portal, reason]]);
-    if (shared && !portals.every((name) => verdicts.has(name))) continue;
+    if (shared && !portals.every((name) => hasSpoken(verdicts, name))) continue;
     const [refusal] = [...verdicts].flatMap(([name, why]) => (why ? [{ name, why }] : []));
     if (refusal) await quarantineClaim(claim, shared ? ofPortal(refusal.why, refusal.name) : refusal.why);
     else await archiveClaim(claim, { keep, mended });
-    if (shared) await forgetVerdicts(redis, keys, id);
+    await forgetVerdicts(redis, keys, id);
+  }
+};
+
+/** Leaves all files of the spool but `others` alone, as the run that would have taken them was cancelled; see {@link gatherSources}. */
+export const leaveDrops = async (
+  { manifestPath, portal }: { manifestPath: string; portal: string },
+  reason: Reason,
+  { redis, keys, others = new Set() }: VerdictStore & { others?: ReadonlySet<string> },
+): Promise<void> => {
+  const manifest = await loadManifest(manifestPath);
+  if (!isDropManifest(manifest)) return;
+  for (const { id } of await claimsOf(manifest)) {
+    const isKnown = others.has(id) || (await readVerdicts(redis, keys, id)).has(portal);
+    if (!isKnown) await recordVerdict(redis, keys, id, { portal, reason });
   }
 };
 
 /**
  * Portals that have not spoken yet about some file that waits in the spool of a drop manifest. One that the guard of its
- * table holds waits for a person.
+ * table holds, or whose run was cancelled, waits for a person.
  */
 export const waitingPortals = async (
   manifest: DropManifest,
   { redis, keys, ledger }: VerdictStore & { ledger: Pick<Ledger, 'entry'> },
 ): Promise<string[]> => {
   const claims = await claimsOf(manifest);
-  const isShared = portalsOf(manifest).length > 1;
-  const spoken = await Promise.all(claims.map(({ id }) => (isShared ? readVerdicts(redis, keys, id) : null)));
+  const spoken = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
   const isHeld = async ({ dataset, resource, sha256 }: Claim, portal: string): Promise<boolean> => {
     const entry = await ledger.entry(portal, resourceKey(manifest.name, dataset, resource));
     return entry?.refused?.guard === 'held' && entry.refused.sha256 === sha256;

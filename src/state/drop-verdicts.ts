@@ -1,4 +1,5 @@
-// What each portal made of a dropped file that goes to several: the file leaves the spool when all have spoken.
+// What each portal made of a dropped file: one that goes to several leaves the spool when all have spoken, and one whose run
+// was cancelled is left alone.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { RedisKeys } from '../model/redis-keys.ts';
@@ -10,7 +11,7 @@ const keepSeconds = 30 * 24 * 3600;
 const verdictSchema = reasonSchema.nullable();
 
 /** Verdicts of portals on a claim: null where it was published, else why not. */
-type Verdicts = ReadonlyMap<string, Reason | null>;
+export type Verdicts = ReadonlyMap<string, Reason | null>;
 
 /**
  * Writes down what a portal made of a claim; returns the verdicts of all portals that have spoken. Of several that speak at
@@ -40,6 +41,11 @@ const rowsSchema = z.record(z.string(), z.string());
 
 const parseVerdicts = (rows: Record<string, string>): Verdicts =>
   new Map(Object.entries(rows).map(([portal, text]) => [portal, verdictSchema.parse(JSON.parse(text))]));
+
+/** Takes back what a portal has said of a claim: it is to be tried again. */
+export const withdrawVerdict = async (redis: Redis, keys: RedisKeys, claim: string, portal: string): Promise<void> => {
+  await redis.hdel(keys.verdicts(claim), portal);
+};
 
 /** Forgets the verdicts on a claim that has left the spool. */
 export const forgetVerdicts = async (redis: Redis, keys: RedisKeys, claim: string): Promise<void> => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import type { Reason } from '../../src/model/report.ts';
-import { gatherSources, type SourceTools, settleDrops, waitingPortals } from '../../src/service/sources.ts';
+import { gatherSources, leaveDrops, type SourceTools, settleDrops, waitingPortals } from '../../src/service/sources.ts';
 import { foldersOf } from '../../src/sources/drop/claim.ts';
 import { listClaims } from '../../src/sources/drop/spool.ts';
 import { loadManifest } from '../../src/sources/manifest/load.ts';
@@ -19,6 +19,7 @@ const { redis } = await openTestRedis();
 const keys = redisKeys('s');
 
 const refused: Reason = { code: 'portal-refused', message: 'no such group', hint: 'mend it' };
+const cancelled: Reason = { code: 'cancelled', message: 'the run was cancelled', hint: null };
 const down: Reason = { code: 'portal-unreachable', message: 'no answer', hint: null };
 
 const place = async (portals = 'portals: [city, county]') => {
@@ -102,6 +103,38 @@ describe('a dropped file for several portals', () => {
     await settle('elsewhere', null);
     expect(await inSpool()).toBe(false);
   });
+
+  it.each(['portals: [city, county]', 'portals: [city]'])(
+    'whose run was cancelled is left alone until it is dropped again or somebody asks for it (%s)',
+    async (portals) => {
+      const { inbox, manifest, claim, settle, inSpool } = await place(portals);
+      const ledger = new Ledger(redis, keys);
+      const isWaiting = async (): Promise<boolean> =>
+        (await waitingPortals(manifest, { redis, keys, ledger })).includes('city');
+      const claims = async (why: 'drop' | 'command' | 'retry'): Promise<(string | undefined)[]> => {
+        const request = { manifestPath: manifest.path, portal: 'city', why };
+        const wishes = await (await gatherSources(request, {} as SourceTools, { redis, keys })).wishes.all();
+        return wishes.flatMap(({ resources }) =>
+          resources.map(({ source }) => (source.kind === 'file' ? source.claim : undefined)),
+        );
+      };
+      expect(await isWaiting()).toBe(true);
+      await settle('city', cancelled);
+      expect(await inSpool()).toBe(true);
+      expect(await isWaiting()).toBe(false);
+      expect(await claims('drop')).toEqual([]);
+      expect(await claims('command')).toEqual([claim.id]);
+      expect(await claims('retry')).toEqual([claim.id]);
+      await settle('city', down); // somebody asked, and it could not be done yet
+      expect(await isWaiting()).toBe(true);
+
+      await leaveDrops({ manifestPath: manifest.path, portal: 'city' }, cancelled, { redis, keys });
+      expect(await isWaiting()).toBe(false);
+      const again = await spooled(inbox, 'a.csv', 'a\n1\n', Date.now());
+      expect(await isWaiting()).toBe(true);
+      expect(await claims('drop')).toEqual([again.id]);
+    },
+  );
 
   it('of a manifest with one portal is done with at once', async () => {
     const { manifest, claim, settle, inSpool } = await place('portals: [city]');

@@ -78,6 +78,8 @@ export interface HandlerDeps {
   isShared(portal: string): Promise<boolean>;
   /** Gathers the wishes of a manifest as it is now, as far as they are for this run. */
   gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
+  /** Leaves the dropped files of a run that was cancelled before it was planned to runs that somebody asks for. */
+  leaveDrops(run: { manifestPath: string; portal: string }, reason: Reason): Promise<void>;
   /** Moves dropped files where a closed run puts them; idempotent. */
   settleDrops(run: { manifestPath: string; portal: string }, claims: SettledClaim[]): Promise<void>;
   /** Asks the run gate for a run. */

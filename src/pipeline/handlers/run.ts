@@ -118,7 +118,7 @@ const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Stored
       while (await isWorked()) await sleep(workedMs, undefined, { signal });
     });
     await eachAtOnce(planned.datasets, endedAtOnce, (key) => endItems(deps, job, key, reason));
-  }
+  } else if (job.data.only === null) await deps.leaveDrops(job.data, reason);
   return end(deps, job, { startedAt, planned, reason });
 };
 
