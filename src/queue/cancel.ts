@@ -1,7 +1,9 @@
-// Cancelled runs: the mark that every worker sees, and the signal that ends the jobs of a run after their step.
+// Cancelled runs and paused portals: the mark that every worker sees, and the signals that end jobs after their step.
 import type { Redis } from 'ioredis';
 import { CancelledError } from '../model/errors.ts';
+import { GiveBack } from '../model/job.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
+import type { PortalPauses } from './pause.ts';
 
 /** How often marks are searched for while jobs are running, milliseconds. */
 const lookMs = 250;
@@ -20,43 +22,90 @@ export const markCancelled = async (redis: Redis, keys: RedisKeys, runId: string
 export const isCancelled = async (redis: Redis, keys: RedisKeys, runId: string): Promise<boolean> =>
   (await redis.hexists(keys.cancelled, runId)) === 1;
 
-/** Tells the jobs of this process when their run is cancelled. */
-export class CancelWatch {
+/** Tells the jobs of this process when their run is cancelled, or when an operator has paused their portal. */
+export class StopWatch {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
-  readonly #runs = new Map<string, { controller: AbortController; jobs: number }>();
+  readonly #pauses: Pick<PortalPauses, 'state'>;
+  readonly #runs = new Watched();
+  readonly #portals = new Watched();
   #timer: NodeJS.Timeout | null = null;
   #lookedAt = 0;
 
-  constructor(redis: Redis, keys: RedisKeys) {
+  constructor(redis: Redis, keys: RedisKeys, pauses: Pick<PortalPauses, 'state'>) {
     this.#redis = redis;
     this.#keys = keys;
+    this.#pauses = pauses;
   }
 
-  /** A job of a run begins: the signal is aborted as soon as the run is seen to be cancelled. To be followed by {@link leave}. */
-  async enter(runId: string): Promise<AbortSignal> {
-    const run = this.#runs.get(runId) ?? { controller: new AbortController(), jobs: 0 };
-    this.#runs.set(runId, run);
-    run.jobs += 1;
+  /** A job begins: the signals are aborted as soon as the run is seen to be cancelled or the portal to be paused. To be followed by {@link leave}. */
+  async enter({ runId, portal }: WatchedJob): Promise<{ cancelled: AbortSignal; paused: AbortSignal }> {
     this.#timer ??= setInterval(() => void this.#look().catch(() => undefined), lookMs).unref(); // the next one may succeed
-    if (Date.now() - this.#lookedAt >= lookMs) await this.#look().catch(() => undefined);
-    return run.controller.signal;
+    this.#runs.enter(runId);
+    this.#portals.enter(portal);
+    const isOld = Date.now() - this.#lookedAt >= lookMs;
+    if (isOld || this.#portals.signal(portal).aborted) await this.#look().catch(() => undefined);
+    return { cancelled: this.#runs.signal(runId), paused: this.#portals.signal(portal) };
   }
 
   /** The job has ended. */
-  leave(runId: string): void {
-    const run = this.#runs.get(runId);
-    if (!run) return;
-    run.jobs -= 1;
-    if (run.jobs === 0) this.#runs.delete(runId);
-    if (this.#runs.size > 0 || !this.#timer) return;
+  leave({ runId, portal }: WatchedJob): void {
+    this.#runs.leave(runId);
+    this.#portals.leave(portal);
+    if (this.#runs.names.length > 0 || !this.#timer) return;
     clearInterval(this.#timer);
     this.#timer = null;
   }
 
   async #look(): Promise<void> {
     this.#lookedAt = Date.now();
-    for (const runId of await this.#redis.hkeys(this.#keys.cancelled))
-      this.#runs.get(runId)?.controller.abort(cancelledError(runId));
+    for (const runId of await this.#redis.hkeys(this.#keys.cancelled)) this.#runs.abort(runId, cancelledError(runId));
+    for (const portal of this.#portals.names) {
+      const pause = await this.#pauses.state(portal);
+      if (pause?.reason.code === 'paused') this.#portals.abort(portal, new GiveBack(pause.reason.message));
+      else this.#portals.renew(portal);
+    }
+  }
+}
+
+/** What a job is stopped by. */
+interface WatchedJob {
+  runId: string;
+  portal: string;
+}
+
+/** Signals by name, while jobs hear them. */
+class Watched {
+  readonly #all = new Map<string, { controller: AbortController; jobs: number }>();
+
+  get names(): string[] {
+    return [...this.#all.keys()];
+  }
+
+  enter(name: string): void {
+    const known = this.#all.get(name) ?? { controller: new AbortController(), jobs: 0 };
+    this.#all.set(name, known);
+    known.jobs += 1;
+  }
+
+  /** The signal for whoever has entered. */
+  signal(name: string): AbortSignal {
+    return this.#all.get(name)?.controller.signal ?? AbortSignal.abort();
+  }
+
+  leave(name: string): void {
+    const known = this.#all.get(name);
+    if (known) known.jobs -= 1;
+    if (known?.jobs === 0) this.#all.delete(name);
+  }
+
+  abort(name: string, reason: Error): void {
+    this.#all.get(name)?.controller.abort(reason);
+  }
+
+  /** Whoever enters after an abort hears of the next one only. */
+  renew(name: string): void {
+    const known = this.#all.get(name);
+    if (known?.controller.signal.aborted) known.controller = new AbortController();
   }
 }

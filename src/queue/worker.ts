@@ -17,7 +17,7 @@ import { LateLog, type Log } from '../model/log.ts';
 import type { Reason } from '../model/report.ts';
 import { RedisScript } from '../state/redis/script.ts';
 import type { CircuitBreaker } from './breaker.ts';
-import { type CancelWatch, cancelledError } from './cancel.ts';
+import { cancelledError, type StopWatch } from './cancel.ts';
 import { createContext } from './context.ts';
 import type { Exclusive } from './exclusive.ts';
 import { JobJournal } from './journal.ts';
@@ -38,7 +38,7 @@ interface WorkerParts {
   pauses: PortalPauses;
   breaker: CircuitBreaker;
   exclusive: Exclusive;
-  cancels: CancelWatch;
+  stops: StopWatch;
   /** Redis key of the log of an item, by its id. */
   logKey: (itemId: string) => string;
   retry: RetrySettings;
@@ -51,7 +51,7 @@ interface WorkerParts {
 /** How long after the next probe of its portal a run is tried again, milliseconds. */
 const afterProbeMs = 1000;
 
-/** The signal of what nobody cancels. */
+/** The signal of what nobody stops. */
 const never = new AbortController().signal;
 
 const lockLost = 'the lock of the job was lost; another worker resumes it';
@@ -123,29 +123,34 @@ export class QueueWorker {
 
   async #process(job: Job, token: string, taken?: AbortSignal): Promise<unknown> {
     const parsed = parseJob(job);
-    const { cancels } = this.#parts;
-    if (!('runId' in parsed.data)) return this.#work(job, parsed, { token, taken, cancelled: never });
-    const { runId } = parsed.data;
-    const cancelled = await cancels.enter(runId);
+    const { stops, queue } = this.#parts;
+    if (!('runId' in parsed.data)) return this.#work(job, parsed, { token, taken, cancelled: never, paused: never });
+    const of = { runId: parsed.data.runId, portal: parsed.data.portal };
+    const { cancelled, paused } = await stops.enter(of);
     try {
       // The job of a run that is cancelled already is the one that ends it.
       const isEnding = parsed.kind === 'run' && cancelled.aborted;
-      return await this.#work(job, parsed, { token, taken, cancelled: isEnding ? never : cancelled });
+      return await this.#work(job, parsed, {
+        token,
+        taken,
+        cancelled: isEnding ? never : cancelled,
+        paused: queue === runsQueue ? never : paused, // a pause is one of a portal's own jobs
+      });
     } finally {
-      cancels.leave(runId);
+      stops.leave(of);
     }
   }
 
   async #work(
     job: Job,
     { kind, data: parsed }: ParsedJob,
-    { token, taken, cancelled }: { token: string; taken: AbortSignal | undefined; cancelled: AbortSignal },
+    { token, taken, cancelled, paused }: Taken,
   ): Promise<unknown> {
     const { queues, breaker, exclusive, handlers } = this.#parts;
     // The engine cancels by the job's id, which may stand for a later activation in this same worker by now.
     const refused = new AbortController();
     const lost = AbortSignal.any([refused.signal, ...(taken ? [taken] : [])]);
-    const signal = AbortSignal.any([this.#stop.signal, cancelled, lost]);
+    const signal = AbortSignal.any([this.#stop.signal, cancelled, paused, lost]);
     let data = parsed;
     const journal = new JobJournal(job, queues, this.#leaseOf(job, token, refused));
     const save = (changes: object): void => {
@@ -187,7 +192,7 @@ export class QueueWorker {
       if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
       journal.hurry(); // what is written down of a kill must outlive the next
       endAlone = await this.#answerKills(job, trace, journal, signal);
-      if (cancelled.aborted) throw new GiveBack();
+      if (cancelled.aborted || paused.aborted) throw new GiveBack();
       const result = await handler.run(context);
       await journal.flush();
       // The parent of a child would keep what it returns a second time, and reads the records of the run instead.
@@ -261,7 +266,7 @@ export class QueueWorker {
   async #sort(thrown: unknown, job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
     const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
     if (isEngineSignal(error)) return error;
-    if (error instanceof GiveBack || this.#isOfStop(error)) return this.#giveBack(job, token, context.data.portal);
+    if (isGiveBack(error) || this.#isOfStop(error)) return this.#giveBack(job, token, context.data.portal);
     if (error instanceof PortalLoginError) {
       await context.note(`portal paused: ${error.message}`);
       await this.#parts.pauses.pause(context.data.portal, reasonOf(error));
@@ -318,11 +323,23 @@ export class QueueWorker {
   }
 }
 
+/** A pause aborts what goes on between two steps with it. */
+const isGiveBack = (error: unknown): boolean =>
+  error instanceof GiveBack || (error instanceof Error && error.cause instanceof GiveBack);
+
 /** True for what the engine says when it is to move a job whose lock has run out, as after a while without Redis. */
 const isLockGone = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&
   (error.code === ErrorCode.JobLockNotExist || error.code === ErrorCode.JobLockMismatch);
+
+/** How a job was taken, and what ends it after its step. */
+interface Taken {
+  token: string;
+  taken: AbortSignal | undefined;
+  cancelled: AbortSignal;
+  paused: AbortSignal;
+}
 
 interface ParsedJob {
   kind: JobKind;

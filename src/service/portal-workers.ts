@@ -5,7 +5,7 @@ import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Notifier } from '../notify/notifier.ts';
 import { CircuitBreaker } from '../queue/breaker.ts';
-import { CancelWatch } from '../queue/cancel.ts';
+import { StopWatch } from '../queue/cancel.ts';
 import { Exclusive } from '../queue/exclusive.ts';
 import type { RunGate } from '../queue/gate.ts';
 import { type AgreedLimits, type PortalLimits, WorkerHeartbeat } from '../queue/heartbeat.ts';
@@ -75,9 +75,9 @@ export class PortalWorkers {
     });
     this.#runWatch = new RunWatch({ ...parts, portals, stuckMs: config.jobs.stuckMs });
     const exclusive = new Exclusive(redis, keys.exclusive);
-    const cancels = new CancelWatch(redis, keys);
+    const stops = new StopWatch(redis, keys, pauses);
     const worker = (queue: string, concurrency: number): QueueWorker =>
-      workerOf(parts, { breaker, exclusive, cancels }, queue, concurrency);
+      workerOf(parts, { breaker, exclusive, stops }, queue, concurrency);
     this.#ofPortal = new Map(
       Object.entries(limits).map(([name, own]) => [
         name,
@@ -151,7 +151,7 @@ const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLim
 
 const workerOf = (
   parts: PortalWorkersParts,
-  shared: { breaker: CircuitBreaker; exclusive: Exclusive; cancels: CancelWatch },
+  shared: { breaker: CircuitBreaker; exclusive: Exclusive; stops: StopWatch },
   queue: string,
   concurrency: number,
 ): QueueWorker =>

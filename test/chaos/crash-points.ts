@@ -166,13 +166,16 @@ class CrashPoints {
     }
   }
 
-  /** A publish; one that is killed, or whose Redis is gone before it begins, is requested again. */
+  /** A publish; one that is killed or paused, or whose Redis is gone before it begins, is requested again. */
   async #alone(strike: Strike | null, others: Sluice[]): Promise<[number, boolean]> {
     let publish = this.#site.publish(strike ?? undefined);
     others.push(publish);
     let restarted: number | null = null;
     if (await hangsUntil(publish.ended)) return [hangMs, true];
-    if (isCancelling(strike?.mode ?? '') || (await publish.ended) === 'SIGKILL' || foundNoRedis(publish)) {
+    const isPaused = strike?.mode === 'pause' && (await publish.ended) === exitCodes.someFailed;
+    if (strike?.mode === 'pause') await this.#site.resume();
+    const isAskedAgain = isPaused || isCancelling(strike?.mode ?? '');
+    if (isAskedAgain || (await publish.ended) === 'SIGKILL' || foundNoRedis(publish)) {
       restarted = Date.now();
       publish = this.#site.publish();
       others.push(publish);

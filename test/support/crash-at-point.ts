@@ -20,13 +20,20 @@ const strike = (): void => {
   if (victim === process.pid) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 };
 
-/** Marks every run in progress as cancelled, over a connection that is no point itself. */
-const cancel = (): void => {
-  const script = `
-    for _, gate in ipairs(redis.call('SMEMBERS', 'sluice.gates')) do
-      local run = redis.call('HGET', 'sluice.current-run:' .. gate, 'current')
-      if run then redis.call('HSET', 'sluice.cancelled', run, '1') end
-    end`;
+/** Marks every run that is in progress as cancelled. */
+const cancel = `
+  for _, gate in ipairs(redis.call('SMEMBERS', 'sluice.gates')) do
+    local run = redis.call('HGET', 'sluice.current-run:' .. gate, 'current')
+    if run then redis.call('HSET', 'sluice.cancelled', run, '1') end
+  end`;
+
+/** Notes that the operator has paused the portal. */
+const pause = `
+  local reason = { code = 'paused', message = 'paused by the operator', hint = 'resume it' }
+  redis.call('HSET', 'sluice.portal:local', 'pause', cjson.encode({ reason = reason, since = 1, probe = cjson.null }))`;
+
+/** Runs a script over a connection that is no point itself. */
+const evaluate = (script: string): void => {
   const socket = new Socket();
   socket.on('error', () => undefined).on('data', () => socket.destroy());
   connect?.apply(socket, [{ path: CRASH_REDIS }]);
@@ -43,8 +50,8 @@ const pass = (kind: string, what: string): boolean => {
   if (at > 0 && points !== at) return false;
   appendFileSync(CRASH_LOG, `${points} ${kind} ${what}\n`);
   if (at === 0) return false;
-  if (CRASH_HOW.startsWith('cancel')) {
-    cancel();
+  if (CRASH_HOW.startsWith('cancel') || CRASH_HOW === 'pause') {
+    evaluate(CRASH_HOW === 'pause' ? pause : cancel);
     return false;
   }
   if (!CRASH_HOW.endsWith('before')) return true;

@@ -5,6 +5,7 @@
  * anybody has seen it. `withheld`: the reply has come, and the connection breaks instead of delivering it; the process lives.
  * `redis-before`, `redis-after`: Redis is killed there, and started again on its data. `worker-…`: one of two workers is killed.
  * `cancel`: every run in progress is cancelled there, and published again; with `-kill` the process is killed soon after.
+ * `pause`: the portal is paused there as its operator does; once everything has stopped, it is resumed.
  */
 export const crashModes = [
   'before',
@@ -16,6 +17,7 @@ export const crashModes = [
   'worker-after',
   'cancel',
   'cancel-kill',
+  'pause',
 ] as const;
 
 /** See {@link crashModes}. */

@@ -94,6 +94,12 @@ export class CrashSite {
     return this.#sluice(['publish', 'city.yaml', 'inbox.yaml', '--json'], strike);
   }
 
+  /** Ends a pause of the portal. */
+  async resume(): Promise<void> {
+    const resume = this.#sluice(['resume', 'local'], undefined);
+    if ((await resume.ended) !== 0) throw new Error(`resume ended otherwise:\n${resume.out()}\n${resume.err()}`);
+  }
+
   /** Starts a worker and waits until it works, or has been killed. */
   async worker(strike?: Strike): Promise<Sluice> {
     const worker = this.#sluice(['worker'], strike);

@@ -15,7 +15,7 @@ import { newEntry } from '../../../src/model/ledger-entry.ts';
 import { createLog } from '../../../src/model/log.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import { CircuitBreaker } from '../../../src/queue/breaker.ts';
-import { CancelWatch } from '../../../src/queue/cancel.ts';
+import { StopWatch } from '../../../src/queue/cancel.ts';
 import { Exclusive } from '../../../src/queue/exclusive.ts';
 import { PortalPauses } from '../../../src/queue/pause.ts';
 import { PortalWatch } from '../../../src/queue/portal-watch.ts';
@@ -221,7 +221,7 @@ const common = {
   pauses,
   breaker,
   exclusive: new Exclusive(redis, redisKeys('toy').exclusive),
-  cancels: new CancelWatch(redis, redisKeys('toy')),
+  stops: new StopWatch(redis, redisKeys('toy'), pauses),
   logKey: redisKeys('toy').itemLog,
   retry: { backoffMs: 50, maxBackoffMs: 200 },
   lockMs: 1500,
