@@ -1,4 +1,4 @@
-// What `sluice check` finds in a file, and a table's findings as lines of text.
+// Findings of `sluice check` in a file, and those of a table as lines of text.
 import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { encodings } from '../model/recipe/encodings.ts';

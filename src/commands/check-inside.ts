@@ -1,4 +1,4 @@
-// What a manifest publishes, for `sluice check`: its files, and the faults of lists that it names.
+// The contents of a manifest for `sluice check`: its files, and faults of the lists that it names.
 import type { FileProblem } from '../model/errors.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import { fileBytes } from '../sources/catalogue/catalogue-bytes.ts';

@@ -1,4 +1,4 @@
-// How a command file declares its commands: arguments, options and examples as `--help` shows them, and what runs.
+// Declarations of commands: arguments, options and examples as `--help` shows them, and the function to run.
 import { durationMs } from '../util/quantity.ts';
 import type { Io } from './io.ts';
 

@@ -1,4 +1,4 @@
-// What a command's exit code says.
+// Exit codes of commands.
 import { type ErrorCode, InterruptedError, SluiceError } from '../model/errors.ts';
 import type { StoredReport } from '../model/report.ts';
 

@@ -1,4 +1,4 @@
-// What a command may touch of the process it runs in.
+// The process as commands see it: streams, environment, working directory, stop signal.
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { printable } from '../model/errors.ts';

@@ -1,4 +1,4 @@
-// What operators do to runs, items and portals: release, discard, remove, cancel, pause, resume.
+// Commands of operators: release, discard, remove, cancel, pause, resume.
 
 import { ask, cancelRun, discard, pausePortal, release, remove, resumePortal } from '../service/actions.ts';
 import type { KnownTarget, Runtime } from '../service/runtime.ts';

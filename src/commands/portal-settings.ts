@@ -1,4 +1,4 @@
-// Which embedded portal `sluice portal` and its subcommands mean, and with which settings.
+// The embedded portal that `sluice portal` and its subcommands refer to, and its settings.
 import { resolve } from 'node:path';
 import { type Config, type EmbeddedPortalConfig, resolveConfig } from '../config/config.ts';
 import { UsageError } from '../model/errors.ts';

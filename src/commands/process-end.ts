@@ -1,4 +1,4 @@
-// How the process ends: at the first signal, after an error and after a command, always and in bounded time.
+// Ends the process in bounded time: at the first signal, after an error, after a command.
 
 import { ConfigError, ManifestError, reasonOf, SluiceError } from '../model/errors.ts';
 import { exitCodes } from './exit-code.ts';

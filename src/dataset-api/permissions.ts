@@ -1,4 +1,4 @@
-// What a role of the embedded portal can be given (recorded behaviour 14).
+// Permissions of roles of the embedded portal (recorded behaviour 14).
 
 /** Every permission; the configuration names them, the embedded portal obeys them. */
 export const permissions = [

@@ -1,4 +1,4 @@
-// Who may do what with a node (recorded behaviour 14).
+// Access to nodes and files by user (recorded behaviour 14).
 import type { Permission } from '../dataset-api/permissions.ts';
 import { accessDenied } from './refusal.ts';
 import type { StoredFile } from './store/files.ts';

@@ -1,4 +1,4 @@
-// What we know was published: one entry per key and portal, and the intents of writes that have started.
+// The known state of the portal: one entry per key and portal, and the intents of pending writes.
 import { z } from 'zod';
 import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';

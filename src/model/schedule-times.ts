@@ -1,4 +1,4 @@
-// When a schedule runs: pure arithmetic on cron, time zone, window and jitter. All times are Unix milliseconds.
+// Times of schedules: pure arithmetic on cron, time zone, window and jitter. All times are Unix milliseconds.
 import { createHash } from 'node:crypto';
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-// What is kept of the versions of a table that went live, and the limits that a new one is held against.
+// The history of a table: facts about its live versions, and the limits for the next one.
 import { z } from 'zod';
 
 /** What most values of a column are; `mixed` where no kind makes up three quarters of them. */

@@ -1,4 +1,4 @@
-// Which dialect a portal speaks: set, known, or found by harmless requests and proven by replies.
+// Detects the dialect of a portal: set, known, or found by harmless requests and confirmed by replies.
 
 import { paths } from '../dataset-api/paths.ts';
 import type { PortalError } from '../model/errors.ts';

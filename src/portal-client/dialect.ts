@@ -1,4 +1,4 @@
-// How the two kinds of portal want node fields written: one table, from the entity shape to the editing form's shape.
+// Node fields in the two dialects: one table from the entity shape to the editing form's shape.
 import type { NodeFields } from '../model/wish.ts';
 import type { PortalNode } from './replies.ts';
 

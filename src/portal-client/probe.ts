@@ -1,4 +1,4 @@
-// What can be found out about a portal without writing anything.
+// Probes a portal without writing anything.
 import { paths } from '../dataset-api/paths.ts';
 import { type ErrorCode, PortalError, SluiceError } from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';

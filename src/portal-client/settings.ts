@@ -1,4 +1,4 @@
-// What a portal client is opened with.
+// Settings and hooks of a portal client.
 import type { PortalLoginError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import type { Dialect } from './dialect.ts';

@@ -1,4 +1,4 @@
-// What was learned about a portal: in which of the ways that releases differ it behaves. Remembered, so that it is found once.
+// Traits of a portal: how it behaves where releases differ. Remembered, so that each is detected once.
 import { z } from 'zod';
 import { abortable } from '../util/concurrency.ts';
 

@@ -1,4 +1,4 @@
-// What a handler gets of its job: data, steps that are logged, items, children.
+// The context of a handler: data, logged steps, items, children.
 import type { Job } from 'bullmq';
 import { childId, type JobContext, type JobDataOf, type JobKind } from '../model/job.ts';
 import { runPages } from './children.ts';

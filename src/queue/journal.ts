@@ -1,4 +1,5 @@
-// What a job writes to Redis: its data, its log lines and the fields of ledger and run record, in order and in few round trips.
+// Buffers what a job writes to Redis (its data, log lines, fields of ledger and run record), in order and in few round
+// trips.
 import type { Job } from 'bullmq';
 import { clock, type FieldWrite, type JobLease, type JobWriter, sentValue } from '../model/lease.ts';
 import { RedisScript } from '../state/redis/script.ts';

@@ -1,4 +1,5 @@
-// Whether everything that is left for a portal waits for its next attempt, as after a `Retry-After`: until when, and why.
+// Detects that all remaining work of a portal waits for its next attempt, as after a `Retry-After`: until when, and
+// why.
 import type { Job, Queue } from 'bullmq';
 import type { Queues } from './queues.ts';
 

@@ -1,4 +1,4 @@
-// What operators do to runs, items and portals, from a terminal or the pages: each asks, and workers carry it out.
+// Actions of operators on runs, items and portals, from a terminal or the pages; workers carry them out.
 import { CancelledError, InterruptedError, NotFoundError, PausedError, reasonOf, UsageError } from '../model/errors.ts';
 import { plainRequest } from '../model/job.ts';
 import { kindOfKey } from '../model/key.ts';

@@ -1,4 +1,4 @@
-// What is overdue, in words: since when, why, and what to do.
+// Overdue items in words: since when, why, and what to do.
 import type { Redis } from 'ioredis';
 import type { Config } from '../config/config.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';

@@ -1,4 +1,4 @@
-// How each configured portal is reached: its address and credentials; embedded ones are served on the way.
+// Opens configured portals: address and credentials; embedded ones are started when needed.
 import type { Config, EmbeddedPortalConfig, PortalConfig } from '../config/config.ts';
 import type { PortalServerOptions } from '../embedded-portal/portal-server.ts';
 import type { PortalSupervisor } from '../embedded-portal/supervisor.ts';

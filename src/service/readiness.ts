@@ -1,4 +1,4 @@
-// Whether the service can publish: Redis answers, portals answer, inboxes can be written.
+// Readiness of the service: Redis answers, portals answer, inboxes can be written.
 
 import { errorMessage } from '../model/errors.ts';
 import { isUsable, readInboxViews } from './inboxes.ts';

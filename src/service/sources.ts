@@ -1,4 +1,4 @@
-// What a manifest stands for at this moment: its wishes, and the dropped files behind them.
+// Gathers the source of a manifest: its wishes, and the dropped files behind them.
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { ErrorCode } from '../model/errors.ts';

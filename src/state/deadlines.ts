@@ -1,4 +1,4 @@
-// What is expected to happen again, and by when: signs of life, runs, new data. What does not happen in time is overdue.
+// Deadlines of what is expected to happen again: signs of life, runs, new data. What misses its deadline is overdue.
 import type { Redis } from 'ioredis';
 import { parentKey } from '../model/key.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';

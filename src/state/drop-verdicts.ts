@@ -1,5 +1,5 @@
-// What each portal made of a dropped file: one that goes to several leaves the spool when all have spoken, and one whose run
-// was cancelled is left alone.
+// Results of each portal for a dropped file: one that goes to several leaves the spool when all have answered, and one whose
+// run was cancelled is left alone.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { RedisKeys } from '../model/redis-keys.ts';

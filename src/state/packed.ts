@@ -1,4 +1,4 @@
-// How large values are stored: what is looked up often as JSON, then a newline, then the rest as deflated JSON.
+// Storage of large values: frequently read parts as JSON, a newline, then the rest as deflated JSON.
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { uuidOfKey } from '../model/key.ts';
 

@@ -1,4 +1,4 @@
-// What a list of runs shows of a closed run, without reading its report.
+// Summaries of closed runs, so that lists need not read reports.
 import { z } from 'zod';
 import { type ReportItem, reasonSchema, type StoredReport } from '../model/report.ts';
 

@@ -1,4 +1,4 @@
-// What is remembered of each target: how its last run ended, what its schedule did last, when its listing was last read.
+// State of each target: its last run, its schedule, its last comparison with the portal.
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';

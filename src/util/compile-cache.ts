@@ -1,4 +1,4 @@
-// What Node compiled of sluice and its packages, kept from one process to the next.
+// Node's compile cache for sluice and its packages, kept from one process to the next.
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { userCache } from './user-cache.ts';

@@ -1,4 +1,4 @@
-// What monitoring asks: `GET /healthz` and `/readyz` for probes, `GET /metrics` for Prometheus.
+// Endpoints for monitoring: `GET /healthz` and `/readyz` for probes, `GET /metrics` for Prometheus.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Metrics } from '../service/metrics.ts';

@@ -1,4 +1,4 @@
-// What the parts of the HTTP server have in common.
+// The interface of the parts of the HTTP server.
 import type { FastifyInstance } from 'fastify';
 import type { Overview } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';

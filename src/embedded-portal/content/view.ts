@@ -1,4 +1,4 @@
-// What a read of a node shows (spec 2.1-2.3; key order and constant parts as recorded for release B).
+// Nodes as reads show them (spec 2.1-2.3; key order and constant parts as recorded for release B).
 import type { Profile } from '../profiles/profile.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';

@@ -1,4 +1,4 @@
-// How a resource's file is read: what the status endpoint shows and a configuration call may change.
+// The configuration of a resource's file: shown by the status endpoint, changed by configuration calls.
 import { isDialectCharacter, type TableDialect } from '../../tables/scan/dialect.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { Refusal } from '../refusal.ts';

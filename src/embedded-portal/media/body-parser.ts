@@ -1,4 +1,4 @@
-// What every reader of request bodies shares: how much a body may ask for, and the error for what it cannot read.
+// Shared by all readers of request bodies: limits, and the error for malformed input.
 
 /** Where in the body a fault is. Lines and columns count from 1, offsets (in bytes) from 0. */
 interface FaultPosition {

@@ -1,4 +1,4 @@
-// Which public page a path means: the list of datasets, a dataset, a resource, a group or page.
+// Routes of the public pages: the list of datasets, a dataset, a resource, a group or page.
 import { type Html, html } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';

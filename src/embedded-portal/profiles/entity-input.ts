@@ -1,4 +1,4 @@
-// How release B reads the body of a node: no form, bare structures, little checked (recorded behaviour 8).
+// Reads the body of a node as release B does: no form, bare structures, little checked (recorded behaviour 8).
 
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';

@@ -1,4 +1,4 @@
-// What can differ between the specification and the releases in the field, in one place.
+// All differences between the specification and deployed releases, in one place.
 import type { Field, NodeType } from '../content/fields.ts';
 import type { RenderedTexts } from '../content/long-texts.ts';
 import type { DefaultFormats } from '../media/negotiate.ts';

@@ -1,4 +1,4 @@
-// How the `spec` profile reads the body of a node: both styles of spec 4.5 and 4.6, everything checked.
+// Reads the body of a node under the `spec` profile: both styles of spec 4.5 and 4.6, everything checked.
 import { frequencies } from '../../dataset-api/values.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';

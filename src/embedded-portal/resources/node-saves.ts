@@ -1,4 +1,4 @@
-// What a save of a node touches beside it: the nodes it races with, the datasets of a resource, the datastore of its file.
+// Side effects of saving a node: races with other saves, the datasets of a resource, the datastore of its file.
 import type { Call, Portal } from '../call.ts';
 import { textOf } from '../content/items.ts';
 import { idOf } from '../content/links.ts';

@@ -1,4 +1,4 @@
-// What the site answers outside the service: session token, files, datastore search, health, and its 404 page.
+// Endpoints outside the service: session token, files, datastore search, health, and the 404 page.
 
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../util/bounded-map.ts';

@@ -1,4 +1,4 @@
-// Which resources exist under a profile, which operation a request means, and what is checked before it runs (recorded behaviour 1).
+// The resources of a profile, the operation that a request means, and the checks before it runs (recorded behaviour 1).
 import type { Call, Operation, Resource } from '../call.ts';
 import type { Profile } from '../profiles/profile.ts';
 import { Refusal } from '../refusal.ts';

@@ -1,4 +1,4 @@
-// What the public pages show of many nodes at once: one statement for each list.
+// Many nodes for the public pages: one statement for each list.
 import type { DatabaseSync } from 'node:sqlite';
 import { prepareAll, type Statements } from './statements.ts';
 

@@ -1,4 +1,4 @@
-// What is done to a source before it is sent: how it is read, the steps, what becomes of bad rows, what it is held against.
+// The recipe of a table: how its source is read, the steps, the policy for bad rows, the schema.
 import { z } from 'zod';
 import { stepsSchema } from './steps.ts';
 import { tableSchemaSchema } from './table-schema.ts';

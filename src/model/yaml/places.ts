@@ -1,4 +1,4 @@
-// Where every key and value of a YAML document stands, built from the parser's events.
+// Positions of all keys and values of a YAML document, built from the parser's events.
 import {
   type AliasEvent,
   EVENT_ID,

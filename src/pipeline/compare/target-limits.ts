@@ -1,4 +1,4 @@
-// What a portal will not hold of what is planned, said before anything is sent.
+// Planned content that the portal cannot hold, reported before anything is sent.
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { PortalRefusedError } from '../../model/errors.ts';
 import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';

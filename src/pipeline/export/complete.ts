@@ -1,4 +1,4 @@
-// What the records of an export lack when all datasets are here: names of terms and groups, and what the datastore knows of tables.
+// Completes the records of an export once all datasets are here: names of terms and groups, facts about tables.
 import { join } from 'node:path';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { Portal } from '../../portal-client/client.ts';

@@ -1,4 +1,4 @@
-// What a portal lists, held against what is in the folder: which datasets are exported, and which are gone.
+// Compares the listing of a portal with the folder: datasets to export, and datasets that are gone.
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { maxPageSize } from '../../dataset-api/paths.ts';

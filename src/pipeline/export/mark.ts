@@ -1,4 +1,4 @@
-// What makes a folder an export: of which portal it is, and what a run in progress has listed.
+// Marks a folder as the export of a portal, and keeps the listing of a run in progress.
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';

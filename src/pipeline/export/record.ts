@@ -1,4 +1,5 @@
-// What an export knows of one dataset: the portal's own values, and where the files are. Stored in its `datapackage.json` under `sluice`.
+// The record of an exported dataset: the portal's own values and the paths of files, stored in its `datapackage.json`
+// under `sluice`.
 import { z } from 'zod';
 import { isObject } from '../../util/json.ts';
 

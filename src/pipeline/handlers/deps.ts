@@ -1,4 +1,4 @@
-// What handlers work with; the composition root supplies it.
+// Dependencies of handlers; the composition root supplies them.
 import type { JobContext, RunData, RunRequest, TriggerData } from '../../model/job.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';

@@ -1,4 +1,4 @@
-// What the report of an export says of datasets and resources.
+// Items of the report of an export.
 import { datasetKey, kindOfKey, resourceKey } from '../../model/key.ts';
 import type { ItemAction, Reason, ReportItem } from '../../model/report.ts';
 import type { ExportedPortal } from '../export/package.ts';

@@ -1,4 +1,4 @@
-// What the steps of a resource share, and the file that they send.
+// The state that the steps of a resource share, and the file that they send.
 import type { FetchedFrom, Intent, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { ResourceWish } from '../../model/wish.ts';

@@ -1,4 +1,4 @@
-// What an update would change, field by field. Pure.
+// Changes that an update would make, field by field. Pure.
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import type { SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';

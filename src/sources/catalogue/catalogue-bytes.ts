@@ -1,4 +1,4 @@
-// Where the bytes of a catalogue come from: a file here, or the web, with the last version kept for conditional requests.
+// The bytes of a catalogue: a local file, or the web, with the last version kept for conditional requests.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// What the properties of a data package are in a manifest. The table is in docs/how-to/datapackage.md.
+// Maps the properties of a data package and its resources to a manifest. The table is in docs/how-to/datapackage.md.
 
 import { basename, isAbsolute } from 'node:path';
 import { slugOf, titleOfName } from '../../dataset-api/slug.ts';

@@ -1,4 +1,4 @@
-// What the path of a dropped file means: its dataset and resource, and which other name gives the same id.
+// The target of a dropped file by its path: dataset and resource, and other names with the same id.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import picomatch from 'picomatch';

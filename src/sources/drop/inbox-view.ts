@@ -1,4 +1,4 @@
-// What is in the inbox at this moment: which files settle, and what is left alone and why.
+// The inbox at this moment: settling files, and ignored ones with the reason.
 import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// Who owns a spool: the one Redis it is tied to, and the living watcher that makes a claim.
+// Ownership of a spool: the one Redis it is tied to, and the live watcher that makes a claim.
 import { randomBytes } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { mkdir, readFile, stat, unlink, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// Whether what an address gave is what was wanted, or a page in its place.
+// Checks whether a response is the expected file, or a page in its place.
 import { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { SourceRefusedError } from '../../model/errors.ts';

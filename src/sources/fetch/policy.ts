@@ -1,4 +1,4 @@
-// What a fetch may do, what comes of it, and its errors. Query strings are never shown: they hold keys.
+// Limits, options and results of fetches, and their errors. Query strings are never shown: they hold keys.
 
 import { z } from 'zod';
 import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';

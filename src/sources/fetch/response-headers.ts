@@ -1,4 +1,4 @@
-// What the headers of an answer say: validators for the next request, and the name of the file.
+// Reads response headers: validators for the next request, and the name of the file.
 
 import { basename } from 'node:path';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';

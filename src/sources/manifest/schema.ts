@@ -1,4 +1,4 @@
-// What a manifest may say: the shape of the YAML file, and what it is once loaded.
+// The schema of a manifest file, and the manifest once loaded.
 import { z } from 'zod';
 import { type HeartbeatUrls, heartbeatSchema, recipientsSchema } from '../../config/notify-schema.ts';
 import {

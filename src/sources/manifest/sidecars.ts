@@ -1,4 +1,4 @@
-// How a dropped file is described: by its path in the inbox, by the manifest, and by the small files beside it.
+// Metadata of dropped files: from their path in the inbox, the manifest, and the small YAML files beside them.
 import { lstat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-// How connections to Redis are made, which versions are supported, and the checks of a server before it is used.
+// Connections to Redis: options, supported versions, and the checks of a server before it is used.
 import { Redis, type RedisOptions } from 'ioredis';
 
 /** What reaches a Redis. Spread it into the options of every connection, of ioredis and of BullMQ alike. */

@@ -1,4 +1,4 @@
-// Which encoding the bytes of a table are in, by evidence, and what is found where it is not UTF-8.
+// Detects the encoding of a table by evidence, and reports text that is not UTF-8.
 import { isAscii, isUtf8 } from 'node:buffer';
 import { encodingTitle, lengthOf, unfinished } from '../scan/encodings.ts';
 import { notUtf8 } from '../scan/faults.ts';

@@ -1,4 +1,4 @@
-// What an inspection finds in a table: kinds, places, and whether they can be mended.
+// Findings of an inspection: kinds, places, and whether they can be fixed.
 import type { TableFaultCode, TableFaultError } from '../../model/errors.ts';
 
 /**

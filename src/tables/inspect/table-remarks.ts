@@ -1,4 +1,4 @@
-// What is said of the table as a whole: lines above, between and below its rows, line ends, quoting.
+// Findings about the table as a whole: lines above, between and below its rows, line endings, quoting.
 import { delimiterName } from '../scan/dialect.ts';
 import { blankHeader, keyOf, titlesAbove, unclearLayout } from '../scan/faults.ts';
 import type { Layout } from '../scan/layout.ts';

@@ -1,4 +1,4 @@
-// What each byte means in a table: classes of characters that later decide what a cell may hold, and the bytes that divide.
+// Classes of bytes in a table, which later decide the kind of a cell, and delimiting bytes.
 import type { TableDialect } from './dialect.ts';
 
 /**

@@ -1,4 +1,4 @@
-// How a tabular file is written down: what separates cells and how they are quoted.
+// The dialect of a tabular file: delimiter and quoting.
 
 /** Delimiters that are searched for and that portals understand. */
 export const delimiters = ['\t', ',', ';', '|'] as const;

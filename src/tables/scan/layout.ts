@@ -1,4 +1,4 @@
-// How a table is written down, by the first bytes of its file: delimiter, quotes, and where the header stands.
+// Detects the layout of a table by the first bytes of its file: delimiter, quotes, and the line of the header.
 import { type Delimiter, delimiters, type LayoutCandidate, rfc4180, type TableDialect } from './dialect.ts';
 import { type HeadRow, headerEvidence, headRows, isRecord, mayBeHeader } from './head-rows.ts';
 

@@ -1,4 +1,4 @@
-// How a file begins: byte order marks, encodings, and files that are no tables whatever their name says.
+// Signatures of files: byte order marks, encodings, and files that are not tables whatever their name.
 import { wideEncoding } from './faults.ts';
 
 const magics: [string, string][] = [

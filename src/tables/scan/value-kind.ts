@@ -1,4 +1,4 @@
-// What one cell looks like: a number, a date, text…, decided by its bytes and the marks of the scanner.
+// The kind of one cell (number, date, text …), decided by its bytes and the marks of the scanner.
 import { has, quoteFaults } from './byte-class.ts';
 
 /** Kinds of values. */

@@ -1,4 +1,4 @@
-// What an expression gives for a row.
+// Evaluates an expression for a row.
 import type { Expression, FunctionName } from '../../model/recipe/expression.ts';
 
 /** A value while an expression is worked out. */

@@ -1,4 +1,4 @@
-// What can be done from the pages: each action first says what will happen, then does it.
+// Actions of the pages: each first shows what will happen, then does it.
 import { NotFoundError, UsageError } from '../../model/errors.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import {

@@ -1,4 +1,4 @@
-// Who may use the pages: sessions, guesses of the password, and the proof that a form came from a page of ours.
+// Access to the pages: sessions, guesses of the password, and the proof that a form came from our own page.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';

@@ -1,4 +1,4 @@
-// What a step of the recipe is once its columns are known.
+// A step of the recipe once its columns are known.
 import type { BadRows, Violation } from '../bad-rows.ts';
 import { ambiguousColumn, noColumn, type Row } from '../row.ts';
 
