@@ -1,4 +1,4 @@
-// Looks at a portal without writing anything: what works, what does not, what to do.
+// Probes a portal for `sluice check --portal`: what works, what does not, what to do.
 import type { Config } from '../config/config.ts';
 import type { Log } from '../model/log.ts';
 import type { PortalProbe } from '../portal-client/client.ts';

@@ -1,4 +1,4 @@
-// `sluice completion`: scripts that complete commands, options and files in a shell, made of the program itself.
+// `sluice completion`: shell scripts that complete commands, options and files, generated from the program itself.
 import type { Command } from 'commander';
 
 /** Shells that there is a script for. */

@@ -1,4 +1,4 @@
-// Opens what a command needs, watches Redis meanwhile, and closes it whatever happens.
+// Opens what a command needs, watches Redis meanwhile, and closes everything in the end.
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../model/log.ts';

@@ -1,4 +1,4 @@
-// The shape of a configuration file as people write it. `config.ts` says what it becomes.
+// The schema of a configuration file. `config.ts` resolves it.
 import { z } from 'zod';
 import { idPattern } from '../model/key.ts';
 import { optional } from '../model/optional-key.ts';

@@ -1,4 +1,4 @@
-// In what a node that was read back differs from the fields that were sent.
+// Differences between a node that was read back and the fields that were sent.
 import { hash } from 'node:crypto';
 import type { NodeFields } from '../model/wish.ts';
 import { type FieldItem, itemsOfField } from './fields.ts';

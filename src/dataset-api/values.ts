@@ -1,4 +1,4 @@
-// The coded values of fields, as deployed portals know them (recorded-behaviour 15), and what they are known by elsewhere.
+// Coded values of fields, as deployed portals define them (recorded-behaviour 15), and their names elsewhere.
 
 /** License codes with the names that portals show. */
 export const licenses = {

@@ -1,4 +1,4 @@
-// One request on its way through the dispatcher, and what resources see of it.
+// A request in the dispatcher, as resources see it.
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../model/log.ts';
 import type { LongTexts } from './content/long-texts.ts';

@@ -1,4 +1,4 @@
-// Connections: how many one address may have, and how one ends on which no HTTP was spoken.
+// Connections: a limit per address, and the end of those that do not speak HTTP.
 
 import { type Server, STATUS_CODES } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';

@@ -1,4 +1,4 @@
-// Requests that overlap, as several processes of a deployed portal run them: each works on what it read when it began.
+// Overlapping requests, as several processes of a deployed portal run them: each works on what it read when it began.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exceptionFault } from './profiles/recorded-faults.ts';
 import type { Refusal } from './refusal.ts';

@@ -1,4 +1,4 @@
-// Response bodies: a read of what has not changed since needs no look into the store.
+// A cache of response bodies, valid until the store changes.
 
 /** Most text that is kept, in characters. */
 const most = 16_000_000;

@@ -1,4 +1,4 @@
-// Roles and what each may do (recorded behaviour 14).
+// Roles and their permissions (recorded behaviour 14).
 import type { Permission } from '../dataset-api/permissions.ts';
 
 /** A role: its number and what it may do. */

@@ -1,4 +1,4 @@
-// Every error sluice raises on purpose: a code, whether a retry can help, and what to do now.
+// Every error that sluice raises on purpose: a code, whether a retry can help, and what to do.
 import type { Reason } from './report.ts';
 
 /** What an error carries beside its message. */

@@ -1,4 +1,4 @@
-// A key that may be left out, with what the documentation and the JSON schemas say of it.
+// An optional key with its description for documentation and JSON schemas.
 import type { z } from 'zod';
 
 /** What the documentation says of a key; `default` is what holds where it is left out. */

@@ -1,4 +1,4 @@
-// Policies that a manifest or a command chooses: what becomes of edited nodes, and of nodes that are no longer wanted.
+// Policies of manifests and commands: for edited nodes, and for nodes that are no longer wanted.
 
 /** What to do with a node that was edited on the portal. */
 export const driftPolicies = ['hold', 'overwrite', 'keep'] as const;

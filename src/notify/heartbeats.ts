@@ -1,4 +1,4 @@
-// Heartbeats: each run calls a monitor when it begins and when it has ended, so that somebody else notices its absence.
+// Heartbeats: each run calls a monitor when it begins and ends, so that its absence is noticed elsewhere.
 import type { Heartbeat, HeartbeatUrls } from '../config/notify-schema.ts';
 import { errorMessage, NoticeFailedError, reasonOf, SourceRefusedError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';

@@ -1,4 +1,4 @@
-// OpenLineage: an event when a run begins and when it has ended, with what it wrote, for catalogues of data flows.
+// OpenLineage events: one when a run begins and one when it ends, with its outputs.
 import { request } from 'undici';
 import { errorMessage } from '../model/errors.ts';
 import { uuidOfKey } from '../model/key.ts';

@@ -1,4 +1,4 @@
-// Notices: what is reported, in which words, and which of them are one incident.
+// Notices: events, their wording, and which of them form one incident.
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../model/errors.ts';
 import type { Reason, StoredReport } from '../model/report.ts';

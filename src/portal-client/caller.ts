@@ -1,4 +1,4 @@
-// The session of a portal as one job, or no particular one, uses it.
+// The session of a portal in the name of one job, or of none.
 import type { PortalFacts, Reply } from './classify.ts';
 import type { Call, Identity, Session } from './session.ts';
 

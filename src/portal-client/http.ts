@@ -1,4 +1,4 @@
-// One portal's connections: requests with limits and time-outs, reads repeated, writes never.
+// HTTP connections of a portal: limits and time-outs; reads are retried, writes never.
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Pool, request as requestOnce } from 'undici';

@@ -1,4 +1,4 @@
-// A dataset as readers of the portal see it, where the portal offers that (`package_show`, beside the service).
+// A dataset as readers see it, if the portal offers that (`package_show`, outside the service).
 import { z } from 'zod';
 import { PortalError } from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';

@@ -1,4 +1,4 @@
-// At most so many requests to a portal at once; the others wait in their order.
+// Limits concurrent requests to a portal; the others wait in order.
 
 /** Counts requests in flight. Whoever acquires a slot releases it. */
 export class Semaphore {

@@ -1,4 +1,4 @@
-// Names and ids of terms, which no node tells: from what the portal publishes beside the service.
+// Names and ids of terms, which nodes do not contain: from what the portal publishes outside the service.
 import { z } from 'zod';
 import { itemsOfField, type Vocabulary } from '../dataset-api/fields.ts';
 import { maxPageSize, paths } from '../dataset-api/paths.ts';

@@ -1,4 +1,4 @@
-// Terms by name: the API takes ids only, so the id of every name that a portal was seen to have is remembered.
+// Terms by name: the API accepts ids only, so the ids of all names seen on a portal are remembered.
 
 import { type FieldItem, itemsOfField, type NamedTerm, type Vocabulary } from '../dataset-api/fields.ts';
 import type { NodeFields } from '../model/wish.ts';

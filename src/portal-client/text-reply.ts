@@ -1,4 +1,4 @@
-// One exchange on a pool, its reply read whole as text: what undici's `request` does, without a stream for each body.
+// One exchange on a pool with its reply read as text: undici's `request` without a stream for each body.
 import type { Dispatcher, Pool } from 'undici';
 
 /** A reply, whatever its status. */

@@ -1,4 +1,4 @@
-// The portal's own words in a reply, wherever that portal puts them.
+// The portal's own message in a reply, wherever it is.
 import { isObject, parsedJson } from '../util/json.ts';
 
 /** What is known of a reply before anybody judges it. */

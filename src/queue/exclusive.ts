@@ -1,4 +1,4 @@
-// Work of which a portal can take only one piece at a time, over all workers: a lock that stands as long as a job's lease.
+// Exclusive work on a portal over all workers: a lock that is held as long as a job's lease.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { JobLease } from '../model/lease.ts';

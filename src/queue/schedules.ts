@@ -1,4 +1,4 @@
-// Schedules of manifests: the engine's job schedulers, kept in step with what the manifests say.
+// Schedules of manifests: the engine's job schedulers, kept in sync with the manifests.
 import { type RunRequest, type TriggerData, triggerDataSchema } from '../model/job.ts';
 import { type Target, targetName } from '../model/redis-keys.ts';
 import { missedAfterMs, type Schedule, startOf } from '../model/schedule-times.ts';

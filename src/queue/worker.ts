@@ -1,4 +1,4 @@
-// A worker on one queue: validates job data, calls the handler, and sorts what it throws.
+// A worker on one queue: validates job data, calls the handler, and classifies its errors.
 import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import { machineFault, PortalLoginError, reasonOf, SluiceError } from '../model/errors.ts';
 import {

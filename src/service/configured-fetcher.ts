@@ -1,4 +1,4 @@
-// The client for files of the web and for addresses that manifests name, as the configuration has it.
+// The HTTP client for web files and addresses of manifests, as configured.
 import type { Config } from '../config/config.ts';
 import { proxyOf } from '../sources/fetch/connect.ts';
 import { type Fetcher, openFetcher } from '../sources/fetch/fetch.ts';

@@ -1,4 +1,4 @@
-// Tells a catalogue of data flows of the runs of this process, where one is configured; beside the work, never in its way.
+// Sends lineage events about the runs of this process in the background, if configured.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../model/log.ts';
 import type { StoredReport } from '../model/report.ts';

@@ -1,4 +1,4 @@
-// Everything at a glance: what is live by target, what runs, what waits for somebody.
+// The overview: live items by target, running jobs, and what needs attention.
 import { z } from 'zod';
 import { type Target, targetName } from '../model/redis-keys.ts';
 import { nextStart } from '../model/schedule-times.ts';

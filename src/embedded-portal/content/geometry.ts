@@ -1,4 +1,4 @@
-// Well-known text: read in one pass, every character looked at once; what kind of geometry it is, its centroid and its bounds.
+// Well-known text, parsed in one pass: the kind of geometry, its centroid and its bounds.
 
 /** A point as WKT writes it: x is the longitude. */
 type Point = readonly [x: number, y: number];

@@ -1,4 +1,4 @@
-// Renders the long texts of a body before it is read, beside the event loop; what cannot be rendered in time stays plain.
+// Renders long texts of a body in worker threads before it is read; text that takes too long stays plain.
 import { WorkerPool } from '../../tables/worker-pool.ts';
 import type { Field } from './fields.ts';
 import type { RenderTask } from './render-worker.ts';

@@ -1,4 +1,4 @@
-// A datastore search as SQL: bound parameters only, columns only from the table's own list; and how much its answer may hold.
+// A datastore search as SQL: bound parameters only, columns only from the table's own list, a bounded answer.
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import { Refusal } from '../refusal.ts';

@@ -1,4 +1,4 @@
-// The rows of the datastore table of portal.db, and what they read as from outside. Ids are numeric strings, as everywhere in the API.
+// Rows of the datastore table of portal.db, and their public form. Ids are numeric strings, as everywhere in the API.
 import type { DatabaseSync } from 'node:sqlite';
 import type { Reason } from '../../model/report.ts';
 import { prepareAll, type Statements } from '../store/statements.ts';

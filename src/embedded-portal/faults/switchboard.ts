@@ -1,4 +1,4 @@
-// A proxy before a portal that passes requests on and injects faults by rules: what a portal or a network does at its worst.
+// A proxy in front of a portal that injects faults by rules.
 import { once } from 'node:events';
 import {
   createServer,

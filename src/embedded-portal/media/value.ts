@@ -1,4 +1,4 @@
-// The values that every media type writes and reads, and what a writer must know beside them.
+// Values that all media types write and read, and options of writers.
 
 /** A value of the API: what JSON can say. Lists are arrays, maps are plain objects in key order. */
 export type Value = null | boolean | number | string | Value[] | ValueMap;

@@ -1,4 +1,5 @@
-// The body of a node as the editing form takes it: release C for all types, A and B for groups and pages (recorded behaviour 8a, 9, 10).
+// Reads the body of a node as the editing form does: release C for all types, A and B for groups and pages (recorded
+// behaviour 8a, 9, 10).
 
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';

@@ -1,4 +1,4 @@
-// The widgets of the editing form of release C: what each sees in its input (recorded behaviour 8a).
+// The widgets of the editing form of release C and how each reads its input (recorded behaviour 8a).
 
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';

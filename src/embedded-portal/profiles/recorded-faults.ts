@@ -1,4 +1,4 @@
-// The faults of deployed servers that a client can meet, word for word (recorded behaviour 2).
+// Faults of deployed servers that clients can meet, verbatim (recorded behaviour 2).
 import { Refusal } from '../refusal.ts';
 import type { ListFault } from './profile.ts';
 

@@ -1,4 +1,4 @@
-// The one variable in which releases A and B keep the states of all datastores: who writes one state writes all of them.
+// The one variable in which releases A and B keep the states of all datastores: writing one state writes all of them.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 /** The state of one datastore. */

@@ -1,4 +1,4 @@
-// The term resource (`spec` profile only): which terms there are, and what a tid in a node stands for.
+// The term resource (`spec` profile only): lists terms, and looks up the tid of a node.
 
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { escapeHtml } from '../../util/html.ts';

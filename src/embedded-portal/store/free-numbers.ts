@@ -1,4 +1,4 @@
-// The smallest free number of each series (`name_0.csv`, `name_1.csv` …), without trying all that are taken.
+// The smallest free number of each series (`name_0.csv`, `name_1.csv` …), without trying all used ones.
 
 interface Series {
   /** Every number below is taken, or among the gaps. */

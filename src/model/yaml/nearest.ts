@@ -1,4 +1,4 @@
-// The known word that a misspelt one most likely means.
+// The closest known word for a misspelt one.
 
 /** Words that people use for keys of ours; each stands for the key that is meant. */
 const synonyms: Record<string, string> = {

@@ -1,4 +1,4 @@
-// The node of a wish, the marks by which we know our own nodes, and in what a node of the portal differs.
+// The node of a wish, the marks of our own nodes, and differences to a node of the portal.
 import { missingFields, shownField } from '../../dataset-api/compare.ts';
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';

@@ -1,4 +1,4 @@
-// Goes through all wishes of a manifest and proves each against the portal; what is found may be written to the ledger.
+// Verifies all wishes of a manifest against the portal; results may be written to the ledger.
 import { PortalError, PortalLoginError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry, type SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { Target } from '../../model/redis-keys.ts';

@@ -1,4 +1,4 @@
-// An exported node in the keys of a manifest: the other direction of `datasetFields`. What those keys cannot say goes along as it is.
+// An exported node in the keys of a manifest, the inverse of `datasetFields`. Other fields are kept unchanged.
 import { datasetFields, type FieldItem, isLinkable, resourceFields } from '../../dataset-api/fields.ts';
 import {
   type DatasetMetadata,

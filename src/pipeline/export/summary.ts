@@ -1,4 +1,4 @@
-// The files that stand over all datasets of an export: the catalogue, the manifest, and what is odd.
+// The files of a whole export: the catalogue, the manifest, and the findings.
 import { join } from 'node:path';
 import { yamlItem } from '../../model/yaml/document.ts';
 import { records, writeChanged } from './folder.ts';

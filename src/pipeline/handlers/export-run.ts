@@ -1,4 +1,4 @@
-// The work of a run that exports: list, plan, one job for each dataset, then what the folder as a whole needs.
+// An export run: list, plan, one job for each dataset, then the files of the whole folder.
 import { join } from 'node:path';
 import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
 import type { ExportOrder, JobContext } from '../../model/job.ts';

@@ -1,4 +1,4 @@
-// Never dark: a file that the portal cannot import gives way to the last good one, which is attached and imported again.
+// Falls back to the last good file when the portal cannot import a new one: it is attached and imported again.
 import { extname } from 'node:path';
 import {
   type ErrorCode,

@@ -1,4 +1,4 @@
-// Taking a node down on purpose: orphaned, unpublished or deleted. Every way may be killed at any line and done again.
+// Removes a node: orphaned, unpublished or deleted. Each way may be killed at any line and repeated.
 import { PortalGoneError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';

@@ -1,4 +1,4 @@
-// The steps of a resource, in order; each looks at what is true before it acts.
+// The steps of a resource, in order; each checks the current state before it acts.
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { PortalBusyError, SourceChangedError } from '../../model/errors.ts';
 import type { GoodFile, Intent, LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';

@@ -1,4 +1,5 @@
-// Writing a node whose terms are given by name: each new name is made once, over all workers, and its id is remembered.
+// Writes a node whose terms are given by name: each new term is created once, over all workers, and its id is
+// remembered.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalRefusedError } from '../../model/errors.ts';
 import type { NodeFields } from '../../model/wish.ts';

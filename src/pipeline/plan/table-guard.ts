@@ -1,4 +1,4 @@
-// The guard of a table: what of a new version is beyond the limits, measured against the versions that went live. Pure.
+// The guard of a table: compares a new version with the live ones and lists changes beyond the limits. Pure.
 import { portalColumnName } from '../../dataset-api/column-name.ts';
 import {
   type CheckedTable,

@@ -1,4 +1,4 @@
-// A dataset being built: what the rules of the mapping put together from one entry, and what they could not place.
+// A dataset under construction: values mapped from one entry, and those that could not be mapped.
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import { longestText, shortLine } from './values.ts';

@@ -1,4 +1,4 @@
-// Worker-thread entry: works out which datasets a JSON-LD document describes; memory and time are bounded around it.
+// Worker-thread entry: finds the datasets of a JSON-LD document, with bounded memory and time.
 
 import type { NodeObject } from 'jsonld';
 import { errorMessage } from '../../model/errors.ts';

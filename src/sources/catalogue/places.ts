@@ -1,4 +1,4 @@
-// Places as catalogues write them: names, boxes, GeoJSON and well-known text, to what the portal's two fields hold.
+// Maps places of catalogues (names, boxes, GeoJSON, well-known text) to the portal's two fields.
 import { isObject } from '../../util/json.ts';
 import { textOf } from './values.ts';
 

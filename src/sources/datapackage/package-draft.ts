@@ -1,4 +1,4 @@
-// A data package as a dataset of a manifest: a value that knows from which part of the package each of its parts came.
+// A data package as a dataset of a manifest that keeps the origin of each value.
 import type { FileProblem } from '../../model/errors.ts';
 import type { End, Path, PlacedValue, YamlDocument } from '../../model/yaml/document.ts';
 

@@ -1,4 +1,4 @@
-// Reads `datapackage.json`: a checked value, and where its parts stand.
+// Reads and validates `datapackage.json`, with positions.
 
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-// File system steps that stay whole when the process is killed between any two of them.
+// File system steps that survive a kill between any two of them.
 import { randomBytes } from 'node:crypto';
 import { link, lstat, open, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

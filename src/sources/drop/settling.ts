@@ -1,4 +1,4 @@
-// From a watched folder to settled files: events say where to look, files that stand still are settled, claims are announced in batches.
+// Watches a folder: events say where to look, unchanged files count as settled, claims are announced in batches.
 import type { BigIntStats } from 'node:fs';
 import { relative, sep } from 'node:path';
 import { watch } from 'chokidar';

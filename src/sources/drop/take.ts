@@ -1,4 +1,4 @@
-// Takes settled files out of the inbox, and abandoned claims.
+// Moves settled files out of the inbox, and takes over abandoned claims.
 import { access, constants, lstat, mkdir, readdir, realpath, rename, unlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { claimId, claimPaths, parseClaimId, readClaim, removeClaimFolder } from './claim.ts';

@@ -1,4 +1,4 @@
-// Fetches files of the web: whole or not at all, resumed, only when changed, and only from where it may.
+// Fetches web files: whole or not at all, resumed, only when changed, and only from allowed addresses.
 import type { LookupFunction } from 'node:net';
 import { SluiceError, SourceUnreachableError } from '../../model/errors.ts';
 import { acceptEncoding, decodersFor, encodingsOf, mediaType, PageWatch, wrongType } from './content.ts';

@@ -1,4 +1,4 @@
-// Politeness and patience: how fast one host is asked, and when it is left alone for a while.
+// An HTTP client with a rate limit per host, which pauses hosts that fail or ask for it.
 import type { LookupFunction } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';

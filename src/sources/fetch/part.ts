@@ -1,4 +1,4 @@
-// A file that is being fetched: `<file>.part`, with a note beside it of what is safely in it and which version it belongs to.
+// A partial download: `<file>.part`, with a note of the safe bytes and the version they belong to.
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';

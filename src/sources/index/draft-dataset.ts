@@ -1,4 +1,4 @@
-// One dataset of an index, put together row by row from the columns that are known.
+// One dataset of an index, built row by row from the known columns.
 
 import type { FileProblem } from '../../model/errors.ts';
 import type { Path, PlacedValue } from '../../model/yaml/document.ts';

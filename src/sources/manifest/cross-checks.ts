@@ -1,4 +1,4 @@
-// Checks between the keys of a manifest. They read the raw value, so that they run beside other faults, not after them.
+// Checks between keys of a manifest. They read the raw value, so that their faults are reported with all others.
 import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
 import { slugOf } from '../../dataset-api/slug.ts';
 import type { FileProblem } from '../../model/errors.ts';

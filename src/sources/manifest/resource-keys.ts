@@ -1,4 +1,4 @@
-// The keys of a resource beside its description: `url` with the name of its file, and what is done to its table before it is sent.
+// Keys of a resource beyond its description: `url`, the name of its file, and how its table is processed.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { showsType } from '../../dataset-api/file-types.ts';
