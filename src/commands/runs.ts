@@ -3,7 +3,7 @@ import { NotFoundError } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { itemFates } from '../state/run-summary.ts';
+import { itemFates } from '../state/report-lines.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, parseCount } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';

@@ -7,7 +7,7 @@ import { UsageError } from '../model/errors.ts';
 import { createLog, type Log } from '../model/log.ts';
 import { causesOf, type ReportItem, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { fateOf } from '../state/run-summary.ts';
+import { fateOf } from '../state/report-lines.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';

@@ -9,12 +9,11 @@ import { Files, filePath } from './files.ts';
 import type { FileReply } from './http.ts';
 import { Groups, type HiddenNodes, hiddenNodes, ReadCache, UuidLookup } from './lookup.ts';
 import { type NodeInput, Nodes } from './nodes.ts';
-import { type PublicDataset, publicDataset } from './packages.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow } from './replies.ts';
 import { type Identity, Session } from './session.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
-import { surveyTerms, TermNames, topicIds, topicsNamed } from './term-names.ts';
+import { type PublicDataset, publicDataset, surveyTerms, TermNames, topicIds, topicsNamed } from './term-names.ts';
 import { type TermStore, Terms } from './terms.ts';
 import { Traits } from './traits.ts';
 

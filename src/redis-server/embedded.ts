@@ -1,7 +1,18 @@
-// Opens the Redis of an installation: the one of REDIS_URL, or else a real redis-server kept in the state folder.
+// Opens the Redis of an installation: an external one by its address, or else a real redis-server kept in the state folder.
+
+import { randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import type { RedisConnectionOptions } from '../state/redis/connection.ts';
-import { reachExternal } from './external.ts';
+import { errorMessage, RedisUnreachableError } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
+import { clusterOptions, hasHashTag, resendElsewhere, tlsOf } from '../state/redis/cluster.ts';
+import {
+  isNewEnough,
+  oldestRedis,
+  queryServer,
+  type RedisConnectionOptions,
+  type ServerFacts,
+  withConnection,
+} from '../state/redis/connection.ts';
 import { RedisSupervisor, type SupervisorOptions } from './supervisor.ts';
 
 /** Which Redis to open. (The type of ioredis of the same name says how one connection is made.) */
@@ -53,4 +64,203 @@ export const openRedis = async (options: RedisOptions): Promise<RedisHandle> => 
     describe: `embedded Redis (${supervisor.binary ?? 'running'}), data in ${join(folder, 'data')}`,
     close: () => supervisor.close(),
   };
+};
+
+/** How an external server is tried. */
+interface ReachOptions {
+  log: Log;
+  /** What all keys begin with. */
+  prefix: string;
+  /** 10 s when absent. */
+  timeoutMs?: number;
+}
+
+/**
+ * Makes sure that the server of a URL can be used: it answers within `timeoutMs`, takes the login, is new enough, and
+ * lets this user write. A node of a cluster is recognized; connections then follow the slot of `prefix`. Warns when the
+ * server may evict keys. Throws {@link RedisUnreachableError}, which names the host and port, never a password.
+ */
+export const reachExternal = async (
+  url: string,
+  { log, prefix, timeoutMs = 10_000 }: ReachOptions,
+): Promise<{ options: RedisConnectionOptions; describe: string }> => {
+  const servers = parseRedisUrl(url);
+  const where = servers.map(placeOf).join(', ');
+  const { version, policy, isCluster } = await queryFirst(servers, where, timeoutMs);
+  if (version === null) {
+    log.warn({ redis: where }, 'Redis does not report its version; using it anyway');
+  } else if (!isNewEnough(version)) {
+    throw new RedisUnreachableError(`${where} is ${version.name} ${version.version}, older than ${oldestRedis}`, {
+      hint: `point REDIS_URL at Redis ${oldestRedis} or newer, or at Valkey`,
+    });
+  }
+  if (policy !== null && policy !== 'noeviction') {
+    log.warn({ redis: where, policy }, 'Redis may evict jobs when memory is short: set maxmemory-policy noeviction');
+  }
+  const options = isCluster ? inCluster(servers, where, prefix) : single(servers, where);
+  await tryOut(options, where, { prefix, timeoutMs });
+  const what = version === null ? 'Redis' : `${version.name} ${version.version}`;
+  return { options, describe: `${what}${isCluster ? ' cluster' : ''} at ${where}` };
+};
+
+/** Several addresses are nodes of one cluster, of which some may be down. */
+const queryFirst = async (
+  servers: readonly RedisConnectionOptions[],
+  where: string,
+  timeoutMs: number,
+): Promise<ServerFacts> => {
+  let failure: unknown;
+  for (const server of servers) {
+    try {
+      return await queryServer(server, timeoutMs);
+    } catch (cause) {
+      failure ??= cause;
+    }
+  }
+  throw unusable(where, failure);
+};
+
+const unusable = (where: string, cause: unknown): RedisUnreachableError =>
+  new RedisUnreachableError(`Redis at ${where} cannot be used: ${errorMessage(cause)}`, {
+    hint: 'start that server, or fix REDIS_URL (redis.url); unset it to use the embedded Redis',
+    cause,
+  });
+
+const inCluster = (
+  servers: readonly RedisConnectionOptions[],
+  where: string,
+  prefix: string,
+): RedisConnectionOptions => {
+  if (!hasHashTag(prefix)) {
+    throw new RedisUnreachableError(
+      `Redis at ${where} is a cluster, and the prefix "${prefix}" (redis.prefix) spreads the keys over its nodes`,
+      { hint: `put a hash tag around it, so that all keys are in one slot: redis.prefix: "{${prefix}}"` },
+    );
+  }
+  if (servers.some(({ db = 0 }) => db !== 0)) {
+    throw new RedisUnreachableError(`Redis at ${where} is a cluster, which has no database but 0`, {
+      hint: 'leave the number of the database out of REDIS_URL (redis.url)',
+    });
+  }
+  const seeds = servers.flatMap(({ host, port }) => (host === undefined || port === undefined ? [] : [{ host, port }]));
+  const { username, password, tls } = servers[0] ?? {};
+  return clusterOptions(seeds, prefix, {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls === undefined ? {} : { tls }),
+  });
+};
+
+const single = (servers: readonly RedisConnectionOptions[], where: string): RedisConnectionOptions => {
+  const [server = {}, ...more] = servers;
+  if (more.length > 0) {
+    throw new RedisUnreachableError(`Redis at ${where} is not a cluster, so that one address is enough`, {
+      hint: 'name one server in REDIS_URL (redis.url), or sentinels as redis+sentinel://host[,host…]/name',
+    });
+  }
+  // Sentinels may put another server in its place; one that took over late says so with its first refusal.
+  return server.sentinels ? { ...server, reconnectOnError: resendElsewhere } : server;
+};
+
+// What the queue and the ledger do most, to a key that is gone afterwards.
+const trial = `
+local key = KEYS[1]
+redis.call('HSET', key, 'a', '1')
+redis.call('DEL', key)
+redis.call('XADD', key, '*', 'a', '1')
+redis.call('DEL', key)
+redis.call('ZADD', key, 1, 'a')
+redis.call('DEL', key)
+`;
+
+/** A user may be kept from scripts or from our keys, and a replica from all writes: better reported now than in mid-work. */
+const tryOut = async (
+  options: RedisConnectionOptions,
+  where: string,
+  { prefix, timeoutMs }: { prefix: string; timeoutMs: number },
+): Promise<void> => {
+  try {
+    await withConnection(options, timeoutMs, (client) => client.eval(trial, 1, `${prefix}.trial-${randomUUID()}`));
+  } catch (cause) {
+    // Only a reply is a refusal; the server may just have gone.
+    if (!(cause instanceof Error) || cause.name !== 'ReplyError') throw unusable(where, cause);
+    throw new RedisUnreachableError(`Redis at ${where} does not let sluice write: ${errorMessage(cause)}`, {
+      hint: `let the user of REDIS_URL (redis.url) run all commands on keys that begin with "${prefix}" (ACL rules ~${prefix}* &* +@all), on a server that takes writes`,
+      cause,
+    });
+  }
+};
+
+const placeOf = ({ path, host, port, sentinels, name }: RedisConnectionOptions): string => {
+  if (!sentinels) return path ?? `${host}:${port}`;
+  return `${name} of the sentinels ${sentinels.map((each) => `${each.host}:${each.port}`).join(', ')}`;
+};
+
+const schemes =
+  'redis://[user:password@]host[:port][,host:port…][/db], rediss://… for TLS, unix:///path/to/socket, ' +
+  'or redis+sentinel://[user:password@]host[:port][,host:port…]/name[/db]';
+
+/**
+ * The servers that a Redis URL names: one, or several nodes of a cluster. Sentinels count as one server, the one that they
+ * watch. Throws {@link RedisUnreachableError} that shows no part of the URL which may be secret.
+ */
+export const parseRedisUrl = (text: string): [RedisConnectionOptions, ...RedisConnectionOptions[]] => {
+  const { first, others } = splitHosts(text);
+  const url = URL.canParse(first) ? new URL(first) : null;
+  if (url === null) throw wrong('is not a URL');
+  if (url.protocol === 'unix:') {
+    return [{ path: decodeURIComponent(url.pathname), ...login(url), ...database(url.searchParams.get('db')) }];
+  }
+  const hosts = [url, ...others.map((host) => new URL(`redis://${host}`))];
+  if (/^rediss?\+sentinel:$/.test(url.protocol)) return [sentinels(url, hosts)];
+  if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') throw wrong(`begins with ${url.protocol}, not redis:`);
+  const common = { ...login(url), ...database(url.searchParams.get('db') ?? url.pathname.slice(1)) };
+  const [only, ...more] = hosts.map((each) => {
+    const address = addressOf(each, 6379);
+    return { ...address, ...(url.protocol === 'rediss:' ? { tls: tlsOf(address.host) } : {}), ...common };
+  });
+  return only ? [only, ...more] : [common];
+};
+
+const wrong = (what: string): RedisUnreachableError =>
+  new RedisUnreachableError(`REDIS_URL (redis.url) ${what}`, { hint: `write it as ${schemes}` });
+
+/** A URL has one host: the others are cut out. */
+const splitHosts = (text: string): { first: string; others: string[] } => {
+  const [, before = '', authority = '', after = ''] = /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(text) ?? [];
+  const [host = '', ...others] = authority.split(',');
+  if (others.length === 0) return { first: text, others };
+  if (!others.every((other) => other !== '' && URL.canParse(`redis://${other}`))) {
+    throw wrong('has an invalid host');
+  }
+  return { first: `${before}${host}${after}`, others };
+};
+
+const addressOf = (url: URL, port: number): { host: string; port: number } => ({
+  host: url.hostname.replace(/^\[(.*)\]$/, '$1') || '127.0.0.1',
+  port: url.port === '' ? port : Number(url.port),
+});
+
+const sentinels = (url: URL, hosts: URL[]): RedisConnectionOptions => {
+  const [name = '', db = ''] = url.pathname.slice(1).split('/');
+  if (name === '') throw wrong('lacks the name of the server that the sentinels watch');
+  const isTls = url.protocol === 'rediss+sentinel:';
+  return {
+    sentinels: hosts.map((host) => addressOf(host, 26379)),
+    name: decodeURIComponent(name),
+    ...(isTls ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
+    ...login(url),
+    ...database(db),
+  };
+};
+
+const login = (url: URL): RedisConnectionOptions => ({
+  ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
+  ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+});
+
+const database = (text: string | null): RedisConnectionOptions => {
+  if (text === null || text === '') return {};
+  if (!/^\d{1,5}$/.test(text)) throw wrong('names a database that is not a number');
+  return { db: Number(text) };
 };

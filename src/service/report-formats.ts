@@ -1,6 +1,6 @@
 // Reports as files for other programs and people: JSON, CSV, a page.
 import type { ReportItem, StoredReport } from '../model/report.ts';
-import { fateOf } from '../state/run-summary.ts';
+import { fateOf } from '../state/report-lines.ts';
 import { type Html, html, trusted } from '../util/html.ts';
 import { countText } from '../util/plural.ts';
 

@@ -22,8 +22,14 @@ import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
 import { pack, unpack } from './packed.ts';
 import { fieldsOf, readField, writeFields } from './redis/fields.ts';
 import { RedisScript } from './redis/script.ts';
-import { packReport, ReportBuilder, unpackReport } from './report-lines.ts';
-import { type RunSummary, runSummarySchema, summaryOf } from './run-summary.ts';
+import {
+  packReport,
+  ReportBuilder,
+  type RunSummary,
+  runSummarySchema,
+  summaryOf,
+  unpackReport,
+} from './report-lines.ts';
 import { rememberRun } from './targets.ts';
 
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */

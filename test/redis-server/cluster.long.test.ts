@@ -1,7 +1,7 @@
 // A Redis Cluster: how it is recognized, and publishing while the node with the keys changes, or is killed.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { reachExternal } from '../../src/redis-server/external.ts';
+import { reachExternal } from '../../src/redis-server/embedded.ts';
 import { expectOnce, makeHost, waitUntilLive, writeShared } from '../chaos/support/hosts.ts';
 import { openWatchedPortal } from '../chaos/support/watched-portal.ts';
 import { startTestCluster, type TestCluster } from '../support/redis-cluster.ts';

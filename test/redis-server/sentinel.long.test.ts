@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
-import { reachExternal } from '../../src/redis-server/external.ts';
+import { reachExternal } from '../../src/redis-server/embedded.ts';
 import { freePort, killRedis, redisArguments, spawnRedis } from '../support/redis-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';

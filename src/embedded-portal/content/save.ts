@@ -4,8 +4,8 @@ import type { CoreChanges, FieldChanges } from '../profiles/profile.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
-import { aliasOf, releaseAlias } from './alias.ts';
 import { type Field, isNodeType, type NodeType } from './fields.ts';
+import { aliasOf, releaseAlias } from './public-names.ts';
 
 /** What a request read when it began, by nid; empty where it cannot have changed meanwhile. */
 export type Copies = ReadonlyMap<number, { node: StoredNode; targets: number[] }>;

@@ -1,13 +1,12 @@
 // attach_file: puts an uploaded file on a resource (spec 4.8, recorded behaviour 12).
-
 import { closeSync, openSync, readSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { escapeHtml } from '../../util/html.ts';
 import type { Call, Portal, Result } from '../call.ts';
 import { isNodeType } from '../content/fields.ts';
-import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/file-name.ts';
 import { textOf } from '../content/items.ts';
+import { cleanFileName, fileTypeOf, freeName, mimeOf } from '../content/public-names.ts';
 import type { Copies } from '../content/save.ts';
 import type { UploadedFile } from '../media/multipart.ts';
 import { Refusal } from '../refusal.ts';

@@ -16,8 +16,7 @@ import type { Missing, Removal } from '../plan/removals.ts';
 import type { Gathered, HandlerDeps } from './deps.ts';
 import { lateDrops, withDecision } from './guard-table.ts';
 import { listNodes, observe } from './observe.ts';
-import { movedItems } from './plan-pins.ts';
-import { refuseOtherPortal } from './portal-content.ts';
+import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { skippedWork, sourceWork, WorkBuilder } from './run-work.ts';
 import { TargetPlan, type TargetPlanOptions } from './target-plan.ts';
 

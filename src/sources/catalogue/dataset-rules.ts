@@ -1,11 +1,17 @@
 // The mapping of a catalogue's datasets (DCAT-US 1.1, and 3.0 where it has the same keys) as a table: one rule for each key.
 // `docs/reference/catalogue-mapping.md` shows this table; a test keeps the page in step.
-
 import { frequencyCode, licenseCode } from '../../dataset-api/values.ts';
 import { isObject } from '../../util/json.ts';
-import { takeContact, takeDate, takeModified, takePublisher, takeReferences, takeTemporal } from './composed.ts';
+import {
+  areaOf,
+  takeContact,
+  takeDate,
+  takeModified,
+  takePublisher,
+  takeReferences,
+  takeTemporal,
+} from './composed.ts';
 import type { Draft } from './draft.ts';
-import { areaOf } from './places.ts';
 import { addressText, identifierOf, listOf, oneLine, textOf, textsOf, webAddressOf } from './values.ts';
 
 /** One row of the mapping. */

@@ -1,8 +1,7 @@
 // The first page: what is live by manifest, what runs, what waits for somebody; and what a search finds.
 import { targetName } from '../../model/redis-keys.ts';
 import { type FoundItem, itemStates } from '../../service/known-items.ts';
-import type { OverviewView, RunningJob, TargetView } from '../../service/overview.ts';
-import { markOf, type RunBrief } from '../../service/run-list.ts';
+import { markOf, type OverviewView, type RunBrief, type RunningJob, type TargetView } from '../../service/overview.ts';
 import { type Html, html, type Part, sizeWords } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import {

@@ -3,7 +3,7 @@ import { URL } from 'node:url';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Reason } from '../../model/report.ts';
 import type { ItemState } from '../../service/known-items.ts';
-import type { ItemFate } from '../../state/run-summary.ts';
+import type { ItemFate } from '../../state/report-lines.ts';
 import { type Html, html, type Part } from '../../util/html.ts';
 import type { Session } from './login.ts';
 

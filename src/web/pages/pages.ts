@@ -9,7 +9,7 @@ import { causesOf, type ReportItem, type StoredReport } from '../../model/report
 import { itemViews } from '../../service/known-items.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import type { Runtime } from '../../service/runtime.ts';
-import { summaryOf } from '../../state/run-summary.ts';
+import { summaryOf } from '../../state/report-lines.ts';
 import { html, type Part } from '../../util/html.ts';
 import type { WebPart } from '../part.ts';
 import { type ActionTools, confirmPage, prepare } from './actions.ts';

@@ -1,9 +1,8 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
-
 import { targetName } from '../../model/redis-keys.ts';
 import type { Cause, Reason, ReportItem } from '../../model/report.ts';
-import { markOf, type RunBrief } from '../../service/run-list.ts';
-import { fateOf, itemFates, type RunSummary } from '../../state/run-summary.ts';
+import { markOf, type RunBrief } from '../../service/overview.ts';
+import { fateOf, itemFates, type RunSummary } from '../../state/report-lines.ts';
 import type { RunProgress } from '../../state/runs.ts';
 import { type Html, html, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';

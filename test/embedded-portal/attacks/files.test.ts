@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { usualExtensions } from '../../../src/dataset-api/file-types.ts';
-import { cleanFileName } from '../../../src/embedded-portal/content/file-name.ts';
+import { cleanFileName } from '../../../src/embedded-portal/content/public-names.ts';
 import { type Caller, startTestPortal, type TestPortal } from '../../support/portal.ts';
 
 let portal: TestPortal;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aliasOf, slugOf } from '../../../src/embedded-portal/content/alias.ts';
+import { aliasOf, slugOf } from '../../../src/embedded-portal/content/public-names.ts';
 
 it.each([
   ['Wisconsin Polling Places', 'wisconsin-polling-places'],

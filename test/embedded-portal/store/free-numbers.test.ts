@@ -1,8 +1,6 @@
 // The smallest free number, as if all were tried one by one, with few tries.
-
 import { describe, expect, it } from 'vitest';
-import { aliasOf } from '../../../src/embedded-portal/content/alias.ts';
-import { freeName } from '../../../src/embedded-portal/content/file-name.ts';
+import { aliasOf, freeName } from '../../../src/embedded-portal/content/public-names.ts';
 import { FreeNumbers } from '../../../src/embedded-portal/store/free-numbers.ts';
 import { fc } from '../../support/fast-check.ts';
 

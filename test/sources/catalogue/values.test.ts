@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { licenseCode } from '../../../src/dataset-api/values.ts';
 import { idPattern } from '../../../src/model/key.ts';
-import { dayOf, spanOf } from '../../../src/sources/catalogue/composed.ts';
+import { areaOf, dayOf, spanOf } from '../../../src/sources/catalogue/composed.ts';
 import { amended, isWanted } from '../../../src/sources/catalogue/gather-catalogue.ts';
-import { areaOf } from '../../../src/sources/catalogue/places.ts';
 import { addressOf, idOfAddress, idOfIdentifier } from '../../../src/sources/catalogue/values.ts';
 
 describe('days', () => {
