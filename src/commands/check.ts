@@ -4,7 +4,7 @@ import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { ConfigError, InterruptedError, UsageError } from '../model/errors.ts';
-import { plural } from '../util/plural.ts';
+import { countText, plural } from '../util/plural.ts';
 import { checkFile, checkSource, faultsOf } from './check-file.ts';
 import {
   type CheckContext,
@@ -56,17 +56,26 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
     if (form === undefined || form === 'text') for (const line of lines) say(io, line);
   };
   const files: FileFinding[] = [];
+  let unlisted = 0;
   const show = (finding: FileFinding): void => {
     files.push(finding);
-    print(fileLines(finding, form === 'text'));
+    const lines = fileLines(finding, form === 'text');
+    const isPlain = finding.ok && lines.length <= plainLines;
+    const isListed = form !== undefined || !isPlain || files.length <= mostPlain;
+    if (isListed) print(lines);
+    else unlisted += 1;
+    if (unlisted > 0 && files.length % mostPlain === 0) io.line?.show(`${countText(files.length)} files checked`);
   };
   if (error && !isNamed(error, paths, io)) show(faultyConfig(error));
-  const asked = paths.length > 0 || options.portal !== undefined ? paths : await servedFiles(config);
+  const asked =
+    paths.length > 0 || options.portal !== undefined ? paths : await servedFiles(config, (line) => print([line]));
   await checkAll(
     [...new Set(asked.map((path) => resolve(io.cwd, path)))],
     { io, config, reading: readingOf(options) },
     show,
   );
+  io.line?.clear();
+  if (unlisted > 0) print([`… and ${plural(unlisted, 'more sound file')}; \`--report text\` lists all`]);
   if (files.length > 1) print([summaryLine(files)]);
   if (options.fix) print(['nothing was written: some faults cannot be fixed automatically']);
 
@@ -77,6 +86,9 @@ const check = async (paths: string[], options: CheckCommandOptions, io: Io): Pro
   if (form === 'json') say(io, jsonOf({ ok: code === exitCodes.ok, files: files.map(plainFinding), portal }));
   return code;
 };
+
+/** Of more files than this, those are counted that nothing is to be said of but their summary and columns. */
+const [mostPlain, plainLines] = [20, 2];
 
 const jsonOf = (found: CheckedFiles): string => JSON.stringify(found, null, 2);
 
@@ -126,15 +138,19 @@ const faultyConfig = (error: ConfigError): FileFinding => {
   };
 };
 
-/** The configuration file in force and the manifests it names. */
-const servedFiles = async (config: Config | null): Promise<string[]> => {
+/** The configuration file in force and the manifests it names; tells of patterns that name none. */
+const servedFiles = async (config: Config | null, tell: (line: string) => void): Promise<string[]> => {
   if (!config?.file) {
     throw new UsageError('nothing to check: pass a file, or create config/sluice.yaml', {
       hint: 'sluice check data/*.csv jobs/*.yaml, or sluice check --portal NAME',
     });
   }
   const files = [config.file];
-  for (const pattern of config.manifests) for await (const path of glob(pattern)) files.push(path);
+  for (const pattern of config.manifests) {
+    const before = files.length;
+    for await (const path of glob(pattern)) files.push(path);
+    if (files.length === before) tell(`manifests: no file matches ${pattern}`);
+  }
   return files;
 };
 
@@ -221,10 +237,13 @@ const faultLines = (fault: Fault, next: Fault | undefined): string[] => {
 };
 
 const summaryLine = (files: FileFinding[]): string => {
-  const faulty = files.filter((file) => !file.ok).length;
-  return faulty === 0
-    ? `${plural(files.length, 'file')}, all sound`
-    : `${plural(files.length, 'file')}, ${faulty} faulty`;
+  const faulty = files.filter((file) => !file.ok);
+  if (faulty.length === 0) return `${plural(files.length, 'file')}, all sound`;
+  const total = `${plural(files.length, 'file')}, ${countText(faulty.length)} faulty`;
+  if (files.length <= mostPlain) return total;
+  const codes = faulty.flatMap(({ faults }) => [...new Set(faults.map(({ code }) => code))]);
+  const byCode = [...Map.groupBy(codes, (code) => code)].sort(([, a], [, b]) => b.length - a.length);
+  return `${total}: ${byCode.map(([code, of]) => `${countText(of.length)} with ${code}`).join(', ')}`;
 };
 
 /** `sluice check` on the command line. */

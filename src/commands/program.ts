@@ -71,12 +71,16 @@ interface ProgramOptions {
   run: (start: (io: Io) => Promise<number>) => Promise<void>;
 }
 
+/** Help is wrapped on narrow terminals, too. */
+const wrapping = { minWidthToWrap: 20 };
+
 /** The program as the shell sees it. */
 export const createProgram = async (options: ProgramOptions): Promise<Command> => {
   const program = new Command('sluice')
     .description('Publishes folders, manifests and catalogues to portals that speak the Dataset REST API.')
     .version(packageVersion())
     .showHelpAfterError('(sluice <command> --help shows an example)')
+    .configureHelp(wrapping) // which the commands inherit
     .exitOverride();
   for (const [usage, description, load] of listed) {
     const name = nameOf(usage);
@@ -85,6 +89,7 @@ export const createProgram = async (options: ProgramOptions): Promise<Command> =
     if (declaration) declare(command, declaration, options);
   }
   program.configureHelp({
+    ...wrapping,
     subcommandTerm: (command) => {
       const usage = listed.find(([usage]) => nameOf(usage) === command.name())?.[0];
       return usage?.replace(nameOf(usage), '$& [options]') ?? 'help [command]';

@@ -4,24 +4,40 @@ import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import type { Reason, ReportItem, StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { plural } from '../util/plural.ts';
+import { countText, plural } from '../util/plural.ts';
 
-/** Items that are listed one by one; of longer reports only what needs attention is. */
+/** Items that are listed one by one; of longer reports only what needs attention is, and of more than this by its cause. */
 const listedWhole = 40;
 
-/** A report as lines of text. */
-export const reportLines = (report: StoredReport): string[] => {
+/** A report as lines of text; `isWhole`: with everything that needs attention. */
+export const reportLines = (report: StoredReport, isWhole = false): string[] => {
   const lines = [`run ${report.runId}: ${report.manifest} to ${report.portal}, ${summary(report)}`];
   if (report.reason) lines.push(...reasonLines(report.reason, '  '));
   const listed =
     report.items.length <= listedWhole
       ? [...report.items]
       : report.items.filter((item) => item.reason !== null || item.warnings.length > 0);
-  lines.push(...itemLines(listed));
-  if (listed.length < report.items.length) lines.push(`  (${report.items.length - listed.length} more items are fine)`);
+  lines.push(...(isWhole || listed.length <= listedWhole ? itemLines(listed) : causeLines(listed, report.runId)));
+  if (listed.length < report.items.length)
+    lines.push(`  (${countText(report.items.length - listed.length)} more items are fine)`);
   lines.push(...(report.remarks ?? []).map((remark) => `  note: ${remark}`));
   return lines;
 };
+
+/** Items that are listed of each cause. */
+const shownOfCause = 5;
+
+const causeLines = (items: ReportItem[], runId: string): string[] =>
+  [...Map.groupBy(items, ({ reason }) => reason?.code ?? 'warnings')]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .flatMap(([cause, all]) => {
+      const rest = all.length - shownOfCause;
+      return [
+        `  ${plural(all.length, 'item')} with ${cause}:`,
+        ...itemLines(all.slice(0, shownOfCause)),
+        ...(rest > 0 ? [`  … and ${countText(rest)} more; \`sluice report ${runId}\` lists them`] : []),
+      ];
+    });
 
 const stateOf = (item: ReportItem): string => {
   if (item.live) return 'live';
@@ -81,7 +97,7 @@ const summary = (report: StoredReport): string => {
   const ms = Date.parse(report.endedAt) - Date.parse(report.startedAt);
   const outcomes = { ...report.counts.dataset };
   for (const [name, count] of Object.entries(report.counts.resource)) outcomes[name] = (outcomes[name] ?? 0) + count;
-  const parts = Object.entries(outcomes).map(([name, count]) => `${count} ${name}`);
+  const parts = Object.entries(outcomes).map(([name, count]) => `${countText(count)} ${name}`);
   const items = plural(report.items.length, 'item');
   return `${items}${parts.length > 0 ? ` (${parts.join(', ')})` : ''} in ${(ms / 1000).toFixed(1)} s`;
 };

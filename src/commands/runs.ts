@@ -69,7 +69,7 @@ export const reportCommand = async (
     if (!report)
       throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
     const chosen = format ?? (options.json ? 'json' : 'text');
-    if (chosen === 'text') for (const line of reportLines(report)) say(io, line);
+    if (chosen === 'text') for (const line of reportLines(report, true)) say(io, line);
     else await sayAll(io, reportFormats[chosen](report).pieces);
     return exitCodes.ok;
   });

@@ -12,7 +12,7 @@ import type { KnownTarget, Runtime } from '../service/runtime.ts';
 import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
-import { plural } from '../util/plural.ts';
+import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit-code.ts';
 import { type CommonOptions, type Io, say } from './io.ts';
@@ -293,9 +293,9 @@ const causeLines = (code: string, entries: KeyStatus[], all: boolean): string[] 
 
 const totalLine = ({ target, live, stale, notLive, drafts, takenDown, running }: TargetStatus): string =>
   [
-    `${target}: ${live} live, ${stale} stale, ${notLive} not live`,
+    `${target}: ${countText(live)} live, ${countText(stale)} stale, ${countText(notLive)} not live`,
     ...(drafts > 0 ? [plural(drafts, 'draft')] : []),
-    ...(takenDown > 0 ? [`${takenDown} taken down`] : []),
+    ...(takenDown > 0 ? [`${countText(takenDown)} taken down`] : []),
     ...(running ? [`run ${running} in progress`] : []),
   ].join(', ');
 

@@ -68,6 +68,24 @@ describe('checking tables', () => {
     );
   });
 
+  it('counts what is sound of many, and says what the others have', async () => {
+    const dir = tempDir();
+    const names = Array.from({ length: 60 }, (_, at) => `${String(at).padStart(2, '0')}.csv`);
+    for (const [at, name] of names.entries())
+      writeText(dir, name, at % 20 === 19 ? 'id,name\n1,a,b\n' : at === 30 ? 'id,\n1,2\n' : 'id\n1\n');
+    const { code, lines } = await check(dir, names);
+    expect(code).toBe(3);
+    expect(lines.filter((line) => /^\d\d\.csv: sound/.test(line))).toHaveLength(19);
+    expect(lines.slice(-2)).toEqual([
+      '… and 37 more sound files; `--report text` lists all',
+      '60 files, 4 faulty: 3 with table-ragged, 1 with table-header',
+    ]);
+    for (const name of ['19.csv', '30.csv', '39.csv', '59.csv'])
+      expect(lines.filter((line) => line.startsWith(name))).not.toEqual([]);
+    const all = await check(dir, names, { report: 'text' });
+    expect(all.lines.filter((line) => /^\d\d\.csv: sound/.test(line))).toHaveLength(56);
+  });
+
   it('tells remarks, which fail nothing', async () => {
     const dir = tempDir();
     writeText(dir, 'a.csv', 'day\n2026-01-31\n31.01.2026\n');
