@@ -28,7 +28,7 @@ export default defineConfig({
     execArgv: ['--import', quickPasswords],
     maxWorkers: 5,
     sequence: { sequencer: WaitingFirst },
-    globalSetup: ['test/support/redis-required.ts'],
+    globalSetup: ['test/support/redis-required.ts', 'test/support/bundle.ts'],
     setupFiles: ['test/support/file-end.ts'],
     projects: [
       { extends: true, test: { name: 'main', include: ['test/**/*.test.ts'], exclude: [long] } },

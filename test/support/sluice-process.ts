@@ -1,4 +1,5 @@
-// Real processes of `src/cli.ts`, with nothing of this machine in their environment; in tests and outside of them.
+// Real processes of `src/cli.ts`, or of the bundle that the tests make of it, with nothing of this machine in their
+// environment; in tests and outside of them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -44,9 +45,10 @@ process.once('exit', endSluices);
 /** Starts `sluice` with these arguments. */
 export const startSluice = (args: string[], { cwd, env = {}, preload, through = [] }: SluiceOptions): Sluice => {
   const imports = [quickPasswords, ...(preload === undefined ? [] : [preload])].flatMap((path) => ['--import', path]);
-  const node = [process.execPath, ...imports, cli, ...args];
-  const [program = '', ...rest] = [...through, ...node];
-  const child = spawn(program, rest, {
+  const program = preload === undefined ? (process.env.SLUICE_BUNDLE ?? cli) : cli;
+  const node = [process.execPath, ...imports, program, ...args];
+  const [command = '', ...rest] = [...through, ...node];
+  const child = spawn(command, rest, {
     cwd,
     env: {
       PATH: process.env.PATH,
