@@ -38,7 +38,7 @@ describe('a large export', () => {
     const { counts, items } = reportSchema.parse(JSON.parse(first.out));
     expect(counts).toMatchObject({ dataset: { done: 300 }, resource: { done: 700 } });
     const files = items.filter(({ file }) => file !== null).length;
-    expect(from.requests.length).toBeLessThanOrEqual(10 + 1000 / 20 + 300 + 700 + files + 700 / 20);
+    expect(from.requests.length).toBeLessThanOrEqual(14 + 300 / 20 + 300 + 700 + files + 700 / 18);
 
     const [hashes, asked] = [await hashesIn(join(place.dir, 'out')), from.requests.length];
     const second = await place.run(['export', 'source', '-o', 'out', '--json']);

@@ -22,7 +22,8 @@ interface There {
 const open = async (): Promise<There> => {
   const portal = await (await generatePortal({ datasets: 25, resources: 60 })).serve('dkan-7.18');
   const gateway = await openGateway(portal.url);
-  const place = makePlace(remoteConfig(gateway.url, { username: 'admin' }));
+  // No job is taken for stalled, and done twice, on a busy machine.
+  const place = makePlace({ ...remoteConfig(gateway.url, { username: 'admin' }), jobs: {} });
   writePassword(place.dir, 'pass');
   return { portal, gateway, place, admin: await portal.as('admin') };
 };
@@ -58,7 +59,7 @@ describe('export', () => {
     expect(report.counts).toMatchObject({ dataset: { done: 25 }, resource: { done: 60 } });
     // Login and lists; each node and each file once; tables, 20 at a time; names of terms.
     const files = report.items.filter(({ file }) => file !== null).length;
-    expect(asked).toBeLessThanOrEqual(8 + (25 + 60) / 20 + 25 + 60 + files + 60 / 20);
+    expect(asked).toBeLessThanOrEqual(12 + 25 / 20 + 25 + 60 + files + 60 / 18);
     const folder = join(place.dir, 'first');
     const before = await filesIn(folder);
     const again = await exported(there, 'first');
@@ -126,7 +127,8 @@ describe('export', () => {
   it('finds what changed among many without listing them all again', async () => {
     const portal = await (await generatePortal({ datasets: 6, resources: 130 })).serve('dkan-7.18');
     const gateway = await openGateway(portal.url);
-    const place = makePlace(remoteConfig(gateway.url, { username: 'admin' }));
+    // No job is taken for stalled, and done twice, on a busy machine.
+    const place = makePlace({ ...remoteConfig(gateway.url, { username: 'admin' }), jobs: {} });
     writePassword(place.dir, 'pass');
     const many = { portal, gateway, place, admin: await portal.as('admin') };
     const first = await exported(many, 'many');

@@ -6,7 +6,7 @@ import { PortalReplyError } from '../../model/errors.ts';
 import type { ExportOrder } from '../../model/job.ts';
 import type { NodeRow, Portal } from '../../portal-client/client.ts';
 import { uploadOf } from './describe.ts';
-import { datasetsName, records, sizeOf, slugName } from './folder.ts';
+import { datasetFolders, datasetsName, records, sizeOf, slugName } from './folder.ts';
 import type { DatasetRecord, ExportedNode, ExportedResource } from './record.ts';
 
 /** What of a node is listed; the portal changes one of the last two with every save. */
@@ -15,7 +15,10 @@ type ListedNode = Pick<NodeRow, 'nid' | 'uuid' | 'title' | 'status' | 'vid' | 'c
 /** Everything that a portal lists, by node id. */
 export interface Listing {
   datasets: Map<string, ListedNode>;
+  /** Those that were listed, or are known to be as they were. */
   resources: Map<string, ListedNode>;
+  /** False where resources are found through their datasets; then {@link unknownResources} tells whether there are others. */
+  areResourcesListed: boolean;
   /** Titles by node id. */
   groups: Map<string, string>;
   /** Ids that are in no list and were not looked at one by one. */
@@ -31,8 +34,9 @@ export interface ListedState {
 }
 
 /**
- * Lists a portal, with the drafts that lists hide from their author. Resources are not listed again where `before`, and what
- * is in the folder, shows that they are the same. @throws PortalReplyError when its pages do not end
+ * Lists a portal, with the drafts that lists hide from their author. Resources are not listed for an empty folder, and not
+ * again where `before`, and what is in the folder, shows that they are the same. @throws PortalReplyError when its pages do
+ * not end
  */
 export const listPortal = async (
   portal: Portal,
@@ -43,7 +47,12 @@ export const listPortal = async (
   const datasets = await listType(portal, 'dataset', signal);
   const known = before?.user === user ? await resourcesIn(root) : new Map<string, ListedNode>();
   const isSame = before !== null && (await areSame(portal, known, before.newest, signal));
-  const resources = isSame ? known : await listType(portal, 'resource', signal);
+  const areResourcesListed = isSame || (await datasetFolders(root)).length > 0;
+  const resources = isSame || !areResourcesListed ? known : await listType(portal, 'resource', signal);
+  // Before any is read, so that what changes meanwhile counts as changed.
+  const newest = areResourcesListed
+    ? highest(resources.values().map(({ changed }) => changed))
+    : Number((await newestResources(portal, { page: 0, pageSize: 1 }, signal))[0]?.changed ?? 0);
   const groups = await listType(portal, 'group', signal);
   const hidden = portal.isAnonymous ? { nodes: [], unread: 0 } : await portal.hiddenNodes(signal);
   for (const node of hidden.nodes) {
@@ -51,9 +60,49 @@ export const listPortal = async (
     if (node.type === 'resource') resources.set(node.nid, node);
   }
   const titles = new Map([...groups].map(([nid, { title }]) => [nid, title]));
-  const newest = highest(resources.values().map(({ changed }) => changed));
-  return { datasets, resources, groups: titles, unread: hidden.unread, state: { user, newest } };
+  return { datasets, resources, areResourcesListed, groups: titles, unread: hidden.unread, state: { user, newest } };
 };
+
+/**
+ * Ids of the resources that a portal lists beside these, which are known with their status. They are listed only where
+ * their number is another. @throws PortalReplyError when its pages do not end
+ */
+export const unknownResources = async (
+  portal: Portal,
+  known: ReadonlyMap<string, string>,
+  signal: AbortSignal,
+): Promise<string[]> => {
+  const areAll = async (status: string): Promise<boolean> => {
+    const count = known.values().reduce((sum, one) => sum + (one === status ? 1 : 0), 0);
+    return hasExactly(portal, { type: 'resource', status }, { count, signal });
+  };
+  if ((await areAll('1')) && (await areAll('0'))) return [];
+  const listed = await listType(portal, 'resource', signal);
+  return [...listed.keys()].filter((nid) => !known.has(nid));
+};
+
+/** True when a list has so many rows. */
+const hasExactly = async (
+  portal: Portal,
+  parameters: Record<string, string>,
+  { count, signal }: { count: number; signal: AbortSignal },
+): Promise<boolean> => {
+  const hasRow = async (page: number): Promise<boolean> =>
+    (await portal.nodes.list({ fields: ['nid'], parameters, page, pageSize: 1, orderBy: byNid }, signal)).length > 0;
+  return (count === 0 || (await hasRow(count - 1))) && !(await hasRow(count));
+};
+
+const byNid = { column: 'nid', direction: 'ASC' } as const;
+
+const newestResources = (
+  portal: Portal,
+  page: { page: number; pageSize: number },
+  signal: AbortSignal,
+): Promise<NodeRow[]> =>
+  portal.nodes.list(
+    { fields, parameters: { type: 'resource' }, ...page, orderBy: { column: 'changed', direction: 'DESC' } },
+    signal,
+  );
 
 const highest = (numbers: Iterable<string>): number => {
   let found = 0;
@@ -90,29 +139,22 @@ const areSame = async (
   signal: AbortSignal,
 ): Promise<boolean> => {
   if (known.size < fewResources) return false;
-  const list = (column: string, page: number, pageSize: number): Promise<NodeRow[]> => {
-    const orderBy = { column, direction: column === 'nid' ? 'ASC' : 'DESC' } as const;
-    return portal.nodes.list({ fields, parameters: { type: 'resource' }, page, pageSize, orderBy }, signal);
-  };
   for (let page = 0; ; page++) {
-    const rows = await list('changed', page, maxPageSize);
+    const rows = await newestResources(portal, { page, pageSize: maxPageSize }, signal);
     // Of a portal that was restored the newest change is gone.
     if (page === mostChangedPages || (page === 0 && !(Number(rows[0]?.changed) >= newest))) return false;
     if (rows.some((row) => !isSameNode(known.get(row.nid), row))) return false;
     if (rows.length < maxPageSize || Number(rows.at(-1)?.changed) < newest) break;
   }
-  const [last] = await list('nid', known.size - 1, 1);
-  if (last?.nid !== String(highest(known.keys()))) return false;
-  return (await list('nid', known.size, 1)).length === 0;
+  return hasExactly(portal, { type: 'resource' }, { count: known.size, signal });
 };
 
 const fields = ['nid', 'vid', 'uuid', 'title', 'status', 'changed'];
 
 const listType = async (portal: Portal, type: string, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
   const found = new Map<string, ListedNode>();
-  const orderBy = { column: 'nid', direction: 'ASC' } as const;
   for (let page = 0; ; page++) {
-    const query = { fields, parameters: { type }, page, pageSize: maxPageSize, orderBy };
+    const query = { fields, parameters: { type }, page, pageSize: maxPageSize, orderBy: byNid };
     const rows = await portal.nodes.list(query, signal);
     const before = found.size;
     for (const { nid, uuid, title, status, vid, changed } of rows) {

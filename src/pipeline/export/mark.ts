@@ -56,6 +56,7 @@ const listingSchema = z.object({
   runId: z.string(),
   datasets: z.array(z.string()),
   resources: z.array(z.string()),
+  areResourcesListed: z.boolean(),
   groups: z.record(z.string(), z.string()),
   unread: z.int(),
   state: stateSchema,
@@ -66,9 +67,9 @@ export type KeptListing = z.infer<typeof listingSchema>;
 
 /** Keeps what was listed for the later attempts of a run. */
 export const keepListing = async (root: string, runId: string, listing: Listing): Promise<void> => {
-  const { datasets, resources, groups, unread, state } = listing;
+  const { datasets, resources, groups, ...more } = listing;
   const nids = { datasets: [...datasets.keys()], resources: [...resources.keys()] };
-  const kept: KeptListing = { runId, ...nids, groups: Object.fromEntries(groups), unread, state };
+  const kept: KeptListing = { runId, ...nids, groups: Object.fromEntries(groups), ...more };
   await writeWhole(join(root, listingName), [JSON.stringify(kept)]);
 };
 

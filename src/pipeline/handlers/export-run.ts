@@ -12,7 +12,7 @@ import { completeRecords } from '../export/complete.ts';
 import { targetsOf } from '../export/describe.ts';
 import { type ExportTools, exportDataset } from '../export/export-dataset.ts';
 import { datasetFolders, datasetsName, readRecord, records, sizeOf, slugName, sweep } from '../export/folder.ts';
-import { listPortal, type PlannedFolder, planFolders } from '../export/listing.ts';
+import { listPortal, type PlannedFolder, planFolders, unknownResources } from '../export/listing.ts';
 import { forgetListing, type KeptListing, keepListing, keptListing, markFolder, writeMark } from '../export/mark.ts';
 import type { ExportedPortal } from '../export/package.ts';
 import { type ExportTotals, totalsOf, writeSummary } from '../export/summary.ts';
@@ -161,17 +161,18 @@ const completeExport = async (
 
 /** Exports the resources that no list of a dataset names: with the dataset that they name themselves, or alone. */
 const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: KeptListing): Promise<void> => {
-  const known = new Set<string>();
+  const known = new Map<string, string>();
   const folders = new Map<string, string>();
   for await (const { folder, record } of records(order.folder)) {
-    for (const { node } of record.resources) if (record.removed === null) known.add(node.nid);
+    for (const { node } of record.resources) if (record.removed === null) known.set(node.nid, String(node.status));
     if (record.node && record.removed === null) folders.set(record.node.nid, folder);
   }
   const listed = new Set(listing.datasets);
+  const strays = listing.areResourcesListed ? [] : await unknownResources(tools.portal, known, tools.signal);
   const more = new Map<string, string[]>();
   const alone: string[] = [];
   await eachAtOnce(
-    listing.resources.filter((nid) => !known.has(nid)),
+    [...new Set([...strays, ...listing.resources.filter((nid) => !known.has(nid))])],
     straysAtOnce,
     async (nid) => {
       const node = await tools.portal.nodes.visible(nid, tools.signal);

@@ -16,7 +16,7 @@ export interface FakePortal {
   /** Rows of the datastore by uuid. */
   rows: Map<string, Record<string, string>[]>;
   /** The list of nodes; to be replaced by a test. */
-  list: (type: string, page: { from: number; to: number; orderBy: string }) => FakeNode[];
+  list: (type: string, page: { from: number; to: number; orderBy: string; status: string | null }) => FakeNode[];
   requests: string[];
 }
 
@@ -37,7 +37,10 @@ export const startFakePortal = async (nodes: FakeNode[]): Promise<FakePortal> =>
     files: new Map(),
     rows: new Map(),
     requests: [],
-    list: (type, { from, to }) => portal.nodes.filter((node) => node.type === type).slice(from, to),
+    list: (type, { from, to, status }) =>
+      portal.nodes
+        .filter((node) => node.type === type && (status === null || (node.status ?? '1') === status))
+        .slice(from, to),
   };
   const server = createServer((request, response) => answer(portal, request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -83,7 +86,8 @@ const answer = (portal: FakePortal, request: IncomingMessage, response: ServerRe
   if (url.pathname === '/api/dataset/node') {
     const [page, size] = [Number(url.searchParams.get('page') ?? 0), Number(url.searchParams.get('pagesize') ?? 20)];
     const orderBy = url.searchParams.has('options[orderby][changed]') ? 'changed' : 'nid';
-    const window = { from: page * size, to: (page + 1) * size, orderBy };
+    const status = url.searchParams.get('parameters[status]');
+    const window = { from: page * size, to: (page + 1) * size, orderBy, status };
     const rows = portal.list(url.searchParams.get('parameters[type]') ?? '', window);
     return json(rows.map(whole));
   }
