@@ -12,6 +12,7 @@ import {
   PortalUnreachableError,
 } from '../model/errors.ts';
 import { certificateFault, innermostFault, retryAfterMs } from '../util/http.ts';
+import { parsedJson } from '../util/json.ts';
 import { formErrorFields, isHtmlPage, type Redact, wordsOf } from './words.ts';
 
 /** A complete reply of the portal, whatever its status. */
@@ -122,7 +123,8 @@ const missing = (reply: Reply, portal: PortalFacts): PortalError => {
       hint: 'the address worked before: check proxies between sluice and the portal',
     });
   }
-  if (nodePath.test(reply.path) && nodeNotFound.test(words)) {
+  const [, id] = nodePath.exec(reply.path) ?? [];
+  if (id !== undefined && (nodeNotFound.test(words) || (portal.proven && namesNode(reply, id)))) {
     return new PortalGoneError(message, facts, {
       hint: 'the node was deleted on the portal; the next run handles it',
     });
@@ -133,7 +135,14 @@ const missing = (reply: Reply, portal: PortalFacts): PortalError => {
   });
 };
 
-const nodePath = /\/(?:node|datastore)\/[^/?]+/;
+const nodePath = /\/(?:node|datastore)\/([^/?]+)/;
+
+/** True for a message about the node in whatever language the portal speaks: `["Node 7 konnte nicht gefunden werden"]`. */
+const namesNode = ({ text }: Reply, id: string): boolean => {
+  const value = parsedJson(text);
+  const [message] = Array.isArray(value) && value.length === 1 ? value : [];
+  return typeof message === 'string' && /^\d+$/.test(id) && new RegExp(`\\b${id}\\b`).test(message);
+};
 const nodeNotFound = /\bnode\b.*\b(?:could not be|not) found\b/i;
 
 const redirected = (reply: Reply, portal: PortalFacts): PortalError => {

@@ -51,7 +51,7 @@ export interface HttpRequest {
 export interface FileReply {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  body: AsyncIterable<Buffer>;
+  body: Readable;
 }
 
 /** Bytes of an unwanted body that are read to keep its connection. */
@@ -147,7 +147,7 @@ export class Http {
       await this.hooks.takeToken?.(signal);
       const { headersMs, bodyMs } = this.settings.timeouts;
       const reply = await requestOnce(`${this.url}${path}`, {
-        headers: { 'user-agent': 'sluice', ...headers },
+        headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
         headersTimeout: headersMs,
         bodyTimeout: bodyMs,
         signal,

@@ -66,6 +66,8 @@ describe('a reply that is no success', () => {
     [413, page, 'portal-refused', false],
     [422, '["no"]', 'portal-refused', false],
     [404, '["Node 12 could not be found"]', 'portal-gone', false],
+    [404, '["Der Node 12 konnte nicht gefunden werden."]', 'portal-gone', false],
+    [404, '["Es gibt 3 andere"]', 'portal-refused', false],
     [404, '["There is no user with ID X."]', 'portal-refused', false],
     [404, page, 'portal-reply', true],
   ])('%i %s is %s', (status, text, code, retryable) => {

@@ -1,9 +1,17 @@
 // The file of a resource: from the portal, streamed to the disk; its rows from the datastore where the portal has lost it.
 import { dirname, join } from 'node:path';
 import { extensionOf } from '../../dataset-api/file-types.ts';
-import { PortalReplyError, PortalUnreachableError, SluiceError } from '../../model/errors.ts';
+import {
+  PortalReplyError,
+  PortalUnreachableError,
+  SluiceError,
+  SourceRefusedError,
+  SourceUnreachableError,
+} from '../../model/errors.ts';
 import { type FileReply, filePath, type Portal } from '../../portal-client/client.ts';
-import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import { decodersFor, encodingsOf, mediaType } from '../../sources/fetch/content.ts';
+import type { Fetcher, FetchPolicy } from '../../sources/fetch/fetch.ts';
+import { boundedBody, tooLarge } from '../../sources/fetch/pump.ts';
 import type { uploadOf } from './describe.ts';
 import { ownFolder, sizeOf, type Written, writeWhole } from './folder.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';
@@ -68,9 +76,12 @@ const downloadInSession = async (
     await tools.portal.nodes.visible(node.nid, tools.signal);
     return await download(tools, upload, into);
   } catch (error) {
-    const status = error instanceof PortalUnreachableError ? error.request.status : undefined;
-    if (status === undefined || tools.attempt < enoughAttempts) throw error;
-    return { code: 'file-unreachable', message: `${upload.name} failed with status ${status} each time` };
+    if (error instanceof SourceRefusedError) return { code: 'file-unreachable', message: error.message };
+    const isTransfer = error instanceof PortalUnreachableError || error instanceof SourceUnreachableError;
+    if (!isTransfer || tools.attempt < enoughAttempts) throw error;
+    // A portal that is down does not answer this either.
+    await tools.portal.nodes.visible(node.nid, tools.signal);
+    return { code: 'file-unreachable', message: `${upload.name} failed each time: ${error.message}` };
   }
 };
 
@@ -84,7 +95,7 @@ const download = async (tools: FileTools, upload: Upload, into: string): Promise
   for (let hops = 0; hops <= mostRedirects; hops++) {
     const answer: Written | Finding | { location: string } = await portal.file(
       path,
-      (reply) => take(reply, { upload, into, path: path ?? '' }),
+      (reply) => take(reply, { upload, into, path: path ?? '', limits: tools.fetcher.policy }),
       signal,
     );
     if (!('location' in answer)) return answer;
@@ -99,7 +110,7 @@ const download = async (tools: FileTools, upload: Upload, into: string): Promise
 
 const take = async (
   { status, headers, body }: FileReply,
-  { upload, into, path }: { upload: Upload; into: string; path: string },
+  { upload, into, path, limits }: { upload: Upload; into: string; path: string; limits: FetchPolicy },
 ): Promise<Written | Finding | { location: string }> => {
   const location = [headers.location].flat()[0];
   if (status >= 300 && status < 400 && location !== undefined) return { location };
@@ -110,9 +121,12 @@ const take = async (
   if (/^text\/html\b/i.test(type) && !/^x?html?$/.test(extensionOf(upload.name))) {
     return { code: 'file-is-page', message: `the portal answers with a web page instead of ${upload.name}` };
   }
-  const announced = Number(headers['content-length'] ?? Number.NaN);
-  const written = await writeWhole(into, body);
-  if (Number.isFinite(announced) && announced !== written.bytes && headers['content-encoding'] === undefined) {
+  const encodings = encodingsOf([headers['content-encoding']].flat()[0], { name: upload.name, type: mediaType(type) });
+  const decoders = decodersFor(encodings, upload.name);
+  const announced = decoders.length > 0 ? Number.NaN : Number(headers['content-length'] ?? Number.NaN);
+  if (announced > limits.maxBytes) throw tooLarge(upload.name, `${announced} bytes`, limits.maxBytes);
+  const written = await writeWhole(into, boundedBody(body, { where: upload.name, decoders, limits }));
+  if (Number.isFinite(announced) && announced !== written.bytes) {
     throw new PortalUnreachableError(`${upload.name} broke off after ${written.bytes} of ${announced} bytes`, {
       method: 'GET',
       path,

@@ -35,7 +35,8 @@ export const openFetcher = (policy: FetchPolicy, tools: { lookup?: LookupFunctio
 
 /** Fetches under one policy, polite to each host over all its calls. `close()` when done. */
 export class Fetcher {
-  private readonly policy: FetchPolicy;
+  /** Under which it fetches. */
+  readonly policy: FetchPolicy;
   private readonly client: GuardedClient;
   /** Fetches into one file go one after the other. */
   private readonly busy = new Map<string, Promise<unknown>>();

@@ -1,5 +1,5 @@
 // The body of an answer on its way into a part: decoded, looked at, within its limits.
-import { type Transform, Writable } from 'node:stream';
+import { pipeline as piped, type Readable, type Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import { countBytes, isBomb, type PageWatch } from './content.ts';
@@ -65,6 +65,29 @@ export const pump = async (
   }
 };
 
+/** The bytes of a body that goes elsewhere than into a part, within the same limits. @throws as {@link pump} */
+export async function* boundedBody(
+  body: Readable,
+  { where, decoders, limits }: { where: string; decoders: Transform[]; limits: PumpOptions['limits'] },
+): AsyncGenerator<Buffer> {
+  let [sent, bytes] = [0, 0];
+  const count = countBytes((more) => {
+    sent += more;
+  });
+  const silence = watchSilence({ body, where }, limits.bodyMs, () => sent);
+  try {
+    piped([body, count, ...decoders], () => undefined); // what is read below throws what went wrong
+    for await (const chunk of decoders.at(-1) ?? count) {
+      bytes += chunk.length;
+      if (bytes > limits.maxBytes) throw tooLarge(where, `at least ${bytes} bytes`, limits.maxBytes);
+      if (decoders.length > 0 && isBomb(sent, bytes)) throw bomb(where, sent, bytes);
+      yield chunk;
+    }
+  } finally {
+    clearInterval(silence);
+  }
+}
+
 /** The error for a file beyond the limit; `size` as far as it is known. */
 export const tooLarge = (where: string, size: string, limit: number): SourceRefusedError =>
   new SourceRefusedError(`${where} has ${size}, more than the limit of ${limit}`, {
@@ -95,7 +118,11 @@ const sinkOf = (write: (chunk: Uint8Array) => Promise<void>, end: () => Promise<
 const leastBytes = 512;
 
 /** Ends a body that trickles: a server may not hold a worker with a byte a minute. */
-const watchSilence = ({ body, where }: Answer, ms: number, sent: () => number): NodeJS.Timeout => {
+const watchSilence = (
+  { body, where }: { body: Readable; where: string },
+  ms: number,
+  sent: () => number,
+): NodeJS.Timeout => {
   let before = 0;
   return setInterval(() => {
     const now = sent();
