@@ -1,9 +1,10 @@
 // `sluice export`: a portal as a folder of data packages, with a catalogue, and a manifest that publishes it elsewhere.
 import { hash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { errorMessage, UsageError } from '../model/errors.ts';
-import { type ExportOrder, exportedFiles } from '../model/job.ts';
+import { type ExportOrder, exportedFiles } from '../model/export-order.ts';
 import { type CommandDeclarations, commonOptions, parseDuration } from './declaration.ts';
 import { exitCodeOfReports } from './exit-code.ts';
 import type { CommonOptions, Io } from './io.ts';
@@ -28,12 +29,15 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
   const config = await configOf({ ...options, portal, isReadOnly: true }, io);
   const name = config.portal ?? portal;
   const folder = resolve(io.cwd, options.output);
-  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
-    throw new UsageError(`the folder ${folder} cannot be made: ${errorMessage(cause)}`, {
+  try {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.W_OK);
+  } catch (cause) {
+    throw new UsageError(`the folder ${folder} cannot be written to: ${errorMessage(cause)}`, {
       hint: 'name a folder that may be written to: sluice export PORTAL -o FOLDER',
       cause,
     });
-  });
+  }
   const order: ExportOrder = {
     folder,
     files: options.files ?? 'changed',

@@ -24,7 +24,7 @@ interface WaitOptions {
 const pollMs = 50;
 
 /**
- * Waits until every run has its report. Workers of this process are started when no other process has any, also when
+ * Waits until every run has its report. Workers of this process are started when no other process has any for their portals, also when
  * those vanish on the way. Throws {@link InterruptedError} when the command is stopped, {@link UnfinishedError} when a
  * portal stays paused, requests too long a pause, or Redis lost the run.
  */
@@ -42,7 +42,8 @@ export const waitForRuns = async (
     for (;;) {
       if (io.stop.aborted) throw interrupted(runs);
       if (Date.now() - checkedAt > 1000) {
-        if (!(await runtime.hasWorkers())) await runtime.startWorkers([...new Set(runs.map((run) => run.portal))]);
+        const portals = [...new Set(runs.map((run) => run.portal))];
+        if (!(await runtime.hasWorkers(portals))) await runtime.startWorkers(portals);
         checkedAt = Date.now();
         for (const run of open) await refuseLost(runtime, run);
         await pauses.check(open);

@@ -2,29 +2,13 @@
 
 import { z } from 'zod';
 import type { SluiceError } from './errors.ts';
+import { exportSchema } from './export-order.ts';
 import { kindOfKey, uuidOfKey } from './key.ts';
 import type { JobWriter } from './lease.ts';
 import type { JobLog } from './log.ts';
 import { driftPolicies, type RunPriority, removalModes } from './policy.ts';
 import { type Reason, reasonSchema } from './report.ts';
 import { scheduleSchema } from './schedule-times.ts';
-
-/** Which files of resources an export takes: all again, those that changed, or none. */
-export const exportedFiles = ['changed', 'all', 'none'] as const;
-
-/** How a portal is exported. */
-const exportSchema = z.object({
-  /** Absolute path of the folder. */
-  folder: z.string(),
-  files: z.enum(exportedFiles),
-  /** Uuids, node ids and titles of datasets, where not all are exported; a title may hold `*`. */
-  only: z.array(z.string()).nullable(),
-  /** True: without a login, what the public may read. */
-  isPublic: z.boolean(),
-});
-
-/** See {@link exportSchema}. */
-export type ExportOrder = z.infer<typeof exportSchema>;
 
 /** What a run is asked to do. */
 const requestData = {

@@ -1,6 +1,7 @@
 // The report of a run: what happened to every dataset and resource, as `--json` prints it, and failures grouped by
 // cause.
 import { z } from 'zod';
+import { exportSchema } from './export-order.ts';
 
 /** What a run did to an item. */
 export const itemActions = [
@@ -92,6 +93,8 @@ export const reportSchema = z.object({
   reason: reasonSchema.nullable(),
   /** What is published otherwise than the source has it, such as keys of a catalogue that portals have no field for. */
   remarks: z.array(z.string()).exactOptional(),
+  /** What was asked for, of a run that exports. */
+  export: exportSchema.exactOptional(),
   items: z.array(reportItemSchema),
 });
 

@@ -39,6 +39,8 @@ interface WorkerParts {
   breaker: CircuitBreaker;
   exclusive: Exclusive;
   stops: StopWatch;
+  /** True for a portal that only other workers know. */
+  isOfOthers: (portal: string) => Promise<boolean>;
   /** Redis key of the log of an item, by its id. */
   logKey: (itemId: string) => string;
   retry: RetrySettings;
@@ -123,7 +125,8 @@ export class QueueWorker {
 
   async #process(job: Job, token: string, taken?: AbortSignal): Promise<unknown> {
     const parsed = parseJob(job);
-    const { stops, queue } = this.#parts;
+    const { stops, queue, isOfOthers } = this.#parts;
+    if (await isOfOthers(parsed.data.portal)) throw await this.#giveBack(job, token, parsed.data.portal);
     if (!('runId' in parsed.data)) return this.#work(job, parsed, { token, taken, cancelled: never, paused: never });
     const of = { runId: parsed.data.runId, portal: parsed.data.portal };
     const { cancelled, paused } = await stops.enter(of);

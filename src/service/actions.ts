@@ -34,6 +34,8 @@ export type Retried = { of: string } | { manifest: string; code: string };
 
 /** Asks for runs that are limited to what failed; none where nothing did. @throws NotFoundError for what is not known */
 export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal): Promise<RequestedRun[]> => {
+  const again = 'of' in what ? await exportAgain(runtime, what.of, signal) : null;
+  if (again) return again;
   const runs: RequestedRun[] = [];
   for (const { target, keys } of await failedKeys(runtime, what)) {
     const only = await stillWanted(await loadManifest(target.manifestPath), keys, runtime.sourceTools(signal));
@@ -41,6 +43,15 @@ export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal
     runs.push({ runId, manifest: target.manifest, portal: target.portal });
   }
   return runs;
+};
+
+/** An export takes what it lacks, so the same one is asked for again; null for a run that was none. */
+const exportAgain = async (runtime: Runtime, runId: string, signal: AbortSignal): Promise<RequestedRun[] | null> => {
+  const report = runId.includes('/') ? null : await runtime.runs.report(runId);
+  if (!report?.export) return null;
+  if (report.reason === null && !report.items.some(({ reason }) => reason !== null)) return [];
+  const target = { manifestPath: report.export.folder, manifest: report.manifest, portal: report.portal };
+  return [await ask(runtime, target, { export: report.export }, signal)];
 };
 
 interface TargetKeys {

@@ -8,7 +8,7 @@ import { CircuitBreaker } from '../queue/breaker.ts';
 import { StopWatch } from '../queue/cancel.ts';
 import { Exclusive } from '../queue/exclusive.ts';
 import type { RunGate } from '../queue/gate.ts';
-import { type AgreedLimits, type PortalLimits, WorkerHeartbeat } from '../queue/heartbeat.ts';
+import { type AgreedLimits, liveWorkers, type PortalLimits, WorkerHeartbeat } from '../queue/heartbeat.ts';
 import type { NoticeQueue } from '../queue/notices.ts';
 import type { PortalPauses } from '../queue/pause.ts';
 import { PortalWatch } from '../queue/portal-watch.ts';
@@ -149,6 +149,10 @@ const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLim
   return concurrency * (requestsPerSecond === 0 ? 3 : 2);
 };
 
+/** True when some live worker works for the portal. */
+const isServed = async ({ redis, keys }: PortalWorkersParts, portal: string): Promise<boolean> =>
+  (await liveWorkers(redis, keys, Date.now())).values().some(({ limits }) => Object.hasOwn(limits, portal));
+
 const workerOf = (
   parts: PortalWorkersParts,
   shared: { breaker: CircuitBreaker; exclusive: Exclusive; stops: StopWatch },
@@ -162,6 +166,7 @@ const workerOf = (
     handlers: parts.handlers,
     pauses: parts.pauses,
     ...shared,
+    isOfOthers: async (portal) => !Object.hasOwn(parts.config.portals, portal) && isServed(parts, portal),
     logKey: parts.keys.itemLog,
     retry: parts.config.retry,
     lockMs: parts.config.jobs.lockMs,

@@ -251,10 +251,12 @@ export class Runtime {
     const portal = this.portalOf(manifest);
     this.portals.config(portal);
     const target = { manifestPath: manifest.path, manifest: manifest.name, portal };
+    // Workers that do not know the portal would take the run and fail it.
+    if ((await this.hasWorkers()) && !(await this.hasWorkers([portal]))) await this.startWorkers([portal]);
     for (;;) {
       const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
       if (starts !== 'busy') return { runId };
-      if (!(await this.hasWorkers())) await this.startWorkers([portal]); // some worker must end the current run
+      if (!(await this.hasWorkers([portal]))) await this.startWorkers([portal]); // some worker must end the current run
       await sleep(100, undefined, { signal });
     }
   }
@@ -264,9 +266,10 @@ export class Runtime {
     return this.portals.config(portal).kind === 'remote' ? 24 * 3600 * 1000 : null;
   }
 
-  /** True when some process works the jobs of this Redis. */
-  async hasWorkers(): Promise<boolean> {
-    return (await this.workerRoles()).length > 0;
+  /** True when some process works the jobs of this Redis; of these portals, where some are named. */
+  async hasWorkers(portals: readonly string[] = []): Promise<boolean> {
+    const workers = [...(await liveWorkers(this.redis, this.keys, Date.now())).values()];
+    return workers.length > 0 && portals.every((portal) => workers.some(({ limits }) => Object.hasOwn(limits, portal)));
   }
 
   /** What the processes are that work the jobs of this Redis: `start`, `worker`, `publish` … */

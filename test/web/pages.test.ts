@@ -464,3 +464,18 @@ it('with an address of https its cookies are secure, and its name is served', as
     await secure.close();
   }
 });
+
+it('asks for an export again that left something undone', async () => {
+  const other = await openWebPlace();
+  const runId = '20261121-140000-expor';
+  const order = { folder: '/srv/export', files: 'changed' as const, only: null, isPublic: false };
+  const reason = { code: 'portal-unreachable', message: 'no answer', hint: null };
+  await writeRun(other.runtime, { runId, manifest: 'export-city' }, { items: [], at: noon, reason, order });
+  const url = `/act/retry?run=${runId}`;
+  expect((await other.get(url)).body).toContain('takes what <bdi>/srv/export</bdi> lacks of local');
+  expect((await confirm(other, url)).statusCode).toBe(303);
+  const { current } = await other.runtime.gate.state({ manifest: 'export-city', portal: 'local' });
+  const job = await other.runtime.queues.runs.getJob(current ?? '');
+  expect(job?.data).toMatchObject({ export: order });
+  await other.close();
+});

@@ -1,9 +1,12 @@
 // One dataset of a portal into its folder: the node, those of its resources, their files, and at last the data package.
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { ExportOrder } from '../../model/job.ts';
+import { basename, join } from 'node:path';
+import { TableFaultError } from '../../model/errors.ts';
+import type { ExportOrder } from '../../model/export-order.ts';
+import { isTabular } from '../../model/recipe/recipe.ts';
 import type { Portal, PortalNode } from '../../portal-client/client.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
+import { checkTable } from '../../tables/check.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { linkOf, targetsOf, uploadOf } from './describe.ts';
 import { fetchFile } from './fetch-file.ts';
@@ -21,7 +24,14 @@ import {
   writeChanged,
 } from './folder.ts';
 import { type ExportedPortal, packageOf } from './package.ts';
-import { cleanNode, type DatasetRecord, type ExportedNode, type ExportedResource, type Finding } from './record.ts';
+import {
+  cleanNode,
+  type DatasetRecord,
+  type ExportedNode,
+  type ExportedResource,
+  type Finding,
+  type StoredFile,
+} from './record.ts';
 
 /** What to export. */
 interface DatasetOrder {
@@ -66,9 +76,10 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): P
   const found = wanted.nid === null ? null : await portal.nodes.visible(wanted.nid, signal);
   if (wanted.nid !== null && found === null) {
     if (before === null) return null;
-    const record = { ...before, removed: before.removed ?? today() };
-    await writeRecord(folder, wanted.folder, record, tools.about);
-    return { record, replaced: [] };
+    return {
+      record: await markRemoved(tools, { order: wanted.order, folder: wanted.folder, record: before }),
+      replaced: [],
+    };
   }
   const node = found && cleanNode(found);
   const findings: Finding[] = [];
@@ -104,6 +115,16 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): P
   for (const path of replaced) await rm(join(folder, path), { force: true });
   await progress.remove();
   return { record, replaced };
+};
+
+/** Marks what is in a folder as removed from the portal, and keeps it. */
+export const markRemoved = async (
+  { about }: Pick<ExportTools, 'about'>,
+  { order, folder, record: before }: { order: ExportOrder; folder: string; record: DatasetRecord },
+): Promise<DatasetRecord> => {
+  const record = { ...before, removed: before.removed ?? today() };
+  await writeRecord(join(order.folder, datasetsName, folder), folder, record, about);
+  return record;
 };
 
 /** Writes the data package of a dataset; leaves it alone where nothing is different. */
@@ -217,7 +238,28 @@ const storedFile = async (
   if (upload === null || files === 'none') return { file: null, findings: [] };
   const findings: Finding[] = [];
   const file = await fetchFile({ ...tools, folder }, { node, upload, path }, findings);
+  if (file !== null) findings.push(...(await odditiesOf(file, join(folder, path), tools.signal)));
   return { file, findings };
+};
+
+/** What is odd about a file that is here. */
+const odditiesOf = async (
+  { path, name, bytes }: StoredFile,
+  place: string,
+  signal: AbortSignal,
+): Promise<Finding[]> => {
+  const findings: Finding[] = [];
+  const kept = basename(path);
+  if (kept !== name)
+    findings.push({ code: 'file-name', message: `${name} is called ${kept}, as not every disk takes its name` });
+  if (!isTabular(name)) return findings;
+  try {
+    await checkTable(place, { signal, bytes });
+  } catch (error) {
+    if (!(error instanceof TableFaultError)) throw error;
+    findings.push({ code: 'file-faulty', message: `${name} is published without its rows: ${error.message}` });
+  }
+  return findings;
 };
 
 /** Paths of all files that belong to a package. */

@@ -8,8 +8,10 @@ export const findingCodes = [
   'draft',
   'duplicate-uuid',
   'empty-resource',
+  'file-faulty',
   'file-gone',
   'file-is-page',
+  'file-name',
   'file-refused',
   'file-size',
   'file-unreachable',
@@ -25,6 +27,7 @@ export const findingCodes = [
   'rows-instead-of-file',
   'several-contents',
   'term-unknown',
+  'title-changed',
 ] as const;
 
 /** See {@link findingCodes}. */

@@ -1,7 +1,8 @@
 // An export run: list, plan, one job for each dataset, then the files of the whole folder.
 import { join } from 'node:path';
 import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
-import type { ExportOrder, JobContext } from '../../model/job.ts';
+import type { ExportOrder } from '../../model/export-order.ts';
+import type { JobContext } from '../../model/job.ts';
 import { datasetKey, uuidOfKey } from '../../model/key.ts';
 import type { Reason, ReportItem, StoredReport } from '../../model/report.ts';
 import { filePath, type Portal } from '../../portal-client/client.ts';
@@ -10,11 +11,12 @@ import type { DatasetWork } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { completeRecords } from '../export/complete.ts';
 import { targetsOf } from '../export/describe.ts';
-import { type ExportTools, exportDataset } from '../export/export-dataset.ts';
+import { type ExportTools, exportDataset, markRemoved } from '../export/export-dataset.ts';
 import { datasetFolders, datasetsName, readRecord, records, sizeOf, slugName, sweep } from '../export/folder.ts';
 import { listPortal, type PlannedFolder, planFolders, unknownResources } from '../export/listing.ts';
 import { forgetListing, type KeptListing, keepListing, keptListing, markFolder, writeMark } from '../export/mark.ts';
 import type { ExportedPortal } from '../export/package.ts';
+import type { DatasetRecord } from '../export/record.ts';
 import { type ExportTotals, totalsOf, writeSummary } from '../export/summary.ts';
 import type { HandlerDeps } from './deps.ts';
 import { datasetItem, itemsOfRecord } from './export-items.ts';
@@ -63,7 +65,9 @@ export const executeExport = async (
   await work();
   const listing = await keptListing(order.folder, runId);
   if (!listing)
-    throw new JobLostError(`what run ${runId} listed vanished from ${order.folder}`, { hint: 'export again' });
+    throw new JobLostError(`what run ${runId} listed vanished from ${order.folder}`, {
+      hint: 'export again, when no other export writes into that folder',
+    });
   const totals = await job.step({ name: 'complete', on: order.folder, light: true }, async (signal) =>
     completeExport(await tools(signal), job, { order, listing }),
   );
@@ -76,6 +80,7 @@ export const executeExport = async (
     endedAt: new Date().toISOString(),
     reason: await faultOf(order),
     remarks: remarksOf(order, totals, listing),
+    export: order,
   });
   // With an item that failed, what changed since the last whole export must be found again.
   const hasFailed = [report.counts.dataset, report.counts.resource].some(({ failed = 0 }) => failed > 0);
@@ -161,6 +166,7 @@ const completeExport = async (
 
 /** Exports the resources that no list of a dataset names: with the dataset that they name themselves, or alone. */
 const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: KeptListing): Promise<void> => {
+  await removeJoined(tools, order);
   const known = new Map<string, string>();
   const folders = new Map<string, string>();
   for await (const { folder, record } of records(order.folder)) {
@@ -196,6 +202,20 @@ const exportStrays = async (tools: ExportTools, order: ExportOrder, listing: Kep
   for (const nid of alone.sort(byNumber)) {
     const folder = slugName(`no-dataset-${nid}`, nid, taken);
     await exportDataset(tools, { order, folder, nid: null, more: [nid] });
+  }
+};
+
+/** Marks the packages of resources that were in no dataset, and are in one now, as removed. */
+const removeJoined = async (tools: ExportTools, order: ExportOrder): Promise<void> => {
+  const joined = new Set<string>();
+  const alone: { folder: string; record: DatasetRecord }[] = [];
+  for await (const { folder, record } of records(order.folder)) {
+    if (record.removed !== null) continue;
+    if (record.node === null) alone.push({ folder, record });
+    else for (const { node } of record.resources) joined.add(node.nid);
+  }
+  for (const { folder, record } of alone) {
+    if (record.resources.every(({ node }) => joined.has(node.nid))) await markRemoved(tools, { order, folder, record });
   }
 };
 

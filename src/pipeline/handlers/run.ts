@@ -195,12 +195,13 @@ const proveJobs = async ({ runs }: HandlerDeps, { data }: JobContext<'run'>): Pr
 
 const reportOf = async (
   { runs }: HandlerDeps,
-  { data: { runId, manifest, portal } }: JobContext<'run'>,
+  { data: { runId, manifest, portal, export: order } }: JobContext<'run'>,
   { startedAt, ...rest }: Pick<StoredReport, 'reason' | 'remarks'> & { startedAt: number },
 ): Promise<StoredReport> => {
   const items = await runs.reported(runId);
   const iso = (ms: number): string => new Date(ms).toISOString();
-  return items.end({ runId, manifest, portal, startedAt: iso(startedAt), endedAt: iso(Date.now()), ...rest });
+  const asked = order ? { export: order } : {};
+  return items.end({ runId, manifest, portal, startedAt: iso(startedAt), endedAt: iso(Date.now()), ...asked, ...rest });
 };
 
 /** Ends the items of jobs that did not: their records were lost, or the engine failed them itself. */

@@ -80,6 +80,15 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
     const target = await runtime.runs.target(runId);
     if (target === null) throw new NotFoundError(`no run "${runId}" is known`, { hint: 'it may have expired' });
     const { manifest } = target;
+    const order = (await runtime.runs.report(runId))?.export;
+    if (order) {
+      return {
+        title: 'Export again?',
+        says: html`<p>A run is asked for that takes what <bdi>${order.folder}</bdi> lacks of ${target.portal}, and what changed there since.</p>`,
+        button: 'Export',
+        act: async (signal) => firstRun(await retry(runtime, { of: runId }, signal)),
+      };
+    }
     if (code !== '') {
       return {
         title: `Retry everything with ${code}?`,

@@ -18,6 +18,8 @@ export interface FakePortal {
   /** The list of nodes; to be replaced by a test. */
   list: (type: string, page: { from: number; to: number; orderBy: string; status: string | null }) => FakeNode[];
   requests: string[];
+  /** Ids of nodes whose read makes no sense. */
+  broken: Set<string>;
 }
 
 /** A resource with an upload of this name. */
@@ -37,6 +39,7 @@ export const startFakePortal = async (nodes: FakeNode[]): Promise<FakePortal> =>
     files: new Map(),
     rows: new Map(),
     requests: [],
+    broken: new Set(),
     list: (type, { from, to, status }) =>
       portal.nodes
         .filter((node) => node.type === type && (status === null || (node.status ?? '1') === status))
@@ -92,6 +95,7 @@ const answer = (portal: FakePortal, request: IncomingMessage, response: ServerRe
     return json(rows.map(whole));
   }
   const nid = /^\/api\/dataset\/node\/(\d+)$/.exec(url.pathname)?.[1];
+  if (nid && portal.broken.has(nid)) return json('no node');
   const node = portal.nodes.find((one) => one.nid === nid);
   if (nid) return node ? json(whole(node)) : json([`Node ${nid} could not be found`], 404);
   if (url.pathname === '/api/action/datastore/search.json') {

@@ -222,6 +222,7 @@ const common = {
   breaker,
   exclusive: new Exclusive(redis, redisKeys('toy').exclusive),
   stops: new StopWatch(redis, redisKeys('toy'), pauses),
+  isOfOthers: async () => false,
   logKey: redisKeys('toy').itemLog,
   retry: { backoffMs: 50, maxBackoffMs: 200 },
   lockMs: 1500,

@@ -1,4 +1,5 @@
 // State of a service with something of everything: live and faulty items, runs, a held run, a paused portal, an inbox, work.
+import type { ExportOrder } from '../../../src/model/export-order.ts';
 import { itemId, plainRequest } from '../../../src/model/job.ts';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../../src/model/ledger-entry.ts';
@@ -110,7 +111,7 @@ export const itemOf = (entry: LedgerEntry, more: Partial<ReportItem> = {}): Repo
 export const writeRun = async (
   runtime: Runtime,
   { runId, manifest, portal = 'local' }: { runId: string; manifest: string; portal?: string },
-  { items, at, reason = null }: { items: ReportItem[]; at: number; reason?: Reason | null },
+  { items, at, reason = null, order }: { items: ReportItem[]; at: number; reason?: Reason | null; order?: ExportOrder },
 ): Promise<void> => {
   await runtime.runs.begin(runId, { manifest, portal, why: 'schedule' });
   await runtime.redis.hset(runtime.keys.run(runId), 'startedAt', at);
@@ -125,6 +126,7 @@ export const writeRun = async (
     endedAt: new Date(at + 95_000).toISOString(),
     counts,
     reason,
+    ...(order ? { export: order } : {}),
     items,
   };
   await runtime.runs.close(report);
@@ -145,7 +147,8 @@ export interface Filled {
 
 /** A worker that gives signs of life. */
 export const writeWorker = async (runtime: Runtime): Promise<void> => {
-  const worker = { host: 'publisher', pid: 1, role: 'start', at: Date.now() + day, limits: {} };
+  const limits = { local: { concurrency: 1, requestsPerSecond: 0 } };
+  const worker = { host: 'publisher', pid: 1, role: 'start', at: Date.now() + day, limits };
   await runtime.redis.hset(runtime.keys.workers, 'w', JSON.stringify(worker));
 };
 
