@@ -12,6 +12,12 @@ export const removalModes = ['orphan', 'unpublish', 'delete'] as const;
 /** See {@link removalModes}. */
 export type RemovalMode = (typeof removalModes)[number];
 
+/** Whether the rows of a table go into the datastore; `unchecked` sends a faulty one as any other file. */
+export const importModes = ['auto', 'never', 'unchecked'] as const;
+
+/** See {@link importModes}. */
+export type ImportMode = (typeof importModes)[number];
+
 /** Whose jobs a portal gets first, of manifests that wait for it at the same time. */
 export const runPriorities = ['high', 'normal'] as const;
 

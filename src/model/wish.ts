@@ -1,5 +1,6 @@
 // Wishes: the datasets and resources that should be on a portal, as gathered from a manifest or a dropped file.
 import { z } from 'zod';
+import { importModes } from './policy.ts';
 import { encodings } from './recipe/encodings.ts';
 import { isConvertible, preparedName, tableRecipeSchema } from './recipe/recipe.ts';
 import { tableGuardSchema } from './table-history.ts';
@@ -56,7 +57,7 @@ export const resourceWishSchema = z.object({
   published: z.boolean(),
   fields: nodeFieldsSchema,
   source: resourceSourceSchema,
-  import: z.enum(['auto', 'never']),
+  import: z.enum(importModes),
   /** True where the key is made of the address: another address does not mean another resource. */
   byAddress: z.boolean().exactOptional(),
   /** What is done to the file before it is sent; absent where it goes as it is. */

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { PlacedFinding } from '../../src/pipeline/export/summary.ts';
 import { type FakeNode, type FakePortal, startFakePortal, withFile } from './support/fake-portal.ts';
@@ -79,7 +80,7 @@ describe('export of an odd portal', () => {
       'datasets/etc/data/2/data.csv',
       'datasets/etc/data/DATA.csv',
       'datasets/etc/data/_._._etc_passwd',
-      expect.stringMatching(/^datasets\/etc\/data\/ü{90,98}\.csv$/),
+      expect.stringMatching(/^datasets\/etc\/data\/ü{120,125}\.csv$/),
       'export.json',
       'findings.json',
       'manifest.yaml',
@@ -94,7 +95,9 @@ describe('export of an odd portal', () => {
     ]);
     expect(codesIn(place)).toEqual({
       'file-gone': ['15'],
+      'file-name': ['11', '14'],
       'manifest-lacks': ['15'],
+      'title-changed': ['3'],
     });
     for (const name of readdirSync(join(place.dir, 'out', 'datasets'))) {
       const text = readFileSync(join(place.dir, 'out', 'datasets', name, 'datapackage.json'), 'utf8');
@@ -203,6 +206,40 @@ describe('export of an odd portal', () => {
     expect(codesIn(place)).toMatchObject({ 'file-refused': ['11'], 'file-unreachable': ['12'] });
     expect(all(place)).toContain('datasets/one/data/sound.csv');
     expect(portal.requests.filter((line) => line.endsWith('/sound.csv'))).toHaveLength(1);
+  });
+
+  it('takes files that are sent compressed as what they are, and none beyond the limit', async () => {
+    const portal = await startFakePortal([
+      dataset('1', 'One', '11', '12', '13', '14'),
+      withFile('11', '1', 'sent.csv'),
+      withFile('12', '1', 'large.csv'),
+      withFile('13', '1', 'bomb.csv'),
+      withFile('14', '1', `bad\n${'x'.repeat(5000)}.csv`, 'public://bad.csv'),
+    ]);
+    const gzip = { 'content-type': 'text/csv', 'content-encoding': 'gzip' };
+    const packed =
+      (bytes: Buffer) =>
+      (_request: unknown, response: ServerResponse): void => {
+        response.writeHead(200, gzip);
+        response.end(gzipSync(bytes));
+      };
+    portal.files.set('sent.csv', packed(Buffer.from('a\n1\n')));
+    portal.files.set('large.csv', sends('a'.repeat(20_000)));
+    portal.files.set('bomb.csv', packed(Buffer.alloc(1_000_000, 'a')));
+    portal.files.set('bad.csv', sends('a,b\n1\n'));
+    const place = placeFor(portal);
+    const config = JSON.parse(readFileSync(join(place.dir, 'config', 'sluice.yaml'), 'utf8'));
+    place.write('config/sluice.yaml', JSON.stringify({ ...config, sources: { maxSize: '10 KB' } }));
+    await exported(place);
+    expect(readFileSync(join(place.dir, 'out', 'datasets', 'one', 'data', 'sent.csv'), 'utf8')).toBe('a\n1\n');
+    expect(codesIn(place)).toMatchObject({
+      'file-unreachable': ['12', '13'],
+      'file-faulty': ['14'],
+      'file-name': ['14'],
+    });
+    const findings = JSON.parse(readFileSync(join(place.dir, 'out', 'findings.json'), 'utf8')) as PlacedFinding[];
+    for (const { message } of findings) expect(message).toMatch(/^\P{C}{1,500}$/u);
+    expect(readFileSync(join(place.dir, 'out', 'manifest.yaml'), 'utf8')).toContain('import: unchecked');
   });
 
   it('takes nothing of people and sessions along', async () => {

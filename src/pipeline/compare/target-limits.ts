@@ -10,6 +10,9 @@ const unknownToForms = ['field_spatial', 'field_is_part_of', 'field_pod_theme', 
 /** Fields of which these forms take one item. */
 const singleInForms = ['field_additional_info', 'field_related_content'];
 
+/** Text formats that every installation has. */
+const formatsOfForms = new Set(['html', 'plain_text']);
+
 /** Keys that are named with a limit. */
 const named = 3;
 
@@ -51,6 +54,9 @@ export class TargetLimits {
     for (const name of unknownToForms) if (count(fields, name) > 0) this.#add(`the portal has no ${name}`, key);
     for (const name of singleInForms)
       if (count(fields, name) > 1) this.#add(`the portal accepts one item of ${name}`, key);
+    const format = itemsOfField(fields.body)?.[0]?.format;
+    if (typeof format === 'string' && !formatsOfForms.has(format))
+      this.#add(`the portal may refuse the text format ${format}`, key);
     const names = itemsOfField(fields.field_tags)?.map((item) => item.name) ?? [];
     if (names.some((tag) => typeof tag === 'string' && /[,"]/.test(tag)))
       this.#add('the portal splits tags that contain a comma or quotes', key);

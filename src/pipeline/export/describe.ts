@@ -107,9 +107,16 @@ export const tidsOf = (node: Readonly<Record<string, unknown>>, field: string): 
 const common = (node: ExportedNode, findings: Finding[]): { title: string; published: boolean } => {
   const plain = node.title.replaceAll(/\s+/g, ' ').trim();
   if (plain === '') findings.push({ code: 'no-title', message: `node ${node.nid} has no title` });
+  const title = [...(plain || `Untitled ${node.nid}`)].slice(0, 255).join('');
+  if (plain !== '' && title !== node.title) {
+    findings.push({
+      code: 'title-changed',
+      message: `is called "${title}" in manifest.yaml, which keeps no other spaces`,
+    });
+  }
   const published = String(node.status) === '1';
   if (!published) findings.push({ code: 'draft', message: 'is not published; it is exported as a draft' });
-  return { title: [...(plain || `Untitled ${node.nid}`)].slice(0, 255).join(''), published };
+  return { title, published };
 };
 
 const datasetValues = (node: ExportedNode, names: Names, findings: Finding[]): Record<string, unknown> => {
@@ -212,7 +219,7 @@ const isSame = (name: string, items: FieldItem[], made: FieldItem[]): boolean =>
 
 const sameText = (name: string, item: FieldItem = {}): string => {
   const entries = Object.entries(item).map(([key, value]): [string, string] => {
-    const text = String(value).replaceAll('\r\n', '\n').trim();
+    const text = String(value).replaceAll('\r\n', '\n');
     if (name === 'field_frequency') return [key, frequencyOf(text) ?? text];
     return [key, text.replace(/^(\d{4}-\d\d-\d\d)T/, '$1 ')];
   });

@@ -156,8 +156,8 @@ const reserved = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i;
 
 const longestSlug = 56;
 
-/** Longest file name in bytes of UTF-8: file systems take 255, with room for a temporary name. */
-const longestName = 200;
+/** Longest file name that file systems accept, in bytes of UTF-8. */
+const longestName = 255;
 
 /** A name for what has this title: `City Budget 2026` -> `city-budget-2026`; adds it to `taken`, where it is unique. */
 export const slugName = (title: string, fallback: string, taken: Set<string>): string => {

@@ -2,6 +2,7 @@
 import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
 import { frequencyCode, licenses } from '../../dataset-api/values.ts';
+import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { describeDataset, describeResource, fieldItems, isLink, linkOf, uploadOf } from './describe.ts';
 import { datasetsName } from './folder.ts';
@@ -92,13 +93,18 @@ export const findingsOf = (
       ...[...resource.findings, ...findings, ...lacks].map((finding) => ({ ...finding, resource: resource.name })),
     );
   }
-  return all;
+  return all.map((finding) => ({ ...finding, message: lineOf(finding.message) }));
 };
+
+/** A portal decides what its names are made of, and how long they are. */
+const lineOf = (message: string): string => [...message.replaceAll(/\p{C}+/gu, '_')].slice(0, longestMessage).join('');
+
+const longestMessage = 500;
 
 const manifestLacks = ({ node }: ExportedResource): Finding => {
   const link = linkOf(node);
-  const what =
-    link === '' ? 'it has neither file nor link' : `a manifest cannot have a link such as ${link.slice(0, 200)}`;
+  const none = uploadOf(node) === null ? 'it has neither file nor link' : 'its file could not be exported';
+  const what = link === '' ? none : `a manifest cannot have a link such as ${link.slice(0, 200)}`;
   return { code: 'manifest-lacks', message: `is not in manifest.yaml: ${what}` };
 };
 
@@ -131,17 +137,21 @@ const manifestResource = (
   const source = sourceOf(folder, resource, portal);
   if (source === null) return null;
   const { title, published, metadata, fields } = describeResource(resource.node, record, source.link ?? '');
-  // Other files would be made into tables, and one that the portal has not imported would be here.
-  const isImported = resource.table !== null && isTabular(uploadOf(resource.node)?.name ?? '');
   return filled({
     id: resource.name,
     title,
     ...source,
     ...metadata,
     published: published ? undefined : false,
-    import: source.link !== undefined || isImported ? undefined : 'never',
+    import: source.link === undefined ? importOf(resource) : undefined,
     fields: Object.keys(fields).length > 0 ? fields : undefined,
   });
+};
+
+/** Files other than tables would be made into tables, and one that the portal has not imported would be imported. */
+const importOf = ({ node, table, findings }: ExportedResource): ImportMode | undefined => {
+  if (findings.some(({ code }) => code === 'file-faulty')) return 'unchecked';
+  return table !== null && isTabular(uploadOf(node)?.name ?? '') ? undefined : 'never';
 };
 
 /** A file that was left out is fetched from where it is. */
@@ -253,9 +263,14 @@ const licenseAddresses: Partial<Record<string, string>> = {
 const period = ({ from, to }: { from: string; to?: string | undefined }): string =>
   [from, to ?? from].map((day) => day.replace(' ', 'T')).join('/');
 
-/** A web address in plain ASCII. */
-const addressOf = (text: unknown): string | undefined =>
-  typeof text === 'string' && isLink(text) ? new URL(text).href : undefined;
+/** A web address as RFC 3986 has it: browsers take more, such as brackets in a query. */
+const addressOf = (text: unknown): string | undefined => {
+  if (typeof text !== 'string' || !isLink(text)) return undefined;
+  const { href, host } = new URL(text);
+  const start = href.indexOf(host) + host.length;
+  const rest = href.slice(start).replaceAll(/[[\]|^`{}<>"\\]|%(?![0-9a-f]{2})/gi, encodeURIComponent);
+  return href.slice(0, start) + rest;
+};
 
 /** Values once each; undefined for none. */
 const listOf = (values: readonly string[] = []): string[] | undefined => listed([...new Set(values)]);

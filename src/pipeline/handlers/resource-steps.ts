@@ -36,7 +36,11 @@ export const resourceSteps: readonly ResourceStep[] = [
     applies: (state) => isHere(state) && state.wish.recipe !== undefined,
     run: (state) => prepareSource(state, { path: sourcePath(state), name: sourceName(state) }),
   },
-  { name: 'check', applies: (state) => isTabular(sentFile(state)?.name ?? ''), run: (state) => check(state) },
+  {
+    name: 'check',
+    applies: (state) => state.wish.import !== 'unchecked' && isTabular(sentFile(state)?.name ?? ''),
+    run: (state) => check(state),
+  },
   { name: 'guard', applies: isGuarded, run: (state) => guardTable(state) },
   { name: 'node', applies: () => true, run: (state) => node(state) },
   { name: 'attach', applies: needsAttach, run: (state) => attach(state) },

@@ -5,6 +5,7 @@ import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
 import { frequencyMs } from '../../dataset-api/values.ts';
 import { errorMessage, type FileProblem } from '../../model/errors.ts';
 import { datasetKey, kindOfKey, parentKey, resourceKey, uuidOfKey } from '../../model/key.ts';
+import type { ImportMode } from '../../model/policy.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
@@ -25,7 +26,7 @@ const defaultMaxBadRows = '0.5%';
  * The recipe for a resource, or null when its file is sent as it is. A schema file and modules are read here, because they
  * are part of the fingerprint; one that cannot be read is the fault of that one resource, reported by its job.
  */
-export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'auto' | 'never'): TableRecipe | null => {
+export const recipeOf = (details: TableDetails, source: ResourceSource, mode: ImportMode): TableRecipe | null => {
   if (!('name' in source)) return null;
   const { sheet = null, member = null, badRows = 'fail', maxBadRows = defaultMaxBadRows } = details;
   const steps = stepsOf(details, source.name);
@@ -34,7 +35,7 @@ export const recipeOf = (details: TableDetails, source: ResourceSource, mode: 'a
     own.length > 0 || sheet !== null || member !== null || details.schema !== undefined || badRows !== 'fail';
   const isMended = details.mend === 'safe' && textTable.test(source.name);
   const isWanted = isConvertible(source.name) || (isMended && isTabular(source.name));
-  if (!asked && (mode === 'never' || !isWanted)) return null;
+  if (!asked && (mode !== 'auto' || !isWanted)) return null;
   const faults: string[] = [];
   const schema = schemaOf(details.schema, faults);
   const modules = steps.flatMap(({ transform }) => (transform === undefined ? [] : [hashOf(transform, faults)]));

@@ -11,6 +11,7 @@ import { idPattern } from '../../model/key.ts';
 import { optional } from '../../model/optional-key.ts';
 import {
   driftPolicies,
+  importModes,
   missingPolicies,
   type OnDrift,
   type OnMissing,
@@ -44,9 +45,10 @@ const published = optional(z.boolean(), {
   description: 'False keeps it unpublished on the portal.',
   examples: [false],
 });
-const importMode = optional(z.enum(['auto', 'never']), {
+const importMode = optional(z.enum(importModes), {
   default: 'auto',
-  description: '`auto`: tables (CSV, TSV) go into the datastore where the portal has one; `never`: the file only.',
+  description:
+    '`auto`: tables (CSV, TSV) go into the datastore where the portal has one; `never`: the file only; `unchecked`: the file only, and a faulty table as it is.',
   examples: ['never'],
 });
 

@@ -2,6 +2,7 @@
 import type { ProfileName } from '../../../src/embedded-portal/profiles/profile.ts';
 import { type Caller, startTestPortal, type TestPortal } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { addOddNodes, damage } from './odd-nodes.ts';
 
 /** How much is generated. */
 export interface Generated {
@@ -10,6 +11,8 @@ export interface Generated {
   resources: number;
   /** The profile it is filled under. */
   profile?: ProfileName;
+  /** With the odd nodes of real portals beside them. */
+  isOdd?: boolean;
 }
 
 /** A store that was filled; `serve` opens it under a profile, instead of the previous one. */
@@ -70,11 +73,17 @@ export const generatePortal = async ({
   datasets,
   resources,
   profile = 'dkan-7.18',
+  isOdd = false,
 }: Generated): Promise<FilledStore> => {
   const dataDir = tempDir();
   const portal = await startTestPortal({ dataDir, profile });
   const admin = await portal.as('admin');
   await fill(admin, { datasets, resources });
+  const odd = isOdd ? await addOddNodes(admin) : null;
+  if (odd) {
+    await portal.server.close();
+    damage(dataDir, odd);
+  }
   let served = portal;
   return {
     serve: async (under) => {

@@ -29,13 +29,7 @@ const computed = new Set(
 
 /** Reads a portal as this caller sees it, ordered by what the datasets hold. */
 export const portalContents = async ({ url, anonymous }: TestPortal, caller: Caller): Promise<Contents[]> => {
-  const rows: { nid: string; type: string; title: string }[] = [];
-  for (let page = 0; ; page++) {
-    const query = `fields=nid,type,title&options[orderby][nid]=ASC&pagesize=20&page=${page}`;
-    const more = (await caller.send('GET', `/api/dataset/node?${query}`)).json<typeof rows>();
-    rows.push(...more);
-    if (more.length < 20) break;
-  }
+  const rows = await listed(caller);
   const titles = new Map(rows.map(({ nid, title }) => [nid, title]));
   const tags = new Map<string, string[]>();
   const catalogue = await anonymous.send('GET', '/data.json?page=0');
@@ -62,8 +56,18 @@ export const portalContents = async ({ url, anonymous }: TestPortal, caller: Cal
     return fields;
   };
 
-  const resourceOf = async (nid: string): Promise<NonNullable<Contents['resources']>[number]> => {
+  // Resources that name a dataset whose list lacks them are its own all the same.
+  const resourceNodes = new Map<string, Item>();
+  const named = new Map<string, string[]>();
+  for (const { nid, type } of rows) {
+    if (type !== 'resource') continue;
     const node = await caller.read(nid);
+    resourceNodes.set(nid, node);
+    for (const { target_id } of itemsOf(node.field_dataset_ref))
+      named.set(String(target_id), [...(named.get(String(target_id)) ?? []), nid]);
+  }
+
+  const resourceOf = async (node: Item): Promise<NonNullable<Contents['resources']>[number]> => {
     const [upload] = itemsOf(node.field_upload);
     const path = String(upload?.uri ?? '')
       .replace('public://', '')
@@ -91,13 +95,27 @@ export const portalContents = async ({ url, anonymous }: TestPortal, caller: Cal
     if (type !== 'dataset') continue;
     const node = await caller.read(nid);
     const resources: Contents['resources'] = [];
-    for (const { target_id } of itemsOf(node.field_resources)) resources.push(await resourceOf(String(target_id)));
+    const own = itemsOf(node.field_resources).map(({ target_id }) => String(target_id));
+    for (const one of new Set([...own, ...(named.get(nid) ?? [])])) {
+      const resource = resourceNodes.get(one);
+      if (resource) resources.push(await resourceOf(resource));
+    }
     const names = tags.get(String(node.uuid));
     const fields = { ...fieldsOf(node), ...(names ? { tags: names } : {}) };
     contents.push({ title: String(node.title), status: String(node.status), fields, resources });
   }
   const keyOf = (dataset: Contents): string => JSON.stringify([dataset.title, dataset.fields.body]);
   return contents.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+};
+
+const listed = async (caller: Caller): Promise<{ nid: string; type: string; title: string }[]> => {
+  const rows: { nid: string; type: string; title: string }[] = [];
+  for (let page = 0; ; page++) {
+    const query = `fields=nid,type,title&options[orderby][nid]=ASC&pagesize=20&page=${page}`;
+    const more = (await caller.send('GET', `/api/dataset/node?${query}`)).json<typeof rows>();
+    rows.push(...more);
+    if (more.length < 20) return rows;
+  }
 };
 
 const itemsOf = (value: unknown): Item[] => {
