@@ -161,17 +161,16 @@ export const settleDrops = async (
   }
 };
 
-/** Leaves all files of the spool but `others` alone, as the run that would have taken them was cancelled; see {@link gatherSources}. */
+/** Leaves all files of the spool alone, as the run that would have taken them was cancelled; see {@link gatherSources}. */
 export const leaveDrops = async (
   { manifestPath, portal }: { manifestPath: string; portal: string },
   reason: Reason,
-  { redis, keys, others = new Set() }: VerdictStore & { others?: ReadonlySet<string> },
+  { redis, keys }: VerdictStore,
 ): Promise<void> => {
-  const manifest = await loadManifest(manifestPath);
-  if (!isDropManifest(manifest)) return;
+  const manifest = await loadManifest(manifestPath).catch(() => null); // a faulty one takes no files
+  if (manifest === null || !isDropManifest(manifest)) return;
   for (const { id } of await claimsOf(manifest)) {
-    const isKnown = others.has(id) || (await readVerdicts(redis, keys, id)).has(portal);
-    if (!isKnown) await recordVerdict(redis, keys, id, { portal, reason });
+    if (!(await readVerdicts(redis, keys, id)).has(portal)) await recordVerdict(redis, keys, id, { portal, reason });
   }
 };
 

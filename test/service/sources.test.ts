@@ -128,6 +128,7 @@ describe('a dropped file for several portals', () => {
       await settle('city', down); // somebody asked, and it could not be done yet
       expect(await isWaiting()).toBe(true);
 
+      await leaveDrops({ manifestPath: `${manifest.path}.gone`, portal: 'city' }, cancelled, { redis, keys });
       await leaveDrops({ manifestPath: manifest.path, portal: 'city' }, cancelled, { redis, keys });
       expect(await isWaiting()).toBe(false);
       const again = await spooled(inbox, 'a.csv', 'a\n1\n', Date.now());
