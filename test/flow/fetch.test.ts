@@ -72,7 +72,7 @@ describe('resources with a url', () => {
     expect(gateway.requests.filter(isWrite)).toEqual([]);
 
     const planned = await place.run(['plan', manifest]);
-    expect(planned.out).toContain('4 none');
+    expect(planned.out).toContain('4 unchanged');
     server.on('/a.csv', fileAnswer('id,name\n1,one\n', { etag: '"a2"' }));
     const changed = await place.run(['plan', manifest]);
     expect(changed.out).toContain(`attach+import          web/d/a  (${server.url}/a.csv gives another version)`);

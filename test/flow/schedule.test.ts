@@ -108,6 +108,10 @@ it('lets runs that are due outside the window wait for it as one, and runs at on
   expect(JSON.parse(now.out)).toMatchObject({ manifest: 'windowed', items: [{ live: true }, { live: true }] });
   expect((await row())?.lastRun).toMatchObject({ why: 'command', failed: 0 });
 
+  // A trigger that is under way while its schedule changes waits all the same, so the one of each second goes first.
+  write({ cron: '15 3 2 1 *', window });
+  await service.said('changed the schedule of windowed@local: 15 3 2 1 * (UTC)');
+  await waitUntil('the triggers under way', async () => (await redis.llen('sluice:runs:active')) === 0);
   write({ cron: '15 3 1 1 *' });
   await service.said('changed the schedule of windowed@local: 15 3 1 1 * (UTC)');
   const left = await redis.zrange('sluice:runs:delayed', '0', '-1');
