@@ -120,6 +120,9 @@ const textOf = (stream: NodeJS.ReadableStream, changed: (text: string) => void):
   return () => text;
 };
 
+/** What a command says only where Redis starts slowly. */
+const slowStart = 'sluice: starting Redis\n';
+
 /** How a one-off command ended. */
 export interface Ended {
   code: number | NodeJS.Signals;
@@ -131,5 +134,5 @@ export interface Ended {
 export const runSluice = async (args: string[], options: SluiceOptions): Promise<Ended> => {
   const sluice = startSluice(args, options);
   const code = await sluice.ended;
-  return { code, out: sluice.out(), err: sluice.err() };
+  return { code, out: sluice.out(), err: sluice.err().replace(slowStart, '') };
 };
