@@ -26,7 +26,7 @@ export default defineConfig({
     // Modules are loaded once for each worker: compiling them takes longer than most of the files.
     isolate: false,
     execArgv: ['--import', quickPasswords],
-    maxWorkers: 5,
+    maxWorkers: 4,
     sequence: { sequencer: WaitingFirst },
     globalSetup: ['test/support/redis-required.ts', 'test/support/bundle.ts'],
     setupFiles: ['test/support/file-end.ts'],

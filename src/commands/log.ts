@@ -42,7 +42,12 @@ const findLog = async (runtime: Runtime, what: string): Promise<LogSource> => {
   const job = await runtime.queues.runs.getJob(runId);
   if (!target && !job) throw unknown(what);
   const ended = (): Promise<boolean> => runtime.runs.isClosed(runId);
-  if (what === runId) return { read: (from) => runtime.jobLogs.readRun(runId, from), ended };
+  if (what === runId) {
+    // A closed run writes its last lines before its job ends.
+    const isOver = async (): Promise<boolean> =>
+      (await ended()) && (await runtime.queues.runs.getJobState(runId)) !== 'active';
+    return { read: (from) => runtime.jobLogs.readRun(runId, from), ended: isOver };
+  }
   return { read: (from) => runtime.jobLogs.read(what, from), ended };
 };
 

@@ -4,7 +4,7 @@ import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts
 import { datasetDataSchema } from '../model/job.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { StoredReport } from '../model/report.ts';
-import { type Standstill, standstillOf } from '../queue/queues.ts';
+import { type Standstill, standstillOf } from '../queue/standstill.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';

@@ -1,5 +1,5 @@
-// The queues: `runs` for triggers and runs, one queue for each portal for datasets and resources; their depth, and standstills.
-import { type Job, type JobsOptions, Queue } from 'bullmq';
+// The queues: `runs` for triggers and runs, one queue for each portal for datasets and resources; their depth.
+import { type JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { RunPriority } from '../model/policy.ts';
 
@@ -119,30 +119,4 @@ export const queueDepths = (queues: Queues, portals: string[]): Promise<QueueDep
       return { queue: name, jobs, oldest: added.length === 0 ? null : Math.min(...added) };
     }),
   );
-};
-
-/** Nothing is done before `until` (Unix milliseconds); `why` is what the last attempt met, '' when it is not known. */
-export interface Standstill {
-  until: number;
-  why: string;
-}
-
-/** The standstill of a run on its portal; null while something of it can be done. A paused portal has a reason of its own. */
-export const standstillOf = async (
-  queues: Queues,
-  { runId, portal }: { runId: string; portal: string },
-): Promise<Standstill | null> => {
-  const run = await queues.runs.getJob(runId);
-  if (run && (await run.isDelayed())) return nextOf(queues, queues.runs, run);
-  const queue = queues.portal(portal);
-  const { delayed = 0, ...others } = await queue.getJobCounts('active', 'waiting', 'prioritized', 'delayed');
-  if (delayed === 0 || Object.values(others).some((count) => count > 0)) return null;
-  const [next] = await queue.getDelayed(0, 0);
-  return next ? nextOf(queues, queue, next) : null;
-};
-
-const nextOf = async ({ connection }: Queues, queue: Queue, job: Job): Promise<Standstill | null> => {
-  const score = await connection.zscore(queue.toKey('delayed'), job.id ?? '');
-  // The engine keeps milliseconds times 4096, which leaves room for an order within one of them.
-  return score === null ? null : { until: Math.floor(Number(score) / 4096), why: job.failedReason ?? '' };
 };

@@ -13,7 +13,7 @@ let gateway: Gateway;
 let reader: Reader;
 let place: RedisPlace;
 beforeAll(async () => {
-  ({ gateway, reader, place } = await openPortalPlace({ jobs: { lock: '1s', stalledCheck: '250ms' } }));
+  ({ gateway, reader, place } = await openPortalPlace({ jobs: { lock: '2s', stalledCheck: '250ms' } }));
 });
 
 type Entry = Record<string, unknown>;

@@ -18,7 +18,7 @@ let reader: Reader;
 let place: RedisPlace;
 beforeAll(async () => {
   ({ gateway, reader, place } = await openPortalPlace({
-    jobs: { lock: '1s', stalledCheck: '250ms' },
+    jobs: { lock: '2s', stalledCheck: '250ms' },
     sources: { allow: ['127.0.0.1'], requestsPerSecond: 0 },
     inbox: { settle: '100ms' },
   }));

@@ -31,7 +31,7 @@ beforeAll(async () => {
     sources: { allow: ['127.0.0.1'], requestsPerSecond: 0 },
     ...remoteConfig(gateway.url, { importTimeout: '1s', concurrency: 1 }),
     ...quickly,
-    jobs: { lock: '1s', stalledCheck: '250ms' },
+    jobs: { lock: '3s', stalledCheck: '250ms' },
   });
   return () => switchboard.close();
 });
