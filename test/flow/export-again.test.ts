@@ -59,9 +59,9 @@ it('counts a resource once that has joined a dataset since', async () => {
     expect(ended.code, ended.out).toBe(0);
     return reportSchema.parse(JSON.parse(ended.out)).remarks?.[0];
   };
-  expect(await exported()).toContain('1 datasets, 1 resources, 1 files');
+  expect(await exported()).toContain('1 dataset, 1 resource, 1 file of');
   Object.assign(portal.nodes[0] ?? {}, { field_resources: { und: [{ target_id: '11' }] }, changed: '1700000001' });
-  expect(await exported()).toContain('1 datasets, 1 resources, 1 files');
+  expect(await exported()).toContain('1 dataset, 1 resource, 1 file of');
 });
 
 it('works by the address alone while `sluice start` runs, which does not know the portal', async () => {

@@ -9,6 +9,7 @@ import { filePath, type Portal } from '../../portal-client/client.ts';
 import type { ReportBuilder } from '../../state/report-lines.ts';
 import type { DatasetWork } from '../../state/runs.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
+import { plural } from '../../util/plural.ts';
 import { completeRecords } from '../export/complete.ts';
 import { targetsOf } from '../export/describe.ts';
 import { type ExportTools, exportDataset, markRemoved } from '../export/export-dataset.ts';
@@ -258,11 +259,11 @@ const faultOf = async (order: ExportOrder): Promise<Reason | null> => {
 
 const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread }: KeptListing): string[] => {
   const { datasets, resources, files, bytes, removed, findings } = totals;
-  const counts = `${datasets} datasets, ${resources} resources, ${files} files of ${bytes.toLocaleString('en')} bytes`;
+  const counts = `${plural(datasets, 'dataset')}, ${plural(resources, 'resource')}, ${plural(files, 'file')} of ${plural(bytes, 'byte')}`;
   return [
     `${order.folder} holds ${counts}`,
     ...(removed > 0 ? [`${removed} datasets and resources are marked as removed from the portal, and kept`] : []),
-    ...(findings.length > 0 ? [`${findings.length} findings: see findings.json`] : []),
-    ...(unread > 0 ? [`${unread} nodes that no list shows were not looked for`] : []),
+    ...(findings.length > 0 ? [`${plural(findings.length, 'finding')}: see findings.json`] : []),
+    ...(unread > 0 ? [`${plural(unread, 'node')} that no list shows ${unread === 1 ? 'was' : 'were'} not read`] : []),
   ];
 };
