@@ -20,8 +20,8 @@ class WaitingFirst extends BaseSequencer {
 /** Tests run real servers, a real Redis and real child processes, so the limits are generous and the files few at a time. */
 export default defineConfig({
   test: {
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     pool: 'forks',
     // Modules are loaded once for each worker: compiling them takes longer than most of the files.
     isolate: false,

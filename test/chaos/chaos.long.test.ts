@@ -20,4 +20,4 @@ it('killed workers, Redis and portal and a faulty network leave exactly what was
   const { service, worker, redis, publisher, portal } = figures.kills;
   expect(service + worker + redis + publisher + portal).toBe(12);
   expect(Object.keys(figures.faults)).toContain('drop-reply');
-}, 180_000);
+});

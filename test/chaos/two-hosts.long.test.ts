@@ -63,4 +63,4 @@ it('publish each thing once, over a kill of either, and keep the limits of the p
   for (const seconds of [1, 3]) expect(fullest(seconds)).toBeLessThanOrEqual(perSecond * (seconds + 2));
 
   await expectOnce(count, await portal.reader());
-}, 120_000);
+});

@@ -211,7 +211,7 @@ it('a pause stops within one step, at each write of a run, and after it the run 
     })();
   };
   await place.run(['run-now', manifests[1] ?? '', '--no-wait']);
-  await waitUntil('the end', () => isIdle(place, redis, 'hectic'), 120_000);
+  await waitUntil('the end', () => isIdle(place, redis, 'hectic'));
   await stopped;
   expect(late).toEqual([]);
   expect(writes()).toEqual(calm);

@@ -133,7 +133,7 @@ describe('a worker killed at every moment of its jobs', () => {
     expect(await logOf('first/first-resource-post-after/table')).toContain('an interrupted create had taken effect');
     expect(await logOf('first/first-resource-post-before/table')).toContain('an interrupted create left nothing');
     expect(await logOf('first/first-resource-attach-file-after/table')).toContain('an interrupted attach had taken');
-  }, 300_000);
+  });
 
   it('updates each node once and attaches each changed file once', async () => {
     openPlace(publisher.username);
@@ -144,7 +144,7 @@ describe('a worker killed at every moment of its jobs', () => {
     await expectVersion(series, 2);
     expect(effects(from)).toEqual(eachOnce(['dataset/PUT', 'resource/PUT', 'resource/attach_file'], series));
     expect(await logOf('second/second-dataset-put-after')).toContain('an interrupted update had taken effect');
-  }, 300_000);
+  });
 
   it('creates each draft once, although no list shows it to the user', async () => {
     openPlace(author.username);
@@ -154,5 +154,5 @@ describe('a worker killed at every moment of its jobs', () => {
     await expectVersion(series, 1);
     expect(effects(from)).toEqual(eachOnce(['dataset/POST', 'resource/POST', 'resource/attach_file'], series));
     expect(await logOf('third/third-dataset-post-after')).toContain('an interrupted create had taken effect');
-  }, 300_000);
+  });
 });

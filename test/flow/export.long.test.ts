@@ -120,15 +120,11 @@ describe('an export that is killed', () => {
         left -= 1;
         if (left === 0) await process.end('SIGKILL');
       };
-      await waitUntil('the kill', () => process.hasEnded(), 60_000);
+      await waitUntil('the kill', () => process.hasEnded());
       if (kill === 10) {
         gateway.target = null;
         const inVain = place.start(['export', 'local', '-o', 'out']);
-        await waitUntil(
-          'requests in vain',
-          () => gateway.requests.slice(-3).every(({ status }) => status === 502),
-          30_000,
-        );
+        await waitUntil('requests in vain', () => gateway.requests.slice(-3).every(({ status }) => status === 502));
         gateway.target = source.url;
         await inVain.end('SIGKILL');
       }

@@ -233,7 +233,7 @@ describe('a download that is interrupted by kill -9', () => {
   const table = `id\n${'1\n'.repeat(3_000_000)}`;
   const half = 3_000_000;
 
-  it('is gone on with by the next publish, and the table arrives once and whole', { timeout: 60_000 }, async () => {
+  it('is gone on with by the next publish, and the table arrives once and whole', async () => {
     const place = openPlace({ sources: { ...sources, body: '30s' } });
     const whole = fileAnswer(table, { etag: '"big"' });
     let isSlow = true;
@@ -265,7 +265,7 @@ describe('a download that is interrupted by kill -9', () => {
 });
 
 describe('a worker that is killed between fetch and attach', () => {
-  it('sends what it had fetched, without a second fetch', { timeout: 60_000 }, async () => {
+  it('sends what it had fetched, without a second fetch', async () => {
     const place = openPlace();
     server.on('/once.csv', fileAnswer('id\n1\n2\n', { etag: '"o1"' }));
     const manifest = manifestOf(place, 'once', [{ id: 'a', title: 'A', url: `${server.url}/once.csv` }]);
@@ -295,9 +295,7 @@ describe('servers at their worst', () => {
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(tableOf(0)).subarray(0, 40));
   const worst = [hang, busy, reset, cut, broken];
 
-  it('delay a publish, and nothing else: every table is there in the end, once and whole', {
-    timeout: 120_000,
-  }, async () => {
+  it('delay a publish, and nothing else: every table is there in the end, once and whole', async () => {
     const hasty = { sources: { ...sources, headers: '500ms', body: '1s' } };
     const place = openPlace(hasty);
     const resources = Array.from({ length: count }, (_, index) => {
@@ -327,7 +325,7 @@ describe('servers at their worst', () => {
 });
 
 describe('packed and other tables of the web', () => {
-  it('are made tables as files of this host are, and not fetched again', { timeout: 60_000 }, async () => {
+  it('are made tables as files of this host are, and not fetched again', async () => {
     const place = openPlace();
     const packed = gzipSync('id,name\n1,one\n2,two\n');
     server.on('/t.csv.gz', (request, response) => {
@@ -369,7 +367,7 @@ describe('packed and other tables of the web', () => {
 });
 
 describe('two workers on two hosts', () => {
-  it('fetch what each attaches: a job continues elsewhere with a fetch of its own', { timeout: 60_000 }, async () => {
+  it('fetch what each attaches: a job continues elsewhere with a fetch of its own', async () => {
     const one = await makeRedisPlace(gateway.url, { sources, ...quickJobs });
     const two = openPlace();
     server.on('/host.csv', fileAnswer('id\n1\n2\n', { etag: '"h1"' }));

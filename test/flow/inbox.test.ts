@@ -146,20 +146,16 @@ it('leaves alone what is not for it, and status says why', async () => {
   for (const path of ['a/b/deep.csv', 'notes.pdf', 'half.csv.part']) expect(existsSync(join(inbox, path))).toBe(true);
 });
 
-it('publishes 500 files dropped at once, each once', { timeout: 120_000 }, async () => {
+it('publishes 500 files dropped at once, each once', async () => {
   const names = Array.from({ length: 500 }, (_, index) => `many-${String(index).padStart(3, '0')}`);
   for (const [index, name] of names.entries()) writeFileSync(join(inbox, `${name}.csv`), table((index % 9) + 1, name));
-  await waitUntil(
-    'all to be live',
-    async () => {
-      const index = await new Ledger(redis, place.keys).index({ manifest: 'inbox', portal: 'local' });
-      return (
-        [...index.values()].filter(({ key, live: isLive }) => isLive && /many-\d+\/many/.test(key)).length ===
-        names.length
-      );
-    },
-    90_000,
-  );
+  await waitUntil('all to be live', async () => {
+    const index = await new Ledger(redis, place.keys).index({ manifest: 'inbox', portal: 'local' });
+    return (
+      [...index.values()].filter(({ key, live: isLive }) => isLive && /many-\d+\/many/.test(key)).length ===
+      names.length
+    );
+  });
   const rows = await reader.list();
   expect(doubles(rows)).toEqual([]);
   for (const [index, name] of names.entries()) {

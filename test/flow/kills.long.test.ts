@@ -36,7 +36,7 @@ const tableOf = (index: number): string => {
 const expectAll = async (place: Place, reader: Reader, manifest: string): Promise<void> => {
   const redis = place.redis();
   try {
-    await waitUntil('the run to close', () => isIdle(place, redis, manifest), 150_000);
+    await waitUntil('the run to close', () => isIdle(place, redis, manifest));
     const entries = await new Ledger(redis, place.keys).entries({ manifest, portal: 'local' });
     const parsed = [...entries.values()];
     expect(parsed).toHaveLength(2 * datasets);
@@ -61,7 +61,7 @@ const expectAll = async (place: Place, reader: Reader, manifest: string): Promis
   }
 };
 
-it('of one process that works, watches an inbox and serves the portal', { timeout: 300_000 }, async () => {
+it('of one process that works, watches an inbox and serves the portal', async () => {
   const place = makePlace();
   const manifest = place.manifest({ name: 'inbox', drop: { folder: 'inbox', files: '**/*.csv' } });
   for (let index = 0; index < datasets; index++)
@@ -87,7 +87,7 @@ it('of one process that works, watches an inbox and serves the portal', { timeou
   expect(await service.end('SIGTERM')).toBe(0);
 });
 
-it('of one process that works, with the portal elsewhere', { timeout: 300_000 }, async () => {
+it('of one process that works, with the portal elsewhere', async () => {
   const portal = await startPortalProcess();
   const gateway = await openGateway(portal.url);
   const place = makePlace(remoteConfig(gateway.url, { concurrency: 8 }));

@@ -66,7 +66,7 @@ it('are sent fixed, stay unchanged, and are reported in plan, log, report and ve
   expect(second.report.counts.resource).toEqual({ unchanged: 3, quarantined: 1 });
   expect(writesFrom(from)).toEqual([]);
   expect((await place.run(['verify', manifest, '--content'])).out).not.toContain('export');
-}, 120_000);
+});
 
 it('are archived as they were dropped, with a note of the mends', async () => {
   const place = makeRemotePlace(gateway.url);
@@ -82,7 +82,7 @@ it('are archived as they were dropped, with a note of the mends', async () => {
   expect(readFileSync(join(folder, file))).toEqual(export1250);
   expect(note).toBe(`${file}.mends.yaml`);
   expect(readFileSync(join(folder, note), 'utf8')).toMatch(/mended:\n {2}- the lines above the header are left out\n/);
-}, 120_000);
+});
 
 it('arrive once and whole over kills of the worker', async () => {
   const { place, killDir } = makeKillPlace(gateway);
@@ -114,4 +114,4 @@ it('arrive once and whole over kills of the worker', async () => {
   expect(tables).toHaveLength(windows.length);
   for (const { nid } of tables) expect((await reader.file(nid))?.content).toBe(sent);
   expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
-}, 180_000);
+});

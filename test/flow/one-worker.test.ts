@@ -35,7 +35,7 @@ it('works on three times as many jobs as it sends requests', async () => {
   expect(await publishing.ended, publishing.out() + publishing.err()).toBe(0);
   redis.disconnect();
   expect(portal.most()).toHaveLength(concurrency);
-}, 60_000);
+});
 
 it('sends nothing beside the requests of jobs where other workers share the portal', async () => {
   const { shared, manifest } = writeShared(12);
@@ -53,4 +53,4 @@ it('sends nothing beside the requests of jobs where other workers share the port
   const publishing = host('publish', manifest, '--json');
   expect(await publishing.ended, publishing.out() + publishing.err()).toBe(0);
   expect(watched.most(), watched.most().join('\n')).toHaveLength(1);
-}, 60_000);
+});

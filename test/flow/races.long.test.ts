@@ -72,7 +72,7 @@ describe.each([
   ['dkan-7.18', Array.from({ length: 20 }, (_, index) => index + 1)],
   ['dkan-7.14', [1, 2, 3]],
 ] as const)('on a portal as %s, 5 datasets with 6 tables each, 8 requests at once', (profile, seeds) => {
-  it.each(seeds)('all is live that is called live, seed %i', { timeout: 120_000 }, async (seed) => {
+  it.each(seeds)('all is live that is called live, seed %i', async (seed) => {
     const { url } = await startPortal(profile, seed);
     const place = openPlace(url);
     const manifest = write(place);
@@ -84,7 +84,7 @@ describe.each([
 });
 
 describe('on a portal as dkan-7.18', () => {
-  it.each([21, 22])('two workers publish the same, seed %i', { timeout: 120_000 }, async (seed) => {
+  it.each([21, 22])('two workers publish the same, seed %i', async (seed) => {
     const { url } = await startPortal('dkan-7.18', seed);
     const place = await makeRedisPlace(url, { ...remoteConfig(url, { concurrency: 4 }), ...quick });
     const manifest = write(place);
@@ -96,7 +96,7 @@ describe('on a portal as dkan-7.18', () => {
     for (const worker of workers) expect(await worker.end('SIGTERM')).toBe(0);
   });
 
-  it.each([31, 32, 33])('over kills, seed %i', { timeout: 120_000 }, async (seed) => {
+  it.each([31, 32, 33])('over kills, seed %i', async (seed) => {
     const { url } = await startPortal('dkan-7.18', seed);
     const place = openPlace(url);
     const manifest = write(place);

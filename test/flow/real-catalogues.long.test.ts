@@ -67,7 +67,7 @@ describe.skipIf(!isThere)(`catalogues of governments${why}`, () => {
       { dataset: { unchanged: 402 }, resource: { unchanged: 2841 } },
     ]);
     expect(gateway.takeWrites()).toEqual([]);
-  }, 180_000);
+  });
 
   it('the same one on the web is the same catalogue: one request, then one conditional request, nothing sent', async () => {
     const server = await startSources();
@@ -82,7 +82,7 @@ describe.skipIf(!isThere)(`catalogues of governments${why}`, () => {
       expect(server.asked.map(({ headers }) => headers['if-none-match'])).toEqual([condition]);
     }
     expect(gateway.takeWrites()).toEqual([]);
-  }, 180_000);
+  });
 
   it.each<[string, number, string[]]>([
     ['dcatus.json', 7, []],

@@ -32,7 +32,7 @@ it.each([
   ['dkan-7.14', publisher.username, true],
   ['dkan-7.14', author.username, true],
   ['spec', author.username, false],
-])('on %s, as %s, published: %s', { timeout: 60_000 }, async (profile, username, published) => {
+])('on %s, as %s, published: %s', async (profile, username, published) => {
   const portal = await startPortalProcess(['--profile', profile]);
   const place = await makeRedisPlace(portal.url, remoteConfig(portal.url, { username }));
   const manifest = write(place, published);

@@ -119,7 +119,7 @@ describe('tables made of other files', () => {
     expect((await place.publish(same)).report.counts.resource).toEqual({ unchanged: 7 });
     expect(writesFrom(next)).toEqual([]);
     expect((await place.run(['plan', same])).out).not.toContain('its transform steps changed');
-  }, 120_000);
+  });
 
   it('leave bad rows out as far as they may, and publish nothing beyond', async () => {
     const place = makeRemotePlace(gateway.url);
@@ -169,7 +169,7 @@ describe('tables made of other files', () => {
     const mended = await place.publish(manifestWith({ badRows: 'quarantine', maxBadRows: 2 }));
     expect(itemOf(mended.report, 'bad/d/r')).toMatchObject({ live: true, rejected: null });
     expect(existsSync(rejects)).toBe(false);
-  }, 120_000);
+  });
 });
 
 const oneTable = (name: string, resource: Record<string, unknown>): { name: string } & Record<string, unknown> => ({
@@ -197,7 +197,7 @@ describe('a table that was made', () => {
     place.write('data/t.csv.gz', gzipSync('id;word\n1;new\n'));
     expect(itemOf((await place.publish(manifest)).report, 'back/d/r')).toMatchObject({ live: true, rows: 1 });
     expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
-  }, 120_000);
+  });
 
   it('is recognised on the portal when the ledger is lost, and found different when somebody replaced it', async () => {
     const content = { file: 'data/t.ndjson', table: [{ computed: { twice: 'n * 2' } }] };
@@ -217,7 +217,7 @@ describe('a table that was made', () => {
     await reader.attach(first.nid ?? '', 't.csv', 'n,twice\n1,2\n2,5\n');
     const verified = await other.run(['verify', manifest, '--content']);
     expect(verified).toMatchObject({ code: 3, out: expect.stringContaining('differs from the local file') });
-  }, 120_000);
+  });
 });
 
 describe('a file of a kind that the portal refuses', () => {
@@ -246,7 +246,7 @@ describe('a file of a kind that the portal refuses', () => {
     place.write('data/t.csv', 'a\n1\n');
     const { report } = await place.publish(place.manifest(oneTable('kind', { file: 'data/t.csv' })));
     expect(itemOf(report, 'kind/d/r')).toMatchObject({ live: true, rows: 1 });
-  }, 120_000);
+  });
 });
 
 describe('files of the web', () => {
@@ -273,7 +273,7 @@ describe('files of the web', () => {
       actions: ['attached', 'imported'],
     });
     expect(await reader.file(first.nid ?? '')).toMatchObject({ content: 'id\n1\n3\n' });
-  }, 120_000);
+  });
 });
 
 describe('dropped files', () => {
@@ -308,7 +308,7 @@ describe('dropped files', () => {
     const aside = readdirSync(join(place.dir, 'inbox/.sluice/quarantine/city'));
     expect(aside).toContainEqual(expect.stringContaining('faulty'));
     expect(existsSync(join(place.dir, 'inbox/.sluice/archive/city/trees'))).toBe(true);
-  }, 120_000);
+  });
 });
 
 describe('hostile files', () => {
@@ -347,5 +347,5 @@ describe('hostile files', () => {
     ]);
     expect(writesFrom(from).filter((write) => write.endsWith('attach_file'))).toHaveLength(1);
     expect(readdirSync(join(place.stateDir, 'prepared'))).toEqual([]);
-  }, 120_000);
+  });
 });

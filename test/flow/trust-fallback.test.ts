@@ -129,7 +129,7 @@ it('an import that never ends is given up with the last attempt, and the good fi
   const item = tableItem(report);
   expect(item).toMatchObject({ live: false, stale: true, attempts: 2, reason: { code: 'import-failed' } });
   await expectGood(item);
-}, 60_000);
+});
 
 it('an import that is refused once is requested again; refused twice, it brings the good file back', async () => {
   const manifest = write('refuses', good);
@@ -281,7 +281,7 @@ it('a worker killed at every moment of the way back continues from there', async
   expect(attaches()).toBe(2 * windows.length);
   expect((await place.publish(manifest)).code).toBe(3);
   expect(gateway.takeWrites()).toEqual([]);
-}, 180_000);
+});
 
 it('a dropped file that fails is quarantined, and the version in the archive comes back', async () => {
   const manifest = place.manifest({ name: 'dropped', drop: { folder: 'inbox', files: '**/*.csv' } });
@@ -312,4 +312,4 @@ it('a dropped file that fails is quarantined, and the version in the archive com
   expect(attaches()).toBe(2);
   await expectGood(second);
   expect(await service.end('SIGTERM')).toBe(0);
-}, 60_000);
+});

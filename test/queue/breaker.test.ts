@@ -143,7 +143,7 @@ describe('a portal that fails several times in a row', () => {
     await paused();
     portal.broken.add('p');
     portal.down.clear();
-    const outcomes = await waitUntil('the run', () => toy.outcomes('r1'), 60_000);
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r1'));
     expect(Object.values(outcomes).every(({ state }) => state === 'failed')).toBe(true);
     expect(await pauses.state('p')).toBeNull();
   });

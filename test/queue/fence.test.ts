@@ -35,7 +35,6 @@ it.each(['before-the-note', 'before-the-request', 'before-the-end'])(
     for (const worker of [former, present]) worker.kill('SIGKILL');
     await waitUntil('both to end', () => former.signalCode !== null && present.signalCode !== null);
   },
-  30_000,
 );
 
 it('a worker that takes a job again whose lock it had lost fails neither of them', async () => {

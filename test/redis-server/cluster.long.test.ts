@@ -62,4 +62,4 @@ it('each thing is published once, over a handover of the keys and a kill of thei
   await waitUntilLive(count, cluster.owner(), prefix);
   expect(await service.end('SIGTERM')).toBe(0);
   await expectOnce(count, await portal.reader());
-}, 120_000);
+});

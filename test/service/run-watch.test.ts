@@ -42,7 +42,7 @@ const waitFor = async ({ runtime, request }: Opened, children: string[]): Promis
   for (const id of children) await redis.sadd(`${queues.runs.toKey(runId)}:dependencies`, queue.toKey(id));
 };
 
-const reportOf = ({ runtime }: Opened) => waitUntil('the report', () => runtime.runs.report(runId), 60_000);
+const reportOf = ({ runtime }: Opened) => waitUntil('the report', () => runtime.runs.report(runId));
 
 const child = childId({ kind: 'dataset', runId, ...target, key: 'm/one' });
 
@@ -68,7 +68,7 @@ describe('a run is started again, and ends as others do,', () => {
     await redis.hset(queues.portal('local').toKey('a.child.of.an.earlier.page'), { name: 'dataset' });
     await redis.hset(keys.run(runId), { more: '1' });
     await opened.runtime.startWorkers();
-    await waitUntil('its jobs', () => queues.portal('local').getJob(child), 60_000);
+    await waitUntil('its jobs', () => queues.portal('local').getJob(child));
     await redis.srem(
       `${queues.runs.toKey(runId)}:dependencies`,
       queues.portal('local').toKey('a.child.of.an.earlier.page'),

@@ -61,7 +61,7 @@ export const startTestCluster = async (prefix: string): Promise<TestCluster> => 
     const says = async (words: RegExp): Promise<boolean> => words.test(await to.client.info('replication'));
     await waitUntil('the copy to be in step', () => says(/master_link_status:up/));
     await cause();
-    await waitUntil('the copy to take over', () => says(/role:master/), 30_000);
+    await waitUntil('the copy to take over', () => says(/role:master/));
     [owner, copy] = [to, from];
   };
   return {

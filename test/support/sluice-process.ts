@@ -28,7 +28,7 @@ export interface Sluice {
   /** Resolves with the exit code, or with the name of the signal that ended it. */
   ended: Promise<number | NodeJS.Signals>;
   hasEnded(): boolean;
-  /** Waits until standard output has held the text; rejects when the process ends before, or after a minute. */
+  /** Waits until standard output has held the text; rejects when the process ends before, or after some minutes. */
   said(text: string, timeoutMs?: number): Promise<void>;
   /** Sends a signal and waits for the end. */
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
@@ -74,7 +74,7 @@ export const startSluice = (args: string[], { cwd, env = {}, preload, through = 
       resolve(signal ?? code ?? -1);
     });
   });
-  const said: Sluice['said'] = async (text, timeoutMs = 60_000) => {
+  const said: Sluice['said'] = async (text, timeoutMs = 200_000) => {
     const failed = (how: string): Error =>
       new Error(`sluice ${args.join(' ')} ${how} before "${text}":\n${out()}\n${err()}`);
     let timer: NodeJS.Timeout | undefined;

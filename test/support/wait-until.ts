@@ -4,7 +4,7 @@
 export const waitUntil = async <T>(
   what: string,
   probe: () => T | Promise<T>,
-  timeoutMs = 30_000,
+  timeoutMs = 200_000,
 ): Promise<NonNullable<T>> => {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

@@ -77,11 +77,7 @@ export const waitUntilLive = async (count: number, redis: Redis, prefix = 'sluic
     const index = await ledger.index({ manifest: name, portal: 'local' });
     return [...index.values()].filter((entry) => entry.live).length;
   };
-  await waitUntil(
-    'everything to be live',
-    async () => (await live('written')) + (await live('dropped')) === 2 * count,
-    60_000,
-  );
+  await waitUntil('everything to be live', async () => (await live('written')) + (await live('dropped')) === 2 * count);
 };
 
 /** The portal holds each dataset and table of {@link writeShared} once, with its rows, and nothing else. */

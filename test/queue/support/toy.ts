@@ -33,17 +33,13 @@ export const openToy = async () => {
     async startUntil(until: () => Promise<boolean>, ...tricks: string[]): Promise<number> {
       let starts = 0;
       let child: ChildProcess | null = null;
-      await waitUntil(
-        'the work to end in spite of kills',
-        async () => {
-          if (!child || child.signalCode !== null) {
-            child = await start(...tricks);
-            starts += 1;
-          }
-          return until();
-        },
-        90_000,
-      );
+      await waitUntil('the work to end in spite of kills', async () => {
+        if (!child || child.signalCode !== null) {
+          child = await start(...tricks);
+          starts += 1;
+        }
+        return until();
+      });
       return starts;
     },
     async addRun(runId: string, keys: string[], portal = 'p'): Promise<void> {

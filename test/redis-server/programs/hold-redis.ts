@@ -14,7 +14,7 @@ const handle = await openRedis({
   env: { PATH: process.env.PATH, REDIS_SERVER_BIN: process.env.REDIS_SERVER_BIN },
   log,
 });
-const alive = setInterval(() => {}, 60_000);
+const alive = setInterval(() => {});
 process.once('SIGTERM', () => {
   clearInterval(alive);
   handle.close().catch((error: unknown) => {

@@ -51,13 +51,13 @@ const killAndResume = async (at: number): Promise<'ended' | 'killed'> => {
 };
 
 describe('a watcher killed while it claims', () => {
-  it('at any step leaves one whole claim to the next watcher', { timeout: 180_000 }, async () => {
+  it('at any step leaves one whole claim to the next watcher', async () => {
     let step = 1;
     while ((await killAndResume(step)) === 'killed') step += 1;
     expect(step, 'the kills have hit').toBeGreaterThan(10);
   });
 
-  it('again and again amid many files still claims each once, whole', { timeout: 120_000 }, async () => {
+  it('again and again amid many files still claims each once, whole', async () => {
     const inbox = tempDir();
     const file = join(tempDir(), 'told.jsonl');
     const names = Array.from({ length: 200 }, (_, n) => `set-${n % 7}/r${n}.csv`);

@@ -70,7 +70,7 @@ it('is whole in the end, and whole or absent in between, also when the file chan
     }),
     { numRuns: 60 },
   );
-}, 120_000);
+});
 
 it('is whole when two processes fetch it into one place, or one of them gives up', async () => {
   const others = [fetcher, openFetcher({ ...policy })];
