@@ -71,7 +71,8 @@ export const errorCodes = {
   'import-failed': 'The portal reports that the datastore import failed.',
   'import-timeout': 'The datastore import timed out.',
   'verify-failed': 'The portal does not hold what was sent.',
-  'poison-job': 'A job was killed five times in the same step and is not retried.',
+  'poison-job':
+    'A job was killed five times in the same step, or lost by a live worker fifty times, and is not retried.',
   'dataset-failed': 'The resource was skipped because its dataset could not be published.',
   'job-lost': 'A job of the run vanished from the queue.',
   'jobs-stuck': 'The run made no progress, even after a restart, and was closed.',

@@ -47,11 +47,15 @@ export const runRequestSchema = z.object(requestData);
 const traceSchema = z.object({
   /** Steps in progress: by item key, or by '' for the job itself. */
   steps: z.record(z.string(), z.string()),
-  /** Keys of items that a worker was killed in, until they are started again. */
+  /** Keys of items that a worker was killed in or lost, until they are started again. */
   interrupted: z.array(z.string()).default([]),
   /** How often a worker was killed in a step, by `<item key> <step>`. */
   kills: z.record(z.string(), z.number().int()),
-  /** The engine's stall counter when `kills` was last counted. */
+  /** How often a worker that lived on lost the job in a step, likewise. */
+  losses: z.record(z.string(), z.number().int()).default({}),
+  /** Heartbeat of the worker that wrote this. */
+  by: z.string().exactOptional(),
+  /** The engine's stall counter when they were last counted. */
   stalls: z.number().int(),
 });
 
@@ -59,7 +63,7 @@ const traceSchema = z.object({
 export type Trace = z.infer<typeof traceSchema>;
 
 /** The trace of a job that was never worked on. */
-export const noTrace: Trace = { steps: {}, interrupted: [], kills: {}, stalls: 0 };
+export const noTrace: Trace = { steps: {}, interrupted: [], kills: {}, losses: {}, stalls: 0 };
 
 const trace = traceSchema.exactOptional();
 
@@ -182,7 +186,7 @@ export interface StepLog {
 export interface ItemLog extends StepLog {
   /** Name of the step in progress, or of the last one. */
   readonly lastStep: string | null;
-  /** True when a worker was killed in a step of this item, so that a write may be in progress. */
+  /** True when a worker was killed or lost the job in a step of this item, so that a write may be in progress. */
   readonly resumed: boolean;
   readonly log: JobLog;
   /** Says that the item has ended: a kill from now on is none of its own. */
@@ -208,7 +212,7 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   save(changes: Partial<JobDataOf[K]>): Promise<void>;
   /** Steps and notes of one item. */
   item(key: string): ItemLog;
-  /** Why an item is given up: a worker was killed too often in the same step of it. Null while it is not. */
+  /** Why an item is given up: a worker was killed, or lost it, too often in the same step of it. Null while it is not. */
   poisonOf(key: string): SluiceError | null;
   /**
    * Runs `work` while no other job of any worker runs work of the same name. The lock stands as long as this job's lease:

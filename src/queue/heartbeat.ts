@@ -71,7 +71,7 @@ export class WorkerHeartbeat {
   readonly #keys: RedisKeys;
   readonly #own: Omit<Heartbeat, 'at'>;
   readonly #log: Log;
-  readonly #id = randomUUID();
+  readonly id: string = randomUUID();
   readonly #warned = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
   #agreed: Record<string, AgreedLimits> = {};
@@ -85,6 +85,10 @@ export class WorkerHeartbeat {
     this.#own = { host: hostname(), pid: process.pid, ...own };
     this.#log = log;
   }
+
+  /** True while the worker with this heartbeat lives. */
+  readonly lives = async (id: string): Promise<boolean> =>
+    id === this.id || (await liveWorkers(this.#redis, this.#keys, Date.now())).has(id);
 
   /** The limits in force for a portal; before the others are known, others may be there. */
   limits(portal: string): AgreedLimits {
@@ -115,11 +119,11 @@ export class WorkerHeartbeat {
   async stop(): Promise<void> {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
-    await this.#redis.hdel(this.#keys.workers, this.#id).catch(() => undefined); // Redis may be gone at a forced end
+    await this.#redis.hdel(this.#keys.workers, this.id).catch(() => undefined); // Redis may be gone at a forced end
   }
 
   async #beat(): Promise<void> {
-    await this.#redis.hset(this.#keys.workers, this.#id, JSON.stringify({ ...this.#own, at: Date.now() }));
+    await this.#redis.hset(this.#keys.workers, this.id, JSON.stringify({ ...this.#own, at: Date.now() }));
     await this.#agree();
   }
 

@@ -7,41 +7,58 @@ import type { JobTrace } from './trace.ts';
 /** Kills in one step after which it is given up. */
 const poisonKills = 5;
 
+/** Losses likewise: a machine under load loses locks of jobs that are not to blame. */
+const poisonLosses = 50;
+
 /** Kills, in whatever steps, after which a job is resumed alone. */
 const suspectKills = 2;
 
 /** The step of a job that waits until it is alone; a kill in it is not counted. */
 export const waitsAlone = 'wait';
 
-/** Counts the kill that the engine knows of and the trace does not, once for each step in progress. */
-export const countKill = (job: Job, trace: JobTrace): void => {
+/**
+ * Counts the kill that the engine knows of and the trace does not, once for each step in progress; as a loss where the worker
+ * still lives. To the engine both are the same: the lock has run out.
+ */
+export const countKill = async (
+  job: Job,
+  trace: JobTrace,
+  lives: (worker: string) => Promise<boolean>,
+): Promise<void> => {
   if (job.stalledCounter <= trace.data.stalls) return;
   // Nothing is started before this is written down, so of several kills since then one met the steps.
-  const { steps, kills, interrupted } = trace.data;
+  const { steps, interrupted, by } = trace.data;
+  const kind = by !== undefined && (await lives(by)) ? 'losses' : 'kills';
+  const after = kind === 'losses' ? 'its lock was lost' : 'a kill';
   const hit = Object.entries(steps).filter(([, step]) => step !== waitsAlone);
   if (Object.keys(steps).length === 0) hit.push(['', 'start']);
-  const counted: Trace['kills'] = { ...kills };
+  const counted: Trace['kills'] = { ...trace.data[kind] };
   for (const [key, step] of hit) {
     const name = `${key} ${step}`;
     counted[name] = (counted[name] ?? 0) + 1;
-    trace.line(key, `resumed after a kill in step ${step} (${counted[name]} in this step)`);
+    trace.line(key, `resumed after ${after} in step ${step} (${counted[name]} in this step)`);
   }
-  if (hit.length === 0) trace.line('', 'resumed after a kill, before any step');
+  if (hit.length === 0) trace.line('', `resumed after ${after}, before any step`);
   const items = hit.map(([key]) => key).filter((key) => key !== '');
   trace.save({
+    ...trace.data,
     steps: {},
     interrupted: [...new Set([...interrupted, ...items])],
-    kills: counted,
+    [kind]: counted,
     stalls: job.stalledCounter,
   });
 };
 
 /** Why an item (or with '' the job itself) is given up; null while it is not. */
-export const poisonOf = ({ kills }: Trace, key: string): PoisonJobError | null => {
-  for (const [name, count] of Object.entries(kills)) {
+export const poisonOf = ({ kills, losses }: Trace, key: string): PoisonJobError | null =>
+  tooOften(kills, key, poisonKills, 'the worker was killed') ??
+  tooOften(losses, key, poisonLosses, 'the lock of the job was lost');
+
+const tooOften = (counted: Trace['kills'], key: string, limit: number, what: string): PoisonJobError | null => {
+  for (const [name, count] of Object.entries(counted)) {
     const at = name.lastIndexOf(' ');
-    if (count < poisonKills || name.slice(0, at) !== key) continue;
-    return new PoisonJobError(`the worker was killed ${count} times in step ${name.slice(at + 1)}`, {
+    if (count < limit || name.slice(0, at) !== key) continue;
+    return new PoisonJobError(`${what} ${count} times in step ${name.slice(at + 1)}`, {
       hint: 'check its log, fix its file or the machine, then `sluice retry`',
     });
   }

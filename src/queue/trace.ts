@@ -12,6 +12,8 @@ import type { JobJournal } from './journal.ts';
 /** What a trace is made of. */
 interface TraceParts {
   data: Trace;
+  /** Heartbeat of this worker. */
+  by: string;
   journal: JobJournal;
   isolation: JobIsolation;
   /** Aborted when the worker must stop or has lost the job; `lost` in the second case only. */
@@ -77,8 +79,8 @@ export class JobTrace {
 
   /** Replaces what is known of interrupted work, durably. */
   save(data: Trace): void {
-    this.#data = data;
-    this.#parts.save(data);
+    this.#data = { ...data, by: this.#parts.by };
+    this.#parts.save(this.#data);
   }
 
   /** Persists that the job itself is in a step that is not logged. */

@@ -41,6 +41,8 @@ interface WorkerParts {
   stops: StopWatch;
   /** True for a portal that only other workers know. */
   isOfOthers: (portal: string) => Promise<boolean>;
+  /** Heartbeat of this worker, and whether that of another still beats. */
+  heartbeat: { id: string; lives: (id: string) => Promise<boolean> };
   /** Redis key of the log of an item, by its id. */
   logKey: (itemId: string) => string;
   retry: RetrySettings;
@@ -82,7 +84,7 @@ export class QueueWorker {
         concurrency: parts.concurrency,
         lockDuration: parts.lockMs,
         stalledInterval: parts.stalledCheckMs,
-        // A kill is not the job's fault: our own poison rule judges by step, see `answerKills`.
+        // A kill or a loss is not the job's fault: our own poison rule judges by step, see `answerKills`.
         maxStalledCount: 1000,
         settings: { backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
       },
@@ -166,6 +168,7 @@ export class QueueWorker {
     const worked = (): void => void breaker.worked(data.portal);
     const trace = new JobTrace({
       data: data.trace ?? noTrace,
+      by: this.#parts.heartbeat.id,
       journal,
       isolation: this.#isolation,
       signal,
@@ -234,7 +237,7 @@ export class QueueWorker {
    * @throws PoisonJobError when the job itself, and not one of its items, was hit too often in the same step
    */
   async #answerKills(job: Job, trace: JobTrace, journal: JobJournal, signal: AbortSignal): Promise<() => void> {
-    countKill(job, trace);
+    await countKill(job, trace, this.#parts.heartbeat.lives);
     await journal.flush();
     const poison = poisonOf(trace.data, '');
     if (poison) throw poison;

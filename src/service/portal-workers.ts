@@ -77,7 +77,7 @@ export class PortalWorkers {
     const exclusive = new Exclusive(redis, keys.exclusive);
     const stops = new StopWatch(redis, keys, pauses);
     const worker = (queue: string, concurrency: number): QueueWorker =>
-      workerOf(parts, { breaker, exclusive, stops }, queue, concurrency);
+      workerOf(parts, { breaker, exclusive, stops, heartbeat: this.#heartbeat }, queue, concurrency);
     this.#ofPortal = new Map(
       Object.entries(limits).map(([name, own]) => [
         name,
@@ -155,7 +155,7 @@ const isServed = async ({ redis, keys }: PortalWorkersParts, portal: string): Pr
 
 const workerOf = (
   parts: PortalWorkersParts,
-  shared: { breaker: CircuitBreaker; exclusive: Exclusive; stops: StopWatch },
+  shared: { breaker: CircuitBreaker; exclusive: Exclusive; stops: StopWatch; heartbeat: WorkerHeartbeat },
   queue: string,
   concurrency: number,
 ): QueueWorker =>

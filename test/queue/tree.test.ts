@@ -95,6 +95,19 @@ describe('a job whose worker is killed', () => {
   });
 });
 
+describe('a job whose lock a live worker lost', () => {
+  it('is resumed up to fifty times in the same step, which counts as no kill', async () => {
+    await toy.start();
+    await toy.addRun('r6-lost', ['lose-12', 'lose-99']);
+    const outcomes = await waitUntil('the run', () => toy.outcomes('r6-lost'));
+    expect(outcomes['m/lose-12']).toMatchObject({ state: 'completed' });
+    expect(outcomes['m/lose-99']).toMatchObject({ state: 'failed', reason: { code: 'poison-job' } });
+    expect(await toy.redis.get('toy.losses:lose-99')).toBe('50');
+    const logs = await toy.redis.lrange(redisKeys('toy').itemLog(itemId('r6-lost', 'm/lose-12')), 0, -1);
+    expect(logs.filter((line) => line.includes('resumed after its lock was lost in step slip'))).toHaveLength(12);
+  });
+});
+
 describe('a run or trigger that kills its worker', () => {
   it('is given up as poison after five kills in the same step, with that reason', async () => {
     await toy.addRun('r6-deadly', ['deadly']);

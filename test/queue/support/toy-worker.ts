@@ -96,19 +96,26 @@ const stopAt = async (job: JobContext<'dataset'>): Promise<void> => {
   }
 };
 
+/** The lock of a job runs out, as the engine would notice at its next check. */
+const stall = async (id: string): Promise<void> => {
+  const key = (name: string): string => queues.portal('p').toKey(name);
+  await redis
+    .multi()
+    .del(`${key(id)}:lock`)
+    .lrem(key('active'), 0, id)
+    .hincrby(key(id), 'stc', 1)
+    .rpush(key('wait'), id)
+    .zadd(key('marker'), 0, '0')
+    .exec();
+};
+
 /** Its lock runs out and this worker takes the job a second time, before it writes for the first time. */
 const takeTwice = async ({ id, writer, data }: JobContext<'dataset'>): Promise<void> => {
   const isFirst = (await redis.incr('toy.takes')) === 1;
   if (!isFirst) {
     while ((await redis.get('toy.refused')) === null) await sleep(20);
   } else {
-    const key = (name: string): string => queues.portal('p').toKey(name);
-    const moved = redis
-      .multi()
-      .del(`${key(id)}:lock`)
-      .lrem(key('active'), 0, id)
-      .rpush(key('wait'), id);
-    await moved.zadd(key('marker'), 0, '0').exec();
+    await stall(id);
     while ((await redis.get('toy.takes')) === '1') await sleep(20);
   }
   try {
@@ -140,6 +147,15 @@ const item = async (job: JobContext<'dataset'>): Promise<string> => {
     await step({ name: 'boom', on: name }, async () => {
       if (name.endsWith('late')) await sleep(15);
       if ((await redis.incr(`toy.kills:${name}`)) <= Number(kills[1])) die();
+    });
+  }
+  const losses = /^lose-(\d+)/.exec(name);
+  if (losses) {
+    await step({ name: 'slip', on: name }, async (signal) => {
+      if ((await redis.incr(`toy.losses:${name}`)) > Number(losses[1])) return;
+      await stall(job.id);
+      await job.writer?.write([{ hash: 'toy.written', field: name, value: 'too late' }]).catch(() => undefined);
+      signal.throwIfAborted();
     });
   }
   if (name.startsWith('beside')) await step({ name: 'work', on: name }, () => sleep(30));
@@ -215,6 +231,14 @@ const handlers: Handlers = {
   prove: { run: async () => null },
 };
 
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
 const common = {
   queues,
   handlers,
@@ -223,6 +247,7 @@ const common = {
   exclusive: new Exclusive(redis, redisKeys('toy').exclusive),
   stops: new StopWatch(redis, redisKeys('toy'), pauses),
   isOfOthers: async () => false,
+  heartbeat: { id: String(process.pid), lives: async (id: string) => isRunning(Number(id)) },
   logKey: redisKeys('toy').itemLog,
   retry: { backoffMs: 50, maxBackoffMs: 200 },
   lockMs: 1500,
