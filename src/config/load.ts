@@ -85,15 +85,19 @@ const choosePortal = (config: Config, wanted: string, { env, isReadOnly = false 
   return withPortal(config, remotePortal(name, { kind: 'remote', url, username, password, token: null }));
 };
 
-const named = (config: Config, name: string, env: NodeJS.ProcessEnv): Config => {
+/** A portal by its name; UsageError naming the configured ones where there is none of that name. */
+export const portalNamed = (config: Config, name: string): PortalConfig => {
   const portal = Object.hasOwn(config.portals, name) ? config.portals[name] : undefined;
-  if (portal === undefined) {
-    const names = Object.keys(config.portals);
-    const meant = nearest(name, names);
-    throw new UsageError(`--portal: unknown portal \`${name}\`${meant ? `; did you mean \`${meant}\`?` : ''}`, {
-      hint: `configured: ${names.join(', ') || 'none'}; an address must begin with http:// or https://`,
-    });
-  }
+  if (portal !== undefined) return portal;
+  const names = Object.keys(config.portals);
+  const meant = nearest(name, names);
+  throw new UsageError(`unknown portal \`${name}\`${meant ? `; did you mean \`${meant}\`?` : ''}`, {
+    hint: `configured: ${names.join(', ') || 'none'}; --portal also takes an address that begins with http:// or https://`,
+  });
+};
+
+const named = (config: Config, name: string, env: NodeJS.ProcessEnv): Config => {
+  const portal = portalNamed(config, name);
   const { SLUICE_USERNAME, SLUICE_PASSWORD } = env;
   if (portal.password !== null || !SLUICE_PASSWORD) return withPortal(config, portal);
   const filled = { ...portal, username: SLUICE_USERNAME || portal.username, password: SLUICE_PASSWORD };

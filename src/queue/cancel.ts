@@ -22,7 +22,7 @@ export const markCancelled = async (redis: Redis, keys: RedisKeys, runId: string
 export const isCancelled = async (redis: Redis, keys: RedisKeys, runId: string): Promise<boolean> =>
   (await redis.hexists(keys.cancelled, runId)) === 1;
 
-/** Tells the jobs of this process when their run is cancelled, or when an operator has paused their portal. */
+/** Tells the jobs of this process when their run is cancelled, or when their portal is paused until a person acts. */
 export class StopWatch {
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
@@ -62,7 +62,7 @@ export class StopWatch {
     for (const runId of await this.#redis.hkeys(this.#keys.cancelled)) this.#runs.abort(runId, cancelledError(runId));
     for (const portal of this.#portals.names) {
       const pause = await this.#pauses.state(portal);
-      if (pause?.reason.code === 'paused') this.#portals.abort(portal, new GiveBack(pause.reason.message));
+      if (pause && pause.probe === null) this.#portals.abort(portal, new GiveBack(pause.reason.message));
       else this.#portals.renew(portal);
     }
   }

@@ -122,7 +122,7 @@ export class PortalPauses {
     const only = expected ? JSON.stringify(expected) : '';
     const until = Date.now();
     const ended = await endPause.run(this.#redis, [this.#keys.portal(portal)], [String(until), only]);
-    if (expected === null || ended !== null) await this.#queues.portal(portal).resume();
+    if (expected === null || ended !== null) await this.#release(portal);
     if (typeof ended !== 'string') return null;
     const { reason, since } = pauseSchema.parse(JSON.parse(ended));
     return { reason, since, until };
@@ -133,6 +133,20 @@ export class PortalPauses {
     const queue = this.#queues.portal(portal);
     if ((await queue.isPaused()) === (pause !== null)) return;
     if (pause) await this.hold(portal);
-    else if ((await this.state(portal)) === null) await queue.resume();
+    else if ((await this.state(portal)) === null) await this.#release(portal);
+  }
+
+  /** Has the runs of a portal taken at once that wait for the end of its pause. */
+  async wakeRuns(portal: string): Promise<void> {
+    for (const job of await this.#queues.runs.getDelayed()) {
+      const isMeant = job?.name === 'run' && job.data.portal === portal;
+      if (isMeant) await job.promote().catch(() => undefined); // it went by itself
+    }
+  }
+
+  /** The queue is resumed last: as long as it is paused, {@link reconcile} repeats this after a kill. */
+  async #release(portal: string): Promise<void> {
+    await this.wakeRuns(portal);
+    await this.#queues.portal(portal).resume();
   }
 }

@@ -55,6 +55,9 @@ interface WorkerParts {
 /** How long after the next probe of its portal a run is tried again, milliseconds. */
 const afterProbeMs = 1000;
 
+/** A run whose portal only people resume is tried again so late, milliseconds, unless they do. */
+const heldMs = 60_000;
+
 /** The signal of what nobody stops. */
 const never = new AbortController().signal;
 
@@ -127,7 +130,7 @@ export class QueueWorker {
 
   async #process(job: Job, token: string, taken?: AbortSignal): Promise<unknown> {
     const parsed = parseJob(job);
-    const { stops, queue, isOfOthers } = this.#parts;
+    const { stops, isOfOthers } = this.#parts;
     if (await isOfOthers(parsed.data.portal)) throw await this.#giveBack(job, token, parsed.data.portal);
     if (!('runId' in parsed.data)) return this.#work(job, parsed, { token, taken, cancelled: never, paused: never });
     const of = { runId: parsed.data.runId, portal: parsed.data.portal };
@@ -139,7 +142,7 @@ export class QueueWorker {
         token,
         taken,
         cancelled: isEnding ? never : cancelled,
-        paused: queue === runsQueue ? never : paused, // a pause is one of a portal's own jobs
+        paused: isEnding ? never : paused,
       });
     } finally {
       stops.leave(of);
@@ -155,7 +158,10 @@ export class QueueWorker {
     // The engine cancels by the job's id, which may stand for a later activation in this same worker by now.
     const refused = new AbortController();
     const lost = AbortSignal.any([refused.signal, ...(taken ? [taken] : [])]);
-    const signal = AbortSignal.any([this.#stop.signal, cancelled, paused, lost]);
+    const others = AbortSignal.any([this.#stop.signal, cancelled, lost]);
+    const inSteps = AbortSignal.any([others, paused]);
+    // Between its steps, a run only follows its jobs, and ends with them.
+    const signal = kind === 'run' ? others : inSteps;
     let data = parsed;
     const journal = new JobJournal(job, queues, this.#leaseOf(job, token, refused));
     const save = (changes: object): void => {
@@ -171,7 +177,7 @@ export class QueueWorker {
       by: this.#parts.heartbeat.id,
       journal,
       isolation: this.#isolation,
-      signal,
+      signal: inSteps,
       lost,
       log: this.#parts.log,
       facts,
@@ -198,7 +204,7 @@ export class QueueWorker {
       if (job.attemptsMade > 0) await context.note(`attempt ${job.attemptsMade + 1}`);
       journal.hurry(); // what is written down of a kill must outlive the next
       endAlone = await this.#answerKills(job, trace, journal, signal);
-      if (cancelled.aborted || paused.aborted) throw new GiveBack();
+      if (signal.aborted) throw new GiveBack();
       const result = await handler.run(context);
       await journal.flush();
       // The parent of a child would keep what it returns a second time, and reads the records of the run instead.
@@ -317,11 +323,14 @@ export class QueueWorker {
     await context.save({ failure: reason } as object);
   }
 
-  /** The queue of runs is never paused: a run of a paused portal comes again after the next probe. */
+  /** The queue of runs is never paused: a run of a paused portal comes again after the next probe, or when it is resumed. */
   async #giveBack(job: Job, token: string, portal: string): Promise<WaitingError | DelayedError> {
-    if (this.#parts.queue === runsQueue && !this.#stop.signal.aborted) {
-      const nextAt = (await this.#parts.pauses.state(portal))?.probe?.nextAt ?? Date.now();
+    const { queue, pauses } = this.#parts;
+    if (queue === runsQueue && !this.#stop.signal.aborted) {
+      const pause = await pauses.state(portal);
+      const nextAt = pause && pause.probe === null ? Date.now() + heldMs : (pause?.probe?.nextAt ?? 0);
       await job.moveToDelayed(Math.max(nextAt, Date.now()) + afterProbeMs, token);
+      if (pause && (await pauses.state(portal)) === null) await pauses.wakeRuns(portal);
       return new DelayedError();
     }
     await job.moveToWait(token);

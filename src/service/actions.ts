@@ -225,7 +225,7 @@ const closeUnbegun = async ({ runs, gate }: Runtime, run: RequestedRun): Promise
   await runs.drop(run.runId);
 };
 
-/** Pauses a portal until {@link resumePortal}: its jobs finish, no other begins. Returns the pause that stands now. */
+/** Pauses a portal until {@link resumePortal}: its jobs stop after their step, no other begins. Returns the pause that stands now. */
 export const pausePortal = async (runtime: Runtime, portal: string, why: string | null): Promise<Pause | null> => {
   runtime.portals.config(portal); // throws for an unknown name
   const error = new PausedError(`paused by the operator${why === null ? '' : `: ${why}`}`, {

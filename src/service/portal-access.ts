@@ -1,8 +1,8 @@
 // Opens configured portals: address and credentials; embedded ones are started when needed.
 import type { Config, EmbeddedPortalConfig, PortalConfig } from '../config/config.ts';
+import { portalNamed } from '../config/load.ts';
 import type { PortalServerOptions } from '../embedded-portal/portal-server.ts';
 import type { PortalSupervisor } from '../embedded-portal/supervisor.ts';
-import { UsageError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { openPortal, type Portal, type PortalHooks } from '../portal-client/client.ts';
 
@@ -67,13 +67,9 @@ export class PortalAccess {
     this.#log = log;
   }
 
-  /** The configuration of a portal; UsageError naming the known ones when there is none of that name. */
+  /** The configuration of a portal. @throws UsageError for an unknown name */
   config(name: string): PortalConfig {
-    const config = this.#config.portals[name];
-    if (config) return config;
-    throw new UsageError(`no portal is named "${name}"`, {
-      hint: `known portals: ${Object.keys(this.#config.portals).join(', ')}; name it in config/, or use --portal`,
-    });
+    return portalNamed(this.#config, name);
   }
 
   /** The client of a portal, or one that logs in nowhere; an embedded portal is served first, here or by the process that already does. */

@@ -112,7 +112,7 @@ describe('sluice cancel', () => {
     expect(refused.code).toBe(3);
     expect(refused.err).toMatch(/portal local is paused since 20.*: paused by the operator: moving house/);
     const first = await cancelled(place, await currentRun(place, 'paused'));
-    expect(new Set(first.items.map(({ outcome }) => outcome))).toEqual(new Set(['cancelled']));
+    expect(first).toMatchObject({ items: [], reason: { code: 'cancelled' } });
 
     await place.run(['publish', manifest]);
     const redis = place.redis();
@@ -168,6 +168,15 @@ describe('sluice cancel', () => {
     const unknown = await place.run(['cancel', '20261121-031500-none0']);
     expect(unknown.code).toBe(2);
     expect(unknown.err).toContain('no run "20261121-031500-none0" is known');
+    const errors = await Promise.all(
+      [
+        ['check', '--portal', 'locl'],
+        ['pause', 'locl'],
+        ['resume', 'locl'],
+      ].map(async (args) => (await place.run(args)).err),
+    );
+    expect(errors[0]).toMatch(/unknown portal `locl`; did you mean `local`\?\n.*configured: local;/);
+    expect(new Set(errors).size).toBe(1);
   });
 });
 
@@ -220,6 +229,38 @@ it('a pause stops within one step, at each write of a run, and after it the run 
   expect(report.items.map(({ outcome, live }) => ({ outcome, live }))).toEqual(
     Array.from({ length: 4 }, () => ({ outcome: 'done', live: true })),
   );
+  redis.disconnect();
+  expect(await service.end('SIGTERM')).toBe(0);
+});
+
+it('a pause ends the planning of a run, which waits; resume has it planned at once', async () => {
+  const gateway = await openGateway(portal.url);
+  const place = makeRemotePlace(gateway.url);
+  const manifest = manifestOf(place, 'unplanned');
+  const service = await place.serve();
+  await expectWhole(place, manifest, 'unplanned');
+  const listing = Promise.withResolvers<void>();
+  gateway.before = async () => {
+    listing.resolve();
+    await new Promise(() => undefined); // never answered: only the end of its step ends it
+  };
+  const asked = place.start(['publish', manifest, '--refresh']);
+  await listing.promise;
+  gateway.before = () => undefined;
+  const runId = await currentRun(place, 'unplanned');
+  await place.run(['pause', 'local', '--reason', 'moving house']);
+  expect(await asked.ended).toBe(3);
+  const redis = place.redis();
+  const waits = async (): Promise<boolean> => (await redis.zscore('sluice:runs:delayed', runId)) !== null;
+  await waitUntil('the run to wait', waits);
+  expect((await place.run(['status'])).out).toMatch(/the portal is paused since 20.*\n +paused: .*: moving house/);
+  expect(await waits()).toBe(true); // and not again and again
+  await place.run(['resume', 'local']);
+  expect(await waits()).toBe(false);
+  await waitUntil('the end', () => isIdle(place, redis, 'unplanned'));
+  const report = await reportOf(place, redis, 'unplanned');
+  expect(report).toMatchObject({ runId, reason: null });
+  expect(report.items.filter(({ live }) => live)).toHaveLength(2 * count);
   redis.disconnect();
   expect(await service.end('SIGTERM')).toBe(0);
 });

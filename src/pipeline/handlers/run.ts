@@ -66,10 +66,12 @@ const publish = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<Store
   await deps.ledger.remember(job.data, job.data.manifestPath);
   const isFirst = !(await deps.runs.isPlanned(runId));
   if (isFirst) {
-    deps.started(job.data);
     await job.step(
       { name: 'plan', on: job.data.manifest },
-      (signal) => planRun(deps, job.data, signal),
+      (signal) => {
+        deps.started(job.data);
+        return planRun(deps, job.data, signal);
+      },
       (planned) =>
         `${planned.datasets} datasets with work, ${planned.resources} resources with work, ${planned.settled} items unchanged`,
     );
