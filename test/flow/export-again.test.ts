@@ -1,8 +1,12 @@
 // An export that left something undone, and one of a portal that only its command knows.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { reportSchema } from '../../src/model/report.ts';
+import { writeRecord } from '../../src/pipeline/export/export-dataset.ts';
+import { readRecord } from '../../src/pipeline/export/folder.ts';
+import type { DatasetRecord } from '../../src/pipeline/export/record.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { type FakeNode, startFakePortal, withFile } from './support/fake-portal.ts';
 import { makePlace } from './support/place.ts';
 import { remoteConfig, writePassword } from './support/server.ts';
@@ -24,6 +28,25 @@ const portalOfTwo = async () => {
   for (const name of ['one.csv', 'two.csv']) portal.files.set(name, (_, response) => response.end('a\n1'));
   return portal;
 };
+
+it('writes the same bytes for a record in whatever order its keys are', async () => {
+  const node = { nid: '1', vid: '1', changed: '1', title: 'One', body: [] };
+  const resource = { name: 'a', node, file: null, findings: [], table: { rows: 1, columns: ['a'] } };
+  const record: DatasetRecord = {
+    ...{ version: 1, node, resources: [resource], removed: null, removedResources: [] },
+    ...{ terms: {}, groups: {}, findings: [{ code: 'draft', message: 'is not published' }] },
+  };
+  const about = { name: 'city', fileUrl: () => null };
+  const folder = tempDir();
+  await writeRecord(folder, 'one', record, about);
+  const before = readFileSync(join(folder, 'datapackage.json'), 'utf8');
+  const turned = (value: object): object => Object.fromEntries(Object.entries(value).reverse());
+  const shuffled = turned({ ...record, resources: [turned(resource)], findings: record.findings.map(turned) });
+  expect(await writeRecord(folder, 'one', shuffled as DatasetRecord, about)).toBe(false);
+  expect(readFileSync(join(folder, 'datapackage.json'), 'utf8')).toBe(before);
+  // What was read back is written as what was collected.
+  expect(await writeRecord(folder, 'one', (await readRecord(folder)) ?? record, about)).toBe(false);
+});
 
 it('takes with `sluice retry` what a run of it failed to take', async () => {
   const portal = await portalOfTwo();

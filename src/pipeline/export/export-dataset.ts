@@ -30,6 +30,7 @@ import {
   type ExportedNode,
   type ExportedResource,
   type Finding,
+  recordSchema,
   type StoredFile,
 } from './record.ts';
 
@@ -127,14 +128,16 @@ export const markRemoved = async (
   return record;
 };
 
-/** Writes the data package of a dataset; leaves it alone where nothing is different. */
+/** Writes the data package of a dataset, its keys in the order of the schema; leaves it alone where nothing is different. */
 export const writeRecord = async (
   folder: string,
   name: string,
   record: DatasetRecord,
   about: ExportedPortal,
-): Promise<boolean> =>
-  writeChanged(join(folder, packageName), [`${JSON.stringify(packageOf(name, record, about), null, 2)}\n`]);
+): Promise<boolean> => {
+  const ordered = packageOf(name, recordSchema.parse(record), about);
+  return writeChanged(join(folder, packageName), [`${JSON.stringify(ordered, null, 2)}\n`]);
+};
 
 /** The resources that belong to a dataset, in the order of its list, others behind them. */
 const readResources = async (
