@@ -99,7 +99,8 @@ export const portalNamed = (config: Config, name: string): PortalConfig => {
 const named = (config: Config, name: string, env: NodeJS.ProcessEnv): Config => {
   const portal = portalNamed(config, name);
   const { SLUICE_USERNAME, SLUICE_PASSWORD } = env;
-  if (portal.password !== null || !SLUICE_PASSWORD) return withPortal(config, portal);
+  const hasLogin = Boolean(portal.password) || (portal.kind === 'remote' && portal.token !== null);
+  if (hasLogin || !SLUICE_PASSWORD) return withPortal(config, portal);
   const filled = { ...portal, username: SLUICE_USERNAME || portal.username, password: SLUICE_PASSWORD };
   return withPortal(config, redacting(filled, 'password'));
 };

@@ -220,9 +220,9 @@ const remote = z
     ...limits(defaults.remote, { concurrency: 2, requestsPerSecond: 2 }),
   })
   .refine(
-    ({ token, username, password }) => token !== undefined || (username !== undefined && password !== undefined),
+    ({ token, username, password }) => token !== undefined || (username === undefined) === (password === undefined),
     {
-      error: 'needs username and password, or a token',
+      error: 'needs username and password, or a token; without any of them, only what is public can be exported',
     },
   );
 

@@ -1,6 +1,6 @@
 // The session with one portal: login on demand, shared by all calls, renewed once when the portal forgets it.
 import { paths } from '../dataset-api/paths.ts';
-import { PortalLoginError, PortalNotApiError, PortalUnreachableError } from '../model/errors.ts';
+import { PortalLoginError, PortalNotApiError, PortalRefusedError, PortalUnreachableError } from '../model/errors.ts';
 import { abortable } from '../util/concurrency.ts';
 import { describe, factsOf, failureOf, isTransient, notApiHint, type PortalFacts, type Reply } from './classify.ts';
 import { Cookies } from './cookies.ts';
@@ -108,6 +108,7 @@ export class Session {
   async call(call: Call, signal: AbortSignal): Promise<Reply> {
     this.logoutLater();
     const live = await this.current(signal);
+    if (live.isAnonymous && call.method !== 'GET' && !call.isRead) throw this.readOnly(call);
     const first = await this.send(call, live, signal);
     if (!this.isSessionLost(first, call, live)) return this.accept(first, call);
     if (live.authorization !== null) {
@@ -305,7 +306,16 @@ export class Session {
     return new PortalLoginError(
       `portal ${this.facts.name}: no username is configured`,
       { method: 'POST', path: paths.login, mayHaveHappened: false },
-      { hint: 'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD' },
+      { hint: credentialsHint },
+    );
+  }
+
+  /** Not a refused login: that would pause a portal whose exports need none. */
+  private readOnly({ method, path }: Call): PortalRefusedError {
+    return new PortalRefusedError(
+      `portal ${this.facts.name}: it has no login, so it can only be exported`,
+      { method, path, mayHaveHappened: false },
+      { hint: credentialsHint },
     );
   }
 
@@ -344,6 +354,9 @@ export class Session {
 
 /** Whom portals take a caller for who is not logged in. */
 const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
+
+const credentialsHint =
+  'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD';
 
 const loginHint = (reply: Reply): string => {
   if (isHtmlPage(reply.text))

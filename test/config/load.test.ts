@@ -276,16 +276,21 @@ describe('faults', () => {
     expect(await problemsOf(load(text, { PW: 'x' }))).toEqual([expect.stringContaining(fault)]);
   });
 
-  it('a remote portal needs address and login', async () => {
+  it('a remote portal needs an address, and a whole login or none', async () => {
     expect(await problemsOf(load('portals: { city: { kind: remote } }'))).toEqual([
       '1:12 portals.city.url: this key is required',
     ]);
     const url = 'url: https://data.example.org';
-    const login = '1:18 portals.city: needs username and password, or a token';
-    for (const half of ['', ', username: me', ', password: "${PW}"']) {
+    const login = expect.stringMatching(/^1:18 portals.city: needs username and password, or a token/);
+    for (const half of [', username: me', ', password: "${PW}"']) {
       const text = `portals: { city: { kind: remote, ${url}${half} } }`;
       expect(await problemsOf(load(text, { PW: 'x' }))).toEqual([login]);
     }
+    const open = `portals: { city: { kind: remote, ${url} } }`;
+    expect((await load(open, {})).portals.city).toMatchObject({ username: '', token: null });
+    expect((await load(open, { SLUICE_USERNAME: 'me', SLUICE_PASSWORD: 'x' }, 'city')).portals.city).toMatchObject({
+      username: 'me',
+    });
   });
 });
 

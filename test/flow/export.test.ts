@@ -164,6 +164,16 @@ describe('export', () => {
     expect(text).not.toContain('published: false');
     expect(report.items.every(({ live, kind }) => live || kind === 'dataset')).toBe(true);
     expect(findingsIn(join(place.dir, 'public')).filter(({ code }) => code === 'draft')).toEqual([]);
+    const open = { portals: { local: { kind: 'remote', url: there.gateway.url } } };
+    const other = { place: makePlace(open) };
+    const named = await exported({ ...there, ...other }, 'named');
+    expect(named.counts).toEqual(report.counts);
+    other.place.write('jobs/x.yaml', 'name: x\nportal: local\ndatasets: [{ id: a, title: A }]\n');
+    const refused = await other.place.run(['publish', 'jobs/x.yaml', '--json']);
+    expect([refused.code, refused.out + refused.err]).toEqual([
+      3,
+      expect.stringContaining('has no login, so it can only be'),
+    ]);
     const whole = await exported(there, 'whole');
     expect(whole.items.length).toBeGreaterThan(report.items.length);
     expect(findingsIn(join(place.dir, 'whole')).filter(({ code }) => code === 'draft').length).toBeGreaterThan(0);
