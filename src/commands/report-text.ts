@@ -107,8 +107,8 @@ const shownAddresses = 5;
 
 /** Lines below the report of a run. */
 export const closingLines = async (runtime: Runtime, report: StoredReport): Promise<string[]> => {
-  const leftBehind: string[] = [];
-  for await (const { brief } of runtime.ledger.each(report)) if (isLeftBehind(brief)) leftBehind.push(brief.key);
+  const { entries } = await runtime.ledger.exceptions(report);
+  const leftBehind = [...entries.values()].filter(isLeftBehind).map(({ key }) => key);
   return [...leftBehindLines(leftBehind), ...addressLines(runtime, report), `next: ${nextOf(runtime, report)}`];
 };
 

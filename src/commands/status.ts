@@ -2,7 +2,7 @@
 import { basename, relative, resolve } from 'node:path';
 import { NotFoundError } from '../model/errors.ts';
 import { resourceKey } from '../model/key.ts';
-import { type IndexedEntry, type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
+import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { stuckRun } from '../queue/run-watch.ts';
 import { standstillOf } from '../queue/standstill.ts';
@@ -44,25 +44,26 @@ const shownTargets = async (runtime: Runtime): Promise<KnownTarget[]> => {
   return (await runtime.ledger.targets()).filter((target) => portal === null || target.portal === portal);
 };
 
-/** What is known of the keys of a target for which `isShown` holds, in order. */
-const keysOf = async (
-  { ledger }: Runtime,
-  target: KnownTarget,
-  isShown: (entry: IndexedEntry) => boolean,
-): Promise<KeyStatus[]> => {
-  const { portal } = target;
-  const keys: string[] = [];
-  for await (const { brief } of ledger.each(target)) if (isShown(brief)) keys.push(brief.key);
-  const entries = await ledger.entriesOf(portal, keys.sort());
-  return entries.flatMap((entry) => (entry ? [{ ...entry, portal }] : []));
-};
+/** Entries of a target, in the order of their keys. */
+const inOrder = (entries: ReadonlyMap<string, LedgerEntry>, { portal }: KnownTarget): KeyStatus[] =>
+  [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => ({ ...entry, portal }));
 
-const allKeys = async (
+/** What is known of all keys that begin with `start` and for which `isFound` holds. */
+const keysWhere = async (
   runtime: Runtime,
-  isShown: (entry: IndexedEntry) => boolean = () => true,
+  isFound: (entry: LedgerEntry) => boolean,
+  start?: string,
 ): Promise<KeyStatus[]> => {
-  const targets = await shownTargets(runtime);
-  return (await Promise.all(targets.map((target) => keysOf(runtime, target, isShown)))).flat();
+  const found: KeyStatus[][] = [];
+  for (const target of await shownTargets(runtime)) {
+    const entries = new Map<string, LedgerEntry>();
+    for await (const { brief, whole } of runtime.ledger.each(target, start)) {
+      const entry = whole();
+      if (entry && isFound(entry)) entries.set(brief.key, entry);
+    }
+    found.push(inOrder(entries, target));
+  }
+  return found.flat();
 };
 
 const single = async (runtime: Runtime, what: string, options: StatusOptions, io: Io): Promise<number> => {
@@ -115,19 +116,21 @@ const foundLines = (found: KeyStatus[], all: boolean): string[] => {
  * part of key, title or file name.
  */
 const find = async (runtime: Runtime, what: string, cwd: string): Promise<KeyStatus[]> => {
-  const byKey = await allKeys(runtime, ({ key }) => key === what || key.startsWith(`${what}/`));
+  const byKey = await keysWhere(runtime, ({ key }) => key === what || key.startsWith(`${what}/`), what);
   if (byKey.length > 0) return byKey;
-  const keys = await allKeys(runtime);
   const path = resolve(cwd, what);
   const names = new Set([path, what]);
-  const byPath = keys.filter(({ sourcePath, identifier }) => names.has(sourcePath ?? '') || identifier === what);
-  if (byPath.length > 0) return byPath;
   const dropped = await keysOfDrop(runtime, path);
-  const byDrop = keys.filter((entry) => dropped.has(entry.key));
-  return byDrop.length > 0 ? byDrop : keys.filter((entry) => holds(entry, what.toLowerCase()));
+  const isOfPath = ({ sourcePath, identifier }: LedgerEntry): boolean =>
+    names.has(sourcePath ?? '') || identifier === what;
+  const isDropped = ({ key }: LedgerEntry): boolean => dropped.has(key);
+  const part = what.toLowerCase();
+  const found = await keysWhere(runtime, (entry) => isOfPath(entry) || isDropped(entry) || holds(entry, part));
+  const first = [isOfPath, isDropped].find((isFirst) => found.some(isFirst));
+  return first ? found.filter(first) : found;
 };
 
-const holds = ({ key, title, file, sourcePath }: KeyStatus, part: string): boolean =>
+const holds = ({ key, title, file, sourcePath }: LedgerEntry, part: string): boolean =>
   [key, title, file?.name ?? '', basename(sourcePath ?? '')].some((text) => text.toLowerCase().includes(part));
 
 const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> => {
@@ -210,25 +213,22 @@ type TargetStatus = Awaited<ReturnType<typeof targetStatus>>['status'];
 
 /** The state of a target, with its keys: those that are not live, or `all` of them. */
 const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean) => {
-  let live = 0;
-  const leftBehind: string[] = [];
-  const keys = await keysOf(runtime, target, (entry) => {
-    if (entry.live) live += 1;
-    if (isLeftBehind(entry)) leftBehind.push(entry.key);
-    return all || !entry.live || entry.reason !== null;
-  });
-  const others = keys.filter((entry) => !entry.live);
+  const { ledger } = runtime;
+  const { entries, live } = all ? { entries: await ledger.entries(target), live: 0 } : await ledger.exceptions(target);
+  const read = inOrder(entries, target);
+  const keys = all ? read : read.filter((entry) => !entry.live || entry.reason !== null);
+  const others = read.filter((entry) => !entry.live);
   const { current } = await runtime.gate.state(target);
   const unsettled = others.filter((entry) => !entry.stale && !entry.reason && !entry.removed && entry.nid !== null);
   const drafts = current === null ? unsettled : await endedOf(runtime, current, unsettled);
   const status = {
     target: targetName(target),
-    live,
+    live: live + read.length - others.length,
     stale: others.filter((entry) => entry.stale).length,
     notLive: others.filter((entry) => !entry.stale && entry.reason).length,
     drafts: drafts.length,
     takenDown: others.filter((entry) => entry.removed !== null).length,
-    leftBehind,
+    leftBehind: read.filter(isLeftBehind).map(({ key }) => key),
     running: current,
     standstill: current === null ? null : await standstillOf(runtime.queues, { runId: current, portal: target.portal }),
     stuck: current === null ? null : await stuckRun(runtime.redis, runtime.keys, current),

@@ -17,7 +17,8 @@ import {
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
 import { pack, unpack, unpackHead, withOwnUuid, withoutOwnUuid } from './packed.ts';
-import { fieldsOf, readField, writeFields } from './redis/fields.ts';
+import { fieldsOf, matching, readField, writeFields } from './redis/fields.ts';
+import { RedisScript } from './redis/script.ts';
 
 /** What is recorded together with an entry. */
 interface SettledWith {
@@ -57,6 +58,19 @@ export class Ledger {
     return entries;
   }
 
+  /** The entries of a target that are not merely live, by key, and how many others there are: Redis sends only the former. */
+  async exceptions(target: Target): Promise<{ entries: Map<string, LedgerEntry>; live: number }> {
+    const hash = this.#keys.entries(target);
+    const sent = new Set<string>();
+    const entries = new Map<string, LedgerEntry>();
+    for await (const [key, value] of fieldsOf(this.#redis, hash, scanExceptions)) {
+      sent.add(key);
+      const entry = entryOfStored(key, value);
+      if (entry) entries.set(key, entry);
+    }
+    return { entries, live: Math.max(0, (await this.#redis.hlen(hash)) - sent.size) };
+  }
+
   /** What is known of each key of a target in brief, read in pieces. */
   async index(target: Target): Promise<Map<string, IndexedEntry>> {
     const index = new Map<string, IndexedEntry>();
@@ -64,9 +78,13 @@ export class Ledger {
     return index;
   }
 
-  /** What is known of each key of a target in brief, as it is read; `whole` unpacks the rest. */
-  async *each(target: Target): AsyncGenerator<{ brief: IndexedEntry; whole: () => LedgerEntry | null }> {
-    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
+  /**
+   * What is known of each key of a target (that begins with `start`) in brief, as it is read; `whole` unpacks the rest. One
+   * that is written meanwhile may come twice.
+   */
+  async *each(target: Target, start = ''): AsyncGenerator<{ brief: IndexedEntry; whole: () => LedgerEntry | null }> {
+    const scan = matching(`${start.replaceAll(/[*?[\]\\]/g, '\\$&')}*`);
+    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target), scan)) {
       const brief = indexedOfStored(key, value);
       if (brief) yield { brief, whole: () => entryOfStored(key, value) };
     }
@@ -223,6 +241,28 @@ export class Ledger {
       });
   }
 }
+
+/**
+ * KEYS: the entries of a target. ARGV: cursor and count of HSCAN. What is stored in plain text tells those that are live with
+ * nothing else to say of them, see {@link storedEntry}; whatever earlier versions stored otherwise is sent.
+ */
+const exceptionsScript = new RedisScript(`
+local reply = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
+local found = {}
+for at = 2, #reply[2], 2 do
+  local value = reply[2][at]
+  local head = string.sub(value, 1, (string.find(value, '\\n', 1, true) or 1) - 1)
+  local has = function(text) return string.find(head, text, 1, true) end
+  if not has('"live":true') or has('"reason":') or has('"removed":') or has('"missingSince":') then
+    found[#found + 1] = reply[2][at - 1]
+    found[#found + 1] = value
+  end
+end
+return {reply[1], found}
+`);
+
+const scanExceptions = (redis: Redis, hash: string, cursor: string, count: number) =>
+  exceptionsScript.runBuffer(redis, [hash], [cursor, count]) as Promise<[Buffer, Buffer[]]>; // what the script gives
 
 const targetOf = (portal: string, key: string): Target => ({ manifest: manifestOfKey(key), portal });
 

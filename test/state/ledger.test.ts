@@ -41,6 +41,28 @@ describe('the ledger', () => {
     expect((await ledger().entries({ manifest: 'old', portal: 'p' })).size).toBe(0);
   });
 
+  it('counts what is merely live, and gives everything else', async () => {
+    const many = { manifest: 'many', portal: 'p' };
+    const reason = { code: 'held', message: '"live":true', hint: null };
+    const others = [
+      entryOf('many/draft', { nid: '1' }),
+      entryOf('many/failed', { nid: '2', reason: { ...reason, code: 'portal-refused' } }),
+      entryOf('many/held', { nid: '3', live: true, reason }),
+      entryOf('many/left', { nid: '4', live: true, missingSince: 5 }),
+      entryOf('many/removed', { nid: '5', live: true, removed: 'unpublish' }),
+    ];
+    const live = Array.from({ length: 600 }, (_, at) => entryOf(`many/live-${at}`, { nid: `${at}`, live: true }));
+    for (const entry of [...others, ...live]) await ledger().put('p', entry);
+    const old = entryOf('many/stored-plain', { nid: '6', live: true }); // as an earlier version stored it
+    await redis().hset(redisKeys('test').entries(many), old.key, JSON.stringify(old));
+    const found = await ledger().exceptions(many);
+    expect(found.live).toBe(600);
+    expect([...found.entries.values()].sort((a, b) => (a.key < b.key ? -1 : 1))).toEqual([...others, old]);
+    const keys: string[] = [];
+    for await (const { brief } of ledger().each(many, 'many/live-59')) keys.push(brief.key);
+    expect(new Set(keys).size).toBe(11);
+  });
+
   it('keeps the former versions of a table with its entry, through a rename, until they are forgotten', async () => {
     const former = { at: [1], rows: [2], bytes: [3], guarded: '1', set: [0], sets: [{ names: ['a'], kinds: '0' }] };
     const entry = entryOf('city/one/d', { nid: '10' });

@@ -18,14 +18,32 @@ export const writeFields = async (redis: Redis, writes: readonly FieldWrite[]): 
 /** Fields that one call requests. */
 const scanned = 500;
 
-/** Every field of a hash with its value, in no order; one that is written meanwhile may come twice. */
-export async function* fieldsOf(redis: Redis, hash: string): AsyncGenerator<[field: string, value: Buffer]> {
-  const scan = (cursor: string) => redis.hscanBuffer(hash, cursor, 'COUNT', scanned);
-  let reply: ReturnType<typeof scan> | null = scan('0');
+/** Reads a piece of a hash from a cursor on, as HSCAN answers; `count` as there. */
+type Scan = (
+  redis: Redis,
+  hash: string,
+  cursor: string,
+  count: number,
+) => Promise<[cursor: Buffer, elements: Buffer[]]>;
+
+/** Scans the fields that match a pattern of Redis. */
+export const matching =
+  (pattern: string): Scan =>
+  (redis, hash, cursor, count) =>
+    redis.hscanBuffer(hash, cursor, 'MATCH', pattern, 'COUNT', count);
+
+/** Every field of a hash (that `scan` lets through) with its value, in no order; one that is written meanwhile may come twice. */
+export async function* fieldsOf(
+  redis: Redis,
+  hash: string,
+  scan: Scan = matching('*'),
+): AsyncGenerator<[field: string, value: Buffer]> {
+  const from = (cursor: string): ReturnType<Scan> => scan(redis, hash, cursor, scanned);
+  let reply: ReturnType<Scan> | null = from('0');
   while (reply !== null) {
     const [next, fields]: [Buffer, Buffer[]] = await reply;
     const cursor = next.toString();
-    reply = cursor === '0' ? null : scan(cursor); // comes while this piece is worked on
+    reply = cursor === '0' ? null : from(cursor); // comes while this piece is worked on
     reply?.catch(() => undefined); // it may never be read
     for (const [at, value] of fields.entries()) if (at % 2 === 1) yield [`${fields[at - 1]}`, value];
   }
