@@ -5,7 +5,7 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError } from '../model/errors.ts';
-import { pingState, queryServer } from '../state/redis/connection.ts';
+import { pingState, queryServer, withConnection } from '../state/redis/connection.ts';
 import { isRunning, markProcess, type ProcessMark } from './server-record.ts';
 
 /** How the server is run. */
@@ -25,6 +25,8 @@ const largestLog = 5 * 1024 * 1024;
 const silenceMs = 15_000;
 /** A server has so many milliseconds to write its data and end. */
 const stopMs = 10_000;
+/** An append-only file of fewer bytes is never written anew, and a stop waits at most so many milliseconds for it. */
+const [smallFile, compactMs] = [16 * 1024 * 1024, 3_000];
 
 /**
  * Starts a server in a process group of its own, so that Ctrl-C does not reach it, and resolves when it answers PING;
@@ -104,6 +106,28 @@ export const stopServer = async (server: ProcessMark, patienceMs = stopMs): Prom
     const deadline = performance.now() + patienceMs;
     while (isRunning(server) && performance.now() < deadline) await pause(10);
   }
+};
+
+/**
+ * Lets a server write its append-only file anew where it has outgrown the data, so that the next start reads no more than
+ * that. The new file takes its place in one step: whatever ends the server before, the old one stays.
+ */
+export const compactData = async (socket: string): Promise<void> => {
+  const deadline = performance.now() + compactMs;
+  await withConnection({ path: socket }, compactMs, async (client) => {
+    const facts = async (): Promise<Map<string, number>> =>
+      new Map(
+        (await client.info()).split('\r\n').map((line): [string, number] => {
+          const [name = '', value] = line.split(':', 2);
+          return [name, Number(value)];
+        }),
+      );
+    const before = await facts();
+    const size = before.get('aof_current_size') ?? 0;
+    if (size < smallFile || size < (before.get('used_memory_dataset') ?? 0)) return;
+    await client.bgrewriteaof();
+    while ((await facts()).get('aof_rewrite_in_progress') === 1 && performance.now() < deadline) await pause(20);
+  });
 };
 
 /** Stops a server that is not ready, and what a starter script that does not exec leaves in its process group. */

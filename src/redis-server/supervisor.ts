@@ -20,7 +20,7 @@ import {
   removePidFile,
   writePidFile,
 } from './server-record.ts';
-import { startServer, stopServer } from './start.ts';
+import { compactData, startServer, stopServer } from './start.ts';
 
 /** Where and how the server is kept. */
 export interface SupervisorOptions {
@@ -271,7 +271,10 @@ export class RedisSupervisor {
   async #stop(): Promise<void> {
     const { folder, log } = this.#options;
     const server = (await readPidFile(folder))?.server ?? this.#server;
-    if (server !== null) await stopServer(server);
+    if (server !== null) {
+      await compactData(this.#socket).catch((error: unknown) => log.debug({ err: error }, 'Redis kept its file'));
+      await stopServer(server);
+    }
     await rm(this.#socket, { force: true });
     await removePidFile(folder);
     log.info({ folder }, 'stopped the embedded Redis');

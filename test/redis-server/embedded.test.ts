@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
@@ -30,6 +31,25 @@ const failureOf = async (opening: Promise<RedisHandle>): Promise<RedisFailedErro
   if (!(error instanceof RedisFailedError)) throw new Error(`expected RedisFailedError, not ${String(error)}`);
   return error;
 };
+
+test('a stop leaves a file of about the size of the data, and all of the data', async () => {
+  const state = newState();
+  const data = join(state, 'redis', 'data', 'appendonlydir');
+  const bytes = (): number => readdirSync(data).reduce((sum, name) => sum + statSync(join(data, name)).size, 0);
+  const handle = await openRedis(embedded(state));
+  await withClient(handle, async (client) => {
+    for (let round = 0; round < 20; round++) await client.set('text', randomBytes(500_000).toString('hex'));
+    await client.set('last', '20');
+  });
+  await handle.close();
+  expect(bytes()).toBeLessThan(2_000_000);
+  const again = await openRedis(embedded(state));
+  expect(await withClient(again, (client) => Promise.all([client.strlen('text'), client.get('last')]))).toEqual([
+    1_000_000,
+    '20',
+  ]);
+  await again.close();
+});
 
 test('a server is started with durable settings, listens on no port, and is gone after close', async () => {
   const state = newState();
