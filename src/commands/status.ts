@@ -338,7 +338,13 @@ const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): string[] =>
 const isoTime = (ms: number): string => new Date(ms).toISOString();
 
 const inboxLines = (view: InboxViewOfService): string[] => [
-  `inbox ${view.folder} (${view.manifest}): ${view.settling.length} settling, ${view.spooled} in progress, ${view.left.length} ignored`,
+  `inbox ${view.folder} (${view.manifest}): ${view.settling.length} settling, ${view.spooled - view.cancelled} in progress, ${view.left.length} ignored`,
+  ...(view.cancelled === 0
+    ? []
+    : [
+        `  ${plural(view.cancelled, 'file')} left alone because the run was cancelled`,
+        `  -> publish the manifest ${view.manifest}, or drop them again`,
+      ]),
   ...view.settling.slice(0, 10).map((file) => `  settling ${file.path}, ${file.bytes.toLocaleString('en')} bytes`),
   ...view.left.slice(0, 20).map((file) => `  ignored ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
 ];

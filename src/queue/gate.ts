@@ -101,12 +101,19 @@ export class RunGate {
     await this.#enqueue(next, runRequestSchema.parse(JSON.parse(text)));
   }
 
-  /** The target whose gate a run holds or waits for; null when it does neither. */
-  async find(runId: string): Promise<{ target: Target; waits: boolean } | null> {
+  /** The target whose gate a run holds or waits for, for the latter with its request; null when it does neither. */
+  async find(runId: string): Promise<{ target: Target; waiting: RunRequest | null } | null> {
     for (const name of await this.#redis.smembers(this.#keys.gates)) {
       const [manifest = '', portal = ''] = name.split('@');
-      const { current, again } = await this.state({ manifest, portal });
-      if (current === runId || again === runId) return { target: { manifest, portal }, waits: again === runId };
+      const target = { manifest, portal };
+      const [current, again, text] = await this.#redis.hmget(
+        this.#keys.gate(target),
+        'current',
+        'again',
+        'againRequest',
+      );
+      if (again === runId) return { target, waiting: runRequestSchema.parse(JSON.parse(text ?? '')) };
+      if (current === runId) return { target, waiting: null };
     }
     return null;
   }

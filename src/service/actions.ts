@@ -1,6 +1,6 @@
 // Actions of operators on runs, items and portals, from a terminal or the pages; workers carry them out.
 import { CancelledError, InterruptedError, NotFoundError, PausedError, reasonOf, UsageError } from '../model/errors.ts';
-import { plainRequest } from '../model/job.ts';
+import { plainRequest, type RunRequest } from '../model/job.ts';
 import { kindOfKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { type RemovalMode, removalModes } from '../model/policy.ts';
@@ -10,7 +10,7 @@ import { wakeRun } from '../queue/run-watch.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { KnownTarget, Runtime } from './runtime.ts';
-import { gatherManifestSources, type SourceTools } from './sources.ts';
+import { gatherManifestSources, leaveDrops, type SourceTools } from './sources.ts';
 
 /** A run that was requested; it may begin later. */
 export interface RequestedRun {
@@ -38,7 +38,8 @@ export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal
   if (again) return again;
   const runs: RequestedRun[] = [];
   for (const { target, keys } of await failedKeys(runtime, what)) {
-    const only = await stillWanted(await loadManifest(target.manifestPath), keys, runtime.sourceTools(signal));
+    const only =
+      keys && (await stillWanted(await loadManifest(target.manifestPath), keys, runtime.sourceTools(signal)));
     const { runId } = await runtime.gate.request({ ...target, ...plainRequest, why: 'retry', only });
     runs.push({ runId, manifest: target.manifest, portal: target.portal });
   }
@@ -56,7 +57,8 @@ const exportAgain = async (runtime: Runtime, runId: string, signal: AbortSignal)
 
 interface TargetKeys {
   target: KnownTarget;
-  keys: string[];
+  /** Null for all that it names. */
+  keys: string[] | null;
 }
 
 const failedKeys = async (runtime: Runtime, what: Retried): Promise<TargetKeys[]> => {
@@ -98,7 +100,8 @@ const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys[]>
     throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
   }
   const keys = report.items.filter((item) => item.reason !== null).map((item) => item.key);
-  return keys.length > 0 ? [{ target, keys }] : [];
+  if (keys.length > 0) return [{ target, keys }];
+  return report.reason ? [{ target, keys: null }] : []; // it ended before its items did
 };
 
 /** Those of the keys that the manifest still names; NotFoundError when it names none. */
@@ -204,15 +207,25 @@ export const cancelRun = async (runtime: Runtime, runId: string): Promise<Cancel
   const found = await gate.find(runId);
   const target = found?.target ?? recorded;
   if (!target) throw new NotFoundError(`run "${runId}" is no longer known`, { hint: 'see `sluice runs`' });
-  if (found?.waits) await closeUnbegun(runtime, { runId, ...target });
+  if (found?.waiting) await closeUnbegun(runtime, { runId, ...target }, found.waiting);
   else await wakeRun(queues, runId);
   return { run: { runId, ...target }, state: 'ending' };
 };
 
 /** Ends a run that waits for another one. */
-const closeUnbegun = async ({ runs, gate }: Runtime, run: RequestedRun): Promise<void> => {
+const closeUnbegun = async (runtime: Runtime, run: RequestedRun, request: RunRequest): Promise<void> => {
+  const { runs, gate } = runtime;
   const startedAt = new Date(await runs.begin(run.runId, run)).toISOString();
-  const error = new CancelledError(`run ${run.runId} was cancelled before it began`, { hint: 'nothing was changed' });
+  const error = new CancelledError(`run ${run.runId} was cancelled before it began`, {
+    hint: 'nothing was changed; `sluice retry` of this run, or publishing again, does it after all',
+  });
+  const { current } = await gate.state(run);
+  // A run that is not planned yet takes all files of the spool.
+  const planned = request.only === null && current !== null ? await runs.planned(current) : null;
+  if (planned) {
+    const others = new Set([...planned.claims.map(({ claim }) => claim), ...Object.values(planned.dropped)]);
+    await leaveDrops(request, reasonOf(error), { redis: runtime.redis, keys: runtime.keys, others });
+  }
   await runs.close({
     ...run,
     startedAt,

@@ -9,7 +9,7 @@ import { portalsOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf } from '../state/deadlines.ts';
 import type { Runtime } from './runtime.ts';
-import { waitingPortals } from './sources.ts';
+import { countCancelled, waitingPortals } from './sources.ts';
 
 const publishMs = 1000;
 
@@ -20,6 +20,8 @@ const inboxViewSchema = z.object({
   settling: z.array(z.object({ path: z.string(), bytes: z.number(), since: z.number() })),
   left: z.array(z.object({ path: z.string(), reason: z.string() })),
   spooled: z.number(),
+  /** Of the spooled files those that wait for a person: a run for them was cancelled. */
+  cancelled: z.number().default(0),
   /** Unix milliseconds. */
   at: z.number(),
 });
@@ -98,25 +100,39 @@ export class Inboxes {
   async #publish(): Promise<void> {
     for (const [name, { manifest, inbox }] of this.#open) {
       const state = inbox.state();
-      const view: InboxViewOfService = { manifest: name, folder: manifest.drop.folder, ...state, at: Date.now() };
+      const cancelled = state.spooled > 0 ? await this.#runAgain(manifest) : 0;
+      const folder = manifest.drop.folder;
+      const view: InboxViewOfService = { manifest: name, folder, ...state, cancelled, at: Date.now() };
       await this.#runtime.redis.hset(this.#runtime.keys.inboxes, name, JSON.stringify(view));
-      if (state.spooled > 0) await this.#runAgain(manifest);
     }
   }
 
-  /** Files that stayed in the spool after a run that failed for a passing reason are tried again, at leisure. */
+  /** When a target was last seen without a run or was tried again, by its name; absent while it has one. */
   readonly #lastTry = new Map<string, number>();
-  async #runAgain(manifest: DropManifest): Promise<void> {
+  /** Files of each manifest whose run was cancelled, as of the end of the last run or the last try. */
+  readonly #cancelled = new Map<string, number>();
+
+  /**
+   * Files that stayed in the spool after a run that failed for a passing reason are tried again, at leisure. Returns how
+   * many wait for a person instead.
+   */
+  async #runAgain(manifest: DropManifest): Promise<number> {
     for (const portal of portalsOf(manifest)) {
       const target = { manifest: manifest.name, portal };
       const name = targetName(target);
-      const { current } = await this.#runtime.gate.state(target);
-      const last = current === null ? (this.#lastTry.get(name) ?? Date.now()) : Date.now();
-      const isTime = Date.now() - last >= this.#runtime.config.inbox.rescanMs;
-      this.#lastTry.set(name, isTime ? Date.now() : last);
+      if ((await this.#runtime.gate.state(target)).current !== null) {
+        this.#lastTry.delete(name);
+        continue;
+      }
+      const last = this.#lastTry.get(name);
+      const isTime = last !== undefined && Date.now() - last >= this.#runtime.config.inbox.rescanMs;
+      if (last !== undefined && !isTime) continue;
+      this.#lastTry.set(name, Date.now());
+      this.#cancelled.set(manifest.name, await countCancelled(manifest, this.#runtime));
       if (isTime && (await waitingPortals(manifest, this.#runtime)).includes(portal))
         await this.#runtime.requestRun({ ...manifest, portal }, 'drop');
     }
+    return this.#cancelled.get(manifest.name) ?? 0;
   }
 }
 

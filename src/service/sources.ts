@@ -69,9 +69,11 @@ export const gatherSources = async (
   const verdicts = await Promise.all(
     (await claimsOf(manifest)).map(async ({ id }) => ({ id, by: await readVerdicts(store.redis, store.keys, id) })),
   );
-  const left = isShared(manifest, portal) ? hasSpoken : () => false;
-  const isLeft = (by: Verdicts): boolean => left(by, portal) || (why === 'drop' && isCancelled(by, portal));
-  const spoken = new Set(verdicts.flatMap(({ id, by }) => (isLeft(by) ? [id] : [])));
+  const isDone = isShared(manifest, portal) ? hasSpoken : () => false;
+  const idsOf = (isMeant: (by: Verdicts) => boolean): Set<string> =>
+    new Set(verdicts.flatMap(({ id, by }) => (isMeant(by) ? [id] : [])));
+  const done = idsOf((by) => isDone(by, portal));
+  const spoken = idsOf((by) => isDone(by, portal) || (why === 'drop' && isCancelled(by, portal)));
   if (spoken.size === 0) return gathered;
   const isOpen = ({ source }: ResourceWish): boolean =>
     source.kind !== 'file' || source.claim === undefined || !spoken.has(source.claim);
@@ -82,7 +84,7 @@ export const gatherSources = async (
   return {
     ...gathered,
     wishes: WishList.of(wishes),
-    superseded: gathered.superseded.filter(({ id }) => !spoken.has(id)),
+    superseded: gathered.superseded.filter(({ id }) => !done.has(id)),
     refused: gathered.refused.filter(({ claim }) => !spoken.has(claim.id)),
   };
 };
@@ -161,16 +163,17 @@ export const settleDrops = async (
   }
 };
 
-/** Leaves all files of the spool alone, as the run that would have taken them was cancelled; see {@link gatherSources}. */
+/** Leaves all files of the spool but `others` alone, as the run that would have taken them was cancelled; see {@link gatherSources}. */
 export const leaveDrops = async (
   { manifestPath, portal }: { manifestPath: string; portal: string },
   reason: Reason,
-  { redis, keys }: VerdictStore,
+  { redis, keys, others = new Set() }: VerdictStore & { others?: ReadonlySet<string> },
 ): Promise<void> => {
   const manifest = await loadManifest(manifestPath).catch(() => null); // a faulty one takes no files
   if (manifest === null || !isDropManifest(manifest)) return;
   for (const { id } of await claimsOf(manifest)) {
-    if (!(await readVerdicts(redis, keys, id)).has(portal)) await recordVerdict(redis, keys, id, { portal, reason });
+    const isKnown = others.has(id) || (await readVerdicts(redis, keys, id)).has(portal);
+    if (!isKnown) await recordVerdict(redis, keys, id, { portal, reason });
   }
 };
 
@@ -195,6 +198,13 @@ export const waitingPortals = async (
     if (held.includes(false)) waiting.push(portal);
   }
   return waiting;
+};
+
+/** How many files of the spool wait for a person because a run for them was cancelled. */
+export const countCancelled = async (manifest: DropManifest, { redis, keys }: VerdictStore): Promise<number> => {
+  const claims = await claimsOf(manifest);
+  const verdicts = await Promise.all(claims.map(({ id }) => readVerdicts(redis, keys, id)));
+  return verdicts.filter((by) => portalsOf(manifest).some((portal) => isCancelled(by, portal))).length;
 };
 
 const claimsOf = (manifest: DropManifest): Promise<Claim[]> => listClaims(foldersOf(manifest.drop.folder).spool);

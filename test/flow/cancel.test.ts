@@ -1,6 +1,7 @@
 // Somebody cancels runs and pauses portals: what is in progress ends after its step, nothing is lost, and the next run continues.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reportSchema } from '../../src/model/report.ts';
+import { Ledger } from '../../src/state/ledger.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
 import { isIdle, type Place, reportOf } from './support/place.ts';
@@ -178,6 +179,53 @@ describe('sluice cancel', () => {
     expect(errors[0]).toMatch(/unknown portal `locl`; did you mean `local`\?\n.*configured: local;/);
     expect(new Set(errors).size).toBe(1);
   });
+});
+
+it('dropped files of a run that is cancelled while it waits are left to a person', async () => {
+  const gateway = await openGateway(portal.url);
+  const place = makeRemotePlace(gateway.url);
+  const manifest = place.manifest({ name: 'drops', drop: { folder: 'inbox', files: '*.csv' } });
+  const service = await place.serve([manifest]);
+  const redis = place.redis();
+  const gate = place.keys.gate({ manifest: 'drops', portal: 'local' });
+  const drop = (name: string): string => place.write(`inbox/${name}.csv`, `id\n${name}\n`);
+  const isLive = async (name: string): Promise<boolean> =>
+    (await new Ledger(redis, place.keys).entry('local', `drops/${name}/${name}`))?.live === true;
+  const isLeft = async (): Promise<boolean> =>
+    (await place.run(['status'])).out.includes('1 file left alone because the run was cancelled');
+
+  // It waits for another run, whose own file is published.
+  const { held, release } = holdAfter(gateway, 2);
+  drop('first');
+  await held;
+  drop('second');
+  const waiting = await waitUntil('the run to wait', () => redis.hget(gate, 'again'));
+  expect(await cancelled(place, waiting)).toMatchObject({ items: [], reason: { code: 'cancelled' } });
+  gateway.before = () => undefined;
+  release();
+  await waitUntil('the first file', () => isLive('first'));
+  await waitUntil('status to say it', isLeft);
+  drop('third');
+  await waitUntil('the third file', () => isLive('third'));
+  expect(await isLive('second')).toBe(false);
+  expect((await place.run(['retry', waiting])).code).toBe(0);
+  expect(await isLive('second')).toBe(true);
+
+  // It waits for a portal.
+  await place.run(['pause', 'local']);
+  drop('fourth');
+  const paused = await waitUntil('the run', () => redis.hget(gate, 'current'));
+  expect(await cancelled(place, paused)).toMatchObject({ items: [], reason: { code: 'cancelled' } });
+  await place.run(['resume', 'local']);
+  await waitUntil('status to say it', isLeft);
+  drop('fifth');
+  await waitUntil('the fifth file', () => isLive('fifth'));
+  expect(await isLive('fourth')).toBe(false);
+  place.write('inbox/fourth.csv', 'id\nagain\n');
+  await waitUntil('the fourth file', () => isLive('fourth'));
+  await waitUntil('status to say no more', async () => !(await isLeft()));
+  redis.disconnect();
+  expect(await service.end('SIGTERM')).toBe(0);
 });
 
 it('a pause stops within one step, at each write of a run, and after it the run makes the next write', async () => {
