@@ -56,11 +56,26 @@ const catchUp = async (queues: Queues, data: TriggerData, due: number | null): P
   await holdTrigger(queues, data, startOf(data.schedule, now, targetName(data)));
 };
 
-/** Lets a trigger come again at `until`, Unix milliseconds. Triggers of a target that wait for the same time become one. */
+/**
+ * Lets a trigger come again at `until`, Unix milliseconds, unless its schedule was changed meanwhile. Triggers of a target
+ * that wait for the same time become one.
+ */
 export const holdTrigger = async (queues: Queues, data: TriggerData, until: number): Promise<void> => {
-  const id = `${ours}${targetName(data)}.${until}`;
+  const scheduler = `${ours}${targetName(data)}`;
+  const id = `${scheduler}.${until}`;
   const delay = Math.max(0, until - Date.now());
   await queues.runs.add('trigger', { ...data, waited: true }, { ...queues.runOptions(id), delay });
+  // A change before this look is seen by it, and one after it forgets what waits.
+  const inForce = await queues.runs.getJobScheduler(scheduler);
+  if (rulesOf(inForce?.template?.data) === rulesOf(data)) return;
+  const held = await queues.runs.getJob(id); // under the rules in force, another one may wait for the same time
+  if (rulesOf(held?.data) === rulesOf(data)) await held?.remove();
+};
+
+/** What a trigger asks for and when, to be compared. */
+const rulesOf = (stored: unknown): string => {
+  const { data } = triggerDataSchema.safeParse(stored);
+  return JSON.stringify(data && { ...data, waited: false, trace: undefined });
 };
 
 /** The schedules that the engine keeps, by target name. */

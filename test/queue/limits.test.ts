@@ -128,16 +128,35 @@ describe('schedules', () => {
     const trigger = { kind: 'trigger' as const, ...nightly.request, schedule: nightly.schedule, waited: false };
     await holdTrigger(queues, trigger, until);
     await holdTrigger(queues, trigger, until);
+    const other = { ...nightly, request: { ...nightly.request, manifest: 'other' } };
+    await syncSchedules(queues, [nightly, other]);
     await holdTrigger(queues, { ...trigger, manifest: 'other' }, until - 1);
-    expect(await queues.runs.getDelayedCount()).toBe(3);
+    expect(await queues.runs.getDelayedCount()).toBe(4); // the next ones of both, and two that wait
     const kept = (await keptSchedules(queues)).get('city@p');
     expect(kept).toMatchObject(nightly);
     expect(Math.abs((kept?.waitsUntil ?? 0) - until)).toBeLessThan(60_000);
     expect(kept?.due).toBe(nextDue(nightly.schedule, Date.now()));
-    await syncSchedules(queues, [schedule('30 4 * * *')]);
+    await syncSchedules(queues, [schedule('30 4 * * *'), other]);
     expect((await keptSchedules(queues)).get('city@p')?.waitsUntil).toBeNull();
+    await syncSchedules(queues, [other]);
+    expect(await queues.runs.getDelayedCount()).toBe(2); // those of the other target
+  });
+
+  it('do not let a trigger wait whose rules were changed while it was worked on', async () => {
+    const before = schedule('15 3 * * *');
+    const trigger = { kind: 'trigger' as const, ...before.request, schedule: before.schedule, waited: false };
+    const waits = async (): Promise<number> =>
+      (await queues.runs.getDelayed()).filter((job) => job.data.waited === true).length;
+    await syncSchedules(queues, [before]);
+    await syncSchedules(queues, [schedule('30 4 * * *')]);
+    await holdTrigger(queues, trigger, Date.now() + 3_600_000);
+    expect(await waits()).toBe(0);
     await syncSchedules(queues, []);
-    expect(await queues.runs.getDelayedCount()).toBe(1); // that of the other target
+    await holdTrigger(queues, trigger, Date.now() + 3_600_000);
+    expect(await waits()).toBe(0);
+    await syncSchedules(queues, [before]);
+    await holdTrigger(queues, trigger, Date.now() + 3_600_000);
+    expect(await waits()).toBe(1);
   });
 
   it('that were changed while nothing ran make up for what was missed before, if they make up at all', async () => {
