@@ -107,6 +107,15 @@ const headersOf = ({ contentType, headers, plain }: Answer, isLast: boolean): Re
   ...(isLast ? { connection: 'close' } : {}),
 });
 
+const openBytes = async (path: string): Promise<FileHandle> => {
+  try {
+    return await open(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') throw new Refusal(404, 'The bytes of this file are lost.');
+    throw error;
+  }
+};
+
 /** The bytes of a file; its own headers keep a browser from running them. */
 const sendFile = async (raw: ServerResponse, file: FileHandle, { status, headers, body, idleMs }: FileAnswer) => {
   raw.writeHead(status, {
@@ -145,8 +154,8 @@ function* partsOf(bytes: Buffer): Generator<Buffer> {
 }
 
 /**
- * Sends the answer; resolves when node has taken it over. Throws what opening the file of a streamed body throws; then
- * nothing has been sent and another answer can be.
+ * Sends the answer; resolves when node has taken it over. Throws what opening the file of a streamed body throws, a Refusal
+ * where its bytes are lost; then nothing has been sent and another answer can be.
  */
 export const sendAnswer = async (
   reply: FastifyReply,
@@ -154,7 +163,7 @@ export const sendAnswer = async (
   { longestReason, isLast, idleMs }: SendOptions,
 ): Promise<void> => {
   const { status, reason, body } = answer;
-  const file = typeof body === 'string' ? null : await open(body.path);
+  const file = typeof body === 'string' ? null : await openBytes(body.path);
   const { raw } = reply;
   reply.hijack();
   const headers = headersOf(answer, isLast);

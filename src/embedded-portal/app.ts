@@ -1,6 +1,6 @@
 // One request: route -> format -> body -> arguments -> CSRF -> access -> action -> format; and the error exits.
 import { METHODS } from 'node:http';
-import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { apiPrefix } from '../dataset-api/paths.ts';
 import type { Log } from '../model/log.ts';
 import { escapeHtml } from '../util/html.ts';
@@ -285,7 +285,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
   const resources = resourcesOf(portal.profile, portal.expose);
-  app.all('/', async (request, reply) => {
+  const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const began = performance.now();
     let result = await answer(portal, resources, request);
     // A client that still sends is not waited for: what it sends is not read.
@@ -297,10 +297,16 @@ export const createApp = (portal: Portal): FastifyInstance => {
     try {
       await sendAnswer(reply, result, options);
     } catch (error) {
+      if (error instanceof Refusal) log.error({ path: request.originalUrl }, error.message);
       result = failure(error, log);
       await sendAnswer(reply, result, options);
     }
     noteAccess(portal, request, { status: result.status, began });
+  };
+  app.all('/', async (request, reply) => {
+    const work = handle(request, reply);
+    portal.inProgress.add(work);
+    await work.finally(() => portal.inProgress.delete(work));
   });
   return app;
 };

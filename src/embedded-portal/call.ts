@@ -53,6 +53,8 @@ export interface Portal {
   /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[];
   counts: { reads: number; writes: number };
+  /** Requests that are worked on; also those whose client is gone. */
+  inProgress: Set<Promise<void>>;
   responses: ResponseCache;
   /** Level of the access log. */
   accessLevel: 'info' | 'debug';

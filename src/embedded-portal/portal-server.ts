@@ -150,12 +150,14 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
   const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);
   const datastore = openDatastore(store, profile, { log, attachWaitMs, races });
   const texts = new LongTexts();
+  const inProgress = new Set<Promise<void>>();
   let app: FastifyInstance | null = null;
   const close = async (): Promise<void> => {
     const open = app;
     app = null;
     await open?.close();
     await datastore.close();
+    await Promise.allSettled(inProgress);
     store.close();
   };
   try {
@@ -180,6 +182,7 @@ export const startPortalServer = async (options: PortalServerOptions): Promise<P
       ownAccount: options.ownAccount ?? null,
       trustedProxies: options.trustedProxies ?? [],
       counts: { reads: 0, writes: 0 },
+      inProgress,
       responses: new ResponseCache(store.changes),
       accessLevel: options.accessLevel ?? 'debug',
     };

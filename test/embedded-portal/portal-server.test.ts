@@ -1,8 +1,11 @@
+import crypto from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { type PortalServer, startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import { createLog } from '../../src/model/log.ts';
@@ -137,6 +140,37 @@ describe('close()', () => {
     client.write(body.slice(5));
     expect(String((await replied)[0])).toMatch(/^HTTP\/1\.1 401 /);
     await Promise.all([closed, ended]);
+  });
+});
+
+describe('close() with requests whose clients are gone', () => {
+  it('lets them end before the store closes', async () => {
+    const dataDir = tempDir();
+    const server = await startPortalServer({ dataDir, users: testUsers, log });
+    const { scrypt } = crypto;
+    const held = Promise.withResolvers<void>();
+    Object.assign(crypto, { scrypt: (...args: Parameters<typeof scrypt>) => held.promise.then(() => scrypt(...args)) });
+    syncBuiltinESMExports();
+    try {
+      const { hostname, port } = new URL(server.url);
+      const client = connect(Number(port), hostname);
+      const body = JSON.stringify({ username: 'creator', password: 'pass' });
+      client.write(
+        `POST /api/dataset/user/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      );
+      await waitUntil('the request to be under way', () => server.requests().reads === 1);
+      client.destroy();
+      const closed = server.close();
+      await Promise.race([closed, sleep(300)]);
+      held.resolve();
+      await closed;
+      const db = new DatabaseSync(join(dataDir, 'portal.db'));
+      expect(db.prepare('SELECT count(*) AS logins FROM session').get()).toEqual({ logins: 1 });
+      db.close();
+    } finally {
+      Object.assign(crypto, { scrypt });
+      syncBuiltinESMExports();
+    }
   });
 });
 

@@ -327,10 +327,13 @@ export class Datastore {
   async #waitFor(nid: string, running: RunningImport): Promise<ImportOutcome> {
     const { promise: late, resolve } = Promise.withResolvers<'late'>();
     const timer = setTimeout(resolve, this.#attachWaitMs, 'late');
+    const end = (): void => resolve('late');
+    this.#stop.signal.addEventListener('abort', end);
     try {
       if ((await Promise.race([running.done, late])) === 'late') return 'running';
     } finally {
       clearTimeout(timer);
+      this.#stop.signal.removeEventListener('abort', end);
     }
     const state = running.superseded ? null : this.#records.get(nid)?.state;
     return state === 'imported' || state === 'failed' ? state : 'running';

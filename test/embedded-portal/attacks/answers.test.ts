@@ -121,7 +121,7 @@ describe('What was sent', () => {
 });
 
 describe('A fault of the portal', () => {
-  it('whose file is gone from the disk is 500 without its path, and the portal serves on', async () => {
+  it('whose file is gone from the disk is 404 without its path, and the portal serves on', async () => {
     const own = await creator.create({ type: 'resource', title: 'Lost' });
     const folder = join(portal.server.dataDir, 'files');
     const before = new Set(readdirSync(folder));
@@ -129,7 +129,7 @@ describe('A fault of the portal', () => {
     for (const name of readdirSync(folder)) if (!before.has(name)) rmSync(join(folder, name));
     for (const path of [`/api/dataset/file/${attached.json().fid}?file_contents=1`, '/sites/default/files/lost.csv']) {
       const reply = await creator.send('GET', path);
-      expect(reply.status).toBe(500);
+      expect(reply.status).toBe(404);
       expectNoInside(reply);
     }
     expect((await creator.send('GET', '/healthz')).status).toBe(200);
