@@ -118,6 +118,10 @@ export type DatasetData = z.infer<typeof datasetDataSchema>;
 /** Data of a `prove` job. */
 export type ProveData = z.infer<typeof proveDataSchema>;
 
+/** What to do after a run was cancelled, which published or exported. */
+export const cancelledHint = ({ export: order }: { export?: object }): string =>
+  `${order ? 'export' : 'publish'} again to continue where the run stopped; completed work is kept`;
+
 /** A request that is pinned to nothing and obeys the manifest. */
 export const plainRequest = {
   plan: null,

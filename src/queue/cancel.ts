@@ -1,7 +1,7 @@
 // Cancelled runs and paused portals: the mark that every worker sees, and the signals that end jobs after their step.
 import type { Redis } from 'ioredis';
 import { CancelledError } from '../model/errors.ts';
-import { GiveBack } from '../model/job.ts';
+import { cancelledHint, GiveBack } from '../model/job.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { PortalPauses } from './pause.ts';
 
@@ -9,10 +9,8 @@ import type { PortalPauses } from './pause.ts';
 const lookMs = 250;
 
 /** The error of everything that a cancelled run leaves undone. */
-export const cancelledError = (runId: string): CancelledError =>
-  new CancelledError(`run ${runId} was cancelled before this was done`, {
-    hint: 'publish again to continue where the run stopped; completed work is kept',
-  });
+export const cancelledError = (of: { runId: string; export?: object }): CancelledError =>
+  new CancelledError(`run ${of.runId} was cancelled before this was done`, { hint: cancelledHint(of) });
 
 /** Marks a run as cancelled, for good; false when it was marked already. */
 export const markCancelled = async (redis: Redis, keys: RedisKeys, runId: string): Promise<boolean> =>
@@ -59,7 +57,8 @@ export class StopWatch {
 
   async #look(): Promise<void> {
     this.#lookedAt = Date.now();
-    for (const runId of await this.#redis.hkeys(this.#keys.cancelled)) this.#runs.abort(runId, cancelledError(runId));
+    for (const runId of await this.#redis.hkeys(this.#keys.cancelled))
+      this.#runs.abort(runId, cancelledError({ runId }));
     for (const portal of this.#portals.names) {
       const pause = await this.#pauses.state(portal);
       if (pause && pause.probe === null) this.#portals.abort(portal, new GiveBack(pause.reason.message));

@@ -298,11 +298,12 @@ export class QueueWorker {
 
   /** Its run is cancelled: a child ends, and the job of the run comes again at once to end the run. */
   async #cancel(job: Job, token: string, context: JobContext, handler: Handler): Promise<unknown> {
-    if (context.data.kind === 'run') {
+    const { data } = context;
+    if (data.kind === 'run') {
       await job.moveToWait(token);
       return new WaitingError();
     }
-    const error = cancelledError('runId' in context.data ? context.data.runId : '');
+    const error = cancelledError('runId' in data ? data : { runId: '' });
     const reason = reasonOf(error);
     await context.note('cancelled');
     await handler.failed?.(context, reason, error);

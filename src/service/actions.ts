@@ -217,7 +217,7 @@ const closeUnbegun = async (runtime: Runtime, run: RequestedRun, request: RunReq
   const { runs, gate } = runtime;
   const startedAt = new Date(await runs.begin(run.runId, run)).toISOString();
   const error = new CancelledError(`run ${run.runId} was cancelled before it began`, {
-    hint: 'nothing was changed; `sluice retry` of this run, or publishing again, does it after all',
+    hint: `nothing was changed; \`sluice retry ${run.runId}\` does it after all`,
   });
   const { current } = await gate.state(run);
   // A run that is not planned yet takes all files of the spool.

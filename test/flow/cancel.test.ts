@@ -115,6 +115,10 @@ describe('sluice cancel', () => {
     const first = await cancelled(place, await currentRun(place, 'paused'));
     expect(first).toMatchObject({ items: [], reason: { code: 'cancelled' } });
 
+    expect((await place.run(['export', 'local', '-o', 'out'])).code).toBe(3);
+    const [{ runId }] = JSON.parse((await place.run(['runs', '--json'])).out);
+    expect((await cancelled(place, runId)).reason?.hint).toMatch(/^export again to continue/);
+
     await place.run(['publish', manifest]);
     const redis = place.redis();
     await redis.hset(place.keys.cancelled, await currentRun(place, 'paused'), Date.now());

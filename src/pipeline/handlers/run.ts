@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CancelledError, JobLostError, JobsStuckError, reasonOf } from '../../model/errors.ts';
 import {
   type ChildOutcome,
+  cancelledHint,
   childId,
   type DatasetData,
   type Handler,
@@ -107,11 +108,7 @@ const endedAtOnce = 50;
 const cancel = async (deps: HandlerDeps, job: JobContext<'run'>): Promise<StoredReport> => {
   const { runId, manifest } = job.data;
   const startedAt = await deps.runs.begin(runId, job.data);
-  const reason = reasonOf(
-    new CancelledError(`run ${runId} was cancelled`, {
-      hint: 'publish again to continue where the run stopped; completed work is kept',
-    }),
-  );
+  const reason = reasonOf(new CancelledError(`run ${runId} was cancelled`, { hint: cancelledHint(job.data) }));
   const planned = await deps.runs.planned(runId);
   if (planned) {
     const proofs = await proveJobs(deps, job);
